@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace regatta {
+
+// The program's exit codes. Of several, the first in the order usage, plugin, wrong, run, gate counts.
+enum class exit_code { done = 0, run = 1, usage = 2, plugin = 3, wrong = 4, gate = 5, skipped = 77, interrupted = 130 };
+
+// What the engine throws: a text that says what happened, where, and what to do; and how the program ends for it.
+class failure : public std::runtime_error {
+public:
+  failure(exit_code code, const std::string& what) : std::runtime_error(what), code_(code) {}
+  exit_code code() const noexcept { return code_; }
+
+private:
+  exit_code code_;
+};
+
+} // namespace regatta

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One experiment as the rest of the engine sees it: checked, complete, every default filled in. The schema (names,
+// ranges, units, help) is config/schema.cpp; this is only what comes out of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace regatta {
+
+// A plugin as the file chooses it, with a value for every one of its parameters.
+struct component_choice {
+  std::string id;
+  std::map<std::string, nlohmann::json> parameters;
+};
+
+struct data_config {
+  std::string source = "constant"; // constant | random | dataset
+  std::string content = "normal";  // constant, random: zeros | uniform | normal
+  std::string format;              // dataset: cifar10 | npy
+  std::string path, evaluation_path;
+  bool shuffle = true;
+};
+
+struct train_config {
+  std::int64_t batch = 32;
+  std::string scaling = "weak"; // weak | strong
+  std::int64_t accumulate = 1;
+  std::string precision = "fp32";
+  std::string device = "cpu";
+  std::string kernels = "timed"; // timed | fixed
+};
+
+struct optimizer_config {
+  std::string plugin = "momentum"; // sgd | momentum | adagrad | adam
+  double lr = 0.01, momentum = 0.9, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool nesterov = false;
+  double clip_norm = 0;            // 0: off
+  std::string lr_scaling = "none"; // none | linear: times the number of workers
+};
+
+struct cluster_config {
+  std::int64_t workers = 1, servers = 1, threads = 1;
+  bool colocate = false;
+  bool pin = true;
+  std::string interface = "lo"; // whose address ranks listen on
+  std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; off when cores are shared
+};
+
+struct measure_config {
+  std::int64_t warmup = 5, steps = 30;
+  double seconds = 0; // not 0: instead of steps
+  std::int64_t repeats = 3;
+  bool baseline = true;
+  double target = 0; // not 0: what the metric must reach
+};
+
+// One point of a sweep, run `repeats` times.
+struct case_config {
+  std::vector<std::pair<std::string, nlohmann::json>> swept; // in the order of the sweep: "train.batch" -> 64
+  std::string name;
+  std::uint64_t seed = 1;
+  component_choice model, strategy, transport;
+  data_config data;
+  train_config train;
+  optimizer_config optimizer;
+  cluster_config cluster;
+  measure_config measure;
+};
+
+// A case travels to its ranks as JSON.
+nlohmann::json to_json(const case_config& c);
+case_config case_from_json(const nlohmann::json& j);
+
+struct report_config {
+  std::string rows, columns, value; // empty: none
+};
+
+struct experiment {
+  std::string name;
+  std::string file; // as given
+  std::vector<std::string> plugin_path;
+  std::vector<case_config> cases;
+  std::vector<std::string> swept; // names of the keys that vary
+  report_config report;
+};
+
+} // namespace regatta

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts the ranks of one run on this machine, watches them, and brings back what they measured. Nothing outlives it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+struct rank_plan {
+  std::string role;      // "worker 1", "server 0", "worker 0 + server 0": for people
+  std::vector<int> cpus; // pinned there; empty: wherever
+  nlohmann::json job;    // what the rank gets from control_client::job()
+};
+
+struct launch_plan {
+  std::vector<rank_plan> ranks;
+  std::string address = "127.0.0.1";       // to listen on
+  std::string program;                     // empty: this program
+  std::chrono::milliseconds silence{3500}; // a rank that sends nothing for so long is taken for dead
+};
+
+struct rank_progress {
+  std::uint64_t step = 0, samples = 0;
+};
+
+struct launch_hooks {
+  std::function<void(const std::vector<rank_progress>&)> progress; // a few times a second
+  std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
+};
+
+// How a rank ended a run: the first cause, the rest are consequences.
+struct rank_failure {
+  std::uint32_t rank = 0;
+  std::string message; // "rank 1 (worker 1, pid 4711): killed by SIGKILL; last operation: backward of step 12"
+  int code = 1;        // exit_code
+};
+
+struct launch_result {
+  std::vector<nlohmann::json> results; // by rank; null where none came
+  std::optional<rank_failure> failure;
+  bool interrupted = false; // SIGINT or SIGTERM
+};
+
+// Runs to the end, however it ends: within 5 s of a death no process of the run is left.
+launch_result launch(const launch_plan& plan, const launch_hooks& hooks);
+
+} // namespace regatta

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+#   regatta_add_plugin(NAME SOURCE...)
+#
+# A module NAME.so that exports nothing but `regatta_plugin`. Hidden visibility covers its own symbols; the version script
+# covers the statics of templates too, which would otherwise be unique in the process and pin the library.
+set(REGATTA_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
+
+function(regatta_add_plugin name)
+  add_library(${name} MODULE ${ARGN})
+  target_link_libraries(${name} PRIVATE regatta::sdk)
+  set_target_properties(
+    ${name}
+    PROPERTIES PREFIX ""
+               C_VISIBILITY_PRESET hidden
+               CXX_VISIBILITY_PRESET hidden
+               VISIBILITY_INLINES_HIDDEN ON
+               LINK_DEPENDS ${REGATTA_PLUGIN_MAP})
+  target_link_options(${name} PRIVATE LINKER:--version-script=${REGATTA_PLUGIN_MAP} LINKER:--no-undefined)
+  if(DEFINED REGATTA_PLUGIN_OUTPUT_DIRECTORY)
+    set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${REGATTA_PLUGIN_OUTPUT_DIRECTORY})
+  endif()
+endfunction()

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The base of the C++ layer over abi.h: errors, parameters, and how a plugin is put together.
+//
+//   struct echo {
+//     struct parameters {
+//       std::int64_t depth = 4;
+//       std::string mode = "eager";
+//     };
+//     static constexpr auto fields = rg::fields(
+//         rg::field("depth", &parameters::depth, "messages in flight").range(1, 64),
+//         rg::field("mode", &parameters::mode, "how it behaves").one_of("eager", "rendezvous"));
+//     ...
+//   };
+//   RG_PLUGIN("echo", "1.0", rg::transport<echo>("echo", "sends everything back"))
+//
+// A plugin throws rg::error (or anything else): every entry point is fenced, and what is thrown becomes a status and a
+// text for the host. Nothing here needs more than the standard library.
+#pragma once
+
+#include <regatta/abi.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace rg {
+
+// ------------------------------------------------------------------------------------------------------ errors ---
+
+// What a plugin throws. `status` says how far the damage reaches (abi.h); the text says what happened and what to do.
+class error : public std::runtime_error {
+public:
+  error(rg_status status, const std::string& what) : std::runtime_error(what), status_(status) {}
+  rg_status status() const noexcept { return status_; }
+
+private:
+  rg_status status_;
+};
+
+// Runs `f` and turns what it throws into a status, its text handed to `host`. `f` returns nothing or an rg_status.
+template <class F> rg_status fence(const rg_host* host, F&& f) noexcept {
+  auto fail = [&](rg_status status, const char* text) {
+    return host ? host->fail(host->context, status, text) : status;
+  };
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+      std::forward<F>(f)();
+      return RG_OK;
+    } else {
+      return std::forward<F>(f)();
+    }
+  } catch (const error& e) {
+    return fail(e.status(), e.what());
+  } catch (const std::bad_alloc&) {
+    return fail(RG_E_OPERATION, "out of memory");
+  } catch (const std::exception& e) {
+    return fail(RG_E_PLUGIN, e.what());
+  } catch (...) {
+    return fail(RG_E_PLUGIN, "threw something that is no std::exception");
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- versions ---
+
+// min(theirs, ours) of a struct that starts with struct_size, the rest zero. [any]
+template <class T> T copy_versioned(const T& theirs) noexcept {
+  T ours{};
+  std::memcpy(&ours, &theirs, theirs.struct_size < sizeof(T) ? theirs.struct_size : sizeof(T));
+  ours.struct_size = sizeof(T);
+  return ours;
+}
+
+// A struct of ours for the other side to fill or read.
+template <class T> T make_versioned() noexcept {
+  T t{};
+  t.struct_size = sizeof(T);
+  return t;
+}
+
+// Fills as much of `theirs` as its owner knows of.
+template <class T> void fill_versioned(T* theirs, const T& ours) noexcept {
+  const std::uint32_t size = theirs->struct_size;
+  std::memcpy(theirs, &ours, size < sizeof(T) ? size : sizeof(T));
+  theirs->struct_size = size;
+}
+
+// Element `i` of an array whose elements are as long as the first one says. The caller copies it before use.
+template <class T> const T& at_stride(const T* first, std::size_t i) noexcept {
+  return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + i * first->struct_size);
+}
+
+inline std::size_t size_of(std::uint32_t type) noexcept {
+  switch (type) {
+  case RG_F32:
+  case RG_I32: return 4;
+  case RG_F16:
+  case RG_BF16: return 2;
+  case RG_F64:
+  case RG_I64: return 8;
+  case RG_U8: return 1;
+  default: return 0;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ logging ---
+
+// What an instance says. Lines go to the engine's log with the rank and the plugin's name before them. [any]
+class logger {
+public:
+  explicit logger(const rg_host* host = nullptr) : host_(host) {}
+  void warning(const std::string& text) const { say(RG_LOG_WARNING, text); }
+  void info(const std::string& text) const { say(RG_LOG_INFO, text); }
+  void debug(const std::string& text) const { say(RG_LOG_DEBUG, text); }
+
+private:
+  void say(std::int32_t level, const std::string& text) const {
+    if (host_) host_->log(host_->context, level, text.c_str());
+  }
+  const rg_host* host_;
+};
+
+// --------------------------------------------------------------------------------------------------- parameters ---
+
+inline constexpr std::size_t max_choices = 12;
+
+// One member of a `parameters` struct: its name in TOML, what it is for, what is allowed. The default is what the
+// struct's own initialiser says.
+template <class P, class T> struct field_of {
+  const char* name;
+  T P::*member;
+  const char* help;
+  double min = 0, max = 0; // both 0: unbounded
+  std::uint32_t units = RG_UNIT_NONE;
+  std::array<const char*, max_choices + 1> choices{};
+  bool required = false;
+
+  constexpr field_of range(double low, double high) const {
+    field_of f = *this;
+    f.min = low;
+    f.max = high;
+    return f;
+  }
+  constexpr field_of unit(std::uint32_t u) const {
+    field_of f = *this;
+    f.units = u;
+    return f;
+  }
+  template <class... C> constexpr field_of one_of(C... c) const {
+    static_assert(std::is_same_v<T, std::string>, "one_of() is for strings");
+    static_assert(sizeof...(C) <= max_choices, "too many choices");
+    field_of f = *this;
+    f.choices = {c...};
+    return f;
+  }
+  // No default: the file must give it.
+  constexpr field_of must() const {
+    field_of f = *this;
+    f.required = true;
+    return f;
+  }
+};
+
+template <class P, class T> constexpr field_of<P, T> field(const char* name, T P::*member, const char* help) {
+  return {name, member, help};
+}
+template <class... F> constexpr std::tuple<F...> fields(F... f) {
+  return {f...};
+}
+
+namespace detail {
+
+template <class T> constexpr std::uint32_t param_type() {
+  if constexpr (std::is_same_v<T, bool>)
+    return RG_PARAM_BOOL;
+  else if constexpr (std::is_integral_v<T>)
+    return RG_PARAM_INT;
+  else if constexpr (std::is_floating_point_v<T>)
+    return RG_PARAM_FLOAT;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return RG_PARAM_STRING;
+  else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+    return RG_PARAM_INTS;
+  else if constexpr (std::is_same_v<T, std::vector<double>>)
+    return RG_PARAM_FLOATS;
+  else
+    static_assert(!sizeof(T),
+                  "a parameter is a bool, an integer, a float, a std::string, or a vector of int64_t or double");
+}
+
+inline std::string toml_text(double v) {
+  char text[64];
+  auto end = std::to_chars(text, text + sizeof text, v).ptr;
+  std::string s(text, end);
+  if (s.find_first_of(".en") == std::string::npos) s += ".0"; // TOML tells floats from integers by the point
+  return s;
+}
+template <class T> std::string toml_literal(const T& v) {
+  if constexpr (std::is_same_v<T, bool>)
+    return v ? "true" : "false";
+  else if constexpr (std::is_integral_v<T>)
+    return std::to_string(v);
+  else if constexpr (std::is_floating_point_v<T>)
+    return toml_text(v);
+  else if constexpr (std::is_same_v<T, std::string>) {
+    std::string s = "\"";
+    for (char c : v) {
+      if (c == '"' || c == '\\') s += '\\';
+      s += c;
+    }
+    return s + "\"";
+  } else {
+    std::string s = "[";
+    for (const auto& e : v) s += (s.size() > 1 ? ", " : "") + toml_literal(e);
+    return s + "]";
+  }
+}
+
+template <class T> void assign(T& member, const rg_value& v) {
+  if constexpr (std::is_same_v<T, bool>)
+    member = v.i != 0;
+  else if constexpr (std::is_integral_v<T>)
+    member = static_cast<T>(v.i);
+  else if constexpr (std::is_floating_point_v<T>)
+    member = static_cast<T>(v.f);
+  else if constexpr (std::is_same_v<T, std::string>)
+    member = v.s ? v.s : "";
+  else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+    member.assign(v.ints, v.ints + v.count);
+  else
+    member.assign(v.floats, v.floats + v.count);
+}
+
+struct no_parameters {};
+template <class C> struct parameters_of { using type = no_parameters; };
+template <class C>
+requires requires {
+  typename C::parameters;
+}
+struct parameters_of<C> {
+  using type = typename C::parameters;
+};
+
+} // namespace detail
+
+// The `parameters` struct of a component; empty where it has none.
+template <class C> using parameters_t = typename detail::parameters_of<C>::type;
+
+// A filled `parameters` struct from the engine's values.
+template <class C> parameters_t<C> read_parameters(const rg_value* values) {
+  parameters_t<C> p{};
+  if constexpr (requires { C::fields; })
+    std::apply([&](const auto&... f) { (detail::assign(p.*(f.member), *values++), ...); }, C::fields);
+  return p;
+}
+
+// The table of C's parameters for its rg_component. Made once, never freed. [any]
+template <class C> std::span<const rg_param> parameter_table() {
+  static const auto table = [] {
+    struct {
+      std::vector<rg_param> params;
+      std::vector<std::string> defaults;
+    } t;
+    if constexpr (requires { C::fields; }) {
+      const parameters_t<C> initial{};
+      std::apply(
+          [&](const auto&... f) {
+            t.defaults = {detail::toml_literal(initial.*(f.member))...};
+            auto one = [&, i = std::size_t{0}](const auto& d) mutable {
+              auto p = make_versioned<rg_param>();
+              using member = std::remove_cvref_t<decltype(initial.*(d.member))>;
+              p.type = detail::param_type<member>();
+              p.unit = d.units;
+              p.name = d.name;
+              p.help = d.help;
+              p.default_value = d.required ? nullptr : t.defaults[i].c_str();
+              p.min = d.min;
+              p.max = d.max;
+              p.choices = d.choices[0] ? d.choices.data() : nullptr;
+              t.params.push_back(p);
+              ++i;
+            };
+            (one(f), ...);
+          },
+          C::fields);
+    }
+    return t;
+  }();
+  return table.params;
+}
+
+// ------------------------------------------------------------------------------------------------------- plugin ---
+
+namespace detail {
+
+// A component with static storage; what rg::model<T>() and its like return.
+template <class C>
+rg_component component(std::uint32_t kind, const char* id, const char* summary, const void* functions,
+                       const void* (*extension)(const char*) = nullptr) {
+  auto c = make_versioned<rg_component>();
+  c.kind = kind;
+  c.id = id;
+  c.summary = summary;
+  auto table = parameter_table<C>();
+  c.params = table.data();
+  c.param_count = static_cast<std::uint32_t>(table.size());
+  c.functions = functions;
+  c.extension = extension;
+  return c;
+}
+
+template <std::size_t N>
+const rg_plugin* describe_plugin(const char* name, const char* version, std::array<rg_component, N>& components) {
+  static std::array<const rg_component*, N> pointers;
+  for (std::size_t i = 0; i < N; ++i) pointers[i] = &components[i];
+  static rg_plugin plugin = make_versioned<rg_plugin>();
+  plugin.abi_major = RG_ABI_MAJOR;
+  plugin.abi_minor = RG_ABI_MINOR;
+  plugin.name = name;
+  plugin.version = version;
+  plugin.components = pointers.data();
+  plugin.component_count = N;
+  return &plugin;
+}
+
+} // namespace detail
+} // namespace rg
+
+// The entry symbol of a plugin: its name, its version, its components.
+#define RG_PLUGIN(name, version, ...)                                                                                  \
+  extern "C" RG_EXPORT const rg_plugin* regatta_plugin(const rg_host* host) {                                          \
+    const rg_plugin* plugin = nullptr;                                                                                 \
+    rg::fence(host, [&] {                                                                                              \
+      static auto components = std::to_array<rg_component>({__VA_ARGS__});                                             \
+      plugin = rg::detail::describe_plugin(name, version, components);                                                 \
+    });                                                                                                                \
+    return plugin;                                                                                                     \
+  }
