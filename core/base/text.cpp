@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace regatta {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
+  std::iota(previous.begin(), previous.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(previous);
+    previous.swap(row);
+  }
+  return previous[b.size()];
+}
+
+namespace {
+
+std::string folded(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+} // namespace
+
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
+  // Beyond this nobody mistypes a name, and the table would only cost time and memory.
+  constexpr std::size_t longest = 200;
+  if (name.size() > longest) return {};
+  const std::string wanted = folded(name);
+  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::string found;
+  for (const auto& c : candidates) {
+    if (c.size() > longest) continue;
+    if (auto d = edit_distance(wanted, folded(c)); d < best) {
+      best = d;
+      found = c;
+    }
+  }
+  return found;
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
+  auto near = nearest(name, candidates);
+  return near.empty() ? near : ", did you mean \"" + near + "\"?";
+}
+
+std::string join(const std::vector<std::string>& items, std::string_view separator) {
+  std::string out;
+  for (const auto& item : items) {
+    if (!out.empty()) out += separator;
+    out += item;
+  }
+  return out;
+}
+
+std::string one_line(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  auto end = out.find_last_not_of(' ');
+  out.erase(end == std::string::npos ? 0 : end + 1);
+  out.erase(0, std::min(out.find_first_not_of(' '), out.size()));
+  return out;
+}
+
+} // namespace regatta
