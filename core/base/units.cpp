@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/units.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+struct unit {
+  std::string_view name;
+  double factor;
+};
+
+// In each table what is printed comes first, from the largest down; the rest is only read.
+constexpr unit byte_units[] = {{"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"B", 1},
+                               {"TB", 1e12},    {"GB", 1e9},     {"MB", 1e6},     {"kB", 1e3},     {"KB", 1e3}};
+constexpr std::size_t byte_units_printed = 5;
+constexpr unit time_units[] = {{"h", 3600e9}, {"min", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+constexpr unit rate_units[] = {{"Tbit/s", 1e12}, {"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1},
+                               {"TB/s", 8e12},   {"GB/s", 8e9},   {"MB/s", 8e6},   {"kB/s", 8e3},   {"B/s", 8}};
+constexpr std::size_t rate_units_printed = 5;
+
+// Long double: its 64 bits hold every int64_t exactly, so that no size is off by one.
+std::optional<long double> parse(std::string_view text, std::span<const unit> units) {
+  long double number = 0;
+  const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || !std::isfinite(number)) return {};
+  std::string_view name(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (name.starts_with(' ')) name.remove_prefix(1);
+  for (const unit& u : units)
+    if (u.name == name) return number * u.factor;
+  return {};
+}
+
+std::optional<std::int64_t> parse_whole(std::string_view text, std::span<const unit> units) {
+  const auto value = parse(text, units);
+  if (!value) return {};
+  const long double whole = std::round(*value);
+  if (std::abs(*value - whole) > 1e-12L * std::abs(whole)) return {}; // 0.1us is 100 ns, though no binary fraction
+  if (whole < -0x1p63L || whole >= 0x1p63L) return {};
+  return static_cast<std::int64_t>(whole);
+}
+
+std::string print_whole(std::int64_t value, std::span<const unit> units) {
+  for (const unit& u : units) {
+    const auto factor = static_cast<std::int64_t>(u.factor);
+    if (value != 0 && value % factor == 0) return fmt::format("{}{}", value / factor, u.name);
+  }
+  return fmt::format("{}{}", value, units.back().name);
+}
+
+// Three significant digits, as long as the number is below a thousand units of the largest.
+std::string human(double value, double thousand, std::span<const std::string_view> names) {
+  std::size_t i = 0;
+  while (i + 1 < names.size() && std::abs(value) >= 999.5) {
+    value /= thousand;
+    ++i;
+  }
+  const double size = std::abs(value);
+  const int digits = size == std::floor(size) && i == 0 ? 0 : size < 9.995 ? 2 : size < 999.5 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", value, digits, names[i]);
+}
+
+} // namespace
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  return parse_whole(text, byte_units);
+}
+std::optional<std::int64_t> parse_nanoseconds(std::string_view text) {
+  return parse_whole(text, time_units);
+}
+
+std::optional<double> parse_bits_per_second(std::string_view text) {
+  const auto value = parse(text, rate_units);
+  if (!value || !(std::abs(*value) <= std::numeric_limits<double>::max())) return {};
+  return static_cast<double>(*value);
+}
+
+std::string exact_bytes(std::int64_t bytes) {
+  return print_whole(bytes, std::span(byte_units).first(byte_units_printed));
+}
+std::string exact_nanoseconds(std::int64_t ns) {
+  return print_whole(ns, time_units);
+}
+
+std::string exact_bits_per_second(double rate) {
+  for (const unit& u : std::span(rate_units).first(rate_units_printed)) {
+    const double count = rate / u.factor;
+    // {} prints the shortest text that reads back as the same double; beyond 1e15 that is an exponent.
+    if (std::abs(count) >= 1 && count * u.factor == rate) return fmt::format("{}{}", count, u.name);
+  }
+  return fmt::format("{}bit/s", rate);
+}
+
+std::string human_bytes(double bytes) {
+  static constexpr std::string_view names[] = {"B", "kB", "MB", "GB", "TB"};
+  return human(bytes, 1000, names);
+}
+
+std::string human_seconds(double seconds) {
+  if (std::abs(seconds) >= 600)
+    return fmt::format("{}:{:02}:{:02} h", static_cast<long>(seconds) / 3600, static_cast<long>(seconds) / 60 % 60,
+                       static_cast<long>(seconds) % 60);
+  static constexpr std::string_view names[] = {"ns", "us", "ms", "s"};
+  return human(seconds * 1e9, 1000, names);
+}
+
+std::string human_bits_per_second(double rate) {
+  static constexpr std::string_view names[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
+  return human(rate, 1000, names);
+}
+
+} // namespace regatta
