@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/record.hpp"
+
+#include <ctime>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+// Steps travel as one array a member: a tenth of the text of an array of objects.
+constexpr std::pair<const char*, std::int64_t step_time::*> step_members[] = {
+    {"begin", &step_time::begin},
+    {"input", &step_time::input},
+    {"forward", &step_time::forward},
+    {"backward", &step_time::backward},
+    {"update", &step_time::update},
+    {"blocked", &step_time::blocked},
+    {"compute_end", &step_time::compute_end},
+    {"end", &step_time::end},
+};
+
+json steps_to_json(const std::vector<step_time>& steps) {
+  json j = json::object();
+  for (const auto& [name, member] : step_members) {
+    json& column = j[name] = json::array();
+    for (const step_time& s : steps) column.push_back(s.*member);
+  }
+  return j;
+}
+
+std::vector<step_time> steps_from_json(const json& j) {
+  std::vector<step_time> steps(j.at("begin").size());
+  for (const auto& [name, member] : step_members) {
+    const json& column = j.at(name);
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].*member = column.at(i).get<std::int64_t>();
+  }
+  return steps;
+}
+
+json optional_to_json(const std::optional<double>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+std::optional<double> optional_from_json(const json& j) {
+  if (j.is_null()) return std::nullopt;
+  return j.get<double>();
+}
+
+} // namespace
+
+json to_json(const rank_record& r) {
+  return {{"rank", r.rank},
+          {"worker", r.worker},
+          {"server", r.server},
+          {"host", r.host},
+          {"role", r.role},
+          {"region_begin", r.region_begin},
+          {"region_end", r.region_end},
+          {"steps", steps_to_json(r.steps)},
+          {"samples", r.samples},
+          {"loss_sums", r.loss_sums},
+          {"loss_counts", r.loss_counts},
+          {"communication_ns", r.communication_ns},
+          {"server_update_ns", r.server_update_ns},
+          {"drain_ns", r.drain_ns},
+          {"bytes_sent", r.bytes_sent},
+          {"bytes_received", r.bytes_received},
+          {"memory_peak_bytes", r.memory_peak_bytes},
+          {"cpu_seconds", r.cpu_seconds},
+          {"steal", optional_to_json(r.steal)},
+          {"weights_hash", r.weights_hash},
+          {"layout", r.layout},
+          {"kernels", r.kernels},
+          {"metric", r.metric},
+          {"metric_value", optional_to_json(r.metric_value)},
+          {"warnings", r.warnings}};
+}
+
+rank_record record_from_json(const json& j) {
+  rank_record r;
+  j.at("rank").get_to(r.rank);
+  j.at("worker").get_to(r.worker);
+  j.at("server").get_to(r.server);
+  j.at("host").get_to(r.host);
+  j.at("role").get_to(r.role);
+  j.at("region_begin").get_to(r.region_begin);
+  j.at("region_end").get_to(r.region_end);
+  r.steps = steps_from_json(j.at("steps"));
+  j.at("samples").get_to(r.samples);
+  for (const json& sum : j.at("loss_sums"))
+    r.loss_sums.push_back(sum.is_null() ? std::numeric_limits<double>::quiet_NaN() : sum.get<double>());
+  j.at("loss_counts").get_to(r.loss_counts);
+  j.at("communication_ns").get_to(r.communication_ns);
+  j.at("server_update_ns").get_to(r.server_update_ns);
+  j.at("drain_ns").get_to(r.drain_ns);
+  j.at("bytes_sent").get_to(r.bytes_sent);
+  j.at("bytes_received").get_to(r.bytes_received);
+  j.at("memory_peak_bytes").get_to(r.memory_peak_bytes);
+  j.at("cpu_seconds").get_to(r.cpu_seconds);
+  r.steal = optional_from_json(j.at("steal"));
+  j.at("weights_hash").get_to(r.weights_hash);
+  j.at("layout").get_to(r.layout);
+  j.at("kernels").get_to(r.kernels);
+  j.at("metric").get_to(r.metric);
+  r.metric_value = optional_from_json(j.at("metric_value"));
+  j.at("warnings").get_to(r.warnings);
+  return r;
+}
+
+std::uint64_t memory_peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    std::uint64_t kib = 0;
+    std::istringstream words(line);
+    std::string key;
+    if (words >> key >> kib && key == "VmHWM:") return kib * 1024;
+  }
+  return 0;
+}
+
+double process_cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+std::optional<cpu_ticks> read_cpu_ticks() {
+  // user nice system idle iowait irq softirq steal; guest time, which follows, is already part of user.
+  constexpr int fields = 8;
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  if (!(stat >> cpu) || cpu != "cpu") return std::nullopt;
+  cpu_ticks ticks;
+  for (int i = 0; i < fields; ++i) {
+    std::uint64_t value = 0;
+    if (!(stat >> value)) return std::nullopt;
+    ticks.total += value;
+    if (i == fields - 1) ticks.steal = value;
+  }
+  return ticks;
+}
+
+std::optional<double> steal_between(const std::optional<cpu_ticks>& from, const std::optional<cpu_ticks>& to) {
+  if (!from || !to || to->total <= from->total || to->steal < from->steal) return std::nullopt;
+  return static_cast<double>(to->steal - from->steal) / static_cast<double>(to->total - from->total);
+}
+
+} // namespace regatta
