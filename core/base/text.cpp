@@ -56,9 +56,9 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 
 std::string join(const std::vector<std::string>& items, std::string_view separator) {
   std::string out;
-  for (const auto& item : items) {
-    if (!out.empty()) out += separator;
-    out += item;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) out += separator;
+    out += items[i];
   }
   return out;
 }
