@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ layer for transports. What each function must do, and who may call it when, is said in abi.h at rg_transport.
+//
+//   class carrier {
+//   public:
+//     struct parameters { ... };                              // optional, see plugin.hpp
+//     carrier(const rg_host* host, const parameters& p);      // [main]
+//     rg_transport_caps caps();                               // [main] struct_size need not be set
+//     rg_blob listen(const rg_world& world);                  // [main] the blob's bytes stay valid until connect
+//     returns void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns); // [main] one blob a rank, empty:
+//     no peer rg_status send(const rg_transfer& t);                   // [loop] RG_OK: taken; RG_AGAIN: no room now
+//     rg_status recv(const rg_transfer& t);                   // [loop] likewise
+//     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out); // [loop] how
+//     many void wake() noexcept;                                   // [any] void cancel(std::uint32_t peer); // [loop]
+//     void close(std::uint64_t timeout_ns);                   // [main]
+//     rg_counters counters();                                 // [loop] struct_size need not be set
+//
+//     // What follows may be left out.
+//     std::uint64_t now();                                    // [loop] virtual clock
+//     void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory);           // [main]
+//     regatta.regions/1 void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory);  //
+//     [main] void remove(rg_region region) noexcept;                 // [main] must be there where allocate or add is
+//     std::uint32_t split(std::span<const std::uint32_t> members); // [main] regatta.collectives/1; returns the group
+//     rg_status all_reduce(const rg_collective& c);           // [loop] both or neither
+//     const void* extension(const char* id);                  // [any] what else there is, by id
+//   };
+//   RG_PLUGIN("carrier", "1.0", rg::transport<carrier>("carrier", "carries bytes"))
+//
+// Errors are thrown as rg::error. `world` and what it points to stay valid until close(); a transfer only during its
+// call.
+#pragma once
+
+#include <regatta/plugin.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+namespace rg {
+
+namespace detail::transports {
+
+template <class T>
+concept makes = std::constructible_from < T,
+        const rg_host*, const parameters_t<T>
+& > ;
+template <class T>
+concept has_caps = requires(T t) {
+  { t.caps() } -> std::same_as<rg_transport_caps>;
+};
+template <class T>
+concept has_listen = requires(T t, const rg_world& w) {
+  { t.listen(w) } -> std::same_as<rg_blob>;
+};
+template <class T>
+concept has_connect = requires(T t, std::span<const rg_blob> blobs, std::uint64_t ns) {
+  t.connect(blobs, ns);
+};
+template <class T>
+concept has_send = requires(T t, const rg_transfer& x) {
+  { t.send(x) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_recv = requires(T t, const rg_transfer& x) {
+  { t.recv(x) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_poll = requires(T t, std::uint64_t ns, std::span<rg_completion> out) {
+  { t.poll(ns, ns, out) } -> std::convertible_to<std::uint32_t>;
+};
+template <class T>
+concept has_wake = requires(T t) {
+  { t.wake() }
+  noexcept;
+};
+template <class T>
+concept has_cancel = requires(T t, std::uint32_t peer) {
+  t.cancel(peer);
+};
+template <class T>
+concept has_close = requires(T t, std::uint64_t ns) {
+  t.close(ns);
+};
+template <class T>
+concept has_counters = requires(T t) {
+  { t.counters() } -> std::same_as<rg_counters>;
+};
+template <class T>
+concept has_now = requires(T t) {
+  { t.now() } -> std::same_as<std::uint64_t>;
+};
+template <class T>
+concept has_allocate = requires(T t, rg_region r, std::uint64_t n, std::uint32_t memory) {
+  { t.allocate(r, n, memory) } -> std::same_as<void*>;
+};
+template <class T>
+concept has_add = requires(T t, rg_region r, void* p, std::uint64_t n, std::uint32_t memory) {
+  t.add(r, p, n, memory);
+};
+template <class T>
+concept has_remove = requires(T t, rg_region r) {
+  { t.remove(r) }
+  noexcept;
+};
+template <class T>
+concept has_split = requires(T t, std::span<const std::uint32_t> members) {
+  { t.split(members) } -> std::same_as<std::uint32_t>;
+};
+template <class T>
+concept has_all_reduce = requires(T t, const rg_collective& c) {
+  { t.all_reduce(c) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_extension = requires(T t, const char* id) {
+  { t.extension(id) } -> std::convertible_to<const void*>;
+};
+
+} // namespace detail::transports
+
+// What a class must have to be a transport.
+template <class T>
+concept transport_class = detail::transports::makes<T> && detail::transports::has_caps<T> &&
+    detail::transports::has_listen<T> && detail::transports::has_connect<T> && detail::transports::has_send<T> &&
+    detail::transports::has_recv<T> && detail::transports::has_poll<T> && detail::transports::has_wake<T> &&
+    detail::transports::has_cancel<T> && detail::transports::has_close<T> && detail::transports::has_counters<T>;
+
+namespace detail::transports {
+
+// One line of the compiler's output for each member that is missing, rather than one for the concept.
+template <class T> constexpr bool check() {
+  static_assert(makes<T>, "a transport is made by T(const rg_host*, const parameters&)");
+  static_assert(has_caps<T>, "a transport needs: rg_transport_caps caps()");
+  static_assert(has_listen<T>, "a transport needs: rg_blob listen(const rg_world&)");
+  static_assert(has_connect<T>, "a transport needs: void connect(std::span<const rg_blob>, std::uint64_t timeout_ns)");
+  static_assert(has_send<T>, "a transport needs: rg_status send(const rg_transfer&)");
+  static_assert(has_recv<T>, "a transport needs: rg_status recv(const rg_transfer&)");
+  static_assert(has_poll<T>, "a transport needs: std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, "
+                             "std::span<rg_completion>)");
+  static_assert(has_wake<T>, "a transport needs: void wake() noexcept");
+  static_assert(has_cancel<T>, "a transport needs: void cancel(std::uint32_t peer)");
+  static_assert(has_close<T>, "a transport needs: void close(std::uint64_t timeout_ns)");
+  static_assert(has_counters<T>, "a transport needs: rg_counters counters()");
+  static_assert(has_remove<T> || !(has_allocate<T> || has_add<T>),
+                "a transport with allocate() or add() needs: void remove(rg_region) noexcept");
+  static_assert(has_split<T> == has_all_reduce<T>,
+                "collectives need both: std::uint32_t split(std::span<const std::uint32_t>) and "
+                "rg_status all_reduce(const rg_collective&)");
+  return true;
+}
+
+template <class T> struct instance {
+  instance(const rg_host* h, const parameters_t<T>& p) : host(h), transport(h, p) {}
+  const rg_host* host;
+  rg_world world{};
+  T transport;
+};
+
+// The struct itself where it is as long as ours (or longer), else a copy of it that is.
+template <class S> class versioned_view {
+public:
+  explicit versioned_view(const S* theirs) : view_(theirs) {
+    if (theirs->struct_size < sizeof(S)) view_ = &(copy_ = copy_versioned(*theirs));
+  }
+  versioned_view(const versioned_view&) = delete;
+  versioned_view& operator=(const versioned_view&) = delete;
+  const S& operator*() const noexcept { return *view_; }
+
+private:
+  const S* view_;
+  S copy_;
+};
+
+// The entry points: every one finds its instance, lets nothing thrown escape, and speaks the C ABI.
+template <class T> struct entry {
+  using self_type = instance<T>;
+  static self_type& of(void* self) noexcept { return *static_cast<self_type*>(self); }
+
+  static rg_status create(const rg_host* host, const rg_value* values, void** self) noexcept {
+    return fence(host, [&] { *self = std::make_unique<self_type>(host, read_parameters<T>(values)).release(); });
+  }
+  static void destroy(void* self) noexcept { delete static_cast<self_type*>(self); }
+  static rg_status caps(void* self, rg_transport_caps* out) noexcept {
+    return fence(of(self).host, [&] { fill_versioned(out, of(self).transport.caps()); });
+  }
+  static rg_status listen(void* self, const rg_world* world, rg_blob* blob) noexcept {
+    return fence(of(self).host, [&] {
+      of(self).world = copy_versioned(*world);
+      *blob = of(self).transport.listen(of(self).world);
+    });
+  }
+  static rg_status connect(void* self, const rg_blob* blobs, std::uint64_t timeout_ns) noexcept {
+    return fence(of(self).host,
+                 [&] { of(self).transport.connect(std::span<const rg_blob>(blobs, of(self).world.size), timeout_ns); });
+  }
+  static rg_status send(void* self, const rg_transfer* transfer) noexcept {
+    return fence(of(self).host, [&] {
+      const versioned_view<rg_transfer> view(transfer);
+      return of(self).transport.send(*view);
+    });
+  }
+  static rg_status recv(void* self, const rg_transfer* transfer) noexcept {
+    return fence(of(self).host, [&] {
+      const versioned_view<rg_transfer> view(transfer);
+      return of(self).transport.recv(*view);
+    });
+  }
+  static rg_status poll(void* self, std::uint64_t timeout_ns, std::uint64_t spin_ns, rg_completion* out,
+                        std::uint32_t capacity, std::uint32_t* count) noexcept {
+    *count = 0;
+    return fence(of(self).host,
+                 [&] { *count = of(self).transport.poll(timeout_ns, spin_ns, std::span(out, capacity)); });
+  }
+  static void wake(void* self) noexcept { of(self).transport.wake(); }
+  static rg_status cancel(void* self, std::uint32_t peer) noexcept {
+    return fence(of(self).host, [&] { of(self).transport.cancel(peer); });
+  }
+  static rg_status close(void* self, std::uint64_t timeout_ns) noexcept {
+    return fence(of(self).host, [&] { of(self).transport.close(timeout_ns); });
+  }
+  static rg_status counters(void* self, rg_counters* out) noexcept {
+    return fence(of(self).host, [&] { fill_versioned(out, of(self).transport.counters()); });
+  }
+  static std::uint64_t now(void* self) noexcept {
+    std::uint64_t t = 0;
+    fence(of(self).host, [&] { t = of(self).transport.now(); });
+    return t;
+  }
+
+  static rg_status allocate(void* self, rg_region region, std::uint64_t bytes, std::uint32_t memory,
+                            void** address) noexcept {
+    return fence(of(self).host, [&] { *address = of(self).transport.allocate(region, bytes, memory); });
+  }
+  static rg_status add(void* self, rg_region region, void* address, std::uint64_t bytes,
+                       std::uint32_t memory) noexcept {
+    return fence(of(self).host, [&] { of(self).transport.add(region, address, bytes, memory); });
+  }
+  static void remove(void* self, rg_region region) noexcept { of(self).transport.remove(region); }
+
+  static rg_status split(void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) noexcept {
+    return fence(of(self).host, [&] { *group = of(self).transport.split(std::span(members, count)); });
+  }
+  static rg_status all_reduce(void* self, const rg_collective* collective) noexcept {
+    return fence(of(self).host, [&] {
+      const versioned_view<rg_collective> view(collective);
+      return of(self).transport.all_reduce(*view);
+    });
+  }
+
+  static const void* extension(void* self, const char* id) noexcept;
+};
+
+template <class T> constexpr rg_regions make_regions() {
+  rg_regions r{};
+  r.struct_size = sizeof r;
+  if constexpr (has_allocate<T>) r.allocate = &entry<T>::allocate;
+  if constexpr (has_add<T>) r.add = &entry<T>::add;
+  if constexpr (has_remove<T>) r.remove = &entry<T>::remove;
+  return r;
+}
+template <class T> constexpr rg_collectives make_collectives() {
+  rg_collectives c{};
+  c.struct_size = sizeof c;
+  if constexpr (has_split<T> && has_all_reduce<T>) {
+    c.split = &entry<T>::split;
+    c.all_reduce = &entry<T>::all_reduce;
+  }
+  return c;
+}
+template <class T> constexpr rg_transport make_functions() {
+  rg_transport f{};
+  f.struct_size = sizeof f;
+  f.create = &entry<T>::create;
+  f.destroy = &entry<T>::destroy;
+  f.caps = &entry<T>::caps;
+  f.listen = &entry<T>::listen;
+  f.connect = &entry<T>::connect;
+  f.send = &entry<T>::send;
+  f.recv = &entry<T>::recv;
+  f.poll = &entry<T>::poll;
+  f.wake = &entry<T>::wake;
+  f.cancel = &entry<T>::cancel;
+  f.close = &entry<T>::close;
+  f.counters = &entry<T>::counters;
+  if constexpr (has_now<T>) f.now = &entry<T>::now;
+  f.extension = &entry<T>::extension;
+  return f;
+}
+
+template <class T> inline constexpr rg_regions regions = make_regions<T>();
+template <class T> inline constexpr rg_collectives collectives = make_collectives<T>();
+template <class T> inline constexpr rg_transport functions = make_functions<T>();
+
+template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, const char* id) noexcept {
+  if constexpr (has_allocate<T> || has_add<T>)
+    if (std::strcmp(id, RG_EXT_REGIONS) == 0) return &regions<T>;
+  if constexpr (has_split<T> && has_all_reduce<T>)
+    if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) return &collectives<T>;
+  const void* found = nullptr;
+  if constexpr (has_extension<T>) fence(of(self).host, [&] { found = of(self).transport.extension(id); });
+  return found;
+}
+
+} // namespace detail::transports
+
+// The component of a transport class T, for RG_PLUGIN.
+template <class T> rg_component transport(const char* id, const char* summary) {
+  if constexpr (detail::transports::check<T>() && transport_class<T>)
+    return detail::component<T>(RG_KIND_TRANSPORT, id, summary, &detail::transports::functions<T>);
+  else
+    return {};
+}
+
+} // namespace rg
