@@ -35,7 +35,8 @@ struct rank_record {
   std::string host;
   std::string role; // "worker 0 + server 0": for people
 
-  // The timed region: from this rank's own return from the barrier after warm-up to its end of the last step.
+  // The timed region: from this rank's own return from the barrier after warm-up to its end of the last step, not
+  // before that step's `end`.
   std::int64_t region_begin = 0, region_end = 0;
   // Workers only. Call steps.reserve(n) before the region: push_back then allocates nothing.
   std::vector<step_time> steps;

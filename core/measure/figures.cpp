@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/failure.hpp"
+
+namespace regatta {
+namespace {
+
+using records_view = std::vector<const rank_record*>;
+
+double seconds(std::int64_t ns) {
+  return 1e-9 * static_cast<double>(ns);
+}
+
+std::int64_t region_length(const rank_record& r) {
+  return r.region_end - r.region_begin;
+}
+
+// Workers in the order of their numbers; throws where no figure could be made of them.
+records_view workers_of(const std::vector<rank_record>& records) {
+  records_view workers;
+  for (const rank_record& r : records)
+    if (r.worker >= 0) workers.push_back(&r);
+  std::sort(workers.begin(), workers.end(), [](auto* a, auto* b) { return a->worker < b->worker; });
+  if (workers.empty()) throw failure(exit_code::run, "no worker reported what it measured");
+  for (const rank_record* w : workers) {
+    if (w->steps.empty() || region_length(*w) <= 0)
+      throw failure(exit_code::run, fmt::format("worker {} measured no step", w->worker));
+    if (w->steps.size() != workers.front()->steps.size())
+      throw failure(exit_code::run,
+                    fmt::format("worker {} measured {} steps, but worker {} measured {}", w->worker, w->steps.size(),
+                                workers.front()->worker, workers.front()->steps.size()));
+  }
+  return workers;
+}
+
+// When the last worker of the same host was through with the backward pass of every step.
+std::vector<std::int64_t> last_compute_end(const records_view& workers, const std::string& host) {
+  std::vector<std::int64_t> last(workers.front()->steps.size(), std::numeric_limits<std::int64_t>::min());
+  for (const rank_record* w : workers) {
+    if (w->host != host) continue;
+    for (std::size_t s = 0; s < last.size(); ++s) last[s] = std::max(last[s], w->steps[s].compute_end);
+  }
+  return last;
+}
+
+std::int64_t wait_of(const step_time& step, std::int64_t last) {
+  return std::clamp<std::int64_t>(std::min(step.end, last) - step.compute_end, 0,
+                                  std::max<std::int64_t>(step.blocked, 0));
+}
+
+// Means over the first `counted` steps of one worker. `last` is empty where peers are not waited for.
+time_parts partition(const rank_record& worker, std::size_t counted, const std::vector<std::int64_t>& last) {
+  time_parts sum;
+  for (std::size_t s = 0; s < counted; ++s) {
+    const step_time& t = worker.steps[s];
+    const std::int64_t wait = last.empty() ? 0 : wait_of(t, last[s]);
+    sum.input += seconds(t.input);
+    sum.forward += seconds(t.forward);
+    sum.backward += seconds(t.backward);
+    sum.update += seconds(t.update);
+    sum.wait += seconds(wait);
+    sum.exposed_communication += seconds(t.blocked - wait);
+    sum.other += seconds(t.end - t.begin - t.input - t.forward - t.backward - t.update - t.blocked);
+  }
+  for (const auto& [name, part] : time_part_names) sum.*part /= static_cast<double>(counted);
+  return sum;
+}
+
+// Counted steps are the first ones: those that ended within `length` of the worker's own begin.
+std::size_t steps_within(const rank_record& worker, std::int64_t length) {
+  std::size_t counted = 0;
+  while (counted < worker.steps.size() && worker.steps[counted].end - worker.region_begin <= length) ++counted;
+  return counted;
+}
+
+void add_throughput(run_figures& f, const records_view& workers, bool asynchronous) {
+  auto [shortest, longest] = std::minmax_element(
+      workers.begin(), workers.end(), [](auto* a, auto* b) { return region_length(*a) < region_length(*b); });
+  const std::int64_t length = region_length(asynchronous ? **shortest : **longest);
+  f.region_seconds = seconds(length);
+  double samples = 0, steps = 0;
+  std::size_t with_steps = 0;
+  for (const rank_record* w : workers) {
+    const std::size_t counted = asynchronous ? steps_within(*w, length) : w->steps.size();
+    const double samples_a_step = static_cast<double>(w->samples) / static_cast<double>(w->steps.size());
+    samples += samples_a_step * static_cast<double>(counted);
+    steps += static_cast<double>(counted);
+    f.samples_per_worker_step += samples_a_step / static_cast<double>(workers.size());
+    std::vector<double>& of_worker = f.step_seconds.emplace_back();
+    for (std::size_t s = 0; s < counted; ++s) of_worker.push_back(seconds(w->steps[s].end - w->steps[s].begin));
+    if (counted == 0) continue; // an asynchronous worker so slow that it finished nothing
+    ++with_steps;
+    const time_parts mine =
+        partition(*w, counted, asynchronous ? std::vector<std::int64_t>{} : last_compute_end(workers, w->host));
+    for (const auto& [name, part] : time_part_names) f.time.*part += mine.*part;
+  }
+  if (with_steps == 0) throw failure(exit_code::run, "no step ended within the timed region");
+  for (const auto& [name, part] : time_part_names) f.time.*part /= static_cast<double>(with_steps);
+  f.samples_per_second = samples / f.region_seconds;
+  f.batches_per_second = steps / static_cast<double>(workers.size()) / f.region_seconds;
+}
+
+void add_traffic(run_figures& f, const std::vector<rank_record>& records, double steps) {
+  auto mean_over = [&](auto chosen, auto value) -> std::optional<double> {
+    double sum = 0, count = 0;
+    for (const rank_record& r : records) {
+      if (!chosen(r)) continue;
+      sum += value(r);
+      ++count;
+    }
+    if (count == 0) return std::nullopt;
+    return sum / count / steps;
+  };
+  const auto is_worker = [](const rank_record& r) { return r.worker >= 0; };
+  const auto is_server = [](const rank_record& r) { return r.server >= 0; };
+  const auto only_server = [](const rank_record& r) { return r.server >= 0 && r.worker < 0; };
+  const auto sent = [](const rank_record& r) { return static_cast<double>(r.bytes_sent); };
+  const auto received = [](const rank_record& r) { return static_cast<double>(r.bytes_received); };
+  f.worker_sent_bytes = mean_over(is_worker, sent);
+  f.worker_received_bytes = mean_over(is_worker, received);
+  f.server_sent_bytes = mean_over(only_server, sent);
+  f.server_received_bytes = mean_over(only_server, received);
+  f.communication_seconds = *mean_over(is_worker, [](const rank_record& r) { return seconds(r.communication_ns); });
+  f.server_update_seconds = mean_over(is_server, [](const rank_record& r) { return seconds(r.server_update_ns); });
+}
+
+// Step s is averaged over the samples of all workers that recorded it. A step that counted nothing has no loss.
+void add_losses(run_figures& f, const records_view& workers) {
+  std::size_t steps = 0;
+  for (const rank_record* w : workers) steps = std::max(steps, std::min(w->loss_sums.size(), w->loss_counts.size()));
+  for (std::size_t s = 0; s < steps; ++s) {
+    double sum = 0, count = 0;
+    for (const rank_record* w : workers) {
+      if (s >= w->loss_sums.size() || s >= w->loss_counts.size()) continue;
+      sum += w->loss_sums[s];
+      count += static_cast<double>(w->loss_counts[s]);
+    }
+    if (count == 0) continue;
+    f.losses.push_back(sum / count);
+    f.loss_finite = f.loss_finite && std::isfinite(sum);
+  }
+}
+
+void add_state(run_figures& f, const std::vector<rank_record>& records, const records_view& workers) {
+  const rank_record& first = *workers.front();
+  f.kernels = first.kernels;
+  f.layout = first.layout;
+  const bool hashed = std::none_of(workers.begin(), workers.end(), [](auto* w) { return w->weights_hash.empty(); });
+  if (hashed)
+    f.replicas_identical =
+        std::all_of(workers.begin(), workers.end(), [&](auto* w) { return w->weights_hash == first.weights_hash; });
+  std::vector<const rank_record*> by_rank;
+  for (const rank_record& r : records) by_rank.push_back(&r);
+  std::sort(by_rank.begin(), by_rank.end(), [](auto* a, auto* b) { return a->rank < b->rank; });
+  for (const rank_record* r : by_rank) {
+    f.memory_peak_bytes.push_back(r->memory_peak_bytes);
+    f.cpu_seconds.push_back(r->cpu_seconds);
+    f.drain_seconds = std::max(f.drain_seconds, seconds(r->drain_ns));
+    if (r->steal) f.steal = std::max(f.steal.value_or(0), *r->steal);
+    if (r->metric_value && !f.metric_value) {
+      f.metric = r->metric;
+      f.metric_value = r->metric_value;
+    }
+    for (const std::string& w : r->warnings)
+      if (std::find(f.warnings.begin(), f.warnings.end(), w) == f.warnings.end()) f.warnings.push_back(w);
+  }
+}
+
+} // namespace
+
+run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous) {
+  const records_view workers = workers_of(records);
+  run_figures f;
+  add_throughput(f, workers, asynchronous);
+  add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
+  add_losses(f, workers);
+  add_state(f, records, workers);
+  return f;
+}
+
+} // namespace regatta

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace regatta {
+
+std::optional<double> quantile(std::vector<double> samples, double q) {
+  if (samples.empty()) return std::nullopt;
+  const double position = q * static_cast<double>(samples.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(samples.begin(), at, samples.end());
+  const double low = *at;
+  if (below + 1 == samples.size()) return low;
+  const double high = *std::min_element(at + 1, samples.end());
+  return low + (position - static_cast<double>(below)) * (high - low);
+}
+
+std::optional<double> mean(const std::vector<double>& samples) {
+  if (samples.empty()) return std::nullopt;
+  return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+}
+
+std::optional<double> variation(const std::vector<double>& samples) {
+  if (samples.size() < 2) return std::nullopt;
+  const double m = *mean(samples);
+  if (m == 0) return std::nullopt;
+  double squares = 0;
+  for (double x : samples) squares += (x - m) * (x - m);
+  return std::sqrt(squares / static_cast<double>(samples.size() - 1)) / m;
+}
+
+std::vector<std::size_t> middle(const std::vector<double>& samples) {
+  std::vector<std::size_t> order(samples.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });
+  if (order.empty()) return {};
+  const std::size_t half = order.size() / 2;
+  if (order.size() % 2 == 1) return {order[half]};
+  return {order[half - 1], order[half]};
+}
+
+std::vector<double> thinned(const std::vector<double>& samples, std::size_t most) {
+  if (samples.size() <= most || most < 2) return samples;
+  std::vector<double> out(most);
+  for (std::size_t i = 0; i < most; ++i) out[i] = samples[i * (samples.size() - 1) / (most - 1)];
+  return out;
+}
+
+} // namespace regatta
