@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strategies in C++: straight-line coroutines over rg::comm.
+//
+//   struct broadcast_like {
+//     struct parameters { std::int64_t bucket = 4 << 20; };
+//     static constexpr auto fields = rg::fields(rg::field("bucket", &parameters::bucket, "bytes sent at
+//     once").unit(RG_UNIT_BYTES)); static rg_plan plan(const parameters&, const rg_cluster&);                       //
+//     what it is and needs static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b);
+//     // optional: all do broadcast_like(rg::comm&, const parameters&);                                    //
+//     allocates, owns, sets buckets void begin_step(std::uint64_t step);                                             //
+//     optional void on_gradient(std::uint64_t step, std::uint32_t bucket);                      // optional rg::task<>
+//     end_step(std::uint64_t step); rg::task<> serve();                                                              //
+//     with RG_PLAN_SERVERS rg::task<> finish();                                                             // optional
+//   };
+//   RG_PLUGIN("mine", "1.0", rg::strategy<broadcast_like>("broadcast_like", "one line"))
+//
+// Everything runs on the rank's loop: one thing at a time, no locks.
+#pragma once
+
+#include <regatta/plugin.hpp>
+#include <regatta/task.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+
+namespace rg {
+
+// A part of the arena: elements [first, first + count).
+struct span_of_arena {
+  std::uint64_t first, count;
+  std::uint64_t end() const { return first + count; }
+};
+
+// Part `index` of `parts` equal ones, cut at multiples of 16 elements (a cache line of fp32), so that no two parts
+// share one; the last ones may be shorter or empty.
+inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint64_t parts) {
+  const std::uint64_t lines = (whole.count + 15) / 16;
+  const std::uint64_t from = std::min(whole.count, lines * index / parts * 16);
+  const std::uint64_t to = std::min(whole.count, lines * (index + 1) / parts * 16);
+  return {whole.first + from, to - from};
+}
+
+// [from, from + count) of a buffer.
+inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
+  b.offset += from * size_of(b.type);
+  b.count = count;
+  return b;
+}
+
+class comm;
+
+namespace detail {
+// What outlives the coroutine that asked: a frame may be destroyed while the operation still borrows a buffer.
+struct operation_record {
+  comm* owner = nullptr;
+  std::coroutine_handle<> waiter;
+  rg_status status = RG_OK;
+  std::uint64_t bytes = 0;
+  bool done = false, detached = false;
+  operation_record* next = nullptr;
+};
+} // namespace detail
+
+// Something under way. It was begun when this was made; co_await waits for its end, gives the bytes of payload
+// (receives) and throws rg::error if it failed. Destroying it lets the operation run on.
+class [[nodiscard]] operation {
+public:
+  operation() = default;
+  explicit operation(detail::operation_record* r) : record_(r) {}
+  operation(operation&& o) noexcept : record_(std::exchange(o.record_, nullptr)) {}
+  operation& operator=(operation&& o) noexcept {
+    std::swap(record_, o.record_);
+    return *this;
+  }
+  inline ~operation();
+
+  bool await_ready() const noexcept { return !record_ || record_->done; }
+  void await_suspend(std::coroutine_handle<> h) noexcept { record_->waiter = h; }
+  inline std::uint64_t await_resume();
+
+private:
+  detail::operation_record* record_ = nullptr; // null: it was finished at once
+};
+
+// All that a strategy can do. One per instance; made by the SDK.
+class comm : public frame_pool_user {
+public:
+  explicit comm(const rg_strategy_host* host) : host_(host), cluster_(host->cluster), arena_(host->arena) {}
+
+  // Who is there.
+  const rg_cluster& cluster() const { return *cluster_; }
+  std::uint32_t rank() const { return cluster_->rank; }
+  std::uint32_t workers() const { return cluster_->workers; }
+  std::uint32_t servers() const { return cluster_->servers; }
+  bool is_worker() const { return cluster_->worker >= 0; }
+  bool is_server() const { return cluster_->server >= 0; }
+  std::uint32_t server_rank(std::uint32_t server) const { return cluster_->server_rank[server]; }
+
+  // What is trained.
+  const rg_arena& arena() const { return *arena_; }
+  span_of_arena whole() const { return {0, arena_->count}; }
+  rg_buffer weights(span_of_arena s) const { return sub(arena_->weights, s.first, s.count); }
+  rg_buffer gradients(span_of_arena s) const { return sub(arena_->gradients, s.first, s.count); }
+  // Updates wait for commit(): the sum of all owners' norm() is needed first.
+  bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
+
+  // Set-up, in the constructor only.
+  rg_buffer alloc(std::uint64_t count, std::uint32_t type = RG_F32) {
+    rg_buffer b{};
+    check(host_->alloc(host_->context, type, count, &b), "alloc");
+    return b;
+  }
+  rg_buffer own_as_worker(span_of_arena s) { return own(0, s); }
+  rg_buffer own_as_server(span_of_arena s) { return own(1, s); }
+  // Cuts the arena into buckets of `bytes` at most; returns them in order.
+  std::vector<span_of_arena> make_buckets(std::uint64_t bytes) {
+    const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16);
+    std::vector<span_of_arena> buckets;
+    std::vector<std::uint64_t> ends;
+    for (std::uint64_t first = 0; first < arena_->count; first += size) {
+      buckets.push_back({first, std::min(size, arena_->count - first)});
+      ends.push_back(buckets.back().end());
+    }
+    check(host_->buckets(host_->context, ends.data(), static_cast<std::uint32_t>(ends.size())), "buckets");
+    return buckets;
+  }
+  // A group for all_reduce; none where the transport has no collectives.
+  std::optional<std::uint32_t> split(std::span<const std::uint32_t> members) {
+    std::uint32_t group = 0;
+    const rg_status s =
+        host_->split(host_->context, members.data(), static_cast<std::uint32_t>(members.size()), &group);
+    if (s == RG_E_UNSUPPORTED) return std::nullopt;
+    check(s, "split");
+    return group;
+  }
+
+  // Transfers. Buffers are borrowed until the end.
+  operation send(std::uint32_t peer, rg_buffer source, std::uint32_t lane = 0) {
+    rg_op op = make(RG_OP_SEND);
+    op.peer = peer;
+    op.lane = lane;
+    op.source = source;
+    return submit(op);
+  }
+  operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0) { return recv(peer, target, lane, 0); }
+  // Adds what comes to what is there.
+  operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0) {
+    return recv(peer, target, lane, RG_OP_ADD);
+  }
+  operation all_reduce(std::uint32_t group, rg_buffer target) {
+    rg_op op = make(RG_OP_ALL_REDUCE);
+    op.group = group;
+    op.target = target;
+    return submit(op);
+  }
+
+  // Arithmetic, where the memory lives.
+  operation fill(rg_buffer target, double value) { return arithmetic(RG_OP_FILL, target, {}, value); }
+  operation copy(rg_buffer target, rg_buffer source) { return arithmetic(RG_OP_COPY, target, source, 0); }
+  operation axpy(rg_buffer target, double a, rg_buffer source) { return arithmetic(RG_OP_AXPY, target, source, a); }
+  operation scale(rg_buffer target, double a) { return arithmetic(RG_OP_SCALE, target, {}, a); }
+
+  // The optimiser, on what this rank owns: `gradient` is that of elements first .. first + gradient.count.
+  operation apply_as_worker(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
+    return apply(first, gradient, step, 0);
+  }
+  operation apply_as_server(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
+    return apply(first, gradient, step, RG_OP_AS_SERVER);
+  }
+  // target: 2 x RG_F64.
+  operation norm(rg_buffer target, bool as_server) {
+    rg_op op = make(RG_OP_NORM);
+    op.flags = as_server ? RG_OP_AS_SERVER : 0;
+    op.target = target;
+    return submit(op);
+  }
+  operation commit(rg_buffer total, std::uint64_t step, bool as_server) {
+    rg_op op = make(RG_OP_COMMIT);
+    op.flags = as_server ? RG_OP_AS_SERVER : 0;
+    op.source = total;
+    op.step = step;
+    return submit(op);
+  }
+
+  operation after(std::uint64_t ns) { return arithmetic(RG_OP_TIMER, {}, {}, static_cast<double>(ns)); }
+  std::uint64_t now() const { return host_->now(host_->context); }
+
+  const rg_strategy_host* host() const { return host_; }
+
+  // Called by the SDK: what was submitted has ended.
+  void completed(const rg_completion* c, std::uint32_t n) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto* r = reinterpret_cast<detail::operation_record*>(static_cast<std::uintptr_t>(c[i].cookie));
+      r->done = true;
+      r->status = c[i].status;
+      r->bytes = c[i].bytes;
+      if (r->detached)
+        recycle(r);
+      else if (r->waiter)
+        std::exchange(r->waiter, {}).resume();
+    }
+  }
+  void recycle(detail::operation_record* r) noexcept {
+    r->next = free_;
+    free_ = r;
+  }
+
+private:
+  rg_op make(std::uint32_t kind) const {
+    rg_op op = make_versioned<rg_op>();
+    op.kind = kind;
+    return op;
+  }
+  operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane, std::uint32_t flags) {
+    rg_op op = make(RG_OP_RECV);
+    op.peer = peer;
+    op.lane = lane;
+    op.target = target;
+    op.flags = flags;
+    return submit(op);
+  }
+  operation arithmetic(std::uint32_t kind, rg_buffer target, rg_buffer source, double a) {
+    rg_op op = make(kind);
+    op.target = target;
+    op.source = source;
+    op.a = a;
+    return submit(op);
+  }
+  operation apply(std::uint64_t first, rg_buffer gradient, std::uint64_t step, std::uint32_t flags) {
+    rg_op op = make(RG_OP_APPLY);
+    op.flags = flags;
+    op.first = first;
+    op.source = gradient;
+    op.step = step;
+    return submit(op);
+  }
+  rg_buffer own(std::uint32_t as_server, span_of_arena s) {
+    rg_buffer b{};
+    check(host_->own(host_->context, as_server, s.first, s.count, &b), "own");
+    return b;
+  }
+  static void check(rg_status s, const char* what) {
+    if (s < 0) throw error(s, std::string("the engine refused ") + what);
+  }
+  operation submit(rg_op& op) {
+    detail::operation_record* r = free_;
+    if (r) {
+      free_ = r->next;
+      *r = {};
+    } else {
+      records_.push_back(std::make_unique<detail::operation_record>());
+      r = records_.back().get();
+    }
+    r->owner = this;
+    op.cookie = reinterpret_cast<std::uintptr_t>(r);
+    const rg_status s = host_->submit(host_->context, &op);
+    if (s == RG_OK) return operation(r);
+    recycle(r);
+    check(s, "an operation");
+    return operation();
+  }
+
+  const rg_strategy_host* host_;
+  const rg_cluster* cluster_;
+  const rg_arena* arena_;
+  std::vector<std::unique_ptr<detail::operation_record>> records_;
+  detail::operation_record* free_ = nullptr;
+};
+
+inline operation::~operation() {
+  if (!record_) return;
+  if (record_->done) {
+    record_->owner->recycle(record_);
+  } else {
+    record_->detached = true;
+    record_->waiter = {};
+  }
+}
+inline std::uint64_t operation::await_resume() {
+  if (!record_) return 0;
+  const rg_status s = record_->status;
+  const std::uint64_t bytes = record_->bytes;
+  record_->owner->recycle(std::exchange(record_, nullptr));
+  if (s < 0)
+    throw error(s, s == RG_E_PEER ? "a peer is gone" : s == RG_E_CANCELLED ? "cancelled" : "a transfer failed");
+  return bytes;
+}
+
+namespace detail {
+
+// An instance as the C table sees it.
+template <class S> struct strategy_instance {
+  rg::comm comm; // before the strategy and its frames: they are destroyed first
+  std::optional<S> impl;
+  task_group activities;
+
+  explicit strategy_instance(const rg_strategy_host* host) : comm(host) {}
+
+  // Runs `t`; its end is the activity's. An error goes to the engine with its text.
+  static task<> run(strategy_instance& self, task<> t, std::uint64_t activity) {
+    const rg_strategy_host* host = self.comm.host();
+    rg_status status = RG_OK;
+    try {
+      co_await t;
+    } catch (...) {
+      status = fence(host->host, [] { throw; });
+    }
+    host->done(host->context, activity, status);
+  }
+  frame_pool& frames() { return comm.frames(); }
+};
+
+template <class S> struct strategy_functions {
+  using instance = strategy_instance<S>;
+  using P = parameters_t<S>;
+  static_assert(
+      requires(const P& p, const rg_cluster& c) {
+        { S::plan(p, c) } -> std::same_as<rg_plan>;
+      },
+      "a strategy needs: static rg_plan plan(const parameters&, const rg_cluster&)");
+  static_assert(std::is_constructible_v<S, comm&, const P&>,
+                "a strategy needs a constructor: (rg::comm&, const parameters&)");
+  static_assert(
+      requires(S s) {
+        { s.end_step(std::uint64_t{}) } -> std::same_as<task<>>;
+      },
+      "a strategy needs: rg::task<> end_step(std::uint64_t step)");
+
+  static instance& of(void* self) { return *static_cast<instance*>(self); }
+  static const rg_host* host_of(void* self) { return of(self).comm.host()->host; }
+
+  static rg_status plan(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out) {
+    return fence(host, [&] {
+      rg_plan p = S::plan(read_parameters<S>(values), copy_versioned(*cluster));
+      p.struct_size = sizeof p;
+      fill_versioned(out, p);
+    });
+  }
+  static std::uint32_t talks(const rg_value* values, const rg_cluster* cluster, std::uint32_t a, std::uint32_t b) {
+    if constexpr (requires { &S::talks; }) {
+      bool yes = true;
+      fence(nullptr, [&] { yes = S::talks(read_parameters<S>(values), copy_versioned(*cluster), a, b); });
+      return yes;
+    } else {
+      return 1;
+    }
+  }
+  static rg_status create(const rg_strategy_host* host, const rg_value* values, void** self) {
+    return fence(host->host, [&] {
+      auto i = std::make_unique<instance>(host);
+      i->impl.emplace(i->comm, read_parameters<S>(values));
+      *self = i.release();
+    });
+  }
+  static void destroy(void* self) { delete &of(self); }
+  static rg_status begin_step(void* self, std::uint64_t step, const rg_rows*, std::uint32_t, std::uint64_t activity) {
+    return fence(host_of(self), [&] {
+      of(self).impl->begin_step(step);
+      of(self).comm.host()->done(of(self).comm.host()->context, activity, RG_OK);
+    });
+  }
+  static rg_status end_step(void* self, std::uint64_t step, std::uint64_t activity) {
+    return begin(self, activity, [&](S& s) { return s.end_step(step); });
+  }
+  static rg_status serve(void* self, std::uint64_t activity) {
+    return begin(self, activity, [](auto& s) { return s.serve(); });
+  }
+  static rg_status finish(void* self, std::uint64_t activity) {
+    return begin(self, activity, [](auto& s) { return s.finish(); });
+  }
+  static rg_status on_gradient(void* self, std::uint64_t step, std::uint32_t bucket, rg_fence) {
+    return fence(host_of(self), [&] { of(self).impl->on_gradient(step, bucket); });
+  }
+  static rg_status completed(void* self, const rg_completion* c, std::uint32_t n) {
+    return fence(host_of(self), [&] { of(self).comm.completed(c, n); });
+  }
+  template <class F> static rg_status begin(void* self, std::uint64_t activity, F&& f) {
+    return fence(host_of(self),
+                 [&] { of(self).activities.spawn(instance::run(of(self), f(*of(self).impl), activity)); });
+  }
+
+  static const rg_strategy* table() {
+    static const rg_strategy functions = [] {
+      auto t = make_versioned<rg_strategy>();
+      t.plan = plan;
+      t.talks = talks;
+      t.create = create;
+      t.destroy = destroy;
+      t.end_step = end_step;
+      t.completed = completed;
+      if constexpr (requires(S s) { s.begin_step(std::uint64_t{}); }) t.begin_step = begin_step;
+      if constexpr (requires(S s) { s.on_gradient(std::uint64_t{}, std::uint32_t{}); }) t.on_gradient = on_gradient;
+      if constexpr (requires(S s) { s.serve(); }) t.serve = serve;
+      if constexpr (requires(S s) { s.finish(); }) t.finish = finish;
+      return t;
+    }();
+    return &functions;
+  }
+};
+
+} // namespace detail
+
+// The component of strategy S, for RG_PLUGIN.
+template <class S> rg_component strategy(const char* id, const char* summary) {
+  return detail::component<S>(RG_KIND_STRATEGY, id, summary, detail::strategy_functions<S>::table());
+}
+
+} // namespace rg

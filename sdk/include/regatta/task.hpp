@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Coroutines of one logical thread: a task runs when it is awaited or spawned, and goes on when what it awaits is done.
+// No locks, no threads, no clock. Frames come from a pool that the coroutine's first argument leads to (a
+// frame_pool_user, or an object with a member `comm` that is one), so that a step allocates nothing.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace rg {
+
+// Blocks of a few size classes, kept for reuse. One per instance; whoever holds the loop uses it.
+class frame_pool {
+public:
+  frame_pool() = default;
+  frame_pool(const frame_pool&) = delete;
+  frame_pool& operator=(const frame_pool&) = delete;
+  ~frame_pool() {
+    for (block*& list : free_)
+      while (list) ::operator delete(std::exchange(list, list->next));
+  }
+
+  static void* allocate(frame_pool* pool, std::size_t bytes) {
+    const std::size_t c = (bytes + sizeof(block) + granule - 1) / granule;
+    block* b = pool && c < classes && pool->free_[c] ? std::exchange(pool->free_[c], pool->free_[c]->next)
+                                                     : static_cast<block*>(::operator new(c* granule));
+    b->pool = pool;
+    b->size_class = c;
+    return b + 1;
+  }
+  static void release(void* p) noexcept {
+    block* b = static_cast<block*>(p) - 1;
+    if (!b->pool || b->size_class >= classes) {
+      ::operator delete(b);
+      return;
+    }
+    block*& list = b->pool->free_[b->size_class];
+    b->next = list;
+    list = b;
+  }
+
+private:
+  static constexpr std::size_t granule = 64, classes = 64;
+  struct alignas(std::max_align_t) block {
+    union {
+      frame_pool* pool;
+      block* next;
+    };
+    std::size_t size_class;
+  };
+  block* free_[classes] = {};
+};
+
+// Base of what hands a pool to the coroutines that take it as their first argument.
+class frame_pool_user {
+public:
+  frame_pool& frames() { return frames_; }
+
+private:
+  frame_pool frames_;
+};
+
+template <class T = void> class task;
+
+namespace detail {
+
+template <class A> frame_pool* pool_of(A& first) {
+  if constexpr (requires { first.frames(); })
+    return &first.frames();
+  else if constexpr (requires { first.comm.frames(); })
+    return &first.comm.frames();
+  else
+    return nullptr;
+}
+
+struct promise_base {
+  std::coroutine_handle<> continuation = std::noop_coroutine();
+  std::exception_ptr error;
+
+  static void* operator new(std::size_t n) { return frame_pool::allocate(nullptr, n); }
+  template <class A, class... R> static void* operator new(std::size_t n, A& first, R&&...) {
+    return frame_pool::allocate(pool_of(first), n);
+  }
+  static void operator delete(void* p) noexcept { frame_pool::release(p); }
+
+  std::suspend_always initial_suspend() noexcept { return {}; }
+  struct to_continuation {
+    bool await_ready() noexcept { return false; }
+    template <class P> std::coroutine_handle<> await_suspend(std::coroutine_handle<P> h) noexcept {
+      return h.promise().continuation;
+    }
+    void await_resume() noexcept {}
+  };
+  to_continuation final_suspend() noexcept { return {}; }
+  void unhandled_exception() { error = std::current_exception(); }
+};
+
+template <class T> struct promise : promise_base {
+  std::optional<T> value;
+  task<T> get_return_object();
+  template <class U> void return_value(U&& v) { value.emplace(std::forward<U>(v)); }
+  T take() {
+    if (error) std::rethrow_exception(error);
+    return std::move(*value);
+  }
+};
+template <> struct promise<void> : promise_base {
+  task<void> get_return_object();
+  void return_void() {}
+  void take() {
+    if (error) std::rethrow_exception(error);
+  }
+};
+
+} // namespace detail
+
+// A coroutine that has not run yet; co_await runs it to its end and gives its value or throws what it threw. Owns its
+// frame: destroying a task destroys what it was in the middle of.
+template <class T> class [[nodiscard]] task {
+public:
+  using promise_type = detail::promise<T>;
+  using handle = std::coroutine_handle<promise_type>;
+
+  task() = default;
+  explicit task(handle h) : handle_(h) {}
+  task(task&& o) noexcept : handle_(std::exchange(o.handle_, {})) {}
+  task& operator=(task&& o) noexcept {
+    std::swap(handle_, o.handle_);
+    return *this;
+  }
+  ~task() {
+    if (handle_) handle_.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    handle_.promise().continuation = awaiting;
+    return handle_;
+  }
+  T await_resume() { return handle_.promise().take(); }
+
+  // For those that are awaited by nobody (task_group): runs until the first suspension.
+  void start() { handle_.resume(); }
+  bool done() const noexcept { return !handle_ || handle_.done(); }
+
+private:
+  handle handle_;
+};
+
+namespace detail {
+template <class T> task<T> promise<T>::get_return_object() {
+  return task<T>(std::coroutine_handle<promise<T>>::from_promise(*this));
+}
+inline task<void> promise<void>::get_return_object() {
+  return task<void>(std::coroutine_handle<promise<void>>::from_promise(*this));
+}
+} // namespace detail
+
+// Something that happens: set() lets the one who awaits go on at once, or the next one who comes. Resets itself.
+class event {
+public:
+  void set() {
+    if (waiter_)
+      std::exchange(waiter_, {}).resume();
+    else
+      set_ = true;
+  }
+  bool await_ready() noexcept { return std::exchange(set_, false); }
+  void await_suspend(std::coroutine_handle<> h) noexcept { waiter_ = h; }
+  void await_resume() noexcept {}
+
+private:
+  std::coroutine_handle<> waiter_;
+  bool set_ = false;
+};
+
+// Tasks that run side by side. `co_await group.join()` goes on when all have ended and throws the first error; only
+// one may wait at a time. Destroying the group destroys what still runs.
+class task_group {
+public:
+  void spawn(task<> t) {
+    std::size_t i = 0;
+    while (i < running_.size() && !running_[i].done()) ++i;
+    if (i == running_.size()) running_.emplace_back();
+    ++active_;
+    running_[i] = run(*this, std::move(t));
+    running_[i].start();
+  }
+
+  struct joiner {
+    task_group& group;
+    bool await_ready() const noexcept { return group.active_ == 0; }
+    void await_suspend(std::coroutine_handle<> h) noexcept { group.waiter_ = h; }
+    void await_resume() {
+      if (group.error_) std::rethrow_exception(std::exchange(group.error_, nullptr));
+    }
+  };
+  joiner join() { return {*this}; }
+  std::size_t active() const noexcept { return active_; }
+  frame_pool& frames() { return frames_; }
+
+private:
+  // Its frame stays at its final suspension until the slot is used again: one that is still on the stack, because it is
+  // what resumes the waiter below, is not done, and so is never destroyed under its own feet.
+  static task<> run(task_group& group, task<> t) {
+    try {
+      co_await t;
+    } catch (...) {
+      if (!group.error_) group.error_ = std::current_exception();
+    }
+    if (--group.active_ == 0 && group.waiter_) std::exchange(group.waiter_, {}).resume();
+  }
+
+  frame_pool frames_; // before running_: outlives the frames
+  std::vector<task<>> running_;
+  std::size_t active_ = 0;
+  std::coroutine_handle<> waiter_;
+  std::exception_ptr error_;
+};
+
+} // namespace rg
