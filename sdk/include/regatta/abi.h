@@ -168,7 +168,7 @@ typedef enum rg_type {
 enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 }; /* bit mask where several are meant */
 
 /* A region is memory that takes part in exchanges: made by the engine, registered with the transport, never moved. */
-typedef uint32_t rg_region; /* 0: none */
+typedef uint32_t rg_region; /* 0: memory in no region: the engine's scratch */
 
 /* Part of a region. Its size is fixed for good. */
 typedef struct rg_buffer {
@@ -456,7 +456,7 @@ typedef struct rg_counters {
  *  - The k-th send on a lane meets the k-th receive. A send may complete only when its receive is posted; strategies
  *    never depend on either. A message may be shorter than its receive; one that is longer ends both with an error.
  *  - Completion of a send: the buffer may be changed, and the bytes still arrive as they were.
- *  - Adds into overlapping bytes take effect in the order in which the receives were posted.
+ *  - Receives into overlapping bytes, adding or not, take effect in the order in which they were posted.
  *  - Nothing happens outside poll(), but for what own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;

@@ -115,6 +115,14 @@ inline std::size_t size_of(std::uint32_t type) noexcept {
   }
 }
 
+// Elements that a tensor takes in memory, its padding included.
+inline std::uint64_t storage_of(const rg_tensor& t) noexcept {
+  if (t.storage) return t.storage;
+  std::uint64_t n = 1;
+  for (std::uint32_t d = 0; d < t.ndim; ++d) n *= static_cast<std::uint64_t>(t.shape[d]);
+  return n;
+}
+
 // ------------------------------------------------------------------------------------------------------ logging ---
 
 // What an instance says. Lines go to the engine's log with the rank and the plugin's name before them. [any]

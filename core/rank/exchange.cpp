@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/exchange.hpp"
+
+#include "base/failure.hpp"
+#include "memory/arithmetic.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+constexpr std::uint64_t slice_alignment = 16; // elements: a cache line of fp32
+
+std::uint64_t steady_ns() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+// Of a simulated rank: what it takes to touch a byte. 10 GB/s is one core's share of a server's memory.
+constexpr double virtual_ns_per_byte = 0.1;
+
+} // namespace
+
+// ---------------------------------------------------------------------------------------------------- cluster ---
+
+cluster_layout cluster_layout::make(std::uint32_t workers, std::uint32_t servers, bool colocate) {
+  cluster_layout l;
+  l.workers = workers;
+  l.servers = servers;
+  std::uint32_t size = workers;
+  for (std::uint32_t s = 0; s < servers; ++s) l.server_rank.push_back(colocate && s < workers ? s : size++);
+  l.host_of.assign(size, 0);
+  return l;
+}
+
+rg_cluster cluster_layout::view(std::uint32_t rank) const {
+  auto c = rg::make_versioned<rg_cluster>();
+  c.size = size();
+  c.workers = workers;
+  c.servers = servers;
+  c.server_rank = server_rank.data();
+  c.host_of = host_of.data();
+  c.rank = rank;
+  c.worker = rank < workers ? static_cast<std::int32_t>(rank) : -1;
+  const auto s = std::find(server_rank.begin(), server_rank.end(), rank);
+  c.server = s == server_rank.end() ? -1 : static_cast<std::int32_t>(s - server_rank.begin());
+  return c;
+}
+
+rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout, plugin_host& host,
+                const std::string& id) {
+  const rg_cluster cluster = layout.view(std::numeric_limits<std::uint32_t>::max());
+  auto plan = rg::make_versioned<rg_plan>();
+  check(strategy.plan(host.c(), values, &cluster, &plan), host, "strategy " + id);
+  plan.lanes = std::max(plan.lanes, 1u);
+  plan.period = std::max<std::uint64_t>(plan.period, 1);
+  return plan;
+}
+
+// ----------------------------------------------------------------------------------------------------- set-up ---
+
+exchange::exchange(exchange_setup setup)
+    : setup_(std::move(setup)), strategy_host_(setup_.log), transport_(*setup_.transport),
+      cluster_(setup_.layout.view(setup_.rank)),
+      regions_(transport_.extension
+                   ? static_cast<const rg_regions*>(transport_.extension(setup_.transport_self, RG_EXT_REGIONS))
+                   : nullptr,
+               setup_.transport_self, setup_.ghosts),
+      transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host, regions_, setup_.rank,
+                 setup_.layout.size(), setup_.lanes) {
+  if (transport_.extension)
+    if (auto* c = static_cast<const rg_collectives*>(transport_.extension(setup_.transport_self, RG_EXT_COLLECTIVES)))
+      collectives_ = rg::copy_versioned(*c);
+  lay_out();
+}
+
+void exchange::lay_out() {
+  std::vector<optimizer_slice> optimizer_slices;
+  arena_ = rg::make_versioned<rg_arena>();
+  for (std::size_t i = 0; i < setup_.tensors.size(); ++i) {
+    const rg_tensor& t = setup_.tensors[i];
+    if (t.kind != RG_TENSOR_DENSE) continue;
+    auto s = rg::make_versioned<rg_slice>();
+    s.tensor = static_cast<std::uint32_t>(i);
+    s.first = arena_.count;
+    s.count = (rg::storage_of(t) + slice_alignment - 1) / slice_alignment * slice_alignment;
+    arena_.count += s.count;
+    slices_.push_back(s);
+    optimizer_slices.push_back({s.first, s.count, t.decay, t.lr_scale});
+  }
+  if (!arena_.count) throw failure(exit_code::plugin, "the model has no dense weights");
+  arena_.slices = slices_.data();
+  arena_.slice_count = static_cast<std::uint32_t>(slices_.size());
+  arena_.tensors = setup_.tensors.data();
+  arena_.tensor_count = static_cast<std::uint32_t>(setup_.tensors.size());
+  if (cluster_.worker >= 0) {
+    arena_.weights = regions_.allocate(RG_F32, arena_.count);
+    arena_.gradients = regions_.allocate(RG_F32, arena_.count);
+  }
+  worker_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, optimizer_slices);
+  server_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, std::move(optimizer_slices));
+}
+
+void exchange::start() {
+  host_ = rg::make_versioned<rg_strategy_host>();
+  host_.flags = worker_optimizer_->deferred() ? RG_HOST_DEFERRED : 0;
+  host_.host = strategy_host_.c();
+  host_.context = this;
+  host_.cluster = &cluster_;
+  host_.arena = &arena_;
+  host_.seed = setup_.seed;
+  auto fenced = [](void* self, auto&& f) {
+    auto& x = *static_cast<exchange*>(self);
+    try {
+      return f(x);
+    } catch (const std::exception& e) {
+      return x.refuse(e.what());
+    }
+  };
+  static const auto fence = fenced;
+  host_.now = [](void* self) { return static_cast<exchange*>(self)->now(); };
+  host_.alloc = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
+    return fence(self, [&](exchange& x) {
+      *out = x.regions_.allocate(type, count);
+      return rg_status{RG_OK};
+    });
+  };
+  host_.own = [](void* self, std::uint32_t as_server, std::uint64_t first, std::uint64_t count, rg_buffer* weights) {
+    return fence(self, [&](exchange& x) { return x.own(as_server, first, count, weights); });
+  };
+  host_.buckets = [](void* self, const std::uint64_t* ends, std::uint32_t count) {
+    return fence(self, [&](exchange& x) {
+      if (!count || ends[count - 1] != x.arena_.count || !std::is_sorted(ends, ends + count, std::less_equal<>()))
+        return x.refuse("buckets must ascend and end where the arena does");
+      x.bucket_ends_.assign(ends, ends + count);
+      return rg_status{RG_OK};
+    });
+  };
+  host_.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) -> rg_status {
+    auto& x = *static_cast<exchange*>(self);
+    if (!x.collectives_.split || !x.collectives_.all_reduce) return RG_E_UNSUPPORTED;
+    const rg_status s = x.collectives_.split(x.setup_.transport_self, members, count, group);
+    return s < 0 && s != RG_E_UNSUPPORTED ? x.refuse(x.setup_.transport_host->take_error()) : s;
+  };
+  host_.submit = [](void* self, const rg_op* op) {
+    return fence(self, [&](exchange& x) { return x.submit(rg::copy_versioned(*op)); });
+  };
+  host_.done = [](void* self, std::uint64_t which, rg_status status) {
+    auto& x = *static_cast<exchange*>(self);
+    if (which < x.running_.size()) x.running_[which] = false;
+    if (which == end_step) x.stepping_ = false;
+    if (status < 0 && x.activity_error_ == RG_OK) x.activity_error_ = status;
+  };
+  ask(setup_.strategy->create(&host_, setup_.values, &self_), "create");
+  if (bucket_ends_.empty()) bucket_ends_ = {arena_.count};
+}
+
+exchange::~exchange() {
+  if (self_) setup_.strategy->destroy(self_);
+}
+
+std::span<float> exchange::weights() const {
+  if (!arena_.weights.region || regions_.ghosts()) return {};
+  return regions_.elements<float>(arena_.weights);
+}
+std::span<float> exchange::gradients() const {
+  if (!arena_.gradients.region || regions_.ghosts()) return {};
+  return regions_.elements<float>(arena_.gradients);
+}
+void exchange::for_each_server_range(const std::function<void(std::uint64_t, std::span<const float>)>& f) const {
+  for (const auto& r : server_ranges_) f(r.first, regions_.elements<float>(r.weights));
+}
+std::uint64_t exchange::optimizer_bytes() const {
+  return worker_optimizer_->state_bytes() + server_optimizer_->state_bytes();
+}
+
+rg_status exchange::own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out) {
+  if (first > arena_.count || count > arena_.count - first || !count)
+    return refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
+  if (!as_server && cluster_.worker < 0) return refuse("own: this rank is no worker");
+  if (as_server && cluster_.server < 0) return refuse("own: this rank is no server");
+  rg_buffer b = arena_.weights;
+  if (as_server) {
+    b = regions_.allocate(RG_F32, count);
+    if (!regions_.ghosts()) setup_.initial_weights(first, count, static_cast<float*>(regions_.address(b)));
+    server_ranges_.push_back({first, count, b});
+  } else {
+    b.offset += first * sizeof(float);
+    b.count = count;
+  }
+  if (!regions_.ghosts())
+    (as_server ? *server_optimizer_ : *worker_optimizer_).own(first, count, static_cast<float*>(regions_.address(b)));
+  *out = b;
+  return RG_OK;
+}
+
+// ------------------------------------------------------------------------------------------------- operations ---
+
+rg_status exchange::refuse(const std::string& why) {
+  return strategy_host_.c()->fail(strategy_host_.c()->context, RG_E_PLUGIN, why.c_str());
+}
+
+std::uint64_t exchange::now() const {
+  return transport_.now && (setup_.caps.flags & RG_CAP_VIRTUAL) ? transport_.now(setup_.transport_self) : steady_ns();
+}
+
+rg_status exchange::submit(const rg_op& op) {
+  switch (op.kind) {
+  case RG_OP_SEND:
+  case RG_OP_RECV:
+  case RG_OP_ALL_REDUCE: return transfer(op);
+  case RG_OP_FILL:
+  case RG_OP_COPY:
+  case RG_OP_AXPY:
+  case RG_OP_SCALE: return arithmetic(op);
+  case RG_OP_APPLY:
+  case RG_OP_NORM:
+  case RG_OP_COMMIT: return update(op);
+  case RG_OP_TIMER:
+    timers_.push({now() + static_cast<std::uint64_t>(std::max(0.0, op.a)), timer_order_++, op.cookie});
+    return RG_OK;
+  default: return refuse(fmt::format("operation {} is unknown to this engine", op.kind));
+  }
+}
+
+rg_status exchange::transfer(const rg_op& op) {
+  const rg_buffer& b = op.kind == RG_OP_SEND ? op.source : op.target;
+  if (!regions_.contains(b)) return refuse("a transfer names memory outside its region");
+  if (op.kind == RG_OP_ALL_REDUCE) {
+    if (!collectives_.all_reduce || b.type != RG_F32) return refuse("all-reduce: no native one, or not of RG_F32");
+    transfers_.all_reduce(op.cookie, collectives_, op.group, b);
+    return RG_OK;
+  }
+  if (op.peer >= cluster_.size || op.lane >= setup_.lanes)
+    return refuse(fmt::format("a transfer with rank {} on lane {}: there are {} ranks and {} lanes", op.peer, op.lane,
+                              cluster_.size, setup_.lanes));
+  const bool add = op.flags & RG_OP_ADD;
+  if (add && b.type != RG_F32 && b.type != RG_F64) return refuse("a receive that adds is of RG_F32 or RG_F64");
+  if (op.kind == RG_OP_SEND)
+    transfers_.send(op.cookie, op.peer, op.lane, b);
+  else
+    transfers_.recv(op.cookie, op.peer, op.lane, b, add);
+  return RG_OK;
+}
+
+rg_status exchange::arithmetic(const rg_op& op) {
+  const bool reads = op.kind == RG_OP_COPY || op.kind == RG_OP_AXPY;
+  if (!regions_.contains(op.target) || (reads && !regions_.contains(op.source)))
+    return refuse("arithmetic names memory outside its region");
+  if (reads && (op.source.count != op.target.count || op.source.type != op.target.type))
+    return refuse("arithmetic on buffers of different length or type");
+  if (op.kind != RG_OP_COPY && op.target.type != RG_F32) return refuse("arithmetic is on RG_F32");
+  const std::uint64_t bytes = op.target.count * rg::size_of(op.target.type);
+  if (!regions_.ghosts()) {
+    void* target = regions_.address(op.target);
+    const auto a = static_cast<float>(op.a);
+    if (op.kind == RG_OP_COPY) {
+      std::memmove(target, regions_.address(op.source), bytes);
+    } else {
+      const auto y = regions_.elements<float>(op.target);
+      if (op.kind == RG_OP_FILL)
+        arithmetic::fill(y, a);
+      else if (op.kind == RG_OP_SCALE)
+        arithmetic::scale(y, a);
+      else
+        arithmetic::axpy(y, a, regions_.elements<const float>(op.source));
+    }
+  }
+  return worked(op, bytes * (reads ? 3 : 2));
+}
+
+rg_status exchange::update(const rg_op& op) {
+  const bool as_server = op.flags & RG_OP_AS_SERVER;
+  optimizer& o = as_server ? *server_optimizer_ : *worker_optimizer_;
+  const std::uint64_t begin = steady_ns();
+  std::uint64_t bytes = 0;
+  if (op.kind == RG_OP_APPLY) {
+    if (!regions_.contains(op.source) || op.source.type != RG_F32)
+      return refuse("apply: the gradient is no buffer of RG_F32");
+    if (!regions_.ghosts()) o.apply(op.first, regions_.elements<const float>(op.source), op.step);
+    bytes = op.source.count * sizeof(float) * 5; // weights and state read and written, the gradient read
+  } else {
+    const rg_buffer& b = op.kind == RG_OP_NORM ? op.target : op.source;
+    if (!regions_.contains(b) || b.type != RG_F64 || b.count != 2)
+      return refuse("norm, commit: two elements of RG_F64");
+    if (!regions_.ghosts()) {
+      const auto pair = regions_.elements<double>(b);
+      if (op.kind == RG_OP_NORM) {
+        const auto n = o.partial();
+        pair[0] = n.not_finite;
+        pair[1] = n.sum_of_squares;
+      } else {
+        o.commit({pair[0], pair[1]}, op.step);
+      }
+    }
+  }
+  update_ns_[as_server] += steady_ns() - begin;
+  return worked(op, bytes);
+}
+
+rg_status exchange::worked(const rg_op& op, std::uint64_t bytes) {
+  if (!(setup_.caps.flags & RG_CAP_VIRTUAL)) return RG_DONE;
+  const auto cost = static_cast<std::uint64_t>(static_cast<double>(bytes) * virtual_ns_per_byte);
+  timers_.push({now() + cost, timer_order_++, op.cookie});
+  return RG_OK;
+}
+
+// ------------------------------------------------------------------------------------------------------- loop ---
+
+void exchange::ask(rg_status status, const char* what) {
+  check(status, strategy_host_, fmt::format("strategy {}: {}", setup_.strategy_id, what));
+}
+
+void exchange::begin(activity a, std::uint64_t step) {
+  const rg_strategy& s = *setup_.strategy;
+  const auto begun = [&](auto slot, auto... arguments) {
+    if (slot) {
+      running_[a] = true;
+      ask(slot(self_, arguments..., a), a == serve      ? "serve"
+                                        : a == finish   ? "finish"
+                                        : a == end_step ? "end_step"
+                                                        : "begin_step");
+    }
+  };
+  switch (a) {
+  case begin_step:
+    step_ = step;
+    next_bucket_ = 0;
+    ready_.store(0, std::memory_order_relaxed);
+    stepping_ = true;
+    begun(s.begin_step, step, static_cast<const rg_rows*>(nullptr), 0u);
+    break;
+  case end_step:
+    give_gradients();
+    begun(s.end_step, step);
+    if (!s.end_step) stepping_ = false;
+    break;
+  case serve: begun(s.serve); break;
+  case finish: begun(s.finish); break;
+  }
+}
+
+bool exchange::give_gradients() {
+  const std::uint32_t first = next_bucket_;
+  const std::uint64_t ready = ready_.load(std::memory_order_acquire);
+  while (stepping_ && next_bucket_ < bucket_ends_.size() && bucket_ends_[next_bucket_] <= ready) {
+    const std::uint32_t bucket = next_bucket_++;
+    if (setup_.strategy->on_gradient) ask(setup_.strategy->on_gradient(self_, step_, bucket, 0), "on_gradient");
+  }
+  return next_bucket_ != first;
+}
+
+std::uint64_t exchange::next_timer() const {
+  return timers_.empty() ? std::numeric_limits<std::uint64_t>::max() : timers_.top().at;
+}
+
+bool exchange::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
+  bool moved = give_gradients();
+  if (!timers_.empty()) {
+    const std::uint64_t t = now(), at = timers_.top().at;
+    timeout_ns = std::min(timeout_ns, at > t ? at - t : 0);
+  }
+  transfers_.poll(timeout_ns, spin_ns, completions_);
+  while (!timers_.empty() && timers_.top().at <= now()) {
+    rg_completion c{};
+    c.cookie = timers_.top().cookie;
+    timers_.pop();
+    completions_.push_back(c);
+  }
+  if (!completions_.empty()) {
+    moved = true;
+    delivering_.swap(completions_); // the strategy's next operations end in the next round
+    ask(setup_.strategy->completed(self_, delivering_.data(), static_cast<std::uint32_t>(delivering_.size())),
+        "completed");
+    delivering_.clear();
+  }
+  moved |= give_gradients();
+  if (activity_error_ < 0)
+    check(std::exchange(activity_error_, RG_OK), strategy_host_, "strategy " + setup_.strategy_id);
+  return moved;
+}
+
+} // namespace regatta

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank's strategy at work: the host that a strategy sees (abi.h, rg_strategy_host) over any transport. It knows
+// nothing of threads, processes or models, so the same code drives real ranks and a thousand simulated ones.
+#pragma once
+
+#include "memory/regions.hpp"
+#include "optimizer/optimizer.hpp"
+#include "rank/transfers.hpp"
+#include "registry/plugin_host.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include <regatta/abi.h>
+
+namespace regatta {
+
+// Who takes part, with the arrays that rg_cluster points to.
+struct cluster_layout {
+  std::uint32_t workers = 1, servers = 0;
+  std::vector<std::uint32_t> server_rank, host_of;
+
+  // Ranks 0 .. workers-1 are workers; server k gets rank workers + k, or, co-located, rank k while there are workers.
+  static cluster_layout make(std::uint32_t workers, std::uint32_t servers, bool colocate);
+  std::uint32_t size() const { return static_cast<std::uint32_t>(host_of.size()); }
+  // `rank` UINT32_MAX: nobody's view, for plan() and talks(). Points into this object.
+  rg_cluster view(std::uint32_t rank) const;
+};
+
+// plan() with its gaps filled: at least one lane, a period of at least 1. Throws failure.
+rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout, plugin_host& host,
+                const std::string& id);
+
+struct exchange_setup {
+  const rg_strategy* strategy;
+  const rg_value* values;
+  std::string strategy_id;
+  const rg_transport* transport;
+  void* transport_self; // connected
+  rg_transport_caps caps;
+  plugin_host* transport_host;
+  cluster_layout layout;
+  std::uint32_t rank, lanes;
+  std::vector<rg_tensor> tensors; // of the model; dense ones make the arena
+  optimizer_config optimizer;
+  std::uint64_t seed;
+  bool ghosts = false;
+  // Writes the start of elements [first, first + count) of the arena: for what a server owns. Null with ghosts.
+  std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
+  plugin_host::log_function log;
+};
+
+class exchange {
+public:
+  enum activity : std::uint64_t { begin_step = 1, end_step = 2, serve = 3, finish = 4 };
+
+  // [main] Lays out the arena and registers it; start() makes the strategy, when weights are in place.
+  explicit exchange(exchange_setup setup);
+  ~exchange();
+  exchange(const exchange&) = delete;
+  exchange& operator=(const exchange&) = delete;
+  void start();
+
+  const rg_arena& arena() const { return arena_; }
+  std::span<float> weights() const; // empty on a rank that is no worker, and with ghosts
+  std::span<float> gradients() const;
+  region_table& regions() { return regions_; }
+  // A server's own part of the final weights: calls f(first, weights) for each range, ascending.
+  void for_each_server_range(const std::function<void(std::uint64_t first, std::span<const float>)>& f) const;
+  std::span<const std::uint64_t> bucket_ends() const { return bucket_ends_; }
+  std::uint64_t optimizer_bytes() const;
+  std::string optimizer_fingerprint() const { return worker_optimizer_->fingerprint(); }
+
+  // [loop] Begins one of the strategy's activities, done() tells when it is over. A failed one throws failure from
+  // poll.
+  void begin(activity a, std::uint64_t step);
+  bool done(activity a) const { return !running_[a]; }
+  // [compute] Elements [0, end) of the arena hold the gradients of the step; poll() passes it on. Lock-free.
+  void gradients_ready(std::uint64_t end) noexcept { ready_.store(end, std::memory_order_release); }
+  // [loop] One round: moves bytes, tells the strategy what ended and which buckets are full. Waits at most `timeout_ns`
+  // for something to happen, spinning for `spin_ns` of it; false: nothing did. Throws failure.
+  bool poll(std::uint64_t timeout_ns, std::uint64_t spin_ns);
+  // [loop] When the next timer is due; UINT64_MAX: none.
+  std::uint64_t next_timer() const;
+  // [loop] Whether anything is under way that could need the loop.
+  bool busy() const { return transfers_.outstanding() || !timers_.empty() || running_[serve]; }
+
+  // [loop] Time spent updating weights since the start, as a worker and as a server.
+  std::uint64_t worker_update_ns() const { return update_ns_[0]; }
+  std::uint64_t server_update_ns() const { return update_ns_[1]; }
+
+private:
+  struct timer {
+    std::uint64_t at, order, cookie;
+    bool operator>(const timer& o) const { return at != o.at ? at > o.at : order > o.order; }
+  };
+  struct owned_range {
+    std::uint64_t first, count;
+    rg_buffer weights;
+  };
+
+  void lay_out();
+  std::uint64_t now() const;
+  rg_status submit(const rg_op& op);
+  rg_status own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out);
+  rg_status transfer(const rg_op& op);
+  rg_status arithmetic(const rg_op& op);
+  rg_status update(const rg_op& op);
+  // The end of work on `bytes` of memory: at once, or, under a virtual clock, after the time it takes.
+  rg_status worked(const rg_op& op, std::uint64_t bytes);
+  rg_status refuse(const std::string& why);
+  bool give_gradients();
+  void ask(rg_status status, const char* what);
+
+  exchange_setup setup_;
+  plugin_host strategy_host_;
+  rg_transport transport_;
+  rg_cluster cluster_;
+  region_table regions_;
+  transfers transfers_;
+  std::vector<rg_slice> slices_;
+  rg_arena arena_{};
+  std::unique_ptr<optimizer> worker_optimizer_, server_optimizer_;
+  std::vector<owned_range> server_ranges_;
+  rg_collectives collectives_{};
+  rg_strategy_host host_{};
+  void* self_ = nullptr;
+
+  std::vector<std::uint64_t> bucket_ends_;
+  std::atomic<std::uint64_t> ready_{0};
+  std::uint64_t step_ = 0;
+  std::uint32_t next_bucket_ = 0;
+  bool stepping_ = false; // between begin(begin_step) and the end of end_step
+  std::array<bool, 5> running_{};
+  rg_status activity_error_ = RG_OK;
+  std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
+  std::uint64_t timer_order_ = 0;
+  std::vector<rg_completion> completions_, delivering_;
+  std::array<std::uint64_t, 2> update_ns_{};
+};
+
+} // namespace regatta

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/loop.hpp"
+
+#include "base/failure.hpp"
+
+#include <limits>
+
+#include <pthread.h>
+#include <time.h>
+
+namespace regatta {
+
+namespace {
+constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
+}
+
+loop::loop(exchange& x, std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns)
+    : exchange_(x), wake_(std::move(wake)), aborted_(std::move(aborted)), spin_ns_(spin_ns),
+      thread_([this] { thread(); }) {}
+
+loop::~loop() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+    yield_ = true;
+  }
+  changed_.notify_all();
+  wake_();
+  thread_.join();
+}
+
+void loop::check_aborted() const {
+  if (aborted_()) throw failure(exit_code::run, "ended because another rank failed");
+}
+
+void loop::thread() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return runs_ || quit_; });
+    if (quit_) return;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      while (!yield_.load(std::memory_order_acquire)) {
+        exchange_.poll(forever, 0);
+        check_aborted();
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    error_ = error;
+    runs_ = false;
+    changed_.notify_all();
+  }
+}
+
+void loop::hand_over() {
+  {
+    const std::lock_guard lock(mutex_);
+    runs_ = true;
+  }
+  handed_over_ = true;
+  changed_.notify_all();
+}
+
+void loop::take() {
+  if (!handed_over_) return;
+  yield_.store(true, std::memory_order_release);
+  wake_();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !runs_; });
+  yield_.store(false, std::memory_order_relaxed);
+  handed_over_ = false;
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void loop::compute_begins() {
+  full_ = 0;
+  if (exchange_.busy()) hand_over();
+}
+
+void loop::gradients_ready(std::uint64_t end) {
+  exchange_.gradients_ready(end);
+  const auto ends = exchange_.bucket_ends();
+  const std::size_t before = full_;
+  while (full_ < ends.size() && ends[full_] <= end) ++full_;
+  // With the last bucket the backward pass is over, and this thread is about to run the exchange itself.
+  if (full_ == before || full_ == ends.size()) return;
+  if (handed_over_)
+    wake_();
+  else
+    hand_over();
+}
+
+void loop::run_until(const std::function<bool()>& done) {
+  take();
+  while (!done()) {
+    exchange_.poll(forever, spin_ns_);
+    check_aborted();
+  }
+}
+
+std::uint64_t loop::thread_cpu_ns() const {
+  clockid_t clock;
+  timespec t{};
+  if (pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0 ||
+      clock_gettime(clock, &t) != 0)
+    return 0;
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+} // namespace regatta

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/model.hpp"
+
+#include "base/failure.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+
+rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose, const char* picks) {
+  auto s = rg::make_versioned<rg_model_setup>();
+  s.purpose = purpose;
+  s.precision = c.train.precision == "bf16" ? RG_BF16 : c.train.precision == "fp16" ? RG_F16 : RG_F32;
+  s.memory = c.train.device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
+  s.threads = static_cast<std::uint32_t>(c.cluster.threads);
+  s.batch = batch;
+  s.kernels = c.train.kernels == "timed" && purpose == RG_PURPOSE_TRAIN ? RG_KERNELS_TIMED : RG_KERNELS_FIXED;
+  s.picks = picks;
+  return s;
+}
+
+const component& executor_for(const registry& plugins, const std::string& device) {
+  const std::uint32_t memory = device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
+  for (const component& c : plugins.components())
+    if (c.kind == kind::executor && (c.executor.memory & memory)) return c;
+  throw failure(
+      exit_code::skipped,
+      fmt::format("train.device = \"{}\": no executor for it was found (see `regatta list executors`)", device));
+}
+
+bool is_graph(const component& model) {
+  return model.extension && model.extension(RG_EXT_GRAPH);
+}
+
+model_instance::model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
+                               const rg_model_setup& setup, plugin_host::log_function log)
+    : host_(log), executor_host_(log), name_("model " + choice.id) {
+  const component& c = plugins.find(kind::model, choice.id);
+  values_.emplace_back(c, choice.parameters);
+  if (is_graph(c)) {
+    const component& executor = executor_for(plugins, device);
+    source_ = rg::copy_versioned(*static_cast<const rg_graph_source*>(c.extension(RG_EXT_GRAPH)));
+    check(source_.create(host_.c(), values_[0].data(), &source_self_), host_, name_);
+    std::map<std::string, nlohmann::json> defaults; // executors have no table in the file
+    values_.emplace_back(executor, defaults);
+    functions_ = executor.executor_model;
+    const rg_status s =
+        executor.executor.compile(executor_host_.c(), values_[1].data(), source_.graph(source_self_), &setup, &self_);
+    if (s < 0) source_.destroy(source_self_);
+    check(s, executor_host_, fmt::format("{} on executor {}", name_, executor.id));
+    failing_ = &executor_host_;
+  } else {
+    if (setup.memory != RG_MEMORY_HOST)
+      throw failure(exit_code::skipped, fmt::format("{} computes on the CPU only: it is no graph", name_));
+    functions_ = c.model;
+    check(functions_.create(host_.c(), values_[0].data(), &setup, &self_), host_, name_);
+    failing_ = &host_;
+  }
+  auto info = rg::make_versioned<rg_model_info>();
+  ask(functions_.describe(self_, &info), "describe");
+  info_ = info;
+  for (std::uint32_t i = 0; i < info.tensor_count; ++i)
+    tensors_.push_back(rg::copy_versioned(rg::at_stride(info.tensors, i)));
+  for (std::uint32_t i = 0; i < info.input_count; ++i)
+    inputs_.push_back(rg::copy_versioned(rg::at_stride(info.inputs, i)));
+}
+
+model_instance::~model_instance() {
+  if (self_) functions_.destroy(self_);
+  if (source_self_) source_.destroy(source_self_);
+}
+
+void model_instance::ask(rg_status status, const char* what) {
+  check(status, *failing_, fmt::format("{}: {}", name_, what));
+}
+
+std::string model_instance::kernels() const {
+  const char* text = functions_.kernels ? functions_.kernels(self_) : nullptr;
+  return text ? text : "";
+}
+
+void model_instance::init(std::uint32_t tensor, std::uint64_t seed, float* out) {
+  ask(functions_.init(self_, tensor, nullptr, 0, seed, out), "init");
+}
+
+} // namespace regatta

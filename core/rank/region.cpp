@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/region.hpp"
+
+#include "rank/clock.hpp"
+
+namespace regatta {
+
+void timed_region::begin(rank_record& record) {
+  counters_ = session_.counters();
+  ticks_ = read_cpu_ticks();
+  server_update_ = session_.exchange().server_update_ns();
+  cpu_ = process_cpu_seconds();
+  record.region_begin = steady_ns();
+}
+
+void timed_region::end(rank_record& record) {
+  record.region_end = steady_ns();
+  record.cpu_seconds = process_cpu_seconds() - cpu_;
+  record.server_update_ns = static_cast<std::int64_t>(session_.exchange().server_update_ns() - server_update_);
+  record.steal = steal_between(ticks_, read_cpu_ticks());
+  const rg_counters c = session_.counters();
+  record.bytes_sent = c.bytes_sent - counters_.bytes_sent;
+  record.bytes_received = c.bytes_received - counters_.bytes_received;
+}
+
+} // namespace regatta

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The timed region of one rank: what its counters say at its ends.
+#pragma once
+
+#include "measure/record.hpp"
+#include "rank/session.hpp"
+
+#include <optional>
+
+namespace regatta {
+
+class timed_region {
+public:
+  explicit timed_region(session& s) : session_(s) {}
+  // [loop] Both are called by whoever holds the exchange.
+  void begin(rank_record& record);
+  void end(rank_record& record);
+
+private:
+  session& session_;
+  rg_counters counters_{};
+  double cpu_ = 0;
+  std::uint64_t server_update_ = 0;
+  std::optional<cpu_ticks> ticks_;
+};
+
+} // namespace regatta

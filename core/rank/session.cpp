@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/session.hpp"
+
+#include "base/failure.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+constexpr std::uint64_t connect_timeout_ns = 20'000'000'000;
+constexpr std::uint64_t close_timeout_ns = 10'000'000'000;
+
+std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& files) {
+  return {files.begin(), files.end()};
+}
+
+} // namespace
+
+session::session(control_client& c, rank_job j, std::uint32_t r)
+    : control(c), job(std::move(j)), rank(r), cluster(job.layout.view(r)),
+      plugins_(registry::of_files(paths_of(job.files))),
+      log_([this](int level, const std::string& text) { control.log(level, text); }),
+      transport_host_(
+          log_,
+          [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
+      strategy_host_(log_), strategy_(plugins_.find(kind::strategy, job.config.strategy.id)),
+      transport_(plugins_.find(kind::transport, job.config.transport.id)),
+      strategy_values_(strategy_, job.config.strategy.parameters),
+      transport_values_(transport_, job.config.transport.parameters) {
+  authenticate_ = rg::make_versioned<rg_authenticate>();
+  authenticate_.context = &control;
+  authenticate_.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t* out) -> rg_status {
+    return rg::fence(nullptr, [&] { static_cast<control_client*>(context)->mac(data, bytes, out); });
+  };
+  plan_ = plan_of(strategy_.strategy, strategy_values_.data(), job.layout, strategy_host_, strategy_.id);
+}
+
+session::~session() {
+  exchange_.reset(); // its regions are the transport's
+  if (void* self = transport_self_.exchange(nullptr)) transport_.transport.destroy(self);
+}
+
+void session::wake() {
+  if (void* self = transport_self_.load()) transport_.transport.wake(self);
+}
+
+void session::open() {
+  const bool worker = cluster.worker >= 0;
+  control.operation("making the model");
+  model_ = std::make_unique<model_instance>(
+      plugins_, job.config.model, job.config.train.device,
+      model_setup_of(job.config, job.batch / static_cast<std::uint64_t>(job.config.train.accumulate),
+                     worker ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT, job.kernels.empty() ? nullptr : job.kernels.c_str()),
+      log_);
+  const std::string layout = model_->info().layout ? model_->info().layout : "";
+  const auto layouts = control.exchange("layout", blob(layout.begin(), layout.end()));
+  for (std::size_t r = 0; r < layouts.size(); ++r)
+    if (layouts[r] != layouts[0])
+      throw failure(exit_code::run,
+                    fmt::format("ranks 0 and {} lay out the weights in different ways: their machines have "
+                                "different instruction sets; run on machines of one kind",
+                                r));
+  connect();
+  exchange_setup setup{};
+  setup.strategy = &strategy_.strategy;
+  setup.values = strategy_values_.data();
+  setup.strategy_id = strategy_.id;
+  setup.transport = &transport_.transport;
+  setup.transport_self = transport_self_;
+  setup.caps = caps_;
+  setup.transport_host = &transport_host_;
+  setup.layout = job.layout;
+  setup.rank = rank;
+  setup.lanes = plan_.lanes;
+  setup.tensors = model_->tensors();
+  setup.optimizer = job.config.optimizer;
+  setup.seed = job.config.seed;
+  setup.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
+    fill_shard(first, count, out);
+  };
+  setup.log = log_;
+  exchange_ = std::make_unique<regatta::exchange>(std::move(setup));
+  if (worker) load_weights();
+  exchange_->start();
+}
+
+void session::connect() {
+  control.operation("connecting to its peers");
+  const rg_transport& t = transport_.transport;
+  void* self = nullptr;
+  check(t.create(transport_host_.c(), transport_values_.data(), &self), transport_host_, "transport " + transport_.id);
+  transport_self_ = self;
+  caps_ = rg::make_versioned<rg_transport_caps>();
+  check(t.caps(self, &caps_), transport_host_, "transport " + transport_.id);
+
+  const rg_cluster all = job.layout.view(UINT32_MAX);
+  for (std::uint32_t peer = 0; peer < all.size; ++peer) {
+    if (peer == rank) continue;
+    if (!strategy_.strategy.talks ||
+        strategy_.strategy.talks(strategy_values_.data(), &all, std::min(rank, peer), std::max(rank, peer)))
+      peers_.push_back(peer);
+  }
+  world_ = rg::make_versioned<rg_world>();
+  world_.rank = rank;
+  world_.size = all.size;
+  world_.lanes = plan_.lanes;
+  world_.peers = peers_.data();
+  world_.peer_count = static_cast<std::uint32_t>(peers_.size());
+  world_.host_of = all.host_of;
+  world_.address = job.address.c_str();
+  rg_blob mine{};
+  check(t.listen(self, &world_, &mine), transport_host_, "transport " + transport_.id);
+  const auto* data = static_cast<const std::uint8_t*>(mine.data);
+  const auto blobs = control.exchange("transport", mine.bytes ? blob(data, data + mine.bytes) : blob{});
+  std::vector<rg_blob> views;
+  for (const blob& b : blobs) views.push_back({b.data(), b.size()});
+  check(t.connect(self, views.data(), connect_timeout_ns), transport_host_, "transport " + transport_.id);
+}
+
+void session::load_weights() {
+  const rg_arena& arena = exchange_->arena();
+  const auto weights = exchange_->weights(), gradients = exchange_->gradients();
+  const std::size_t n = model_->tensors().size();
+  std::vector<float*> w(n, nullptr), g(n, nullptr);
+  states_.resize(n);
+  for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
+    const rg_slice& s = arena.slices[i];
+    w[s.tensor] = weights.data() + s.first;
+    g[s.tensor] = gradients.data() + s.first;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (model_->tensors()[i].kind == RG_TENSOR_STATE) {
+      states_[i].resize(rg::storage_of(model_->tensors()[i]));
+      w[i] = states_[i].data();
+    }
+    if (w[i]) model_->init(static_cast<std::uint32_t>(i), job.config.seed, w[i]);
+  }
+  auto memory = rg::make_versioned<rg_model_memory>();
+  memory.tensor_count = static_cast<std::uint32_t>(n);
+  memory.weights = w.data();
+  memory.gradients = g.data();
+  model_->ask(model_->functions().bind(model_->self(), &memory), "bind");
+}
+
+// A server's elements are parts of tensors, but a tensor starts as a whole.
+void session::fill_shard(std::uint64_t first, std::uint64_t count, float* out) {
+  const rg_arena& arena = exchange_->arena();
+  for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
+    const rg_slice& s = arena.slices[i];
+    const std::uint64_t from = std::max(first, s.first), to = std::min(first + count, s.first + s.count);
+    if (from >= to) continue;
+    if (filled_tensor_ != s.tensor) {
+      filled_.assign(s.count, 0.0f);
+      model_->init(s.tensor, job.config.seed, filled_.data());
+      filled_tensor_ = s.tensor;
+    }
+    std::memcpy(out + (from - first), filled_.data() + (from - s.first), (to - from) * sizeof(float));
+  }
+}
+
+rg_counters session::counters() {
+  auto c = rg::make_versioned<rg_counters>();
+  if (transport_.transport.counters)
+    check(transport_.transport.counters(transport_self_, &c), transport_host_, "transport " + transport_.id);
+  return c;
+}
+
+void session::close() {
+  control.operation("closing the transport");
+  check(transport_.transport.close(transport_self_, close_timeout_ns), transport_host_, "transport " + transport_.id);
+}
+
+} // namespace regatta

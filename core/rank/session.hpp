@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All that one rank holds during a run: its plugins, the transport connected to its peers, the model, the exchange.
+// Made in an order that all ranks share, for they meet on the control channel in between. [main]
+#pragma once
+
+#include "control/client.hpp"
+#include "rank/exchange.hpp"
+#include "rank/job.hpp"
+#include "rank/model.hpp"
+#include "registry/registry.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+namespace regatta {
+
+class session {
+public:
+  session(control_client& control, rank_job job, std::uint32_t rank);
+  ~session();
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+
+  control_client& control;
+  const rank_job job;
+  const std::uint32_t rank;
+  const rg_cluster cluster;
+
+  // Connects to the peers, makes the model, lays out the weights as the model starts them, and starts the strategy.
+  void open();
+  // Leaves in order: what was sent has arrived. Not called after an error.
+  void close();
+
+  model_instance& model() { return *model_; }
+  regatta::exchange& exchange() { return *exchange_; }
+  rg_counters counters();
+  // Ends the exchange's poll. [any]
+  void wake();
+  // Running statistics and the like, by tensor; empty for other tensors.
+  std::vector<std::vector<float>>& states() { return states_; }
+
+private:
+  void connect();
+  void load_weights();
+  void fill_shard(std::uint64_t first, std::uint64_t count, float* out);
+
+  registry plugins_;
+  plugin_host::log_function log_;
+  rg_authenticate authenticate_{};
+  plugin_host transport_host_, strategy_host_;
+  const component &strategy_, &transport_;
+  parameter_values strategy_values_, transport_values_;
+  std::vector<std::uint32_t> peers_;
+  rg_world world_{};
+  rg_transport_caps caps_{};
+  std::atomic<void*> transport_self_{nullptr}; // wake() comes from other threads
+  rg_plan plan_{};
+  std::unique_ptr<model_instance> model_;
+  std::unique_ptr<regatta::exchange> exchange_;
+  std::vector<std::vector<float>> states_;
+  std::uint32_t filled_tensor_ = UINT32_MAX; // fill_shard's last tensor, whole: the next range often begins in it
+  std::vector<float> filled_;
+};
+
+} // namespace regatta

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sends and receives over any transport: what a transport need not do itself is done here. Messages to oneself are
+// copied; operations that the transport refuses with "again" wait in line; a receive that adds goes through scratch
+// where the transport cannot add. Receives into overlapping bytes take effect in the order in which they were posted,
+// whichever of these ways each of them goes.
+//
+// Everything is [loop]. Nothing is allocated once as many operations were under way as ever will be.
+#pragma once
+
+#include "memory/regions.hpp"
+#include "registry/plugin_host.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <regatta/abi.h>
+
+namespace regatta {
+
+class transfers {
+public:
+  // Borrows everything. `functions` are those of a connected transport instance `self`; ranks 0 .. size-1, this is
+  // `rank`.
+  transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
+            const region_table& regions, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes);
+  ~transfers();
+
+  // Begins; `cookie` is in a later completion of poll(). The arguments were checked.
+  void send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
+  void recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add);
+  void all_reduce(std::uint64_t cookie, const rg_collectives& collectives, std::uint32_t group,
+                  const rg_buffer& buffer);
+
+  // Moves bytes and appends what ended; waits as rg_transport.poll does while there is nothing. Throws failure.
+  void poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vector<rg_completion>& out);
+
+  // Operations that have not ended.
+  std::size_t outstanding() const noexcept { return outstanding_; }
+
+private:
+  enum class way { transport, self, scratch };
+  struct operation {
+    std::uint64_t cookie, bytes;
+    rg_transfer transfer; // what the transport sees: of the target, or of scratch
+    rg_buffer target;     // receives: where the bytes belong
+    void* target_address;
+    operation* source; // receives from oneself: the send that was met
+    way how;
+    bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
+    rg_fence fence;
+    std::unique_ptr<void, aligned_free> scratch; // kept for the next one
+    std::uint64_t scratch_bytes;
+  };
+  // First in, first out, in one block of memory.
+  struct fifo {
+    std::vector<operation*> items;
+    std::size_t head = 0;
+    bool empty() const { return head == items.size(); }
+    operation* front() const { return items[head]; }
+    void push(operation* o) { items.push_back(o); }
+    void pop() {
+      if (++head == items.size()) {
+        items.clear();
+        head = 0;
+      }
+    }
+  };
+
+  operation* take(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
+  void post(operation* o);
+  bool try_post(operation* o);
+  void match_self(std::uint32_t lane);
+  void post_waiting();
+  bool waits_for_earlier(const operation* o, bool only_local) const;
+  void settle_local();
+  void end(operation* o, rg_status status);
+  fifo& line(const operation* o) { return lines_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive]; }
+
+  const rg_transport& functions_;
+  void* self_;
+  bool adds_;
+  plugin_host& host_;
+  const region_table& regions_;
+  std::uint32_t rank_, lanes_;
+  std::vector<fifo> lines_;                      // refused or held back: [peer][lane][send, receive]
+  std::size_t waiting_ = 0;                      // operations in lines_
+  std::vector<fifo> self_sends_, self_receives_; // [lane]
+  std::vector<operation*> receives_;             // under way, in posting order
+  std::size_t local_ = 0;                        // of them, those that are put in place here
+  std::vector<rg_completion> ended_;             // since the last poll, without the transport
+  std::vector<std::unique_ptr<operation>> operations_;
+  std::vector<operation*> free_;
+  std::size_t outstanding_ = 0;
+};
+
+} // namespace regatta

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/worker.hpp"
+
+#include "base/failure.hpp"
+#include "data/source.hpp"
+#include "memory/regions.hpp"
+#include "rank/clock.hpp"
+#include "rank/loop.hpp"
+#include "rank/region.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+// One buffer an input, for one micro-batch.
+class batch_memory {
+public:
+  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples) {
+    for (const rg_input& in : inputs) {
+      std::uint64_t elements = samples;
+      for (std::uint32_t d = 0; d < in.ndim; ++d) elements *= static_cast<std::uint64_t>(in.shape[d]);
+      memory_.push_back(allocate_aligned(elements * rg::size_of(in.type)));
+      pointers_.push_back(memory_.back().get());
+    }
+  }
+  std::span<void* const> pointers() const { return pointers_; }
+
+private:
+  std::vector<std::unique_ptr<void, aligned_free>> memory_;
+  std::vector<void*> pointers_;
+};
+
+class worker {
+public:
+  explicit worker(session& s)
+      : session_(s), loop_(
+                         s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns),
+        micro_(s.job.batch / static_cast<std::uint64_t>(s.job.config.train.accumulate)),
+        source_(make_source(s.job.config.data, s.model().inputs(), s.job.config.seed)),
+        memory_(s.model().inputs(), micro_) {
+    ready_end_.resize(s.model().tensors().size(), 0);
+    const rg_arena& a = s.exchange().arena();
+    for (std::uint32_t i = 0; i < a.slice_count; ++i)
+      ready_end_[a.slices[i].tensor] = a.slices[i].first + a.slices[i].count;
+    hooks_ = rg::make_versioned<rg_hooks>();
+    hooks_.context = this;
+    hooks_.need = [](void*, std::uint32_t) -> rg_status { return RG_OK; }; // end_step waits for all weights
+    hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence) {
+      auto& w = *static_cast<worker*>(self);
+      if (w.last_micro_) w.loop_.gradients_ready(w.ready_end_[tensor]);
+    };
+    hooks_.phase = [](void* self, std::uint32_t, rg_fence) {
+      auto& w = *static_cast<worker*>(self);
+      w.backward_begin_ = steady_ns();
+      w.session_.control.operation("backward pass");
+    };
+  }
+
+  rank_record run();
+
+private:
+  step_time step(std::uint64_t n, rank_record& record);
+  void read_batch(std::uint64_t step, std::uint64_t first);
+  std::uint64_t steps_to_time();
+  void evaluate(rank_record& record);
+
+  session& session_;
+  loop loop_;
+  std::uint64_t micro_; // samples of a micro-batch
+  std::unique_ptr<data_source> source_;
+  batch_memory memory_;
+  bool filled_ = false;
+  std::vector<std::uint64_t> ready_end_; // by tensor: where the arena is final once its gradient is
+  rg_hooks hooks_{};
+  bool last_micro_ = true;
+  std::int64_t backward_begin_ = 0;
+  std::vector<std::int64_t> warm_; // times of the warm-up's steps
+  std::int64_t end_step_cpu_ = 0;  // CPU time of this thread in end_step
+};
+
+void worker::read_batch(std::uint64_t step, std::uint64_t first) {
+  // With several micro-batches a constant source has several batches.
+  if (filled_ && source_->constant() && session_.job.config.train.accumulate == 1) return;
+  source_->fill(step, session_.job.global_batch(), first, micro_, memory_.pointers());
+  filled_ = true;
+}
+
+step_time worker::step(std::uint64_t n, rank_record& record) {
+  exchange& x = session_.exchange();
+  const auto micros = static_cast<std::uint64_t>(session_.job.config.train.accumulate);
+  const std::uint64_t mine = static_cast<std::uint64_t>(session_.cluster.worker) * session_.job.batch;
+  step_time t;
+  t.begin = steady_ns();
+  x.begin(exchange::begin_step, n);
+  loop_.run_until([&] { return x.done(exchange::begin_step); });
+  loop_.compute_begins();
+
+  auto result = rg::make_versioned<rg_step_result>();
+  double loss = 0;
+  std::uint64_t count = 0;
+  for (std::uint64_t m = 0; m < micros; ++m) {
+    const std::int64_t before = steady_ns();
+    session_.control.operation("reading input");
+    read_batch(n, mine + m * micro_);
+    session_.control.operation("forward pass");
+    const std::int64_t from = backward_begin_ = steady_ns();
+    t.input += from - before;
+    last_micro_ = m + 1 == micros;
+    auto batch = rg::make_versioned<rg_batch>();
+    batch.input_count = static_cast<std::uint32_t>(memory_.pointers().size());
+    batch.inputs = memory_.pointers().data();
+    batch.samples = batch.valid = micro_;
+    batch.step = n;
+    batch.first_sample = mine + m * micro_;
+    batch.global_samples = session_.job.global_batch();
+    batch.seed = session_.job.config.seed;
+    batch.flags = (m ? RG_BATCH_ACCUMULATE : 0) | (last_micro_ ? RG_BATCH_LAST : 0);
+    session_.model().ask(session_.model().functions().step(session_.model().self(), &batch, &hooks_, &result), "step");
+    const std::int64_t to = steady_ns();
+    t.forward += backward_begin_ - from;
+    t.backward += to - backward_begin_;
+    t.compute_end = to;
+    loss += result.loss_sum;
+    count += result.count;
+  }
+  if (!std::isfinite(loss))
+    throw failure(exit_code::wrong,
+                  fmt::format("the loss of step {} is not finite: training diverged; try a smaller optimizer.lr", n));
+  record.loss_sums.push_back(loss);
+  record.loss_counts.push_back(count);
+
+  session_.control.operation("exchanging gradients and weights");
+  const std::int64_t cpu = thread_cpu_ns();
+  loop_.take();
+  const std::uint64_t updated = x.worker_update_ns();
+  x.begin(exchange::end_step, n);
+  loop_.run_until([&] { return x.done(exchange::end_step); });
+  t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated);
+  t.end = steady_ns();
+  t.blocked = t.end - t.compute_end - t.update;
+  end_step_cpu_ += thread_cpu_ns() - cpu - t.update;
+  session_.control.progress(n + 1, (n + 1) * session_.job.batch);
+  return t;
+}
+
+// The number of timed steps, the same on all ranks: given, or as many as fill the seconds at the pace of worker 0's
+// warm-up, rounded up to whole periods of the strategy.
+std::uint64_t worker::steps_to_time() {
+  double mine = 0;
+  if (session_.cluster.worker == 0) {
+    std::uint64_t steps = session_.job.steps;
+    if (!steps) {
+      std::nth_element(warm_.begin(), warm_.begin() + static_cast<std::ptrdiff_t>(warm_.size() / 2), warm_.end());
+      const double pace = warm_.empty() ? 1e9 : static_cast<double>(std::max<std::int64_t>(warm_[warm_.size() / 2], 1));
+      steps = static_cast<std::uint64_t>(std::ceil(session_.job.config.measure.seconds * 1e9 / pace));
+    }
+    const std::uint64_t period = session_.job.period;
+    mine = static_cast<double>((std::max<std::uint64_t>(steps, 1) + period - 1) / period * period);
+  }
+  return static_cast<std::uint64_t>(session_.control.sum("steps", {mine})[0]);
+}
+
+rank_record worker::run() {
+  rank_record record;
+  timed_region region(session_);
+  exchange& x = session_.exchange();
+  const std::uint64_t warmup = session_.job.warmup;
+  if (session_.cluster.server >= 0) x.begin(exchange::serve, 0);
+  record.loss_sums.reserve(warmup + session_.job.steps);
+  for (std::uint64_t n = 0; n < warmup; ++n) {
+    const step_time t = step(n, record);
+    warm_.push_back(t.end - t.begin);
+  }
+  session_.control.operation("meeting the other workers after warm-up");
+  const std::uint64_t steps = steps_to_time();
+  record.steps.reserve(steps);
+  record.loss_sums.reserve(warmup + steps);
+  record.loss_counts.reserve(warmup + steps);
+  end_step_cpu_ = 0;
+  const auto thread_before = static_cast<std::int64_t>(loop_.thread_cpu_ns());
+  session_.control.barrier("start");
+  region.begin(record);
+  for (std::uint64_t n = warmup; n < warmup + steps; ++n) record.steps.push_back(step(n, record));
+  loop_.take();
+  region.end(record);
+  record.samples = steps * session_.job.batch;
+  record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
+
+  session_.control.operation("finishing: the last bytes and updates");
+  x.begin(exchange::finish, warmup + steps);
+  loop_.run_until([&] { return x.done(exchange::finish) && x.done(exchange::serve) && !x.busy(); });
+  record.drain_ns = steady_ns() - record.region_end;
+  evaluate(record);
+  return record;
+}
+
+// Every worker takes its turn of the batches, with running statistics averaged over workers; sums are added up over
+// ranks.
+void worker::evaluate(rank_record& record) {
+  if (session_.job.config.data.evaluation_path.empty()) return;
+  session_.control.operation("evaluating");
+  const rg_model& f = session_.model().functions();
+  const std::uint32_t workers = session_.cluster.workers;
+  for (auto& state : session_.states()) {
+    if (state.empty()) continue;
+    const auto sums = session_.control.sum("state", std::vector<double>(state.begin(), state.end()));
+    std::transform(sums.begin(), sums.end(), state.begin(), [&](double v) { return static_cast<float>(v / workers); });
+  }
+  const auto source = make_evaluation_source(session_.job.config.data, session_.model().inputs());
+  std::vector<double> sums(session_.model().info().metric_sums, 0.0);
+  const std::uint64_t batches = (source->size() + micro_ - 1) / micro_;
+  for (std::uint64_t b = static_cast<std::uint64_t>(session_.cluster.worker); b < batches; b += workers) {
+    const std::uint64_t first = b * micro_;
+    source->fill(0, source->size(), first, micro_, memory_.pointers());
+    auto batch = rg::make_versioned<rg_batch>();
+    batch.input_count = static_cast<std::uint32_t>(memory_.pointers().size());
+    batch.inputs = memory_.pointers().data();
+    batch.samples = batch.global_samples = micro_;
+    batch.valid = std::min(micro_, source->size() - first);
+    batch.seed = session_.job.config.seed;
+    session_.model().ask(f.evaluate(session_.model().self(), &batch, sums.data()), "evaluate");
+  }
+  const auto total = session_.control.sum("metric", sums);
+  if (!f.metric || total.empty()) return;
+  double value = 0;
+  session_.model().ask(f.metric(session_.model().self(), total.data(), &value), "metric");
+  record.metric = session_.model().info().metric ? session_.model().info().metric : "metric";
+  record.metric_value = value;
+}
+
+} // namespace
+
+rank_record run_worker(session& s) {
+  return worker(s).run();
+}
+
+} // namespace regatta
