@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/arithmetic.hpp"
+
+#include "memory/vectorised.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace regatta::arithmetic {
+namespace {
+
+// The functions that are compiled per instruction set take plain pointers. None is `restrict`: y may be x.
+REGATTA_VECTORISED void fill_n(float* y, float a, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) y[i] = a;
+}
+
+REGATTA_VECTORISED void axpy_n(float* y, float a, const float* x, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+REGATTA_VECTORISED void add_n(float* y, const float* x, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) y[i] += x[i];
+}
+
+REGATTA_VECTORISED void scale_n(float* y, float a, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) y[i] *= a;
+}
+
+// As many partial sums as make every instruction set busy: the order of addition is part of the result.
+constexpr std::size_t lanes = 32;
+
+REGATTA_VECTORISED void add_squares(const float* x, std::size_t blocks, double* sums, std::uint32_t* bad) noexcept {
+  double sum[lanes] = {};
+  std::uint32_t count[lanes] = {};
+  for (std::size_t b = 0; b < blocks; ++b, x += lanes) {
+    for (std::size_t j = 0; j < lanes; ++j) {
+      const auto bits = std::bit_cast<std::uint32_t>(x[j]);
+      const std::uint32_t finite = (bits & 0x7f800000u) != 0x7f800000u ? ~0u : 0u; // exponent all ones: not finite
+      const double v = std::bit_cast<float>(bits & finite);
+      sum[j] += v * v;
+      count[j] += 1 + finite; // 1 + (2^32 - 1) = 0
+    }
+  }
+  for (std::size_t j = 0; j < lanes; ++j) {
+    sums[j] += sum[j];
+    bad[j] += count[j];
+  }
+}
+
+} // namespace
+
+void fill(std::span<float> y, float a) noexcept {
+  fill_n(y.data(), a, y.size());
+}
+
+void copy(std::span<float> y, std::span<const float> x) noexcept {
+  if (!y.empty()) std::memmove(y.data(), x.data(), y.size_bytes());
+}
+
+void axpy(std::span<float> y, float a, std::span<const float> x) noexcept {
+  axpy_n(y.data(), a, x.data(), y.size());
+}
+
+void add(std::span<float> y, std::span<const float> x) noexcept {
+  add_n(y.data(), x.data(), y.size());
+}
+
+void add(std::span<double> y, std::span<const double> x) noexcept {
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
+}
+
+void scale(std::span<float> y, float a) noexcept {
+  scale_n(y.data(), a, y.size());
+}
+
+norm sum_of_squares(std::span<const float> x) noexcept {
+  norm total;
+  // In chunks, so that the lanes' 32-bit counts cannot overflow and rounding does not grow with the length.
+  constexpr std::size_t chunk = std::size_t{1} << 16;
+  for (std::size_t first = 0; first < x.size(); first += chunk) {
+    const auto part = x.subspan(first, std::min(chunk, x.size() - first));
+    double sums[lanes] = {};
+    std::uint32_t bad[lanes] = {};
+    const std::size_t blocks = part.size() / lanes;
+    add_squares(part.data(), blocks, sums, bad);
+    if (const std::size_t rest = part.size() - blocks * lanes) {
+      float last[lanes] = {};
+      std::memcpy(last, part.data() + blocks * lanes, rest * sizeof(float));
+      add_squares(last, 1, sums, bad);
+    }
+    for (std::size_t j = 0; j < lanes; ++j) {
+      total.sum_of_squares += sums[j];
+      total.not_finite += bad[j];
+    }
+  }
+  return total;
+}
+
+} // namespace regatta::arithmetic

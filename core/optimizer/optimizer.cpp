@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/optimizer.hpp"
+
+#include "base/failure.hpp"
+#include "optimizer/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <new>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace regatta {
+namespace {
+
+constexpr std::align_val_t state_alignment{64};
+
+struct free_state {
+  void operator()(float* p) const noexcept { ::operator delete[](p, state_alignment); }
+};
+using state_memory = std::unique_ptr<float[], free_state>;
+
+state_memory make_state(std::uint64_t count) {
+  state_memory memory(static_cast<float*>(::operator new[](count * sizeof(float), state_alignment)));
+  arithmetic::fill({memory.get(), count}, 0);
+  return memory;
+}
+
+// Elements that were always updated together: Adam's t counts their updates.
+struct piece {
+  std::uint64_t first, count, updates;
+};
+
+// The element of an ascending sequence of ranges without gaps that holds `element`.
+template <class Ranges> auto holding(Ranges& ranges, std::uint64_t element) {
+  auto after = std::upper_bound(ranges.begin(), ranges.end(), element,
+                                [](std::uint64_t e, const auto& range) { return e < range.first; });
+  return after == ranges.begin() ? after : after - 1;
+}
+
+// Makes `element` the first of a piece, unless it is past the last.
+void cut(std::vector<piece>& pieces, std::uint64_t element) {
+  if (element == pieces.back().first + pieces.back().count) return;
+  auto p = holding(pieces, element);
+  if (p->first == element) return;
+  const piece tail{element, p->first + p->count - element, p->updates};
+  p->count = element - p->first;
+  pieces.insert(p + 1, tail);
+}
+
+} // namespace
+
+struct optimizer::owned {
+  std::uint64_t first, count;
+  float* weights;
+  std::array<state_memory, 2> state;
+  std::vector<piece> pieces; // Adam only
+};
+
+optimizer::optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices)
+    : lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay), beta1_(config.beta1),
+      beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm), slices_(std::move(slices)) {
+  const auto& name = config.plugin;
+  if (name == "sgd") {
+    rule_ = rule::sgd;
+    fingerprint_ = "sgd";
+  } else if (name == "momentum") {
+    rule_ = config.nesterov ? rule::nesterov : rule::momentum;
+    states_ = 1;
+    fingerprint_ = fmt::format("momentum momentum={} nesterov={}", momentum_, config.nesterov);
+  } else if (name == "adagrad") {
+    rule_ = rule::adagrad;
+    states_ = 1;
+    fingerprint_ = fmt::format("adagrad epsilon={}", epsilon_);
+  } else if (name == "adam") {
+    rule_ = rule::adam;
+    states_ = 2;
+    fingerprint_ = fmt::format("adam beta1={} beta2={} epsilon={}", beta1_, beta2_, epsilon_);
+  } else {
+    throw failure(exit_code::usage,
+                  fmt::format("optimizer.plugin: no \"{}\"; there are sgd, momentum, adagrad and adam", name));
+  }
+  // Where neither weight nor gradient ever moved (padding), 0 / (0 + epsilon) must stay 0.
+  if ((rule_ == rule::adagrad || rule_ == rule::adam) && !(static_cast<float>(epsilon_) > 0))
+    throw failure(exit_code::usage, fmt::format("optimizer.epsilon: expected a number above 0, got {}", epsilon_));
+  if (config.lr_scaling == "linear")
+    lr_ *= static_cast<double>(workers);
+  else if (config.lr_scaling != "none")
+    throw failure(exit_code::usage,
+                  fmt::format("optimizer.lr_scaling: expected none or linear, got \"{}\"", config.lr_scaling));
+  fingerprint_ += fmt::format(" lr={} lr_scaling={} weight_decay={} clip_norm={}", config.lr, config.lr_scaling,
+                              weight_decay_, clip_norm_);
+}
+
+optimizer::~optimizer() = default;
+
+void optimizer::own(std::uint64_t first, std::uint64_t count, float* weights) {
+  if (count == 0) return;
+  const std::uint64_t end = slices_.empty() ? 0 : slices_.back().first + slices_.back().count;
+  if (first > end || count > end - first)
+    throw failure(exit_code::plugin, fmt::format("cannot own elements {} + {}: the arena has {}", first, count, end));
+  const auto next = std::upper_bound(owned_.begin(), owned_.end(), first,
+                                     [](std::uint64_t e, const owned& range) { return e < range.first; });
+  if ((next != owned_.end() && first + count > next->first) ||
+      (next != owned_.begin() && (next - 1)->first + (next - 1)->count > first))
+    throw failure(exit_code::plugin, fmt::format("elements {} + {} are owned already, at least in part", first, count));
+  owned range{first, count, weights, {}, {}};
+  for (int s = 0; s < states_; ++s) range.state[s] = make_state(count);
+  if (rule_ == rule::adam) range.pieces.push_back({first, count, 0});
+  owned_.insert(next, std::move(range));
+}
+
+optimizer::owned& optimizer::owner_of(std::uint64_t element) {
+  const auto range = holding(owned_, element);
+  if (range == owned_.end() || element < range->first || element - range->first >= range->count)
+    throw failure(exit_code::plugin, fmt::format("update of element {}, which this rank does not own", element));
+  return *range;
+}
+
+void optimizer::require_owned(std::uint64_t first, std::uint64_t count) {
+  while (count > 0) {
+    const owned& range = owner_of(first);
+    const std::uint64_t here = std::min(count, range.first + range.count - first);
+    first += here;
+    count -= here;
+  }
+}
+
+void optimizer::apply(std::uint64_t first, std::span<const float> gradient, [[maybe_unused]] std::uint64_t step) {
+  require_owned(first, gradient.size());
+  if (!deferred()) return update(first, gradient, 1);
+  const auto next = std::upper_bound(waiting_.begin(), waiting_.end(), first,
+                                     [](std::uint64_t e, const waiting& w) { return e < w.first; });
+  waiting_.insert(next, {first, gradient, arithmetic::sum_of_squares(gradient)});
+}
+
+optimizer::norm optimizer::partial() const {
+  norm sum;
+  for (const waiting& w : waiting_) {
+    sum.not_finite += w.part.not_finite;
+    sum.sum_of_squares += w.part.sum_of_squares;
+  }
+  return sum;
+}
+
+bool optimizer::commit(const norm& total, [[maybe_unused]] std::uint64_t step) {
+  const bool finite = total.not_finite == 0 && std::isfinite(total.sum_of_squares);
+  if (finite) {
+    const double length = std::sqrt(total.sum_of_squares);
+    const double factor = length > clip_norm_ ? clip_norm_ / length : 1;
+    for (const waiting& w : waiting_) update(w.first, w.gradient, factor);
+  }
+  waiting_.clear();
+  return finite;
+}
+
+// Splits what was applied at the ends of owned ranges, and of pieces where t may differ.
+void optimizer::update(std::uint64_t first, std::span<const float> gradient, double factor) {
+  while (!gradient.empty()) {
+    owned& range = owner_of(first);
+    const auto here = gradient.first(std::min<std::uint64_t>(gradient.size(), range.first + range.count - first));
+    if (rule_ == rule::adam) {
+      cut(range.pieces, first);
+      cut(range.pieces, first + here.size());
+      for (auto p = holding(range.pieces, first); p != range.pieces.end() && p->first < first + here.size(); ++p)
+        update_uniform(range, p->first, here.subspan(p->first - first, p->count), factor, ++p->updates);
+    } else {
+      update_uniform(range, first, here, factor, 0);
+    }
+    first += here.size();
+    gradient = gradient.subspan(here.size());
+  }
+}
+
+// Elements of one owned range with one t; splits them at the ends of slices.
+void optimizer::update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
+                               std::uint64_t t) const {
+  using namespace optimizer_kernels;
+  double lr = lr_, epsilon = epsilon_;
+  if (rule_ == rule::adam) {
+    // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), its fraction expanded by sqrt(1 - beta2^t)
+    const double root = std::sqrt(1 - std::pow(beta2_, static_cast<double>(t)));
+    lr *= root / (1 - std::pow(beta1_, static_cast<double>(t)));
+    epsilon *= root;
+  }
+  coefficients c{};
+  c.factor = static_cast<float>(factor);
+  c.first = static_cast<float>(rule_ == rule::adam ? beta1_ : momentum_);
+  c.second = static_cast<float>(beta2_);
+  c.one_minus_first = static_cast<float>(1 - beta1_);
+  c.one_minus_second = static_cast<float>(1 - beta2_);
+  c.epsilon = static_cast<float>(epsilon);
+  for (auto slice = holding(slices_, first); !gradient.empty(); ++slice) {
+    const std::uint64_t n = std::min<std::uint64_t>(gradient.size(), slice->first + slice->count - first);
+    c.decay = static_cast<float>(weight_decay_ * static_cast<double>(slice->decay));
+    c.lr = static_cast<float>(lr * static_cast<double>(slice->lr_scale));
+    const std::uint64_t at = first - range.first;
+    float* const w = range.weights + at;
+    float* const a = states_ > 0 ? range.state[0].get() + at : nullptr;
+    float* const b = states_ > 1 ? range.state[1].get() + at : nullptr;
+    switch (rule_) {
+    case rule::sgd: sgd(c, w, gradient.data(), n); break;
+    case rule::momentum: momentum(c, w, gradient.data(), a, n); break;
+    case rule::nesterov: nesterov(c, w, gradient.data(), a, n); break;
+    case rule::adagrad: adagrad(c, w, gradient.data(), a, n); break;
+    case rule::adam: adam(c, w, gradient.data(), a, b, n); break;
+    }
+    first += n;
+    gradient = gradient.subspan(n);
+  }
+}
+
+std::uint64_t optimizer::state_bytes() const noexcept {
+  std::uint64_t count = 0;
+  for (const owned& range : owned_) count += range.count;
+  return count * static_cast<std::uint64_t>(states_) * sizeof(float);
+}
+
+std::string optimizer::fingerprint() const {
+  return fingerprint_;
+}
+
+} // namespace regatta

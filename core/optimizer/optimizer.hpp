@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's optimiser, over ranges of the arena. With g the gradient, summed over all workers (losses are divided by
+// the global batch already), scaled by the clip factor; w the weight; lr = optimizer.lr x the slice's lr_scale (x the
+// workers, with lr_scaling = "linear"):
+//
+//   all        g += weight_decay * the slice's decay * w                 (L2 added to the gradient, as SGD in Paddle,
+//                                                                         TensorFlow and PyTorch has it; not AdamW)
+//   sgd        w -= lr * g
+//   momentum   v = momentum * v + g;  w -= lr * v                        Nesterov: w -= lr * (g + momentum * v)
+//   adagrad    h += g * g;            w -= lr * g / (sqrt(h) + epsilon)
+//   adam       m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g * g       (Kingma and Ba, 2015)
+//              w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//
+// t counts, from 1, how often an element was updated; skipped steps do not count. All state starts at 0. What an
+// element becomes does not depend on how ranges are cut nor on the machine's instruction set; only where updates are
+// clipped does the norm's last bit (a sum of doubles) follow the cuts.
+//
+// One thread at a time: [loop], or [main] before the first step.
+#pragma once
+
+#include "config/experiment.hpp"
+#include "memory/arithmetic.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+// A tensor's part of the arena, as far as the optimiser cares. Units: elements.
+struct optimizer_slice {
+  std::uint64_t first, count;
+  float decay, lr_scale;
+};
+
+class optimizer {
+public:
+  using norm = arithmetic::norm;
+
+  // `slices` cover the arena: ascending, without gaps. Throws failure (usage) for a configuration it cannot do.
+  optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices);
+  ~optimizer();
+  optimizer(const optimizer&) = delete;
+  optimizer& operator=(const optimizer&) = delete;
+
+  // Whether updates wait for commit(): with clip_norm, every owner's part of the norm must be known first.
+  bool deferred() const noexcept { return clip_norm_ > 0; }
+
+  // Makes this rank the owner of elements first .. first + count of the arena, whose weights start at `weights` and
+  // stay there. Allocates their state, zeroed and 64-byte aligned. Owned ranges do not overlap: else throws failure
+  // (plugin).
+  void own(std::uint64_t first, std::uint64_t count, float* weights);
+
+  // One step's update of first .. first + gradient.size(), all of which is owned: else throws failure (plugin), nothing
+  // changed. Deferred: only takes part in the norm, and the gradient must stay as it is until commit(). Allocates
+  // nothing once every cut has been seen.
+  void apply(std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
+
+  // Of what was applied since the last commit, deferred only: else zeros. Does not depend on the order of applies.
+  norm partial() const;
+
+  // Deferred only: does the updates that wait, scaled down to clip_norm, given the norm over all owners; or, when that
+  // is not finite, skips them all and returns false.
+  bool commit(const norm& total, std::uint64_t step);
+
+  std::uint64_t state_bytes() const noexcept;
+
+  // Names everything about the update but the slices: equal texts mean equal algorithms.
+  std::string fingerprint() const;
+
+private:
+  enum class rule { sgd, momentum, nesterov, adagrad, adam };
+  struct owned;
+  struct waiting {
+    std::uint64_t first;
+    std::span<const float> gradient;
+    norm part;
+  };
+
+  owned& owner_of(std::uint64_t element);
+  void require_owned(std::uint64_t first, std::uint64_t count);
+  void update(std::uint64_t first, std::span<const float> gradient, double factor);
+  void update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
+                      std::uint64_t t) const;
+
+  rule rule_;
+  int states_ = 0; // floats of state an element
+  double lr_, momentum_, weight_decay_, beta1_, beta2_, epsilon_, clip_norm_;
+  std::string fingerprint_;
+  std::vector<optimizer_slice> slices_;
+  std::vector<owned> owned_;     // ascending
+  std::vector<waiting> waiting_; // ascending, so that sums do not follow the order in which gradients arrived
+};
+
+} // namespace regatta
