@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "virtual_network.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <regatta/plugin.hpp>
+
+namespace regatta::test {
+namespace {
+
+std::uint64_t bytes_of(const rg_buffer& b) {
+  return b.count * rg::size_of(b.type);
+}
+
+bool overlap(const rg_transfer& a, const rg_transfer& b) {
+  return a.buffer.region == b.buffer.region && a.buffer.offset < b.buffer.offset + bytes_of(b.buffer) &&
+         b.buffer.offset < a.buffer.offset + bytes_of(a.buffer);
+}
+
+std::vector<std::uint8_t> read(const rg_transfer& t) {
+  std::vector<std::uint8_t> bytes(t.address ? bytes_of(t.buffer) : 0);
+  if (t.address) std::memcpy(bytes.data(), t.address, bytes.size());
+  return bytes;
+}
+
+} // namespace
+
+virtual_network::virtual_network(std::uint32_t ranks, network_options options) : options_(options) {
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    ranks_.push_back(std::make_unique<rank>());
+    ranks_.back()->network = this;
+    ranks_.back()->number = r;
+  }
+}
+virtual_network::~virtual_network() = default;
+
+void* virtual_network::endpoint(std::uint32_t r) {
+  return ranks_[r].get();
+}
+
+rg_transport_caps virtual_network::caps() const {
+  auto c = rg::make_versioned<rg_transport_caps>();
+  c.flags = RG_CAP_VIRTUAL | (options_.adds ? RG_CAP_ADD : 0);
+  c.memory = RG_MEMORY_HOST;
+  c.p2p = RG_P2P_INDEPENDENT;
+  return c;
+}
+
+void virtual_network::advance(std::uint64_t t) {
+  while (!events_.empty() && std::get<0>(events_.top()) <= t) {
+    now_ = std::get<0>(events_.top());
+    auto f = std::get<2>(events_.top());
+    events_.pop();
+    f();
+  }
+  now_ = std::max(now_, t);
+}
+
+void virtual_network::end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
+  rg_completion c{};
+  c.cookie = cookie;
+  c.status = status;
+  c.bytes = bytes;
+  r.ended.push_back(c);
+  --outstanding_;
+}
+
+std::uint64_t virtual_network::leave(rank& from, std::uint64_t bytes) {
+  from.link_free =
+      std::max(now_, from.link_free) + static_cast<std::uint64_t>(static_cast<double>(bytes) / options_.bytes_per_ns);
+  from.counted.messages_sent += 1;
+  from.counted.bytes_sent += bytes;
+  return from.link_free;
+}
+
+rg_status virtual_network::send(rank& from, const rg_transfer& t) {
+  ++outstanding_;
+  const key k{from.number, t.peer, t.lane};
+  if (!options_.eager) {
+    channels_[k].sends.push_back({t});
+    meet(k);
+    return RG_OK;
+  }
+  const std::uint64_t left = leave(from, bytes_of(t.buffer));
+  auto bytes = std::make_shared<std::vector<std::uint8_t>>();
+  const std::uint64_t size = bytes_of(t.buffer);
+  at(left, [this, &from, t, bytes, size] {
+    *bytes = read(t);
+    bytes->resize(size);
+    end(from, t.cookie, RG_OK, 0);
+  });
+  channel& c = channels_[k];
+  c.last_arrival = std::max(c.last_arrival, left + options_.latency_ns);
+  at(c.last_arrival, [this, k, bytes] {
+    channels_[k].landed.push_back(std::move(*bytes));
+    meet(k);
+  });
+  return RG_OK;
+}
+
+rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
+  ++outstanding_;
+  auto r = std::make_shared<receive>();
+  r->transfer = t;
+  to.posted.push_back(r);
+  const key k{t.peer, to.number, t.lane};
+  channels_[k].receives.push_back(std::move(r));
+  meet(k);
+  return RG_OK;
+}
+
+// The first send of a channel meets its first receive.
+void virtual_network::meet(key k) {
+  channel& c = channels_[k];
+  rank &from = *ranks_[std::get<0>(k)], &to = *ranks_[std::get<1>(k)];
+  while (options_.eager && !c.landed.empty() && !c.receives.empty()) {
+    const auto r = c.receives.front();
+    auto bytes = std::move(c.landed.front());
+    c.receives.pop_front();
+    c.landed.pop_front();
+    arrive(to, r, std::move(bytes));
+  }
+  while (!options_.eager && !c.sends.empty() && !c.receives.empty()) {
+    const auto r = c.receives.front();
+    const rg_transfer t = c.sends.front().transfer;
+    c.receives.pop_front();
+    c.sends.pop_front();
+    c.last_arrival = std::max(c.last_arrival, leave(from, bytes_of(t.buffer)) + options_.latency_ns);
+    at(c.last_arrival, [this, &from, &to, r, t] {
+      auto bytes = read(t);
+      bytes.resize(bytes_of(t.buffer));
+      end(from, t.cookie, RG_OK, 0);
+      arrive(to, r, std::move(bytes));
+    });
+  }
+}
+
+void virtual_network::arrive(rank& to, const std::shared_ptr<receive>& r, std::vector<std::uint8_t> bytes) {
+  to.counted.messages_received += 1;
+  to.counted.bytes_received += bytes.size();
+  r->bytes = std::move(bytes);
+  r->arrived = true;
+  settle(to);
+}
+
+// Puts in place what has arrived, but never before an earlier receive into the same bytes.
+void virtual_network::settle(rank& r) {
+  for (std::size_t i = 0; i < r.posted.size();) {
+    const auto p = r.posted[i];
+    const bool early = std::any_of(r.posted.begin(), r.posted.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const auto& e) { return overlap(e->transfer, p->transfer); });
+    if (!p->arrived || early) {
+      ++i;
+      continue;
+    }
+    rg_status status = p->bytes.size() > bytes_of(p->transfer.buffer) ? RG_E_PEER : RG_OK;
+    if (p->transfer.address && status == RG_OK) {
+      if (p->transfer.flags & RG_TRANSFER_ADD) {
+        auto* y = static_cast<float*>(p->transfer.address);
+        const auto* x = reinterpret_cast<const float*>(p->bytes.data());
+        for (std::size_t e = 0; e < p->bytes.size() / sizeof(float); ++e) y[e] += x[e];
+      } else {
+        std::memcpy(p->transfer.address, p->bytes.data(), p->bytes.size());
+      }
+    }
+    end(r, p->transfer.cookie, status, p->bytes.size());
+    r.posted.erase(r.posted.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// All members' summands are added in ascending order of rank when the last one joins; each then waits as long as a ring
+// would take.
+rg_status virtual_network::all_reduce(rank& r, const rg_collective& c) {
+  ++outstanding_;
+  const auto& members = groups_[c.group];
+  const std::uint64_t number = joined_[{c.group, r.number}]++;
+  gathering& g = gatherings_[{c.group, number}];
+  g.joined.push_back({r.number, c});
+  if (g.joined.size() < members.size()) return RG_OK;
+  std::sort(g.joined.begin(), g.joined.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const std::uint64_t bytes = bytes_of(c.buffer), n = members.size();
+  const auto took =
+      2 * (n - 1) *
+      (static_cast<std::uint64_t>(static_cast<double>(bytes) / static_cast<double>(n) / options_.bytes_per_ns) +
+       options_.latency_ns);
+  at(now_ + took, [this, group = c.group, number] {
+    gathering all = std::move(gatherings_[{group, number}]);
+    gatherings_.erase({group, number});
+    std::vector<float> sum(all.joined[0].second.buffer.count, 0.0f);
+    for (const auto& [who, what] : all.joined)
+      if (const auto* x = static_cast<const float*>(what.address))
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += x[i];
+    for (const auto& [who, what] : all.joined) {
+      if (what.address) std::memcpy(what.address, sum.data(), sum.size() * sizeof(float));
+      end(*ranks_[who], what.cookie, RG_OK, 0);
+    }
+  });
+  return RG_OK;
+}
+
+const rg_transport& virtual_network::functions() const {
+  return options_.collectives ? table()[1] : table()[0];
+}
+
+const rg_transport* virtual_network::table() {
+  static const rg_collectives collectives = [] {
+    auto c = rg::make_versioned<rg_collectives>();
+    c.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) -> rg_status {
+      auto& groups = static_cast<rank*>(self)->network->groups_;
+      const std::vector<std::uint32_t> wanted(members, members + count);
+      auto found = std::find(groups.begin(), groups.end(), wanted);
+      *group = static_cast<std::uint32_t>(found - groups.begin());
+      if (found == groups.end()) groups.push_back(wanted);
+      return RG_OK;
+    };
+    c.all_reduce = [](void* self, const rg_collective* c2) -> rg_status {
+      auto& r = *static_cast<rank*>(self);
+      return r.network->all_reduce(r, *c2);
+    };
+    return c;
+  }();
+  static const rg_transport* tables = [] {
+    static rg_transport both[2];
+    auto t = rg::make_versioned<rg_transport>();
+    t.send = [](void* self, const rg_transfer* x) -> rg_status {
+      auto& r = *static_cast<rank*>(self);
+      return r.network->send(r, *x);
+    };
+    t.recv = [](void* self, const rg_transfer* x) -> rg_status {
+      auto& r = *static_cast<rank*>(self);
+      return r.network->recv(r, *x);
+    };
+    t.poll = [](void* self, std::uint64_t, std::uint64_t, rg_completion* out, std::uint32_t capacity,
+                std::uint32_t* count) -> rg_status {
+      auto& ended = static_cast<rank*>(self)->ended;
+      *count = static_cast<std::uint32_t>(std::min<std::size_t>(capacity, ended.size()));
+      std::copy_n(ended.begin(), *count, out);
+      ended.erase(ended.begin(), ended.begin() + *count);
+      return RG_OK;
+    };
+    t.now = [](void* self) { return static_cast<rank*>(self)->network->now_; };
+    both[0] = t;
+    t.extension = [](void*, const char* id) -> const void* {
+      return std::strcmp(id, RG_EXT_COLLECTIVES) == 0 ? &collectives : nullptr;
+    };
+    both[1] = t;
+    return both;
+  }();
+  return tables;
+}
+
+} // namespace regatta::test
