@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "measure/summary.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+// FNV-1a, 64 bit: names what is equal, protects nothing. JSON objects are sorted by key, so equal means equal text.
+std::string hash_of(const json& value) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : value.dump()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+json hash_of_text(const std::string& text) {
+  return text.empty() ? json(nullptr) : json(hash_of(text));
+}
+
+json optimizer_of(const optimizer_config& o) {
+  return {{"plugin", o.plugin},       {"lr", o.lr},
+          {"momentum", o.momentum},   {"weight_decay", o.weight_decay},
+          {"beta1", o.beta1},         {"beta2", o.beta2},
+          {"epsilon", o.epsilon},     {"nesterov", o.nesterov},
+          {"clip_norm", o.clip_norm}, {"lr_scaling", o.lr_scaling}};
+}
+
+json data_of(const case_config& c, const case_facts& facts) {
+  const data_config& d = c.data;
+  return {
+      {"source", d.source},
+      {"content", d.content},
+      {"format", d.format},
+      {"path", d.path},
+      {"shuffle", d.shuffle},
+      {"seed", c.seed},
+      {"normalised_over", facts.batch_statistics ? json({facts.batch_per_worker, c.train.accumulate}) : json(nullptr)}};
+}
+
+std::string synchrony_of(const case_config& c, const case_facts& facts) {
+  if (c.cluster.workers == 1 && c.strategy.id == "none") return "synchronous";
+  if (c.strategy.id == "none") return "independent";
+  return facts.synchronous ? "synchronous" : "asynchronous";
+}
+
+} // namespace
+
+json fingerprint(const case_config& c, const case_facts& facts, const std::string& kernels, const std::string& layout) {
+  return {{"model", hash_of({{"plugin", c.model.id}, {"parameters", c.model.parameters}})},
+          {"optimizer", hash_of(optimizer_of(c.optimizer))},
+          {"synchrony", synchrony_of(c, facts)},
+          {"precision", c.train.precision},
+          {"data", hash_of(data_of(c, facts))},
+          {"kernels", hash_of_text(kernels)},
+          {"layout_id", hash_of_text(layout)}};
+}
+
+} // namespace regatta

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/summary.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "measure/host.hpp"
+#include "measure/statistics.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_samples = 1000; // of a curve or of a rank's steps in a result: the file stays readable
+constexpr double spread_worth_a_warning = 0.05;
+constexpr double steal_worth_a_warning = 0.02;
+
+json or_null(const std::optional<double>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+// One number of every repeat; repeats without it are left out.
+template <class Get> std::vector<double> over(const std::vector<repeat_figures>& repeats, Get get) {
+  std::vector<double> values;
+  for (const repeat_figures& r : repeats)
+    if (const std::optional<double> value = get(r)) values.push_back(*value);
+  return values;
+}
+
+// The same over those repeats that make the median of `by`: see the header.
+template <class Get> double over_middle(const std::vector<double>& by, Get get) {
+  const std::vector<std::size_t> chosen = middle(by);
+  double sum = 0;
+  for (const std::size_t i : chosen) sum += get(i);
+  return sum / static_cast<double>(chosen.size());
+}
+
+json min_max(const std::vector<double>& values, bool highest) {
+  if (values.empty()) return nullptr;
+  return highest ? *std::max_element(values.begin(), values.end()) : *std::min_element(values.begin(), values.end());
+}
+
+json rate_entry(const std::vector<double>& rates) {
+  return {{"unit", "samples/s"},
+          {"scope", "global"},
+          {"median", or_null(median(rates))},
+          {"min", min_max(rates, false)},
+          {"max", min_max(rates, true)},
+          {"cv", or_null(variation(rates))},
+          {"repeats", rates}};
+}
+
+json step_entry(const std::vector<repeat_figures>& repeats) {
+  std::vector<std::vector<double>> by_worker;
+  std::vector<double> all;
+  for (const repeat_figures& r : repeats) {
+    by_worker.resize(std::max(by_worker.size(), r.run.step_seconds.size()));
+    for (std::size_t w = 0; w < r.run.step_seconds.size(); ++w) {
+      const std::vector<double>& steps = r.run.step_seconds[w];
+      by_worker[w].insert(by_worker[w].end(), steps.begin(), steps.end());
+      all.insert(all.end(), steps.begin(), steps.end());
+    }
+  }
+  json per_rank = json::array();
+  for (const std::vector<double>& steps : by_worker) per_rank.push_back(thinned(steps, most_samples));
+  return {{"median", or_null(median(all))},
+          {"p10", or_null(quantile(all, 0.1))},
+          {"p90", or_null(quantile(all, 0.9))},
+          {"p99", or_null(quantile(all, 0.99))},
+          {"per_rank", per_rank}};
+}
+
+json time_entry(const std::vector<repeat_figures>& repeats, const std::vector<double>& rates) {
+  json j = json::object();
+  for (const auto& [name, part] : time_part_names)
+    j[name] = over_middle(rates, [&](std::size_t i) { return repeats[i].run.time.*part; });
+  return j;
+}
+
+// Efficiency of each repeat that has a baseline, and what it was lost to. The repeats are the caller's.
+struct loss_of_time {
+  double efficiency = 0;
+  time_parts parts; // shares of a step, but for `other`, which makes them sum to 1 - efficiency
+};
+
+loss_of_time lost_in(const run_figures& run, const run_figures& baseline, double workers) {
+  loss_of_time l;
+  l.efficiency = run.samples_per_second / (workers * baseline.samples_per_second);
+  const double step = run.time.total();
+  const double scale = run.samples_per_worker_step / baseline.samples_per_worker_step;
+  for (const auto& [name, part] : time_part_names)
+    l.parts.*part = (run.time.*part - scale * (baseline.time.*part)) / step;
+  l.parts.other += 1 - l.efficiency - l.parts.total();
+  return l;
+}
+
+void add_scaling(json& entry, const case_config& config, const std::vector<repeat_figures>& repeats) {
+  const auto workers = static_cast<double>(config.cluster.workers);
+  std::vector<loss_of_time> losses;
+  std::vector<double> efficiencies, speedups, contentions, baselines;
+  for (const repeat_figures& r : repeats) {
+    if (!r.baseline) continue;
+    losses.push_back(lost_in(r.run, *r.baseline, workers));
+    efficiencies.push_back(losses.back().efficiency);
+    speedups.push_back(losses.back().efficiency * workers);
+    baselines.push_back(r.baseline->samples_per_second);
+    if (r.contention)
+      contentions.push_back(r.contention->samples_per_second / (workers * r.baseline->samples_per_second));
+  }
+  if (losses.empty()) return;
+  entry["baseline_samples_per_second"] = or_null(median(baselines));
+  entry["speedup"] = or_null(median(speedups));
+  entry["efficiency"] = {{"median", or_null(median(efficiencies))},
+                         {"min", min_max(efficiencies, false)},
+                         {"max", min_max(efficiencies, true)}};
+  entry["contention"] = or_null(median(contentions));
+  const auto share = [&](auto get) {
+    return over_middle(efficiencies, [&](std::size_t i) { return get(losses[i].parts); });
+  };
+  entry["lost"] = {{"input", share([](const time_parts& p) { return p.input; })},
+                   {"compute", share([](const time_parts& p) { return p.forward + p.backward; })},
+                   {"update", share([](const time_parts& p) { return p.update; })},
+                   {"exposed_communication", share([](const time_parts& p) { return p.exposed_communication; })},
+                   {"wait", share([](const time_parts& p) { return p.wait; })},
+                   {"other", share([](const time_parts& p) { return p.other; })}};
+}
+
+json loss_entry(const run_figures& run) {
+  if (run.losses.empty()) return nullptr;
+  return {{"first", run.losses.front()}, {"last", run.losses.back()}, {"curve", thinned(run.losses, most_samples)}};
+}
+
+// True only if every repeat's workers ended with the same weights; null where that is not asked or not known.
+json replicas_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
+  if (config.strategy.id == "none" || !facts.synchronous) return nullptr;
+  bool identical = true;
+  for (const repeat_figures& r : repeats) {
+    if (!r.run.replicas_identical) return nullptr;
+    identical = identical && *r.run.replicas_identical;
+  }
+  return identical;
+}
+
+// "conv1: jit_wino" a line -> {"conv1": "jit_wino"}
+json kernels_entry(const std::string& text) {
+  if (text.empty()) return nullptr;
+  json j = json::object();
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) continue;
+    const std::size_t colon = line.find(": ");
+    j[line.substr(0, colon)] = colon == std::string::npos ? "" : line.substr(colon + 2);
+  }
+  return j;
+}
+
+// Unknown (0) becomes null; the largest of the repeats counts.
+json memory_entry(const std::vector<repeat_figures>& repeats) {
+  json j = json::array();
+  for (std::size_t rank = 0; rank < repeats.front().run.memory_peak_bytes.size(); ++rank) {
+    std::uint64_t most = 0;
+    for (const repeat_figures& r : repeats)
+      if (rank < r.run.memory_peak_bytes.size()) most = std::max(most, r.run.memory_peak_bytes[rank]);
+    j.push_back(most == 0 ? json(nullptr) : json(most));
+  }
+  return j;
+}
+
+json cpu_entry(const std::vector<repeat_figures>& repeats) {
+  json j = json::array();
+  for (std::size_t rank = 0; rank < repeats.front().run.cpu_seconds.size(); ++rank)
+    j.push_back(or_null(median(over(repeats, [&](const repeat_figures& r) -> std::optional<double> {
+      if (rank >= r.run.cpu_seconds.size()) return std::nullopt;
+      return r.run.cpu_seconds[rank];
+    }))));
+  return j;
+}
+
+json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& repeats) {
+  std::vector<std::string> warnings;
+  const auto add = [&](const std::string& text) {
+    if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
+  };
+  for (const std::string& w : facts.warnings) add(w);
+  if (const auto text = build_warning()) add(*text);
+  const auto check_spread = [&](const char* of, const std::vector<double>& rates) {
+    const auto cv = variation(rates);
+    if (cv && *cv > spread_worth_a_warning)
+      add(fmt::format("spread: samples/s of {} differ by {:.1f} % between repeats", of, 100 * *cv));
+  };
+  check_spread("the case", over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); }));
+  check_spread("its baseline", over(repeats, [](const auto& r) {
+                 return r.baseline ? std::optional(r.baseline->samples_per_second) : std::nullopt;
+               }));
+  double steal = 0;
+  for (const repeat_figures& r : repeats) {
+    for (const std::string& w : r.run.warnings) add(w);
+    for (const run_figures* run : {&r.run, r.baseline ? &*r.baseline : nullptr})
+      if (run && run->steal) steal = std::max(steal, *run->steal);
+  }
+  if (steal > steal_worth_a_warning)
+    add(fmt::format("steal: the hypervisor gave up to {:.1f} % of the CPU time to others", 100 * steal));
+  return warnings;
+}
+
+void add_measured(json& entry, const case_config& config, const case_facts& facts,
+                  const std::vector<repeat_figures>& repeats) {
+  const auto median_of = [&](auto get) { return or_null(median(over(repeats, get))); };
+  const run_figures& first = repeats.front().run;
+  const std::vector<double> rates =
+      over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); });
+  entry["samples_per_second"] = rate_entry(rates);
+  entry["throughput"] = {{"unit", facts.unit + "/s"}, {"scope", "global"}, {"median", or_null(median(rates))}};
+  entry["batches_per_second"] = median_of([](const auto& r) { return std::optional(r.run.batches_per_second); });
+  entry["step_seconds"] = step_entry(repeats);
+  entry["time"] = time_entry(repeats, rates);
+  entry["communication_total"] = median_of([](const auto& r) { return std::optional(r.run.communication_seconds); });
+  entry["server_update"] = median_of([](const auto& r) { return r.run.server_update_seconds; });
+  entry["drain_seconds"] = median_of([](const auto& r) { return std::optional(r.run.drain_seconds); });
+  entry["bytes"] = {
+      {"sent_per_step",
+       {{"worker", median_of([](const auto& r) { return r.run.worker_sent_bytes; })},
+        {"server", median_of([](const auto& r) { return r.run.server_sent_bytes; })}}},
+      {"received_per_step",
+       {{"worker", median_of([](const auto& r) { return r.run.worker_received_bytes; })},
+        {"server", median_of([](const auto& r) { return r.run.server_received_bytes; })}}},
+  };
+  entry["memory_peak_bytes"] = memory_entry(repeats);
+  entry["cpu_seconds"] = cpu_entry(repeats);
+  // Every repeat begins with the same weights and samples, so one curve says it all; but each must be finite.
+  const auto worst = std::find_if(repeats.begin(), repeats.end(), [](const auto& r) { return !r.run.loss_finite; });
+  entry["loss"] = loss_entry(worst == repeats.end() ? first : worst->run);
+  if (first.metric_value)
+    entry["metric"] = {{"name", first.metric}, {"value", median_of([](const auto& r) { return r.run.metric_value; })}};
+  entry["replicas_identical"] = replicas_entry(config, facts, repeats);
+  entry["kernels"] = kernels_entry(first.kernels);
+}
+
+// Everything that is known before a case runs; the rest is null.
+json entry_of(const case_config& config, const case_facts& facts) {
+  json swept = json::object();
+  for (const auto& [key, value] : config.swept) swept[key] = value;
+  json entry = {{"case", swept},
+                {"error", nullptr},
+                {"workers", config.cluster.workers},
+                {"servers", facts.servers},
+                {"threads", config.cluster.threads},
+                {"batch_per_worker", facts.batch_per_worker},
+                {"global_batch", facts.global_batch},
+                {"precision", config.train.precision},
+                {"parameters", facts.parameters == 0 ? json(nullptr) : json(facts.parameters)}};
+  for (const char* unknown : {"samples_per_second",
+                              "throughput",
+                              "batches_per_second",
+                              "step_seconds",
+                              "baseline_samples_per_second",
+                              "speedup",
+                              "efficiency",
+                              "contention",
+                              "time",
+                              "lost",
+                              "communication_total",
+                              "server_update",
+                              "drain_seconds",
+                              "bytes",
+                              "memory_peak_bytes",
+                              "cpu_seconds",
+                              "loss",
+                              "metric",
+                              "replicas_identical",
+                              "kernels"})
+    entry[unknown] = nullptr;
+  return entry;
+}
+
+} // namespace
+
+json case_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
+  json entry = entry_of(config, facts);
+  entry["status"] = "ok";
+  const run_figures& first = repeats.at(0).run;
+  entry["fingerprint"] = fingerprint(config, facts, first.kernels, first.layout);
+  add_measured(entry, config, facts, repeats);
+  add_scaling(entry, config, repeats);
+  entry["warnings"] = warnings_of(facts, repeats);
+  return entry;
+}
+
+json case_entry(const case_config& config, const case_facts& facts, const std::string& status,
+                const std::string& error) {
+  json entry = entry_of(config, facts);
+  entry["status"] = status;
+  entry["error"] = error;
+  entry["fingerprint"] = fingerprint(config, facts, "", "");
+  entry["warnings"] = facts.warnings;
+  return entry;
+}
+
+} // namespace regatta
