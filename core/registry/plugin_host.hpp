@@ -7,8 +7,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include <regatta/abi.h>
+#include <regatta/plugin.hpp>
 
 namespace regatta {
 
@@ -40,7 +41,12 @@ private:
 // skipped, RG_E_PLUGIN plugin, else run. [any]
 void check(rg_status status, plugin_host& host, std::string_view what);
 
-// "the configuration does not fit": for plugins that fail without a text.
+// Calls into a plugin: what it throws against the rules becomes RG_E_PLUGIN, then as check(). `f` returns an rg_status.
+template <class F> void call(plugin_host& host, std::string_view what, F&& f) {
+  check(rg::fence(host.c(), std::forward<F>(f)), host, what);
+}
+
+// "it cannot run as configured": for plugins that fail without a text.
 std::string_view meaning_of(rg_status status) noexcept;
 
 } // namespace regatta

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plugins there are. Folders are searched in order; every .so in them is looked at (ELF headers first, then loaded
-// once in a child process, so that one which crashes while loading cannot take us along), checked, and kept loaded.
+// once in a child process, so that one which crashes while loading cannot take us along), checked, and kept loaded
+// until the process ends.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,18 +26,23 @@ enum class kind {
   transport = RG_KIND_TRANSPORT,
   strategy = RG_KIND_STRATEGY
 };
-std::string_view name_of(kind k); // "model"
+std::string_view name_of(kind k);                            // "model"
+std::optional<kind> kind_of(std::string_view name) noexcept; // of "model" or "models"
 
-// A component, checked: strings are not null, the parameter table is consistent, required functions are there.
+// A component, checked: texts are not null (but for defaults and choices), the parameter table is consistent. Functions
+// that are there: of a model without a graph all but evaluate, metric, canonical, from_canonical and kernels; of an
+// executor all, its model likewise, without create; of a transport all but now and extension; of a strategy plan,
+// talks, create, destroy and completed.
 struct component {
   enum kind kind;
   std::string id, summary;
   std::string plugin_name, plugin_version;
-  std::filesystem::path file;
+  std::filesystem::path file;               // absolute
   std::vector<rg_param> parameters;         // in the plugin's order, which is that of values
   const void* (*extension)(const char* id); // may be null
   // Versioned copies, null slots where the plugin's are missing; the one of the kind counts.
   rg_model model;
+  rg_graph_source graph; // of a model that is one; else create is null
   rg_executor executor;
   rg_model executor_model;
   rg_transport transport;
@@ -48,18 +55,33 @@ struct unusable {
   std::string reason;
 };
 
+// A component that cannot be chosen, because a folder before its own has one of the same kind and id.
+struct shadowed {
+  enum kind kind;
+  std::string id;
+  std::filesystem::path file, by;
+};
+
+// Whether a file has proven in this run that loading it is safe: the coordinator's registry tries the files that its
+// ranks then load.
+enum class trust { untried, tried };
+
 class registry {
 public:
-  // Loads every plugin under the folders, first come first served per (kind, id); two files of one folder with the same
-  // id are both refused. Folders that do not exist are errors if `required`.
+  // Loads every plugin in the folders (files that end in .so, by name), first come first served per (kind, id); files
+  // of one folder that hold the same are all refused. Throws failure where a folder is missing or cannot be read. Forks
+  // children to try the files: to be called before the process has threads. [main]
   explicit registry(const std::vector<std::filesystem::path>& folders);
-  // Loads just these files: what a rank does, told by the coordinator what the case needs.
-  static registry of_files(const std::vector<std::filesystem::path>& files);
+  // Loads just these files, `tried` without children: what a rank does, told by the coordinator what the case needs.
+  // A file that is missing is a failure() like others.
+  static registry of_files(const std::vector<std::filesystem::path>& files, trust t = trust::tried);
   ~registry();
   registry(registry&&) noexcept;
 
+  // Valid as long as the registry; by folder, file, and the plugin's own order.
   const std::vector<component>& components() const;
   const std::vector<unusable>& failures() const;
+  const std::vector<shadowed>& hidden() const;
   // Throws regatta::failure (exit code 3) with what is there, a near name, and the failures that may be why.
   const component& find(enum kind k, std::string_view id) const;
 
@@ -69,13 +91,17 @@ private:
   explicit registry(std::unique_ptr<state> s);
 };
 
-// experiment.plugin_path, --plugin-path and REGATTA_PLUGIN_PATH, then the folder beside the program (../lib/regatta).
-std::vector<std::filesystem::path> plugin_folders(const std::vector<std::string>& asked);
+// Where plugins are searched: --plugin-path, REGATTA_PLUGIN_PATH (folders with ':' between), experiment.plugin_path,
+// then the folder beside the program (../lib/regatta) if there is one. Throws failure (exit code 2) where a folder that
+// was asked for does not exist.
+std::vector<std::filesystem::path> plugin_folders(const std::vector<std::string>& command_line,
+                                                  const std::vector<std::string>& experiment = {});
 
 // Parameter values in the order of the component's table, with what they point to. Movable; `data()` stays valid.
 class parameter_values {
 public:
-  // `chosen` must hold a value of the right type for every parameter (config checks and completes it).
+  // Parameters that are not chosen take their defaults. Throws failure (exit code 2) where a value does not fit, one
+  // that must be given is not, or a name is unknown: config checks before, with the place in the file.
   parameter_values(const component& c, const std::map<std::string, nlohmann::json>& chosen);
   ~parameter_values();
   parameter_values(parameter_values&&) noexcept;

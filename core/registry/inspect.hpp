@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a file to checked components: loads a plugin and reads its description, trusting nothing that it says but its
+// pointers (a wild one ends the probe's child).
+#pragma once
+
+#include "registry/registry.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+struct loaded_plugin {
+  std::vector<component> components;
+  std::vector<std::string> unknown; // what a newer plugin holds and this version cannot use, one line each
+};
+
+// Loads the file for good and reads what it holds. `stage` hears how far it has come. Throws failure with one line,
+// without the file's name.
+loaded_plugin load_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage);
+
+// Checks and copies a description: ABI, sizes, parameter tables, required functions. Throws likewise.
+loaded_plugin read_description(const rg_plugin* description, const std::filesystem::path& file);
+
+} // namespace regatta

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/registry.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "registry/elf.hpp"
+#include "registry/inspect.hpp"
+#include "registry/probe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include <openssl/evp.h>
+
+#include <fmt/core.h>
+
+namespace regatta {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kind_names{
+    std::pair{kind::model, std::string_view("model")}, std::pair{kind::executor, std::string_view("executor")},
+    std::pair{kind::transport, std::string_view("transport")}, std::pair{kind::strategy, std::string_view("strategy")}};
+
+std::string plural_of(kind k) {
+  return k == kind::strategy ? "strategies" : std::string(name_of(k)) + 's';
+}
+
+std::vector<fs::path> plugins_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ec;
+  fs::directory_iterator it(folder, ec), end;
+  for (; !ec && it != end; it.increment(ec))
+    if (it->path().extension() == ".so") files.push_back(it->path());
+  if (ec)
+    throw failure(exit_code::plugin,
+                  fmt::format("{}: the plugin folder cannot be read: {}", folder.string(), ec.message()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+struct opened_file {
+  fs::path file;
+  loaded_plugin plugin;
+};
+
+// The same name for the same component, whatever file it is in.
+std::string label_of(const component& c) {
+  return fmt::format("{} {}", name_of(c.kind), c.id);
+}
+
+} // namespace
+
+std::string_view name_of(kind k) {
+  for (const auto& [value, name] : kind_names)
+    if (value == k) return name;
+  return "component";
+}
+
+std::optional<kind> kind_of(std::string_view name) noexcept {
+  for (const auto& [value, singular] : kind_names)
+    if (name == singular || name == plural_of(value)) return value;
+  return std::nullopt;
+}
+
+// ----------------------------------------------------------------------------------------------------- loading ---
+
+struct registry::state {
+  std::vector<component> components;
+  std::vector<unusable> failures;
+  std::vector<shadowed> hidden;
+  std::set<fs::path> seen; // canonical: a folder given twice, or a link, is the same plugin
+
+  void refuse(const fs::path& file, std::string reason) { failures.push_back({file, one_line(reason)}); }
+
+  // Files that stand on one level: of one folder, or given one by one.
+  void add(const std::vector<fs::path>& files, trust t) {
+    std::vector<opened_file> opened;
+    for (const auto& given : files) {
+      const auto file = fs::absolute(given).lexically_normal();
+      std::error_code ec;
+      const auto canonical = fs::canonical(file, ec);
+      if (!ec && !seen.insert(canonical).second) continue;
+      try {
+        opened.push_back({file, open(file, t)});
+      } catch (const std::exception& e) {
+        refuse(file, e.what());
+      }
+    }
+    refuse_twins(opened);
+    for (auto& o : opened) accept(o);
+  }
+
+  static loaded_plugin open(const fs::path& file, trust t) {
+    if (auto why = elf_problem(file); !why.empty()) throw failure(exit_code::plugin, why);
+    if (t == trust::untried) {
+      auto why = probe([&](const stage_function& stage) {
+        load_plugin(file, stage);
+        return std::string{};
+      });
+      if (!why.empty()) throw failure(exit_code::plugin, why);
+    }
+    return load_plugin(file, [](const char*) {});
+  }
+
+  // Which of two would be meant depends on nothing that a user sees: neither is.
+  void refuse_twins(std::vector<opened_file>& opened) {
+    std::map<std::string, std::vector<fs::path>> holders;
+    for (const auto& o : opened)
+      for (const auto& c : o.plugin.components) holders[label_of(c)].push_back(o.file);
+    std::erase_if(opened, [&](const opened_file& o) {
+      for (const auto& c : o.plugin.components) {
+        const auto& all = holders[label_of(c)];
+        if (all.size() < 2) continue;
+        const auto& other = all[0] == o.file ? all[1] : all[0];
+        refuse(o.file, fmt::format("holds {}, as {} does: remove one of the two, or give it another id", label_of(c),
+                                   other.filename().string()));
+        return true;
+      }
+      return false;
+    });
+  }
+
+  void accept(opened_file& o) {
+    if (auto why = clash(o.plugin.components); !why.empty()) return refuse(o.file, why);
+    for (auto& why : o.plugin.unknown) refuse(o.file, why);
+    for (auto& c : o.plugin.components) {
+      const auto* first = lookup(c.kind, c.id);
+      if (first)
+        hidden.push_back({c.kind, c.id, c.file, first->file});
+      else
+        components.push_back(std::move(c));
+    }
+  }
+
+  // [strategy.ID] is a table of ID's parameters, [strategy] one of the chosen strategy's: a parameter named like an id
+  // would make them ambiguous. Whoever comes later has to yield.
+  std::string clash(const std::vector<component>& added) const {
+    auto parameter_like = [](const component& c, const component& by_id) {
+      return c.kind == by_id.kind && std::any_of(c.parameters.begin(), c.parameters.end(),
+                                                 [&](const rg_param& p) { return p.name == by_id.id; });
+    };
+    auto between = [&](const component& mine, const component& other) -> std::string {
+      if (parameter_like(mine, other))
+        return fmt::format("{}: its parameter {} is named like {}: rename it", label_of(mine), other.id,
+                           label_of(other));
+      if (parameter_like(other, mine))
+        return fmt::format("{}: {} has a parameter of this name: give it another id", label_of(mine), label_of(other));
+      return {};
+    };
+    for (const auto& mine : added) {
+      for (const auto* all : {&components, &added})
+        for (const auto& other : *all)
+          if (auto why = between(mine, other); !why.empty()) return why;
+    }
+    return {};
+  }
+
+  const component* lookup(enum kind k, std::string_view id) const {
+    for (const auto& c : components)
+      if (c.kind == k && c.id == id) return &c;
+    return nullptr;
+  }
+};
+
+registry::registry(std::unique_ptr<state> s) : state_(std::move(s)) {}
+registry::~registry() = default;
+registry::registry(registry&&) noexcept = default;
+
+registry::registry(const std::vector<fs::path>& folders) : state_(std::make_unique<state>()) {
+  for (const auto& folder : folders) state_->add(plugins_in(folder), trust::untried);
+}
+
+registry registry::of_files(const std::vector<fs::path>& files, trust t) {
+  auto s = std::make_unique<state>();
+  s->add(files, t);
+  return registry(std::move(s));
+}
+
+const std::vector<component>& registry::components() const {
+  return state_->components;
+}
+const std::vector<unusable>& registry::failures() const {
+  return state_->failures;
+}
+const std::vector<shadowed>& registry::hidden() const {
+  return state_->hidden;
+}
+
+const component& registry::find(enum kind k, std::string_view id) const {
+  if (const auto* c = state_->lookup(k, id)) return *c;
+  // A plugin is commonly named like what it holds: then that file is why.
+  const auto wanted = fmt::format("{} \"{}\"", name_of(k), one_line(id));
+  for (const auto& f : state_->failures)
+    if (f.file.stem().string() == id)
+      throw failure(exit_code::plugin, fmt::format("{}: {}: {}", wanted, f.file.string(), f.reason));
+  std::vector<std::string> there;
+  for (const auto& c : state_->components)
+    if (c.kind == k) there.push_back(c.id);
+  std::sort(there.begin(), there.end());
+  auto text = fmt::format("there is no {}{}", wanted, did_you_mean(id, there));
+  text += there.empty() ? fmt::format(" (no {} was found: see `regatta list`)", plural_of(k))
+                        : fmt::format(" (there is {})", join(there));
+  for (const auto& f : state_->failures) text += fmt::format("; not usable: {}: {}", f.file.string(), f.reason);
+  throw failure(exit_code::plugin, text);
+}
+
+// ----------------------------------------------------------------------------------------------------- folders ---
+
+std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_line,
+                                     const std::vector<std::string>& experiment) {
+  std::vector<fs::path> folders;
+  auto ask = [&](std::string_view where, const std::string& folder) {
+    std::error_code ec;
+    const auto status = fs::status(folder, ec);
+    if (!fs::is_directory(status))
+      throw failure(exit_code::usage,
+                    fmt::format("{}: {}: {}", where, folder, fs::exists(status) ? "not a folder" : "no such folder"));
+    folders.push_back(fs::absolute(folder).lexically_normal());
+  };
+  for (const auto& f : command_line) ask("--plugin-path", f);
+  if (const char* path = std::getenv("REGATTA_PLUGIN_PATH")) {
+    for (std::string_view rest = path; !rest.empty();) {
+      const auto end = std::min(rest.find(':'), rest.size());
+      if (end > 0) ask("REGATTA_PLUGIN_PATH", std::string(rest.substr(0, end)));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  for (const auto& f : experiment) ask("experiment.plugin_path", f);
+  // Relative to the program, so that an installation can be moved.
+  std::error_code ec;
+  const auto program = fs::read_symlink("/proc/self/exe", ec);
+  const auto built_in = (program.parent_path() / "../lib/regatta").lexically_normal();
+  if (!ec && fs::is_directory(built_in, ec)) folders.push_back(built_in);
+  return folders;
+}
+
+// ------------------------------------------------------------------------------------------------------ SHA-256 ---
+
+std::string sha256_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw failure(exit_code::plugin, fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  bool well = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  std::vector<char> buffer(1 << 16);
+  while (well && in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    well = EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(in.gcount())) == 1;
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned length = 0;
+  if (!well || !in.eof() || EVP_DigestFinal_ex(context.get(), digest.data(), &length) != 1)
+    throw failure(exit_code::plugin, fmt::format("{}: its SHA-256 cannot be taken", file.string()));
+  std::string text;
+  for (unsigned i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
+
+} // namespace regatta
