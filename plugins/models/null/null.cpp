@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model that computes nothing as fast as possible: what remains of a step is the engine, the strategy and the
+// transport.
+#include <regatta/model.hpp>
+
+#include <algorithm>
+
+namespace {
+
+class null_model {
+public:
+  struct parameters {
+    std::int64_t tensors = 16;
+    std::int64_t bytes = 65536;
+  };
+  static constexpr auto fields =
+      rg::fields(rg::field("tensors", &parameters::tensors, "number of weight tensors").range(1, 1000000),
+                 rg::field("bytes", &parameters::bytes, "size of each of them, rounded up to whole elements")
+                     .range(4, 1e12)
+                     .unit(RG_UNIT_BYTES));
+
+  null_model(const rg_host*, const parameters& p, const rg_model_setup& setup) : batch_(setup.batch) {
+    names_.reserve(static_cast<std::size_t>(p.tensors)); // tensors_ holds addresses of what is in it
+    for (std::int64_t i = 0; i < p.tensors; ++i) {
+      names_.push_back("tensor" + std::to_string(i));
+      tensors_.push_back(rg::dense_tensor(names_.back().c_str(), {(p.bytes + 3) / 4}));
+    }
+    input_ = rg::make_versioned<rg_input>();
+    input_.kind = RG_INPUT_VALUES;
+    input_.name = "value";
+    input_.type = RG_F32;
+  }
+
+  rg_model_info describe() {
+    rg_model_info info{};
+    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+    info.tensors = tensors_.data();
+    info.inputs = &input_;
+    info.input_count = 1;
+    info.unit = "samples";
+    info.layout = "canonical";
+    return info;
+  }
+
+  void init(std::uint32_t, std::span<const std::uint64_t>, std::uint64_t, std::span<float> out) {
+    std::fill(out.begin(), out.end(), 0.0F);
+  }
+  void bind(const rg_model_memory&) {}
+
+  // Gradients stay what they are: the engine gives zeroed memory, and what strategies add up stays zero.
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const auto last = static_cast<std::uint32_t>(tensors_.size());
+    for (std::uint32_t i = last; i-- > 0;) hooks.need(i);
+    hooks.backward();
+    if (batch.flags & RG_BATCH_LAST)
+      for (std::uint32_t i = 0; i < last; ++i) hooks.ready(i);
+    return {.loss_sum = static_cast<double>(batch_), .count = batch_};
+  }
+
+private:
+  std::uint64_t batch_;
+  std::vector<std::string> names_;
+  std::vector<rg_tensor> tensors_;
+  rg_input input_;
+};
+
+} // namespace
+
+RG_PLUGIN("null", "0.1.0", rg::model<null_model>("null", "no arithmetic: measures the engine"))

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks of layers. A model describes its network once, as a list of nodes (abi.h, regatta.graph/1); an executor
+// compiles that for the device at hand. Nothing is computed here, and nothing but the standard library is needed.
+//
+//   void build(rg::network& net, const parameters& p) const {
+//     auto image = net.values("image", {1, 28, 28});
+//     auto label = net.index("label", 10);
+//     auto x = rg::relu(rg::dense(rg::flatten(image), "fc1", 128)); // [128]
+//     rg::softmax_cross_entropy(rg::dense(x, "fc2", 10), label);
+//   }
+//
+// Shapes are of one sample and canonical: channels, height, width. An op is a name, inputs, weights in a fixed order,
+// and attributes that are numbers; this table is what an executor implements.
+//
+//   op                     inputs          weights, in order [shape]          attributes               output
+//   ---------------------  --------------  ---------------------------------  -----------------------  ---------------
+//   input                  -               -                                  -                        as rg_input says
+//   conv2d                 x [C,H,W]       weight [O,C,kernel,kernel]         kernel, stride, padding  [O,H',W']
+//                                          bias [O], may be left out
+//   dense                  x [I]           weight [O,I]                       -                        [O]
+//                                          bias [O], may be left out
+//   batch_norm             x [C,...]       scale [C], bias [C],               epsilon, momentum        as x
+//                                          mean [C], variance [C] (states)
+//   relu                   x               -                                  -                        as x
+//   dropout                x               -                                  p, layer                 as x
+//   max_pool               x [C,H,W]       -                                  kernel, stride, padding  [C,H',W']
+//   avg_pool               x [C,H,W]       -                                  kernel, stride, padding  [C,H',W']
+//   add                    a, b            -                                  -                        as a
+//   flatten                x               -                                  -                        [product of x]
+//   softmax_cross_entropy  logits [K],     -                                  -                        []
+//                          label index
+//
+//   H' = (H + 2 padding - kernel) / stride + 1, rounded down; likewise W'.
+//   conv2d     correlation; padding is zeros.
+//   batch_norm over the batch and all but the channels; training uses the batch's biased variance and updates
+//              state = momentum * state + (1 - momentum) * batch's; evaluation uses the states.
+//   dropout    zeroes an element with probability p and scales what stays by 1 / (1 - p); identity in evaluation.
+//              Element e (canonical) of the sample that is number s of the global batch of step t stays where
+//              the 16 bits number e % 8 of random_bits(derive_seed(seed, t, layer, stream_dropout), s, e / 8) are at
+//              least round(p * 65536): bits 2k and 2k + 1 are the lower and upper half of word k.
+//   max_pool   padding never wins. The first of equals takes the gradient.
+//   avg_pool   divides by the number of elements that are no padding.
+//   softmax_cross_entropy  the loss, -log softmax(logits)[label], and the metric "top1".
+#pragma once
+
+#include <regatta/plugin.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rg {
+
+using shape = std::vector<std::int64_t>; // of one sample
+
+inline std::int64_t elements(const shape& s) noexcept {
+  std::int64_t n = 1;
+  for (auto d : s) n *= d;
+  return n;
+}
+
+class network;
+
+// The output of a node. Cheap to copy; its network outlives it.
+class value {
+public:
+  value(network& net, std::uint32_t node) : net_(&net), node_(node) {}
+  network& net() const noexcept { return *net_; }
+  std::uint32_t node() const noexcept { return node_; }
+  const shape& dims() const;
+
+private:
+  network* net_;
+  std::uint32_t node_;
+};
+
+// How a weight starts and how it is trained.
+struct weight_options {
+  std::uint32_t kind = RG_TENSOR_DENSE;
+  std::uint32_t init = RG_INIT_CONSTANT;
+  double a = 0, b = 0; // constant a; uniform from a to b; normal with mean a, deviation b
+  float decay = 1;
+  float lr_scale = 1;
+  bool compressible = true;
+};
+
+// A network under construction. What is wrong with it (a shape that does not fit) is thrown as RG_E_CONFIG, naming the
+// node. [main]
+class network {
+public:
+  network() = default;
+  network(const network&) = delete;
+  network& operator=(const network&) = delete;
+
+  // What the samples are called: "images", "words".
+  void unit(std::string name) { unit_ = std::move(name); }
+
+  // Inputs come before everything else. Numbers, of this shape a sample:
+  value values(std::string name, shape dims) { return input(std::move(name), RG_INPUT_VALUES, RG_F32, 0, dims); }
+  // One integer from 0 to range - 1 a sample:
+  value index(std::string name, std::int64_t range) {
+    return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, {});
+  }
+
+  // A weight, by its number; several nodes may share it.
+  std::uint32_t weight(std::string name, const shape& dims, const weight_options& options) {
+    auto t = make_versioned<rg_tensor>();
+    t.kind = options.kind;
+    t.name = keep(std::move(name));
+    t.ndim = put(dims, t.shape);
+    t.compressible = options.compressible;
+    t.decay = options.decay;
+    t.lr_scale = options.lr_scale;
+    t.init = options.init;
+    t.init_a = options.a;
+    t.init_b = options.b;
+    tensors_.push_back(t);
+    return static_cast<std::uint32_t>(tensors_.size() - 1);
+  }
+
+  // The one way to add a node; layers below are written with it. An empty name becomes the op and a number.
+  value node(const char* op, std::string name, std::vector<value> inputs, std::vector<std::uint32_t> weights,
+             std::vector<std::pair<const char*, double>> attributes, shape dims) {
+    auto& n = nodes_.emplace_back();
+    n.op = op;
+    n.name = name.empty() ? op + std::to_string(nodes_.size()) : std::move(name);
+    for (const auto& v : inputs) n.inputs.push_back(v.node());
+    n.weights = std::move(weights);
+    for (const auto& [key, number] : attributes) n.attributes.push_back({key, number});
+    n.dims = std::move(dims);
+    return {*this, static_cast<std::uint32_t>(nodes_.size() - 1)};
+  }
+
+  const shape& dims(value v) const { return nodes_[v.node()].dims; }
+  // Numbers the layers that draw random numbers.
+  std::uint32_t next_random_layer() noexcept { return random_layers_++; }
+
+  // The network as the C ABI has it; valid until the network changes or ends.
+  const rg_graph* graph() {
+    flat_.clear();
+    for (const auto& n : nodes_) {
+      auto f = make_versioned<rg_node>();
+      f.op = n.op;
+      f.name = n.name.c_str();
+      f.inputs = n.inputs.data();
+      f.weights = n.weights.data();
+      f.attrs = n.attributes.data();
+      f.input_count = static_cast<std::uint32_t>(n.inputs.size());
+      f.weight_count = static_cast<std::uint32_t>(n.weights.size());
+      f.attr_count = static_cast<std::uint32_t>(n.attributes.size());
+      f.ndim = put(n.dims, f.shape);
+      flat_.push_back(f);
+    }
+    graph_ = make_versioned<rg_graph>();
+    graph_.nodes = flat_.data();
+    graph_.tensors = tensors_.data();
+    graph_.inputs = inputs_.data();
+    graph_.node_count = static_cast<std::uint32_t>(flat_.size());
+    graph_.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+    graph_.input_count = static_cast<std::uint32_t>(inputs_.size());
+    graph_.unit = unit_.c_str();
+    return &graph_;
+  }
+
+private:
+  struct node_data {
+    const char* op;
+    std::string name;
+    std::vector<std::uint32_t> inputs, weights;
+    std::vector<rg_attr> attributes;
+    shape dims;
+  };
+
+  static std::uint32_t put(const shape& dims, std::int64_t (&out)[RG_MAX_DIMS]) {
+    if (dims.size() > RG_MAX_DIMS) throw error(RG_E_CONFIG, "a shape has at most 6 dimensions");
+    std::copy(dims.begin(), dims.end(), out);
+    return static_cast<std::uint32_t>(dims.size());
+  }
+  const char* keep(std::string text) { return texts_.emplace_back(std::move(text)).c_str(); }
+
+  value input(std::string name, std::uint32_t kind, std::uint32_t type, std::int64_t range, const shape& dims) {
+    if (inputs_.size() != nodes_.size()) throw error(RG_E_CONFIG, name + ": inputs come before all other nodes");
+    auto i = make_versioned<rg_input>();
+    i.kind = kind;
+    i.name = keep(name);
+    i.type = type;
+    i.ndim = put(dims, i.shape);
+    i.range = range;
+    inputs_.push_back(i);
+    return node("input", std::move(name), {}, {}, {}, dims);
+  }
+
+  std::deque<std::string> texts_; // whose addresses tensors and inputs hold
+  std::deque<node_data> nodes_;
+  std::vector<rg_tensor> tensors_;
+  std::vector<rg_input> inputs_;
+  std::vector<rg_node> flat_;
+  rg_graph graph_{};
+  std::string unit_ = "samples";
+  std::uint32_t random_layers_ = 0;
+};
+
+inline const shape& value::dims() const {
+  return net_->dims(*this);
+}
+
+namespace detail {
+
+[[noreturn]] inline void bad_layer(const std::string& name, const std::string& why) {
+  throw error(RG_E_CONFIG, "layer " + name + ": " + why);
+}
+inline void expect_rank(const value& x, std::size_t rank, const std::string& name) {
+  if (x.dims().size() != rank)
+    bad_layer(name, "takes " + std::to_string(rank) + " dimensions, got " + std::to_string(x.dims().size()));
+}
+inline std::int64_t window(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                           const std::string& name) {
+  if (kernel < 1 || stride < 1 || padding < 0 || padding >= kernel || size + 2 * padding < kernel)
+    bad_layer(name, "a kernel of " + std::to_string(kernel) + ", stride " + std::to_string(stride) + " and padding " +
+                        std::to_string(padding) + " do not fit a size of " + std::to_string(size));
+  return (size + 2 * padding - kernel) / stride + 1;
+}
+// He et al. 2015: keeps the variance through `gain`'s non-linearity.
+inline weight_options he_normal(std::int64_t fan_in, double gain) {
+  return {.init = RG_INIT_NORMAL, .b = gain / std::sqrt(static_cast<double>(fan_in))};
+}
+inline weight_options small_vector(double start, bool decays) {
+  return {.a = start, .decay = decays ? 1.0F : 0.0F, .compressible = false};
+}
+
+} // namespace detail
+
+inline constexpr double relu_gain = 1.4142135623730951;
+
+struct conv2d_options {
+  std::int64_t kernel = 3, stride = 1, padding = 0;
+  bool bias = true;
+  double gain = relu_gain; // deviation of the initial weights: gain / sqrt(fan in)
+};
+
+inline value conv2d(value x, const std::string& name, std::int64_t channels, const conv2d_options& o = {}) {
+  detail::expect_rank(x, 3, name);
+  auto& net = x.net();
+  const std::int64_t c = x.dims()[0];
+  const std::int64_t h = detail::window(x.dims()[1], o.kernel, o.stride, o.padding, name);
+  const std::int64_t w = detail::window(x.dims()[2], o.kernel, o.stride, o.padding, name);
+  std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {channels, c, o.kernel, o.kernel},
+                                                   detail::he_normal(c * o.kernel * o.kernel, o.gain))};
+  if (o.bias) weights.push_back(net.weight(name + ".bias", {channels}, detail::small_vector(0, true)));
+  return net.node("conv2d", name, {x}, weights,
+                  {{"kernel", static_cast<double>(o.kernel)},
+                   {"stride", static_cast<double>(o.stride)},
+                   {"padding", static_cast<double>(o.padding)}},
+                  {channels, h, w});
+}
+
+struct dense_options {
+  bool bias = true;
+  double gain = relu_gain; // 1 where no ReLU follows
+};
+
+inline value dense(value x, const std::string& name, std::int64_t outputs, const dense_options& o = {}) {
+  detail::expect_rank(x, 1, name);
+  auto& net = x.net();
+  const std::int64_t in = x.dims()[0];
+  std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {outputs, in}, detail::he_normal(in, o.gain))};
+  if (o.bias) weights.push_back(net.weight(name + ".bias", {outputs}, detail::small_vector(0, true)));
+  return net.node("dense", name, {x}, weights, {}, {outputs});
+}
+
+struct batch_norm_options {
+  double epsilon = 1e-5;
+  double momentum = 0.9; // how much of the running statistics stays
+};
+
+inline value batch_norm(value x, const std::string& name, const batch_norm_options& o = {}) {
+  auto& net = x.net();
+  if (x.dims().empty()) detail::bad_layer(name, "needs channels to normalise");
+  const shape channels = {x.dims()[0]};
+  weight_options state = detail::small_vector(0, false);
+  state.kind = RG_TENSOR_STATE;
+  weight_options variance = state;
+  variance.a = 1;
+  const std::vector<std::uint32_t> weights = {net.weight(name + ".scale", channels, detail::small_vector(1, false)),
+                                              net.weight(name + ".bias", channels, detail::small_vector(0, false)),
+                                              net.weight(name + ".mean", channels, state),
+                                              net.weight(name + ".variance", channels, variance)};
+  return net.node("batch_norm", name, {x}, weights, {{"epsilon", o.epsilon}, {"momentum", o.momentum}}, x.dims());
+}
+
+inline value relu(value x) {
+  return x.net().node("relu", "", {x}, {}, {}, x.dims());
+}
+
+// p: the probability that an element is dropped; 0 adds no node.
+inline value dropout(value x, double p) {
+  if (!(p >= 0 && p < 1)) detail::bad_layer("dropout", "p must be at least 0 and less than 1");
+  if (p == 0) return x;
+  auto& net = x.net();
+  return net.node("dropout", "", {x}, {}, {{"p", p}, {"layer", static_cast<double>(net.next_random_layer())}},
+                  x.dims());
+}
+
+struct pool_options {
+  std::int64_t kernel = 2, stride = 2, padding = 0;
+};
+
+namespace detail {
+inline value pool(const char* op, value x, const pool_options& o) {
+  expect_rank(x, 3, op);
+  return x.net().node(op, "", {x}, {},
+                      {{"kernel", static_cast<double>(o.kernel)},
+                       {"stride", static_cast<double>(o.stride)},
+                       {"padding", static_cast<double>(o.padding)}},
+                      {x.dims()[0], window(x.dims()[1], o.kernel, o.stride, o.padding, op),
+                       window(x.dims()[2], o.kernel, o.stride, o.padding, op)});
+}
+} // namespace detail
+
+inline value max_pool(value x, const pool_options& o = {}) {
+  return detail::pool("max_pool", x, o);
+}
+inline value avg_pool(value x, const pool_options& o = {}) {
+  return detail::pool("avg_pool", x, o);
+}
+
+// a + b, elementwise.
+inline value add(value a, value b) {
+  if (a.dims() != b.dims()) detail::bad_layer("add", "its inputs must have the same shape");
+  return a.net().node("add", "", {a, b}, {}, {}, a.dims());
+}
+
+inline value flatten(value x) {
+  return x.net().node("flatten", "", {x}, {}, {}, {elements(x.dims())});
+}
+
+// The loss; the network's last node.
+inline value softmax_cross_entropy(value logits, value label) {
+  detail::expect_rank(logits, 1, "loss");
+  detail::expect_rank(label, 0, "loss");
+  return logits.net().node("softmax_cross_entropy", "loss", {logits, label}, {}, {}, {});
+}
+
+} // namespace rg

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ layer for models. What each function must do, and who may call it when, is said in abi.h at rg_model.
+//
+// A model that is a network of layers (regatta/layers.hpp) says only what it is made of; an executor does the rest:
+//
+//   struct perceptron {
+//     struct parameters { std::int64_t hidden = 128; };                        // optional, see plugin.hpp
+//     static constexpr auto fields = rg::fields(rg::field("hidden", &parameters::hidden, "units").range(1, 65536));
+//     void build(rg::network& net, const parameters& p) const;                 // [main]
+//   };
+//   RG_PLUGIN("perceptron", "1.0", rg::graph_model<perceptron>("perceptron", "one hidden layer"))
+//
+// A model that is no graph computes its steps itself:
+//
+//   class counter {
+//   public:
+//     counter(const rg_host* host, const parameters& p, const rg_model_setup& setup);       // [main]
+//     rg_model_info describe();                                   // [main] what it points to lives as long as the
+//     model void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float>
+//     out); void bind(const rg_model_memory& memory);                                             // [main]
+//     rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);                   // [compute]
+//
+//     // What follows may be left out.
+//     void evaluate(const rg_batch& batch, std::span<double> sums);                         // [compute]
+//     double metric(std::span<const double> sums);                                          // [main] both or neither
+//     void canonical(std::uint32_t tensor, const float* memory, float* out);                // [main]
+//     void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);     // [main] both or neither
+//     const char* kernels();                                                                // [main]
+//   };
+//   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
+//
+// Errors are thrown as rg::error. struct_size need not be set in what is returned.
+#pragma once
+
+#include <regatta/layers.hpp>
+#include <regatta/plugin.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace rg {
+
+// A tensor with a gradient, for describe().
+inline rg_tensor dense_tensor(const char* name, const shape& dims) {
+  auto t = make_versioned<rg_tensor>();
+  t.kind = RG_TENSOR_DENSE;
+  t.name = name;
+  t.ndim = static_cast<std::uint32_t>(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) t.shape[i] = dims[i];
+  t.compressible = 1;
+  t.decay = t.lr_scale = 1;
+  return t;
+}
+
+// What need() throws when the engine wants the step to end; a step lets it pass.
+struct step_ended {
+  rg_status status;
+};
+
+// What a step tells the engine. [compute]
+class hooks {
+public:
+  explicit hooks(const rg_hooks* h) noexcept : hooks_(h ? copy_versioned(*h) : rg_hooks{}) {}
+  // Before weight `tensor` is first read in this step; may wait.
+  void need(std::uint32_t tensor) const {
+    if (!hooks_.need) return;
+    if (const rg_status s = hooks_.need(hooks_.context, tensor); s != RG_OK) throw step_ended{s};
+  }
+  // Gradients of the dense tensors up to `tensor` are final, and their weights are read no more in this step.
+  void ready(std::uint32_t tensor, rg_fence fence = 0) const {
+    if (hooks_.ready) hooks_.ready(hooks_.context, tensor, fence);
+  }
+  // The forward pass is over.
+  void backward(rg_fence fence = 0) const {
+    if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_BACKWARD, fence);
+  }
+
+private:
+  rg_hooks hooks_;
+};
+
+namespace detail::models {
+
+template <class M>
+concept makes = requires(const rg_host* h, const parameters_t<M>& p, const rg_model_setup& s) {
+  M(h, p, s);
+};
+template <class M>
+concept has_describe = requires(M m) {
+  { m.describe() } -> std::same_as<rg_model_info>;
+};
+template <class M>
+concept has_init = requires(M m, std::span<const std::uint64_t> rows, std::span<float> out) {
+  m.init(std::uint32_t{}, rows, std::uint64_t{}, out);
+};
+template <class M>
+concept has_bind = requires(M m, const rg_model_memory& memory) {
+  m.bind(memory);
+};
+template <class M>
+concept has_step = requires(M m, const rg_batch& b, const hooks& h) {
+  { m.step(b, h) } -> std::same_as<rg_step_result>;
+};
+template <class M>
+concept has_evaluate = requires(M m, const rg_batch& b, std::span<double> sums) {
+  m.evaluate(b, sums);
+};
+template <class M>
+concept has_metric = requires(M m, std::span<const double> sums) {
+  { m.metric(sums) } -> std::convertible_to<double>;
+};
+template <class M>
+concept has_canonical = requires(M m, const float* in, float* out) {
+  m.canonical(std::uint32_t{}, in, out);
+};
+template <class M>
+concept has_from_canonical = requires(M m, const float* in, float* out) {
+  m.from_canonical(std::uint32_t{}, in, out);
+};
+template <class M>
+concept has_kernels = requires(M m) {
+  { m.kernels() } -> std::convertible_to<const char*>;
+};
+template <class M>
+concept has_build = requires(M m, network& net, const parameters_t<M>& p) {
+  m.build(net, p);
+};
+template <class M>
+concept complete = has_describe<M> && has_init<M> && has_bind<M> && has_step<M>;
+
+// One line of the compiler's output for each member that is missing.
+template <class M> constexpr bool check() {
+  static_assert(has_describe<M>, "a model needs: rg_model_info describe()");
+  static_assert(has_init<M>, "a model needs: void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, "
+                             "std::uint64_t seed, std::span<float> out)");
+  static_assert(has_bind<M>, "a model needs: void bind(const rg_model_memory&)");
+  static_assert(has_step<M>, "a model needs: rg_step_result step(const rg_batch&, const rg::hooks&)");
+  static_assert(has_evaluate<M> == has_metric<M>,
+                "evaluation needs both: void evaluate(const rg_batch&, std::span<double>) and "
+                "double metric(std::span<const double>)");
+  static_assert(has_canonical<M> == has_from_canonical<M>,
+                "a layout of its own needs both: void canonical(std::uint32_t, const float*, float*) and "
+                "void from_canonical(std::uint32_t, const float*, float*)");
+  return true;
+}
+
+// What `self` points to. The info is kept for the sizes of what init, evaluate and metric are given.
+template <class M> struct instance {
+  instance(const rg_host* h, std::unique_ptr<M> m) : host(h), model(std::move(m)), info(model->describe()) {
+    info.struct_size = sizeof info;
+  }
+  const rg_host* host;
+  std::unique_ptr<M> model;
+  rg_model_info info;
+};
+
+template <class M> struct entry {
+  static instance<M>& of(void* self) noexcept { return *static_cast<instance<M>*>(self); }
+
+  static rg_status create(const rg_host* host, const rg_value* values, const rg_model_setup* setup,
+                          void** self) noexcept {
+    return fence(host, [&] {
+      auto m = std::make_unique<M>(host, read_parameters<M>(values), copy_versioned(*setup));
+      *self = new instance<M>(host, std::move(m));
+    });
+  }
+  static void destroy(void* self) noexcept { delete &of(self); }
+  static rg_status describe(void* self, rg_model_info* info) noexcept {
+    fill_versioned(info, of(self).info);
+    return RG_OK;
+  }
+  static rg_status init(void* self, std::uint32_t tensor, const std::uint64_t* rows, std::uint64_t row_count,
+                        std::uint64_t seed, float* out) noexcept {
+    return fence(of(self).host, [&] {
+      const rg_model_info& info = of(self).info;
+      if (tensor >= info.tensor_count) throw error(RG_E_PLUGIN, "init: there is no tensor " + std::to_string(tensor));
+      const rg_tensor& t = at_stride(info.tensors, tensor);
+      const std::uint64_t all = storage_of(t);
+      const std::uint64_t count = rows ? row_count * (all / static_cast<std::uint64_t>(t.shape[0])) : all;
+      of(self).model->init(tensor, {rows, rows ? row_count : 0}, seed, {out, count});
+    });
+  }
+  static rg_status bind(void* self, const rg_model_memory* memory) noexcept {
+    return fence(of(self).host, [&] { of(self).model->bind(copy_versioned(*memory)); });
+  }
+  static rg_status step(void* self, const rg_batch* batch, const rg_hooks* h, rg_step_result* result) noexcept {
+    return fence(of(self).host, [&]() -> rg_status {
+      try {
+        fill_versioned(result, of(self).model->step(copy_versioned(*batch), hooks(h)));
+        return RG_OK;
+      } catch (const step_ended& e) {
+        return e.status; // the engine knows why
+      }
+    });
+  }
+  static rg_status evaluate(void* self, const rg_batch* batch, double* sums) noexcept {
+    return fence(of(self).host, [&] {
+      of(self).model->evaluate(copy_versioned(*batch), {sums, of(self).info.metric_sums});
+    });
+  }
+  static rg_status metric(void* self, const double* sums, double* value) noexcept {
+    return fence(of(self).host, [&] { *value = of(self).model->metric({sums, of(self).info.metric_sums}); });
+  }
+  static rg_status canonical(void* self, std::uint32_t tensor, const float* memory, float* out) noexcept {
+    return fence(of(self).host, [&] { of(self).model->canonical(tensor, memory, out); });
+  }
+  static rg_status from_canonical(void* self, std::uint32_t tensor, const float* canonical, float* memory) noexcept {
+    return fence(of(self).host, [&] { of(self).model->from_canonical(tensor, canonical, memory); });
+  }
+  static const char* kernels(void* self) noexcept {
+    const char* text = nullptr;
+    fence(of(self).host, [&] { text = of(self).model->kernels(); });
+    return text;
+  }
+};
+
+template <class M> constexpr rg_model make_functions() {
+  rg_model f{};
+  f.struct_size = sizeof f;
+  if constexpr (makes<M>) f.create = &entry<M>::create; // what an executor compiles is made by it alone
+  f.destroy = &entry<M>::destroy;
+  f.describe = &entry<M>::describe;
+  f.init = &entry<M>::init;
+  f.bind = &entry<M>::bind;
+  f.step = &entry<M>::step;
+  if constexpr (has_evaluate<M>) f.evaluate = &entry<M>::evaluate;
+  if constexpr (has_metric<M>) f.metric = &entry<M>::metric;
+  if constexpr (has_canonical<M>) f.canonical = &entry<M>::canonical;
+  if constexpr (has_from_canonical<M>) f.from_canonical = &entry<M>::from_canonical;
+  if constexpr (has_kernels<M>) f.kernels = &entry<M>::kernels;
+  return f;
+}
+template <class M> inline constexpr rg_model functions = make_functions<M>();
+
+// A model that is a graph: no functions of its own, and the extension that tells its nodes.
+template <class M> struct graph_entry {
+  struct self_type {
+    network net;
+    const rg_graph* graph = nullptr;
+  };
+  static rg_status create(const rg_host* host, const rg_value* values, void** self) noexcept {
+    return fence(host, [&] {
+      auto s = std::make_unique<self_type>();
+      M{}.build(s->net, read_parameters<M>(values));
+      s->graph = s->net.graph();
+      *self = s.release();
+    });
+  }
+  static void destroy(void* self) noexcept { delete static_cast<self_type*>(self); }
+  static const rg_graph* graph(void* self) noexcept { return static_cast<self_type*>(self)->graph; }
+
+  static constexpr rg_graph_source source = {sizeof(rg_graph_source), 0, &create, &destroy, &graph};
+  static constexpr rg_model no_functions = {.struct_size = sizeof(rg_model)};
+
+  static const void* extension(const char* id) noexcept {
+    return std::strcmp(id, RG_EXT_GRAPH) == 0 ? &source : nullptr;
+  }
+};
+
+} // namespace detail::models
+
+// The component of a model with its own step, for RG_PLUGIN.
+template <class M> rg_component model(const char* id, const char* summary) {
+  static_assert(detail::models::makes<M>,
+                "a model is made by M(const rg_host*, const parameters&, const rg_model_setup&)");
+  if constexpr (detail::models::check<M>() && detail::models::makes<M> && detail::models::complete<M>)
+    return detail::component<M>(RG_KIND_MODEL, id, summary, &detail::models::functions<M>);
+  else
+    return {};
+}
+
+// The component of a model that is a graph, for RG_PLUGIN.
+template <class M> rg_component graph_model(const char* id, const char* summary) {
+  static_assert(detail::models::has_build<M>, "a graph model needs: void build(rg::network&, const parameters&) const");
+  if constexpr (detail::models::has_build<M>)
+    return detail::component<M>(RG_KIND_MODEL, id, summary, &detail::models::graph_entry<M>::no_functions,
+                                &detail::models::graph_entry<M>::extension);
+  else
+    return {};
+}
+
+} // namespace rg
