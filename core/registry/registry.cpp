@@ -29,10 +29,6 @@ constexpr std::array kind_names{
     std::pair{kind::model, std::string_view("model")}, std::pair{kind::executor, std::string_view("executor")},
     std::pair{kind::transport, std::string_view("transport")}, std::pair{kind::strategy, std::string_view("strategy")}};
 
-std::string plural_of(kind k) {
-  return k == kind::strategy ? "strategies" : std::string(name_of(k)) + 's';
-}
-
 std::vector<fs::path> plugins_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code ec;
@@ -62,6 +58,10 @@ std::string_view name_of(kind k) {
   for (const auto& [value, name] : kind_names)
     if (value == k) return name;
   return "component";
+}
+
+std::string plural_of(kind k) {
+  return k == kind::strategy ? "strategies" : std::string(name_of(k)) + 's';
 }
 
 std::optional<kind> kind_of(std::string_view name) noexcept {

@@ -27,6 +27,7 @@ enum class kind {
   strategy = RG_KIND_STRATEGY
 };
 std::string_view name_of(kind k);                            // "model"
+std::string plural_of(kind k);                               // "models"
 std::optional<kind> kind_of(std::string_view name) noexcept; // of "model" or "models"
 
 // A component, checked: texts are not null (but for defaults and choices), the parameter table is consistent. Functions

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/describe.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cli/columns.hpp"
+#include "cli/network.hpp"
+#include "registry/parameters.hpp"
+#include "registry/plugin_host.hpp"
+#include "registry/registry.hpp"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+namespace {
+
+using json = nlohmann::ordered_json;
+using chosen_values = std::map<std::string, nlohmann::json>;
+
+const component& find(const registry& plugins, const std::string& name) {
+  const auto slash = name.find('/');
+  const auto k = kind_of(std::string_view(name).substr(0, slash));
+  if (slash == std::string::npos || !k)
+    throw failure(
+        exit_code::usage,
+        fmt::format("\"{}\": expected KIND/ID with one of model, executor, transport, strategy as KIND, such "
+                    "as model/mlp{}",
+                    one_line(name),
+                    k ? "" : did_you_mean(name.substr(0, slash), {"model", "executor", "transport", "strategy"})));
+  return plugins.find(*k, std::string_view(name).substr(slash + 1));
+}
+
+chosen_values read_set(const std::vector<std::string>& set) {
+  chosen_values values;
+  for (const auto& s : set) {
+    const auto equals = s.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw failure(exit_code::usage, fmt::format("--set {}: expected name=value", one_line(s)));
+    const auto text = s.substr(equals + 1);
+    auto value = nlohmann::json::parse(text, nullptr, false);
+    values[s.substr(0, equals)] = value.is_discarded() ? nlohmann::json(text) : value;
+  }
+  return values;
+}
+
+// -------------------------------------------------------------------------------------------------- parameters ---
+
+constexpr std::string_view unit_names[] = {"", "bytes", "nanoseconds", "bits per second"};
+
+json parameter_json(const rg_param& p) {
+  json j{{"name", p.name}, {"type", type_name(p)}, {"help", p.help}, {"default", json(default_of(p))}};
+  j["required"] = !p.default_value;
+  if (p.unit) j["unit"] = unit_names[p.unit];
+  if (is_bounded(p) && std::isfinite(p.min)) j["min"] = p.min;
+  if (is_bounded(p) && std::isfinite(p.max)) j["max"] = p.max;
+  for (auto c = p.choices; c && *c; ++c) j["choices"].push_back(*c);
+  return j;
+}
+
+// As a user would write it in the file.
+std::string default_text(const rg_param& p) {
+  const auto value = default_of(p);
+  if (value.is_null()) return "(must be given)";
+  std::string text;
+  if (p.unit == RG_UNIT_BYTES) text = exact_bytes(value.get<std::int64_t>());
+  if (p.unit == RG_UNIT_NANOSECONDS) text = exact_nanoseconds(value.get<std::int64_t>());
+  if (p.unit == RG_UNIT_BITS_PER_SECOND) text = exact_bits_per_second(value.get<double>());
+  return text.empty() ? value.dump() : '"' + text + '"';
+}
+
+void print_parameters(const component& c) {
+  if (c.parameters.empty()) {
+    fmt::print("\nno parameters\n");
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{{"name", "default", "allowed", "what for"}};
+  for (const auto& p : c.parameters) rows.push_back({p.name, default_text(p), expectation(p), one_line(p.help)});
+  fmt::print("\nparameters\n{}", aligned(rows));
+}
+
+// ------------------------------------------------------------------------------------------------ capabilities ---
+
+json memory_json(std::uint32_t mask) {
+  json kinds = json::array();
+  if (mask & RG_MEMORY_HOST) kinds.push_back("host");
+  if (mask & RG_MEMORY_CUDA) kinds.push_back("cuda");
+  return kinds;
+}
+
+json transport_json(const component& c, const parameter_values& values) {
+  const auto what = "transport " + c.id;
+  const auto& t = c.transport;
+  plugin_host host;
+  void* self = nullptr;
+  call(host, what, [&] { return t.create(host.c(), values.data(), &self); });
+  const std::unique_ptr<void, void (*)(void*)> instance(self, t.destroy);
+  auto caps = rg::make_versioned<rg_transport_caps>();
+  call(host, what, [&] { return t.caps(self, &caps); });
+  auto has = [&](const char* id) { return t.extension && t.extension(self, id); };
+  const char* const p2p[] = {"unknown", "independent", "ordered", "none"};
+  return {{"memory", memory_json(caps.memory)},
+          {"point_to_point", p2p[caps.p2p <= RG_P2P_NONE ? caps.p2p : 0]},
+          {"connects_nobody", (caps.flags & RG_CAP_NONE) != 0},
+          {"adds_on_receive", (caps.flags & RG_CAP_ADD) != 0},
+          {"exact_sizes", (caps.flags & RG_CAP_EXACT_SIZE) != 0},
+          {"can_sleep", (caps.flags & RG_CAP_SLEEP) != 0},
+          {"virtual_time", (caps.flags & RG_CAP_VIRTUAL) != 0},
+          {"cancel_reaches", caps.flags & RG_CAP_CANCEL_ALL ? "all" : "peer"},
+          {"own_threads", caps.own_threads},
+          {"regions", has(RG_EXT_REGIONS)},
+          {"collectives", has(RG_EXT_COLLECTIVES)}};
+}
+
+json strategy_json(const component& c, const parameter_values& values) {
+  const std::uint32_t server_rank[] = {2}, host_of[] = {0, 0, 0};
+  auto cluster = rg::make_versioned<rg_cluster>();
+  cluster.size = 3;
+  cluster.workers = 2;
+  cluster.servers = 1;
+  cluster.server_rank = server_rank;
+  cluster.host_of = host_of;
+  cluster.rank = std::numeric_limits<std::uint32_t>::max();
+  cluster.worker = cluster.server = -1;
+  plugin_host host;
+  auto plan = rg::make_versioned<rg_plan>();
+  call(host, "strategy " + c.id, [&] { return c.strategy.plan(host.c(), values.data(), &cluster, &plan); });
+  return {{"servers", (plan.flags & RG_PLAN_SERVERS) != 0},
+          {"synchronous", (plan.flags & RG_PLAN_SYNCHRONOUS) != 0},
+          {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},
+          {"needs_bytes", (plan.flags & RG_PLAN_BYTES) != 0},
+          {"lanes", std::max(plan.lanes, 1u)},
+          {"period", std::max<std::uint64_t>(plan.period, 1)},
+          {"steady_from", plan.steady_from}};
+}
+
+json capabilities(const component& c, const parameter_values& values) {
+  switch (c.kind) {
+  case kind::executor: return {{"memory", memory_json(c.executor.memory)}};
+  case kind::transport: return transport_json(c, values);
+  case kind::strategy: return strategy_json(c, values);
+  case kind::model: return {{"graph", c.graph.create != nullptr}, {"evaluates", c.graph.create || c.model.evaluate}};
+  }
+  return {};
+}
+
+void print_capabilities(const json& all) {
+  fmt::print("\ncapabilities\n");
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, value] : all.items()) {
+    std::string key = name;
+    for (char& ch : key)
+      if (ch == '_') ch = ' ';
+    std::string text = value.is_boolean()  ? (value.get<bool>() ? "yes" : "no")
+                       : value.is_string() ? value.get<std::string>()
+                                           : value.dump();
+    if (value.is_array()) text = join(value.get<std::vector<std::string>>());
+    rows.push_back({key, text});
+  }
+  fmt::print("{}", aligned(rows));
+}
+
+// ----------------------------------------------------------------------------------------------------- network ---
+
+json network_json(const network_summary& n) {
+  json layers = json::array();
+  for (const auto& l : n.layers)
+    layers.push_back({{"name", l.name},
+                      {"op", l.op},
+                      {"shape", l.shape},
+                      {"parameters", l.parameters},
+                      {"operations_per_sample", l.operations}});
+  return {{"unit", n.unit},
+          {"parameters", n.parameters},
+          {"state", n.state},
+          {"operations_per_sample", n.operations},
+          {"layers", layers}};
+}
+
+// 15254602 -> "15,254,602"
+std::string grouped(std::uint64_t n) {
+  auto text = std::to_string(n);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+std::string operations_text(double n) {
+  if (n == 0) return "-";
+  const char* const prefix[] = {"", " k", " M", " G", " T", " P"};
+  std::size_t i = 0;
+  for (; n >= 1000 && i + 1 < std::size(prefix); ++i) n /= 1000;
+  return fmt::format("{:.4g}{}", n, prefix[i]);
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::vector<std::string> dims;
+  for (auto d : shape) dims.push_back(std::to_string(d));
+  return dims.empty() ? "1" : join(dims, "x");
+}
+
+void print_network(const network_summary& n) {
+  std::vector<std::vector<std::string>> rows{{"layer", "op", "output", "parameters", "operations"}};
+  for (const auto& l : n.layers)
+    rows.push_back(
+        {l.name, l.op, shape_text(l.shape), l.parameters ? grouped(l.parameters) : "-", operations_text(l.operations)});
+  rows.push_back({"total", "", "", grouped(n.parameters), operations_text(n.operations)});
+  fmt::print("\nlayers (a sample's output; operations a sample, forward and backward)\n{}", aligned(rows, {3, 4}));
+  if (n.state) fmt::print("  and {} elements of state, without gradients\n", grouped(n.state));
+}
+
+} // namespace
+
+int describe_verb(const std::vector<std::filesystem::path>& folders, const std::string& name, bool as_json,
+                  const std::vector<std::string>& set) {
+  const registry plugins(folders);
+  const auto& c = find(plugins, name);
+  const auto chosen = read_set(set);
+
+  // What needs an instance is left out where a parameter has no default and was not given: the table says so.
+  std::string unknown;
+  json can;
+  std::unique_ptr<network_summary> network;
+  for (const auto& p : c.parameters)
+    if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
+  if (unknown.empty()) {
+    const parameter_values values(c, chosen);
+    can = capabilities(c, values);
+    if (c.graph.create) network = std::make_unique<network_summary>(summarise(c, values));
+  }
+
+  if (as_json) {
+    json out{{"kind", name_of(c.kind)},     {"id", c.id},
+             {"summary", c.summary},        {"plugin", c.plugin_name},
+             {"version", c.plugin_version}, {"file", c.file.string()},
+             {"parameters", json::array()}, {"capabilities", can}};
+    for (const auto& p : c.parameters) out["parameters"].push_back(parameter_json(p));
+    if (network) out["network"] = network_json(*network);
+    fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("{} {}: {}\n{} {}, {}\n", name_of(c.kind), c.id, c.summary, c.plugin_name, c.plugin_version,
+             c.file.string());
+  print_parameters(c);
+  if (!unknown.empty()) fmt::print("\ncapabilities depend on a parameter that must be given: {}\n", unknown);
+  if (unknown.empty()) print_capabilities(can);
+  if (network) print_network(*network);
+  return 0;
+}
+
+} // namespace regatta

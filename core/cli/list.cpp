@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/list.hpp"
+
+#include "base/failure.hpp"
+#include "cli/columns.hpp"
+
+#include <array>
+#include <string>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+namespace {
+
+constexpr std::array all_kinds{kind::model, kind::executor, kind::transport, kind::strategy};
+
+nlohmann::ordered_json listing(const registry& plugins, const std::vector<std::filesystem::path>& folders,
+                               std::optional<kind> only) {
+  using json = nlohmann::ordered_json;
+  json out{{"folders", json::array()}};
+  for (const auto& f : folders) out["folders"].push_back(f.string());
+  for (auto k : all_kinds) {
+    if (only && *only != k) continue;
+    auto& list = out[plural_of(k)] = json::array();
+    for (const auto& c : plugins.components())
+      if (c.kind == k)
+        list.push_back({{"id", c.id},
+                        {"summary", c.summary},
+                        {"plugin", c.plugin_name},
+                        {"version", c.plugin_version},
+                        {"file", c.file.string()}});
+  }
+  out["hidden"] = json::array();
+  for (const auto& h : plugins.hidden())
+    out["hidden"].push_back(
+        {{"kind", name_of(h.kind)}, {"id", h.id}, {"file", h.file.string()}, {"by", h.by.string()}});
+  out["unusable"] = json::array();
+  for (const auto& f : plugins.failures()) out["unusable"].push_back({{"file", f.file.string()}, {"reason", f.reason}});
+  return out;
+}
+
+void print(const registry& plugins, const std::vector<std::filesystem::path>& folders, std::optional<kind> only) {
+  for (auto k : all_kinds) {
+    if (only && *only != k) continue;
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& c : plugins.components())
+      if (c.kind == k) rows.push_back({c.id, c.plugin_version, c.file.string(), c.summary});
+    fmt::print("{}{}\n{}\n", plural_of(k), rows.empty() ? ": none found" : "", aligned(rows));
+  }
+  if (!plugins.hidden().empty()) {
+    fmt::print("hidden by a folder that comes first\n");
+    for (const auto& h : plugins.hidden())
+      fmt::print("  {} {} of {}: {} counts\n", name_of(h.kind), h.id, h.file.string(), h.by.string());
+    fmt::print("\n");
+  }
+  if (!plugins.failures().empty()) {
+    fmt::print("not usable\n");
+    for (const auto& f : plugins.failures()) fmt::print("  {}: {}\n", f.file.string(), f.reason);
+    fmt::print("\n");
+  }
+  if (folders.empty())
+    fmt::print("searched nowhere: there is no lib/regatta beside the program, and no --plugin-path\n");
+  for (const auto& f : folders) fmt::print("searched {}\n", f.string());
+}
+
+} // namespace
+
+int list_verb(const std::vector<std::filesystem::path>& folders, std::optional<kind> only, bool json) {
+  const registry plugins(folders);
+  if (json)
+    // What a plugin says of itself need not be UTF-8.
+    fmt::print("{}\n", listing(plugins, folders, only).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    print(plugins, folders, only);
+  return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);
+}
+
+} // namespace regatta
