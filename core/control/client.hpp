@@ -13,43 +13,59 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "control/blob.hpp"
+
 namespace regatta {
 
-using blob = std::vector<std::uint8_t>;
+// Where a rank puts the cause of its failure. What blames a peer (a lost connection) is believed only when no process
+// turns out to have died: then that is the cause.
+enum class blame { own, peer };
 
 class control_client {
 public:
-  // Connects and authenticates. `secret` was read from the pipe that the coordinator left in this process. Throws
-  // failure.
+  // Connects, authenticates and waits for the job, 10 s at most. `secret` was read from the pipe that the coordinator
+  // left in this process (read_invitation). Throws failure. If the connection is ever lost (the coordinator was killed)
+  // this process has 1 s to end, then the control thread ends it by _exit.
   control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret);
-  ~control_client();
+  ~control_client(); // what was logged still gets out
 
+  // This rank, and the number of ranks of the case.
+  std::uint32_t rank() const noexcept;
+  std::uint32_t ranks() const noexcept;
   // The job of this rank, as the coordinator's launch_plan gave it.
   const nlohmann::json& job() const;
 
-  // All-gather among all ranks of the case: everyone calls it with the same tag; returns every rank's blob. [main]
+  // These three throw failure (run) when the case has ended meanwhile: a rank died, Ctrl-C, the coordinator is gone.
+  // All-gather among all ranks of the case: everyone calls it with the same tag; returns every rank's blob, by rank.
+  // All blobs together are at most 1 GiB. [main]
   std::vector<blob> exchange(std::string_view tag, const blob& mine);
   // Returns when every rank of the case has called it with this name; the return is the start of what follows. [main]
   void barrier(std::string_view name);
-  // As exchange, but summed elementwise: doubles, equal length everywhere. [main]
+  // As exchange, but summed elementwise in the order of ranks, so to the bit the same on all: doubles, equal length
+  // everywhere. [main]
   std::vector<double> sum(std::string_view tag, const std::vector<double>& mine);
 
   // Step and samples done, kept in two atomics and sent by the control thread a few times a second. Lock-free. [any]
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
-  // What this rank is doing, a string with static storage; sent with every heartbeat, and shown if the rank dies. [any]
+  // What this rank is doing, a string with static storage; sent with every heartbeat, and shown if the rank dies.
+  // Lock-free. [any]
   void operation(const char* what) noexcept;
   // The last call: what this rank measured. Returns once the coordinator has it. [main]
   void result(const nlohmann::json& j);
-  // Why this rank gives up; the coordinator ends the case. `code` is an exit_code. Never throws. [any]
-  void failed(const std::string& why, int code) noexcept;
-  // A line for the coordinator's standard error or log. [any]
+  // Why this rank gives up; the coordinator ends the case. `code` is an exit_code. Returns once it is on its way (1 s
+  // at most), so that the process may end at once. Never throws. [any]
+  void failed(const std::string& why, int code, blame b = blame::own) noexcept;
+  // A line for the coordinator's standard error or log; `level` as RG_LOG_*. [any]
   void log(int level, const std::string& text) noexcept;
 
-  // Called on the control thread, at once: another rank died (its number), or the case is aborted (UINT32_MAX).
+  // Called once, on the control thread, at once, when the case ends before its time: because another rank died (its
+  // number), or for another reason (UINT32_MAX). Called also when that was before on_death. Replaces the callback there
+  // was, which is not running any more when this returns; so an empty one withdraws it. Not from the callback. [main]
   void on_death(std::function<void(std::uint32_t rank)> f);
+  // The case has ended before its time. Lock-free. [any]
   bool aborted() const noexcept;
 
-  // HMAC-SHA-256 with the run's secret, for transports that authenticate their peers. [any]
+  // HMAC-SHA-256 with a key made from the run's secret, for transports that authenticate their peers. [any]
   void mac(const void* data, std::size_t bytes, std::uint8_t out[32]) const;
 
 private:

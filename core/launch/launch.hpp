@@ -23,7 +23,7 @@ struct rank_plan {
 struct launch_plan {
   std::vector<rank_plan> ranks;
   std::string address = "127.0.0.1";       // to listen on
-  std::string program;                     // empty: this program
+  std::string program;                     // empty: this program; called as in control/invitation.hpp
   std::chrono::milliseconds silence{3500}; // a rank that sends nothing for so long is taken for dead
 };
 
@@ -31,15 +31,20 @@ struct rank_progress {
   std::uint64_t step = 0, samples = 0;
 };
 
+// In launch_hooks::log: no rank, but the one who launches.
+inline constexpr std::uint32_t coordinator_rank = UINT32_MAX;
+
+// Called on the thread that launches. What they throw ends the run and comes out of launch().
 struct launch_hooks {
   std::function<void(const std::vector<rank_progress>&)> progress; // a few times a second
+  // What ranks log (`level` as RG_LOG_*), and each line they write to standard output (info) and error (warning).
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
 };
 
 // How a rank ended a run: the first cause, the rest are consequences.
 struct rank_failure {
   std::uint32_t rank = 0;
-  std::string message; // "rank 1 (worker 1, pid 4711): killed by SIGKILL; last operation: backward of step 12"
+  std::string message; // "rank 1 (worker 1, pid 4711): killed by SIGKILL; last operation: backward (12 steps done)"
   int code = 1;        // exit_code
 };
 
@@ -49,7 +54,9 @@ struct launch_result {
   bool interrupted = false; // SIGINT or SIGTERM
 };
 
-// Runs to the end, however it ends: within 5 s of a death no process of the run is left.
+// Runs to the end, however it ends: within 5 s of a death no process of the run is left. Until it returns, SIGINT and
+// SIGTERM end the run (a second one at once), SIGPIPE is ignored and SIGCHLD is as by default. One at a time in a
+// process. Throws failure if the run cannot start.
 launch_result launch(const launch_plan& plan, const launch_hooks& hooks);
 
 } // namespace regatta

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace regatta {
+
+using blob = std::vector<std::uint8_t>;
+
+} // namespace regatta

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/channel.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/failure.hpp"
+
+namespace regatta {
+
+namespace {
+
+constexpr std::array<std::uint8_t, 4> magic{'R', 'G', 'F', '1'};
+
+std::uint64_t decode(const std::uint8_t* at, int bytes) {
+  std::uint64_t value = 0;
+  for (int i = 0; i < bytes; ++i) value |= std::uint64_t{at[i]} << (8 * i);
+  return value;
+}
+
+void encode(std::uint8_t* at, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) at[i] = static_cast<std::uint8_t>(value >> (8 * i));
+}
+
+} // namespace
+
+channel::channel(tcp::socket socket) : socket_(std::move(socket)) {
+  boost::system::error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+}
+
+asio::awaitable<message> channel::receive() {
+  std::array<std::uint8_t, 16> prefix{};
+  co_await asio::async_read(socket_, asio::buffer(prefix), asio::use_awaitable);
+  const std::uint64_t header_bytes = decode(prefix.data() + 4, 4), payload_bytes = decode(prefix.data() + 8, 8);
+  if (!std::equal(magic.begin(), magic.end(), prefix.begin()) || header_bytes > max_header_bytes ||
+      payload_bytes > max_payload_bytes)
+    throw failure(exit_code::run, "what came over the control channel is no frame");
+
+  std::string header(header_bytes, '\0');
+  message m;
+  m.payload.resize(payload_bytes);
+  const std::array<asio::mutable_buffer, 2> parts{asio::buffer(header), asio::buffer(m.payload)};
+  co_await asio::async_read(socket_, parts, asio::use_awaitable);
+  m.header = nlohmann::json::parse(header, nullptr, false);
+  if (!m.header.is_object()) throw failure(exit_code::run, "a frame of the control channel has no header");
+  co_return m;
+}
+
+void channel::send(const nlohmann::json& header, std::shared_ptr<const blob> payload, std::function<void()> done) {
+  if (!socket_.is_open()) {
+    if (done) done();
+    return;
+  }
+  // Texts come from plugins and operating systems: what is not UTF-8 in them must not cost us the frame.
+  frame f{
+      {}, header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), std::move(payload), std::move(done)};
+  std::copy(magic.begin(), magic.end(), f.prefix.begin());
+  encode(f.prefix.data() + 4, f.header.size(), 4);
+  encode(f.prefix.data() + 8, f.payload ? f.payload->size() : 0, 8);
+  queue_.push_back(std::move(f));
+  if (queue_.size() == 1) write_next();
+}
+
+void channel::write_next() {
+  const frame& f = queue_.front();
+  const std::array<asio::const_buffer, 3> parts{asio::buffer(f.prefix), asio::buffer(f.header),
+                                                f.payload ? asio::buffer(*f.payload) : asio::const_buffer()};
+  asio::async_write(socket_, parts, [self = shared_from_this()](boost::system::error_code error, std::size_t) {
+    auto written = std::move(self->queue_.front());
+    self->queue_.pop_front();
+    if (written.done) written.done();
+    if (error) self->close();
+    if (!self->socket_.is_open()) {
+      for (auto dropped = std::exchange(self->queue_, {}); auto& unsent : dropped)
+        if (unsent.done) unsent.done();
+    } else if (!self->queue_.empty()) {
+      self->write_next();
+    }
+  });
+}
+
+void channel::close() {
+  boost::system::error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_both, ignored);
+  socket_.close(ignored);
+}
+
+} // namespace regatta

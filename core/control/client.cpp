@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/client.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/failure.hpp"
+#include "control/channel.hpp"
+#include "control/crypto.hpp"
+#include "control/handshake.hpp"
+
+namespace regatta {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto heartbeat = 250ms;
+constexpr auto join_limit = 10s;
+constexpr auto join_pause = 50ms;
+constexpr auto last_words = 1s; // for what is queued at the end, and for the process when the coordinator is gone
+constexpr std::uint32_t nobody = UINT32_MAX;
+
+} // namespace
+
+// What the threads share is `mutex` with what stands below it, and the atomics; the rest belongs to the control thread.
+struct control_client::state {
+  asio::io_context io{1};
+  asio::steady_timer beat{io}, deadline{io};
+  std::shared_ptr<channel> wire;
+  bool closing = false;
+
+  std::uint32_t rank = 0, ranks = 0;
+  nlohmann::json job;
+  digest plugin_key{};
+
+  std::atomic<std::uint64_t> step{0}, samples{0};
+  std::atomic<const char*> operation{""};
+  std::atomic<bool> aborted{false};
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<message> reply;     // to the one call of main that waits
+  std::optional<std::string> ended; // why the case has
+  std::uint32_t dead = nobody;
+
+  std::mutex callback_mutex; // held while the callback runs
+  std::function<void(std::uint32_t)> callback;
+  bool called = false;
+
+  std::thread thread;
+
+  asio::awaitable<void> join(asio::ip::address address, std::uint16_t port, blob secret);
+  asio::awaitable<void> listen();
+  asio::awaitable<void> keep_beating();
+  void start();
+  void stop();
+
+  nlohmann::json frame(const char* type) const; // every frame says where this rank stands
+  void send(nlohmann::json header, std::shared_ptr<const blob> payload = {});
+  message ask(nlohmann::json header, std::shared_ptr<const blob> payload);
+  void end(std::uint32_t dead_rank, const std::string& why);
+  void call_back();
+};
+
+asio::awaitable<void> control_client::state::join(asio::ip::address address, std::uint16_t port, blob secret) {
+  // A coordinator that strangers keep busy may drop us with them: try again, until the caller's patience ends.
+  for (;;) {
+    tcp::socket socket(io);
+    co_await socket.async_connect({address, port}, asio::use_awaitable);
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+    bool admitted = true;
+    try {
+      co_await prove_rank(socket, secret, rank);
+    } catch (const boost::system::system_error&) {
+      admitted = false;
+    }
+    if (admitted) {
+      wire = std::make_shared<channel>(std::move(socket));
+      break;
+    }
+    deadline.expires_after(join_pause);
+    co_await deadline.async_wait(asio::use_awaitable);
+  }
+  const message m = co_await wire->receive();
+  if (m.header.value("t", "") != "job") throw failure(exit_code::run, "the coordinator did not send a job");
+  ranks = m.header.at("ranks").get<std::uint32_t>();
+  job = nlohmann::json::from_cbor(m.payload);
+}
+
+asio::awaitable<void> control_client::state::listen() {
+  std::string why = "the coordinator is gone";
+  try {
+    for (;;) {
+      message m = co_await wire->receive();
+      const auto type = m.header.value("t", "");
+      if (type == "ended") {
+        end(m.header.value("rank", nobody), m.header.value("why", ""));
+      } else {
+        const std::lock_guard lock(mutex);
+        reply = std::move(m);
+        changed.notify_all();
+      }
+    }
+  } catch (const boost::system::system_error&) {
+  } catch (const std::exception& e) {
+    why = e.what();
+  }
+  wire->close();
+  beat.cancel();
+  if (closing) co_return;
+  end(nobody, why);
+  deadline.expires_after(last_words);
+  deadline.async_wait([](boost::system::error_code cancelled) {
+    if (!cancelled) ::_exit(static_cast<int>(exit_code::run));
+  });
+}
+
+asio::awaitable<void> control_client::state::keep_beating() {
+  boost::system::error_code cancelled;
+  while (!cancelled) {
+    send(frame("beat"));
+    beat.expires_after(heartbeat);
+    co_await beat.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+  }
+}
+
+void control_client::state::start() {
+  thread = std::thread([this] {
+    ::pthread_setname_np(::pthread_self(), "control");
+    asio::co_spawn(io, listen(), [](std::exception_ptr e) {
+      if (e) std::rethrow_exception(e);
+    });
+    asio::co_spawn(io, keep_beating(), [](std::exception_ptr e) {
+      if (e) std::rethrow_exception(e);
+    });
+    io.run();
+  });
+}
+
+void control_client::state::stop() {
+  asio::post(io, [this] {
+    closing = true;
+    deadline.expires_after(last_words);
+    deadline.async_wait([this](boost::system::error_code cancelled) {
+      if (!cancelled) io.stop();
+    });
+    // The frame behind all others: when it is gone, everything is.
+    wire->send(frame("beat"), {}, [this] {
+      beat.cancel();
+      deadline.cancel();
+      wire->close();
+    });
+  });
+  thread.join();
+}
+
+nlohmann::json control_client::state::frame(const char* type) const {
+  return {{"t", type},
+          {"step", step.load(std::memory_order_relaxed)},
+          {"samples", samples.load(std::memory_order_relaxed)},
+          {"operation", operation.load(std::memory_order_relaxed)}};
+}
+
+void control_client::state::send(nlohmann::json header, std::shared_ptr<const blob> payload) {
+  asio::post(io, [this, header = std::move(header), payload = std::move(payload)] { wire->send(header, payload); });
+}
+
+message control_client::state::ask(nlohmann::json header, std::shared_ptr<const blob> payload) {
+  std::unique_lock lock(mutex);
+  if (ended) throw failure(exit_code::run, *ended);
+  reply.reset();
+  send(std::move(header), std::move(payload));
+  changed.wait(lock, [this] { return reply || ended; });
+  if (!reply) throw failure(exit_code::run, *ended);
+  return std::move(*reply);
+}
+
+void control_client::state::end(std::uint32_t dead_rank, const std::string& why) {
+  {
+    const std::lock_guard lock(mutex);
+    if (ended) return;
+    ended = why;
+    dead = dead_rank;
+    aborted.store(true, std::memory_order_release);
+  }
+  changed.notify_all();
+  call_back();
+}
+
+void control_client::state::call_back() {
+  const std::lock_guard lock(callback_mutex);
+  if (!callback || called) return;
+  called = true;
+  callback(dead);
+}
+
+control_client::control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret)
+    : state_(std::make_unique<state>()) {
+  auto& s = *state_;
+  s.rank = rank;
+  s.plugin_key = hmac_sha256(secret, {bytes_of("regatta 1: key for plugins")});
+
+  const auto where = fmt::format("rank {}: the coordinator at {} port {}", rank, host, port);
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(host, error);
+  if (error) throw failure(exit_code::usage, fmt::format("{}: {} is no IP address", where, host));
+  bool done = false;
+  std::exception_ptr problem;
+  asio::co_spawn(s.io, s.join(address, port, std::move(secret)), [&](std::exception_ptr e) {
+    done = true;
+    problem = e;
+  });
+  s.io.run_for(join_limit);
+  try {
+    if (problem) std::rethrow_exception(problem);
+  } catch (const std::exception& e) {
+    throw failure(exit_code::run, fmt::format("{}: {}", where, e.what()));
+  }
+  if (!done) throw failure(exit_code::run, fmt::format("{} did not let us in within {} s", where, join_limit.count()));
+  s.io.restart();
+  s.start();
+}
+
+control_client::~control_client() {
+  state_->stop();
+}
+
+std::uint32_t control_client::rank() const noexcept {
+  return state_->rank;
+}
+std::uint32_t control_client::ranks() const noexcept {
+  return state_->ranks;
+}
+const nlohmann::json& control_client::job() const {
+  return state_->job;
+}
+
+std::vector<blob> control_client::exchange(std::string_view tag, const blob& mine) {
+  if (mine.size() > max_payload_bytes / state_->ranks)
+    throw failure(exit_code::run,
+                  fmt::format("exchange \"{}\": {} bytes are too many for the control channel ({} ranks "
+                              "can exchange {} bytes each)",
+                              tag, mine.size(), state_->ranks, max_payload_bytes / state_->ranks));
+  auto header = state_->frame("gather");
+  header["tag"] = tag;
+  const message all = state_->ask(std::move(header), std::make_shared<const blob>(mine));
+  std::vector<blob> out;
+  auto at = all.payload.begin();
+  for (const auto& size : all.header.at("sizes")) {
+    const auto end = at + size.get<std::ptrdiff_t>();
+    out.emplace_back(at, end);
+    at = end;
+  }
+  return out;
+}
+
+void control_client::barrier(std::string_view name) {
+  exchange(fmt::format("barrier {}", name), {});
+}
+
+std::vector<double> control_client::sum(std::string_view tag, const std::vector<double>& mine) {
+  blob bytes(mine.size() * sizeof(double));
+  if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), bytes.size());
+  const auto all = exchange(fmt::format("sum {}", tag), bytes);
+  std::vector<double> out(mine.size(), 0.0), part(mine.size());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r].size() != bytes.size())
+      throw failure(exit_code::run, fmt::format("sum \"{}\": rank {} gave {} values, rank {} gave {}", tag, rank(),
+                                                mine.size(), r, all[r].size() / sizeof(double)));
+    if (!part.empty()) std::memcpy(part.data(), all[r].data(), bytes.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += part[i];
+  }
+  return out;
+}
+
+void control_client::progress(std::uint64_t step, std::uint64_t samples) noexcept {
+  state_->step.store(step, std::memory_order_relaxed);
+  state_->samples.store(samples, std::memory_order_relaxed);
+}
+
+void control_client::operation(const char* what) noexcept {
+  state_->operation.store(what == nullptr ? "" : what, std::memory_order_relaxed);
+}
+
+void control_client::result(const nlohmann::json& j) {
+  // CBOR, unlike JSON, keeps what is not finite.
+  state_->ask(state_->frame("result"), std::make_shared<const blob>(nlohmann::json::to_cbor(j)));
+}
+
+void control_client::failed(const std::string& why, int code, blame b) noexcept {
+  try {
+    auto header = state_->frame("failed");
+    header["why"] = why;
+    header["code"] = code;
+    header["peer"] = b == blame::peer;
+    const auto sent = std::make_shared<std::promise<void>>();
+    asio::post(state_->io, [s = state_.get(), header = std::move(header), sent] {
+      s->wire->send(header, {}, [sent] { sent->set_value(); });
+    });
+    if (std::this_thread::get_id() != state_->thread.get_id()) sent->get_future().wait_for(last_words);
+  } catch (...) {
+    // Out of memory: the coordinator sees this process end instead.
+  }
+}
+
+void control_client::log(int level, const std::string& text) noexcept {
+  try {
+    auto header = state_->frame("log");
+    header["level"] = level;
+    header["text"] = text;
+    state_->send(std::move(header));
+  } catch (...) {
+    // A line lost for want of memory is no reason to end.
+  }
+}
+
+void control_client::on_death(std::function<void(std::uint32_t)> f) {
+  {
+    const std::lock_guard lock(state_->callback_mutex);
+    state_->callback = std::move(f);
+  }
+  if (aborted()) asio::post(state_->io, [s = state_.get()] { s->call_back(); });
+}
+
+bool control_client::aborted() const noexcept {
+  return state_->aborted.load(std::memory_order_acquire);
+}
+
+void control_client::mac(const void* data, std::size_t bytes, std::uint8_t out[32]) const {
+  const digest d = hmac_sha256(state_->plugin_key, {bytes_view(static_cast<const std::uint8_t*>(data), bytes)});
+  std::memcpy(out, d.data(), d.size());
+}
+
+} // namespace regatta

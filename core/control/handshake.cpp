@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/handshake.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/failure.hpp"
+#include "control/crypto.hpp"
+
+namespace regatta {
+
+namespace {
+
+constexpr std::array<std::uint8_t, 4> magic{'R', 'G', 'T', '1'};
+constexpr std::size_t nonce_bytes = 32;
+constexpr const char* role_of_rank = "regatta control 1: rank to coordinator";
+constexpr const char* role_of_coordinator = "regatta control 1: coordinator to rank";
+
+using rank_bytes = std::array<std::uint8_t, 4>;
+
+rank_bytes encode(std::uint32_t rank) {
+  return {static_cast<std::uint8_t>(rank), static_cast<std::uint8_t>(rank >> 8), static_cast<std::uint8_t>(rank >> 16),
+          static_cast<std::uint8_t>(rank >> 24)};
+}
+
+digest proof(const blob& secret, const char* role, bytes_view nonce_c, bytes_view nonce_r, const rank_bytes& rank) {
+  return hmac_sha256(secret, {bytes_of(role), nonce_c, nonce_r, rank});
+}
+
+} // namespace
+
+asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret) {
+  const blob nonce_c = random_bytes(nonce_bytes);
+  const std::array<asio::const_buffer, 2> challenge{asio::buffer(magic), asio::buffer(nonce_c)};
+  co_await asio::async_write(socket, challenge, asio::use_awaitable);
+
+  rank_bytes rank{};
+  digest nonce_r{}, answer{};
+  const std::array<asio::mutable_buffer, 3> parts{asio::buffer(rank), asio::buffer(nonce_r), asio::buffer(answer)};
+  co_await asio::async_read(socket, parts, asio::use_awaitable);
+  if (!equal_in_constant_time(answer, proof(secret, role_of_rank, nonce_c, nonce_r, rank)))
+    throw failure(exit_code::run, "it does not know the run's secret");
+
+  const digest ours = proof(secret, role_of_coordinator, nonce_c, nonce_r, rank);
+  co_await asio::async_write(socket, asio::buffer(ours), asio::use_awaitable);
+  co_return std::uint32_t{rank[0]} | std::uint32_t{rank[1]} << 8 | std::uint32_t{rank[2]} << 16 |
+      std::uint32_t{rank[3]} << 24;
+}
+
+asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::uint32_t rank) {
+  std::array<std::uint8_t, magic.size() + nonce_bytes> challenge{};
+  co_await asio::async_read(socket, asio::buffer(challenge), asio::use_awaitable);
+  if (!std::equal(magic.begin(), magic.end(), challenge.begin()))
+    throw failure(exit_code::run, "what listens there is not a coordinator of this version of regatta");
+
+  const auto nonce_c = bytes_view(challenge).subspan(magic.size());
+  const blob nonce_r = random_bytes(nonce_bytes);
+  const rank_bytes number = encode(rank);
+  const digest answer = proof(secret, role_of_rank, nonce_c, nonce_r, number);
+  const std::array<asio::const_buffer, 3> parts{asio::buffer(number), asio::buffer(nonce_r), asio::buffer(answer)};
+  co_await asio::async_write(socket, parts, asio::use_awaitable);
+
+  digest theirs{};
+  co_await asio::async_read(socket, asio::buffer(theirs), asio::use_awaitable);
+  if (!equal_in_constant_time(theirs, proof(secret, role_of_coordinator, nonce_c, nonce_r, number)))
+    throw failure(exit_code::run, "what listens there does not know the run's secret");
+}
+
+} // namespace regatta

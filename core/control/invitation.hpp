@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a rank learns where its coordinator is: `rank --connect HOST:PORT --rank N --secret-fd FD`. The secret comes
+// through a pipe, because a command line and an environment can be read by others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/blob.hpp"
+
+namespace regatta {
+
+inline constexpr std::size_t secret_bytes = 32;
+
+struct invitation {
+  std::string host;
+  std::uint16_t port = 0;
+  std::uint32_t rank = 0;
+  blob secret;
+};
+
+// The rank's arguments after the program's name, the verb first.
+std::vector<std::string> invitation_arguments(const std::string& host, std::uint16_t port, std::uint32_t rank,
+                                              int secret_fd);
+
+// The same read back, without the verb; reads the secret and closes its descriptor. Throws failure (usage).
+invitation read_invitation(const std::string& connect, std::uint32_t rank, int secret_fd);
+
+} // namespace regatta

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/coordinator.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <regatta/abi.h>
+
+#include "base/failure.hpp"
+#include "control/crypto.hpp"
+#include "control/handshake.hpp"
+#include "control/invitation.hpp"
+
+namespace regatta {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto tick = 250ms;
+constexpr auto start_limit = 15s;   // from the start of the process to its proof: a machine may be busy
+constexpr auto stranger_limit = 2s; // from a connection to its proof
+constexpr std::size_t strangers_beyond_ranks = 64;
+constexpr std::size_t refusals_logged = 20;
+constexpr auto suspicion_limit = 500ms;
+constexpr auto quiet = 1s;           // four heartbeats missed: perhaps it will be found silent
+constexpr auto last_frames = 500ms;  // for what a dead process sent before, which is already in our kernel
+constexpr auto grace = 1s;           // for the others, after one has died
+constexpr auto lateness = 1s;        // we ourselves were stopped or starved
+constexpr auto accept_pause = 100ms; // when there is no descriptor left
+
+constexpr std::uint32_t nobody = UINT32_MAX;
+
+} // namespace
+
+coordinator::member::member(coordinator& c, std::uint32_t number)
+    : rank(number), handle(c.io_), output(c.io_), errors(c.io_),
+      output_lines([&c, number](const std::string& line) { c.log(number, RG_LOG_INFO, line); }),
+      error_lines([&c, number](const std::string& line) { c.log(number, RG_LOG_WARNING, line); }), wire_ended(c.io_) {}
+
+void coordinator::stranger::drop() {
+  boost::system::error_code ignored;
+  socket.close(ignored);
+  patience.cancel();
+}
+
+coordinator::coordinator(const launch_plan& plan, const launch_hooks& hooks)
+    : plan_(plan), hooks_(hooks), secret_(random_bytes(secret_bytes)), gathering_(plan.ranks.size()),
+      progress_(plan.ranks.size()) {
+  result_.results.resize(plan.ranks.size());
+}
+
+coordinator::~coordinator() {
+  kill_all();
+  for (auto& m : members_)
+    if (m->running) reap_process(m->process);
+}
+
+void coordinator::spawn(asio::awaitable<void> coroutine) {
+  asio::co_spawn(io_, std::move(coroutine), [this](std::exception_ptr e) {
+    if (!e) return;
+    if (!broken_) broken_ = e;
+    io_.stop();
+  });
+}
+
+launch_result coordinator::run() {
+  if (plan_.ranks.empty()) return result_;
+  listen();
+  for (const int number : {SIGINT, SIGTERM})
+    if (!signal_scope_.was_ignored(number)) signals_.add(number);
+  spawn(heed_signals());
+  for (std::uint32_t r = 0; r < plan_.ranks.size(); ++r) {
+    members_.push_back(std::make_unique<member>(*this, r));
+    start(*members_.back());
+  }
+  spawn(accept());
+  spawn(keep_time());
+  io_.run();
+  if (broken_) std::rethrow_exception(broken_);
+  if (!result_.failure && !result_.interrupted) result_.failure = suspicion_;
+  return std::move(result_);
+}
+
+// ------------------------------------------------------------------------------------------------------ rendezvous ---
+
+void coordinator::listen() {
+  try {
+    const tcp::endpoint where(asio::ip::make_address(plan_.address), 0);
+    acceptor_.open(where.protocol());
+    acceptor_.bind(where);
+    acceptor_.listen();
+  } catch (const boost::system::system_error& e) {
+    throw failure(exit_code::run, fmt::format("cannot listen on {}: {}", plan_.address, e.code().message()));
+  }
+  log(coordinator_rank, RG_LOG_DEBUG,
+      fmt::format("waiting for {} ranks on {} port {}", plan_.ranks.size(), plan_.address,
+                  acceptor_.local_endpoint().port()));
+}
+
+asio::awaitable<void> coordinator::accept() {
+  asio::steady_timer pause(io_);
+  while (connected_ < plan_.ranks.size()) {
+    boost::system::error_code error;
+    tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
+    if (error == asio::error::operation_aborted) co_return;
+    if (error) {
+      log(coordinator_rank, RG_LOG_WARNING, fmt::format("cannot accept a connection: {}", error.message()));
+      pause.expires_after(accept_pause);
+      co_await pause.async_wait(asio::use_awaitable);
+      continue;
+    }
+    // The oldest is the least likely to be a rank: those answer at once, and try again when dropped.
+    if (strangers_.size() >= plan_.ranks.size() + strangers_beyond_ranks) strangers_.front()->drop();
+    auto s = std::make_shared<stranger>(std::move(socket));
+    strangers_.push_back(s);
+    spawn(admit(std::move(s)));
+  }
+}
+
+asio::awaitable<void> coordinator::admit(std::shared_ptr<stranger> s) {
+  const auto place = std::prev(strangers_.end());
+  boost::system::error_code error;
+  const auto peer = s->socket.remote_endpoint(error);
+  const auto who = fmt::format("{} port {}", peer.address().to_string(), peer.port());
+  s->patience.expires_after(stranger_limit);
+  s->patience.async_wait([s](boost::system::error_code cancelled) {
+    if (!cancelled) s->drop();
+  });
+
+  std::uint32_t rank = nobody;
+  std::string why;
+  try {
+    rank = co_await admit_rank(s->socket, secret_);
+  } catch (const boost::system::system_error& e) {
+    why = s->socket.is_open() ? e.code().message() : "it did not prove itself in time";
+  } catch (const failure& e) {
+    why = e.what();
+  }
+  s->patience.cancel();
+  strangers_.erase(place);
+  if (!why.empty()) {
+    refuse(who, why);
+  } else if (rank >= members_.size() || members_[rank]->wire) {
+    refuse(who, fmt::format("there is {} rank {}", rank < members_.size() ? "already a" : "no", rank));
+  } else if (s->socket.is_open()) {
+    welcome(*members_[rank], std::move(s->socket));
+  }
+}
+
+void coordinator::refuse(const std::string& who, const std::string& why) {
+  if (++refused_ > refusals_logged) return;
+  log(coordinator_rank, RG_LOG_WARNING,
+      fmt::format("refused a connection from {}: {}{}", who, why,
+                  refused_ == refusals_logged ? "; no more of these are logged" : ""));
+}
+
+void coordinator::welcome(member& m, tcp::socket socket) {
+  m.wire = std::make_shared<channel>(std::move(socket));
+  m.wire_open = true;
+  m.heard = clock::now();
+  m.wire->send({{"t", "job"}, {"ranks", members_.size()}},
+               std::make_shared<const blob>(nlohmann::json::to_cbor(plan_.ranks[m.rank].job)));
+  spawn(serve(m));
+  if (++connected_ < plan_.ranks.size()) return;
+  // Nobody else is expected.
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  for (const auto& s : strangers_) s->drop();
+}
+
+// -------------------------------------------------------------------------------------------------------- processes
+// ---
+
+void coordinator::start(member& m) {
+  const auto& plan = plan_.ranks[m.rank];
+  const auto arguments = [&](int secret_fd) {
+    return invitation_arguments(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd);
+  };
+  m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus);
+  m.pid = m.process.pid;
+  m.running = true;
+  ++running_;
+  m.heard = clock::now();
+  m.handle.assign(m.process.handle.release());
+  m.output.assign(m.process.output.release());
+  m.errors.assign(m.process.errors.release());
+  spawn(collect(m.output, m.output_lines));
+  spawn(collect(m.errors, m.error_lines));
+  spawn(watch(m));
+}
+
+asio::awaitable<void> coordinator::collect(asio::posix::stream_descriptor& from, line_splitter& into) {
+  std::array<char, 4096> text{};
+  for (;;) {
+    boost::system::error_code error;
+    const auto got =
+        co_await from.async_read_some(asio::buffer(text), asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return;
+    into.feed({text.data(), got});
+  }
+}
+
+asio::awaitable<void> coordinator::watch(member& m) {
+  co_await m.handle.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  // What it said before it died comes first.
+  if (m.wire_open) {
+    boost::system::error_code ended;
+    m.wire_ended.expires_after(last_frames);
+    co_await m.wire_ended.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+  }
+  for (auto [from, into] : {std::pair{&m.output, &m.output_lines}, std::pair{&m.errors, &m.error_lines}}) {
+    std::array<char, 4096> text{};
+    for (ssize_t got = 0; (got = ::read(from->native_handle(), text.data(), text.size())) > 0;)
+      into->feed({text.data(), static_cast<std::size_t>(got)});
+    into->flush();
+  }
+  const int status = reap_process(m.process);
+  m.running = false;
+  --running_;
+  const bool clean = m.has_result && status == 0;
+  if (!clean && !m.reported)
+    certain(m, describe_status(status) + (m.has_result ? " after its result" : " before its result"),
+            static_cast<int>(exit_code::run));
+  if (running_ == 0) io_.stop();
+}
+
+// ----------------------------------------------------------------------------------------------------------- frames
+// ---
+
+asio::awaitable<void> coordinator::serve(member& m) {
+  std::string broken;
+  try {
+    for (;;) {
+      message f = co_await m.wire->receive();
+      try {
+        handle(m, std::move(f));
+      } catch (const nlohmann::json::exception& e) {
+        throw failure(exit_code::run, fmt::format("sent a frame that makes no sense: {}", e.what()));
+      }
+    }
+  } catch (const boost::system::system_error&) {
+  } catch (const failure& e) {
+    broken = e.what();
+  }
+  m.wire->close();
+  m.wire_open = false;
+  m.wire_ended.cancel();
+  if (!broken.empty()) certain(m, broken, static_cast<int>(exit_code::run));
+  if (!m.has_result && !m.reported)
+    suspect(m, "closed its connection to the coordinator", static_cast<int>(exit_code::run));
+}
+
+void coordinator::handle(member& m, message&& f) {
+  m.heard = clock::now();
+  progress_[m.rank] = {f.header.at("step"), f.header.at("samples")};
+  m.operation = f.header.at("operation");
+  const std::string type = f.header.at("t");
+  if (type == "log") {
+    log(m.rank, f.header.at("level"), f.header.at("text"));
+  } else if (type == "gather") {
+    auto all = gathering_.add(m.rank, f.header.at("tag"), std::move(f.payload));
+    if (!all) {
+      if (const auto deadlock = gathering_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+      return;
+    }
+    auto payload = std::make_shared<blob>();
+    auto sizes = nlohmann::json::array();
+    for (const auto& part : *all) {
+      sizes.push_back(part.size());
+      payload->insert(payload->end(), part.begin(), part.end());
+    }
+    const nlohmann::json header{{"t", "gathered"}, {"sizes", std::move(sizes)}};
+    for (const auto& other : members_) other->wire->send(header, payload);
+  } else if (type == "result") {
+    result_.results[m.rank] = nlohmann::json::from_cbor(f.payload);
+    m.has_result = true;
+    gathering_.leave(m.rank);
+    m.wire->send({{"t", "taken"}});
+    if (const auto deadlock = gathering_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+  } else if (type == "failed") {
+    const std::string why = f.header.at("why");
+    const int code = f.header.at("code");
+    m.reported = true;
+    if (f.header.at("peer"))
+      suspect(m, why, code);
+    else
+      certain(m, why, code);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ silence and signals
+// ---
+
+asio::awaitable<void> coordinator::keep_time() {
+  asio::steady_timer timer(io_);
+  auto last = clock::now();
+  for (;;) {
+    timer.expires_after(tick);
+    co_await timer.async_wait(asio::use_awaitable);
+    const auto now = clock::now();
+    // While we did not run, nobody could be heard.
+    if (now - last > lateness)
+      for (auto& m : members_) m->heard += now - last - tick;
+    last = now;
+    if (hooks_.progress) hooks_.progress(progress_);
+    look_for_silence(now);
+  }
+}
+
+void coordinator::look_for_silence(clock::time_point now) {
+  for (const auto& m : members_) {
+    if (!m->running || m->reported) continue;
+    const auto since = now - m->heard;
+    const auto seconds = std::chrono::duration<double>(since).count();
+    if (!m->wire) {
+      if (since > start_limit)
+        certain(*m, fmt::format("did not connect within {:.1f} s of its start", seconds),
+                static_cast<int>(exit_code::run));
+    } else if (since > plan_.silence) {
+      certain(*m,
+              m->has_result ? fmt::format("did not end within {:.1f} s of its result", seconds)
+                            : fmt::format("stopped answering {:.1f} s ago", seconds),
+              static_cast<int>(exit_code::run));
+    }
+  }
+}
+
+bool coordinator::somebody_is_quiet(clock::time_point now) const {
+  return std::any_of(members_.begin(), members_.end(), [&](const auto& m) {
+    return m->running && m->wire_open && !m->reported && !m->has_result && now - m->heard > quiet;
+  });
+}
+
+asio::awaitable<void> coordinator::heed_signals() {
+  co_await signals_.async_wait(asio::use_awaitable);
+  result_.interrupted = true;
+  end(nobody, "interrupted");
+  co_await signals_.async_wait(asio::use_awaitable);
+  kill_all();
+}
+
+// ------------------------------------------------------------------------------------------------------------ the end
+// ---
+
+rank_failure coordinator::make_failure(const member& m, const std::string& what, int code) const {
+  auto text = fmt::format("rank {} ({}, pid {}): {}", m.rank, plan_.ranks[m.rank].role, m.pid, what);
+  if (!m.operation.empty()) {
+    text += fmt::format("; last operation: {}", m.operation);
+    if (const auto steps = progress_[m.rank].step; steps > 0) text += fmt::format(" ({} steps done)", steps);
+  }
+  if (!m.reported && !m.error_lines.last().empty())
+    text += fmt::format("; its last line on standard error: {}", m.error_lines.last());
+  return {m.rank, std::move(text), code};
+}
+
+void coordinator::certain(const member& m, const std::string& what, int code) {
+  if (ending_) return;
+  result_.failure = make_failure(m, what, code);
+  end(m.rank, result_.failure->message);
+}
+
+void coordinator::suspect(const member& m, const std::string& what, int code) {
+  if (ending_ || suspicion_) return;
+  suspicion_ = make_failure(m, what, code);
+  spawn(settle_suspicion());
+}
+
+asio::awaitable<void> coordinator::settle_suspicion() {
+  asio::steady_timer timer(io_);
+  auto pause = suspicion_limit;
+  do {
+    timer.expires_after(pause);
+    co_await timer.async_wait(asio::use_awaitable);
+    pause = tick;
+  } while (!ending_ && somebody_is_quiet(clock::now()));
+  if (ending_) co_return;
+  result_.failure = suspicion_;
+  end(suspicion_->rank, suspicion_->message);
+}
+
+void coordinator::end(std::uint32_t dead, const std::string& why) {
+  if (ending_) return;
+  ending_ = true;
+  for (const auto& m : members_) {
+    if (m->wire_open)
+      m->wire->send({{"t", "ended"}, {"rank", dead}, {"why", why}});
+    else if (m->running && !m->wire)
+      kill_process(m->process); // it cannot be told
+  }
+  spawn(kill_after_grace());
+}
+
+asio::awaitable<void> coordinator::kill_after_grace() {
+  asio::steady_timer timer(io_);
+  timer.expires_after(grace);
+  co_await timer.async_wait(asio::use_awaitable);
+  kill_all();
+}
+
+void coordinator::kill_all() {
+  for (const auto& m : members_)
+    if (m->running) kill_process(m->process);
+}
+
+void coordinator::log(std::uint32_t rank, int level, const std::string& text) const {
+  if (hooks_.log) hooks_.log(rank, level, text);
+}
+
+} // namespace regatta

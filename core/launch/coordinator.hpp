@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run from the first process to the last: rendezvous, frames, and who is to blame when it ends early. All in one
+// thread; the ranks' end of it is control/client.hpp.
+//
+// The first cause counts. A process that died, an exception of a rank's own and a rank that fell silent are certain. A
+// rank that lost a connection only suspects: a peer's death is known to it sometimes before it is known here, so such a
+// report waits a moment for a better cause.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include "control/asio.hpp"
+#include "control/channel.hpp"
+#include "launch/gathering.hpp"
+#include "launch/launch.hpp"
+#include "launch/lines.hpp"
+#include "launch/process.hpp"
+#include "launch/signals.hpp"
+
+namespace regatta {
+
+class coordinator {
+public:
+  // Both outlive this.
+  coordinator(const launch_plan& plan, const launch_hooks& hooks);
+  ~coordinator(); // no process of the run is left
+  coordinator(const coordinator&) = delete;
+  coordinator& operator=(const coordinator&) = delete;
+
+  // Once. Throws failure if the run cannot start, and what a hook threw.
+  launch_result run();
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  struct member {
+    member(coordinator& c, std::uint32_t number);
+
+    std::uint32_t rank;
+    struct process process;
+    pid_t pid = -1; // for people, also when it is gone
+    asio::posix::stream_descriptor handle, output, errors;
+    line_splitter output_lines, error_lines;
+    std::shared_ptr<channel> wire; // null until it has proven itself
+    asio::steady_timer wire_ended;
+    bool wire_open = false, running = false, reported = false, has_result = false;
+    clock::time_point heard{};
+    std::string operation;
+  };
+
+  struct stranger {
+    explicit stranger(tcp::socket s) : socket(std::move(s)), patience(socket.get_executor()) {}
+    void drop();
+    tcp::socket socket;
+    asio::steady_timer patience;
+  };
+
+  // Runs the coroutine on io_; what it throws ends the run and comes out of run().
+  void spawn(asio::awaitable<void> coroutine);
+
+  void listen();
+  asio::awaitable<void> accept();
+  asio::awaitable<void> admit(std::shared_ptr<stranger> s);
+  void refuse(const std::string& who, const std::string& why);
+  void welcome(member& m, tcp::socket socket);
+
+  void start(member& m);
+  asio::awaitable<void> collect(asio::posix::stream_descriptor& from, line_splitter& into);
+  asio::awaitable<void> watch(member& m);
+
+  asio::awaitable<void> serve(member& m);
+  void handle(member& m, message&& f);
+
+  asio::awaitable<void> keep_time();
+  void look_for_silence(clock::time_point now);
+  bool somebody_is_quiet(clock::time_point now) const;
+  asio::awaitable<void> heed_signals();
+
+  rank_failure make_failure(const member& m, const std::string& what, int code) const;
+  void certain(const member& m, const std::string& what, int code);
+  void suspect(const member& m, const std::string& what, int code);
+  asio::awaitable<void> settle_suspicion();
+  void end(std::uint32_t dead, const std::string& why);
+  asio::awaitable<void> kill_after_grace();
+  void kill_all();
+  void log(std::uint32_t rank, int level, const std::string& text) const;
+
+  const launch_plan& plan_;
+  const launch_hooks& hooks_;
+  const signal_scope signal_scope_;
+  const blob secret_;
+
+  asio::io_context io_{1};
+  asio::signal_set signals_{io_};
+  tcp::acceptor acceptor_{io_};
+  std::list<std::shared_ptr<stranger>> strangers_; // the oldest first
+  std::size_t refused_ = 0;
+  std::vector<std::unique_ptr<member>> members_;
+  std::size_t connected_ = 0, running_ = 0;
+  gathering gathering_;
+  std::vector<rank_progress> progress_;
+
+  bool ending_ = false;
+  std::optional<rank_failure> suspicion_;
+  launch_result result_;
+  std::exception_ptr broken_;
+};
+
+} // namespace regatta

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/process.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/failure.hpp"
+
+namespace regatta {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw failure(exit_code::run, fmt::format("cannot {}: {}", what, std::strerror(error)));
+}
+
+// Above 2, so that no descriptor is in the way of the child's standard ones.
+unique_fd above_standard(unique_fd fd) {
+  if (fd.get() > 2) return fd;
+  unique_fd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+  if (moved.get() < 0) fail("duplicate a descriptor", errno);
+  return moved;
+}
+
+struct pipe_ends {
+  unique_fd read, write;
+};
+
+pipe_ends make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("make a pipe", errno);
+  pipe_ends out{unique_fd(ends[0]), unique_fd(ends[1])};
+  out.read = above_standard(std::move(out.read));
+  out.write = above_standard(std::move(out.write));
+  return out;
+}
+
+// All that the child needs, made before the fork: after it, other threads of the parent may hold any lock for good.
+struct child_plan {
+  const char* program;
+  char* const* argv;
+  pid_t parent;
+  int input, output, errors, secret, trouble;
+  const cpu_set_t* cpus;
+  std::size_t cpus_bytes;
+  unsigned descriptors; // there may be
+};
+
+enum class stage : int { parent_gone, affinity, exec };
+
+struct trouble {
+  stage at;
+  int error;
+};
+
+// Calls nothing but async-signal-safe functions.
+[[noreturn]] void become_child(const child_plan& plan) noexcept {
+  const auto give_up = [&](stage at) {
+    const trouble t{at, errno};
+    (void)!::write(plan.trouble, &t, sizeof t);
+    ::_exit(127);
+  };
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != plan.parent) give_up(stage::parent_gone); // it died before prctl, and nobody would tell us
+
+  struct sigaction action {};
+  for (int signal = 1; signal < NSIG; ++signal) {
+    action.sa_handler = signal == SIGINT || signal == SIGPIPE ? SIG_IGN : SIG_DFL;
+    ::sigaction(signal, &action, nullptr); // fails for SIGKILL, SIGSTOP and the C library's own
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+
+  ::dup2(plan.input, STDIN_FILENO);
+  ::dup2(plan.output, STDOUT_FILENO);
+  ::dup2(plan.errors, STDERR_FILENO);
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) // Linux before 5.11
+    for (unsigned fd = 3; fd < plan.descriptors; ++fd) ::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
+  ::fcntl(plan.secret, F_SETFD, 0);
+
+  if (plan.cpus != nullptr && ::sched_setaffinity(0, plan.cpus_bytes, plan.cpus) != 0) give_up(stage::affinity);
+  ::execv(plan.program, plan.argv);
+  give_up(stage::exec);
+  ::_exit(127);
+}
+
+struct cpu_mask {
+  cpu_set_t* set = nullptr;
+  std::size_t bytes = 0;
+  explicit cpu_mask(const std::vector<int>& cpus) {
+    int highest = -1;
+    for (const int cpu : cpus) highest = std::max(highest, cpu);
+    if (highest < 0) return;
+    set = CPU_ALLOC(highest + 1);
+    bytes = CPU_ALLOC_SIZE(highest + 1);
+    CPU_ZERO_S(bytes, set);
+    for (const int cpu : cpus)
+      if (cpu >= 0) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
+  }
+  ~cpu_mask() {
+    if (set != nullptr) CPU_FREE(set);
+  }
+  cpu_mask(const cpu_mask&) = delete;
+  cpu_mask& operator=(const cpu_mask&) = delete;
+};
+
+// No handler of the parent's may run in the child: it would act on descriptors that both share.
+class all_signals_blocked {
+public:
+  all_signals_blocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &saved_);
+  }
+  ~all_signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+
+private:
+  sigset_t saved_;
+};
+
+} // namespace
+
+void unique_fd::reset() noexcept {
+  if (fd_ >= 0) ::close(release());
+}
+
+process start_process(const std::string& program, const std::function<std::vector<std::string>(int)>& arguments,
+                      const blob& secret, const std::vector<int>& cpus) {
+  unique_fd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (input.get() < 0) fail("open /dev/null", errno);
+  input = above_standard(std::move(input));
+  auto output = make_pipe(), errors = make_pipe(), key = make_pipe(), problem = make_pipe();
+  // A pipe holds 4 KiB at least, so this never blocks.
+  if (::write(key.write.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()))
+    fail("hand over the secret", errno);
+  key.write.reset();
+
+  auto words = arguments(key.read.get());
+  std::vector<char*> argv;
+  std::string name = program;
+  argv.push_back(name.data());
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const cpu_mask mask(cpus);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const child_plan plan{program.c_str(),
+                        argv.data(),
+                        ::getpid(),
+                        input.get(),
+                        output.write.get(),
+                        errors.write.get(),
+                        key.read.get(),
+                        problem.write.get(),
+                        mask.set,
+                        mask.bytes,
+                        static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20))};
+
+  process out;
+  {
+    const all_signals_blocked blocked;
+    out.pid = ::fork();
+    if (out.pid == 0) become_child(plan);
+  }
+  if (out.pid < 0) fail("start a process", errno);
+  problem.write.reset();
+
+  // Until exec closes the pipe or a trouble comes: milliseconds.
+  trouble t{};
+  ssize_t got = 0;
+  do got = ::read(problem.read.get(), &t, sizeof t);
+  while (got < 0 && errno == EINTR);
+  // By number: glibc 2.36 declares pidfd_open as a C++ function, which it is not.
+  out.handle = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, out.pid, 0)));
+  const int no_handle = out.handle.get() < 0 ? errno : 0;
+  if (got != 0 || no_handle != 0) {
+    kill_process(out);
+    reap_process(out);
+    if (no_handle != 0) fail("watch a process (that takes Linux 5.4 or newer)", no_handle);
+    if (t.at == stage::affinity) fail(fmt::format("run on the CPUs [{}]", fmt::join(cpus, ", ")), t.error);
+    fail(fmt::format("start {}", program), t.error);
+  }
+  out.output = std::move(output.read);
+  out.errors = std::move(errors.read);
+  return out;
+}
+
+void kill_process(const process& p) noexcept {
+  if (p.pid <= 0) return;
+  ::kill(-p.pid, SIGKILL);
+  ::kill(p.pid, SIGKILL);
+}
+
+int reap_process(process& p) noexcept {
+  // The group's number is ours for as long as its leader is not reaped: look first, kill the rest, then reap.
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(p.pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  ::kill(-p.pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(p.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  p.pid = -1;
+  return status;
+}
+
+std::string describe_status(int status) {
+  if (!WIFSIGNALED(status)) return fmt::format("exited with code {}", WEXITSTATUS(status));
+  const char* name = ::sigabbrev_np(WTERMSIG(status));
+  return name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", WTERMSIG(status));
+}
+
+} // namespace regatta
