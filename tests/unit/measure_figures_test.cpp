@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Figures of runs made by hand, whose answers can be worked out on paper. Times in ms.
+#include <cmath>
+#include <limits>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/failure.hpp"
+#include "measure/figures.hpp"
+#include "measure/statistics.hpp"
+
+using namespace regatta;
+using doctest::Approx;
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+struct phases {
+  int input, forward, backward, update, blocked, other;
+};
+
+// Steps one after the other: input, forward, backward, then blocked, update and whatever else.
+rank_record worker(int number, std::int64_t begin, const std::vector<phases>& steps,
+                   std::uint64_t samples_a_step = 10) {
+  rank_record r;
+  r.rank = r.worker = number;
+  r.host = "here";
+  r.role = "worker " + std::to_string(number);
+  r.region_begin = begin * ms;
+  std::int64_t now = r.region_begin;
+  for (const phases& p : steps) {
+    step_time t;
+    t.begin = now;
+    t.input = p.input * ms;
+    t.forward = p.forward * ms;
+    t.backward = p.backward * ms;
+    t.update = p.update * ms;
+    t.blocked = p.blocked * ms;
+    t.compute_end = now + (p.input + p.forward + p.backward) * ms;
+    now = t.end = t.compute_end + (p.blocked + p.update + p.other) * ms;
+    r.steps.push_back(t);
+  }
+  r.region_end = now;
+  r.samples = samples_a_step * steps.size();
+  r.loss_sums = {20, 10};
+  r.loss_counts = {10, 10};
+  r.weights_hash = "ab";
+  return r;
+}
+
+double parts_of(const run_figures& f) {
+  return f.time.total();
+}
+
+} // namespace
+
+TEST_CASE("one worker: throughput, steps and partition") {
+  const run_figures f = figures_of({worker(0, 5, {{1, 3, 6, 2, 0, 0}, {1, 3, 6, 2, 0, 4}})}, false);
+  CHECK(f.region_seconds == Approx(0.028));
+  CHECK(f.samples_per_second == Approx(20 / 0.028));
+  CHECK(f.batches_per_second == Approx(2 / 0.028));
+  CHECK(f.samples_per_worker_step == 10);
+  REQUIRE(f.step_seconds.size() == 1);
+  CHECK(f.step_seconds[0] == std::vector<double>{0.012, 0.016});
+  CHECK(f.time.input == Approx(0.001));
+  CHECK(f.time.forward == Approx(0.003));
+  CHECK(f.time.backward == Approx(0.006));
+  CHECK(f.time.update == Approx(0.002));
+  CHECK(f.time.exposed_communication == 0);
+  CHECK(f.time.wait == 0);
+  CHECK(f.time.other == Approx(0.002));
+  CHECK(parts_of(f) == Approx(0.014));
+}
+
+TEST_CASE("being blocked is waiting until the last peer has computed, and communication from then on") {
+  // Worker 0 computes 10 ms, worker 1 takes 14: of worker 0's 7 ms blocked 4 are waiting. Both end at 17.
+  const run_figures f = figures_of({worker(0, 0, {{0, 4, 6, 0, 7, 0}}), worker(1, 0, {{0, 4, 10, 0, 3, 0}})}, false);
+  CHECK(f.time.wait == Approx(0.004 / 2));
+  CHECK(f.time.exposed_communication == Approx((0.003 + 0.003) / 2));
+  CHECK(parts_of(f) == Approx(0.017));
+}
+
+TEST_CASE("waiting is at most what a worker was blocked") {
+  // The step of worker 0 ended before its peer had computed: it did not wait for all of that time.
+  const run_figures f = figures_of({worker(0, 0, {{0, 5, 5, 0, 2, 3}}), worker(1, 0, {{0, 10, 10, 0, 0, 0}})}, false);
+  CHECK(f.time.wait == Approx(0.001));
+  CHECK(f.time.exposed_communication == 0);
+  CHECK(f.time.other == Approx(0.0015));
+}
+
+TEST_CASE("clocks of different hosts are not compared") {
+  rank_record far = worker(1, 0, {{0, 4, 10, 0, 3, 0}});
+  far.host = "there";
+  const run_figures f = figures_of({worker(0, 0, {{0, 4, 6, 0, 7, 0}}), far}, false);
+  CHECK(f.time.wait == 0);
+  CHECK(f.time.exposed_communication == Approx(0.005));
+}
+
+TEST_CASE("the longest worker's region counts") {
+  const run_figures f = figures_of({worker(0, 0, {{0, 5, 5, 0, 0, 0}}), worker(1, 1, {{0, 5, 5, 0, 0, 2}})}, false);
+  CHECK(f.region_seconds == Approx(0.012));
+  CHECK(f.samples_per_second == Approx(20 / 0.012));
+}
+
+TEST_CASE("asynchronous: the first to finish ends the region, and completed steps count") {
+  // Worker 0 is through after 30 ms; worker 1, at 20 ms a step, has completed one step by then, 1.5 do not count.
+  const run_figures f = figures_of({worker(0, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}}),
+                                    worker(1, 100, {{0, 8, 8, 0, 4, 0}, {0, 8, 8, 0, 4, 0}, {0, 8, 8, 0, 4, 0}})},
+                                   true);
+  CHECK(f.region_seconds == Approx(0.030));
+  CHECK(f.samples_per_second == Approx((30 + 10) / 0.030));
+  CHECK(f.batches_per_second == Approx(2 / 0.030));
+  CHECK(f.step_seconds[0].size() == 3);
+  CHECK(f.step_seconds[1].size() == 1);
+  CHECK(f.time.wait == 0);
+  CHECK(f.time.exposed_communication == Approx((0.002 + 0.004) / 2));
+  CHECK(parts_of(f) == Approx((0.010 + 0.020) / 2));
+}
+
+TEST_CASE("bytes a step are those of workers and those of servers apart") {
+  rank_record w = worker(0, 0, {{0, 1, 1, 0, 0, 0}, {0, 1, 1, 0, 0, 0}});
+  w.bytes_sent = 200;
+  w.communication_ns = 4 * ms;
+  rank_record s;
+  s.rank = 1;
+  s.server = 0;
+  s.bytes_sent = 600;
+  s.bytes_received = 400;
+  s.server_update_ns = 6 * ms;
+  const run_figures f = figures_of({w, s}, false);
+  CHECK(f.worker_sent_bytes == 100.0);
+  CHECK(f.worker_received_bytes == 0.0);
+  CHECK(f.server_sent_bytes == 300.0);
+  CHECK(f.server_received_bytes == 200.0);
+  CHECK(f.communication_seconds == Approx(0.002));
+  CHECK(f.server_update_seconds == 0.003);
+  w.server = 0; // co-located: a worker's bytes hold its server's
+  const run_figures g = figures_of({w}, false);
+  CHECK(g.worker_sent_bytes == 100.0);
+  CHECK_FALSE(g.server_sent_bytes);
+  CHECK(g.server_update_seconds == 0.0);
+}
+
+TEST_CASE("losses are averaged over samples, and must be finite") {
+  rank_record a = worker(0, 0, {{0, 1, 1, 0, 0, 0}}), b = worker(1, 0, {{0, 1, 1, 0, 0, 0}});
+  b.loss_sums = {60, 40};
+  b.loss_counts = {30, 10};
+  run_figures f = figures_of({a, b}, false);
+  CHECK(f.losses == std::vector<double>{2, 2.5});
+  CHECK(f.loss_finite);
+  b.loss_sums[1] = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(figures_of({a, b}, false).loss_finite);
+}
+
+TEST_CASE("replicas are compared where all were hashed") {
+  rank_record a = worker(0, 0, {{0, 1, 1, 0, 0, 0}}), b = worker(1, 0, {{0, 1, 1, 0, 0, 0}});
+  CHECK(figures_of({a, b}, false).replicas_identical == true);
+  b.weights_hash = "cd";
+  CHECK(figures_of({a, b}, false).replicas_identical == false);
+  b.weights_hash = "";
+  CHECK_FALSE(figures_of({a, b}, false).replicas_identical);
+}
+
+TEST_CASE("records that are of no run are refused") {
+  CHECK_THROWS_AS(figures_of({}, false), failure);
+  CHECK_THROWS_WITH_AS(figures_of({worker(0, 0, {})}, false), "worker 0 measured no step", failure);
+  CHECK_THROWS_WITH_AS(
+      figures_of({worker(0, 0, {{0, 1, 1, 0, 0, 0}}), worker(1, 0, {{0, 1, 1, 0, 0, 0}, {0, 1, 1, 0, 0, 0}})}, false),
+      "worker 1 measured 2 steps, but worker 0 measured 1", failure);
+}
+
+TEST_CASE("a record comes back from JSON as it was") {
+  rank_record r = worker(3, 7, {{1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1}});
+  r.server = 1;
+  r.communication_ns = 11;
+  r.server_update_ns = 12;
+  r.drain_ns = 13;
+  r.bytes_sent = std::uint64_t{1} << 40;
+  r.bytes_received = 15;
+  r.memory_peak_bytes = 16;
+  r.cpu_seconds = 1.5;
+  r.steal = 0.25;
+  r.layout = "plain";
+  r.kernels = "conv1: jit\n";
+  r.metric = "top1";
+  r.metric_value = 0.5;
+  r.warnings = {"one", "two"};
+  const nlohmann::json j = to_json(r);
+  CHECK(to_json(record_from_json(nlohmann::json::parse(j.dump()))) == j);
+  const rank_record back = record_from_json(j);
+  CHECK(back.steps[1].compute_end == r.steps[1].compute_end);
+  CHECK(back.metric_value == 0.5);
+
+  r.loss_sums[0] = std::numeric_limits<double>::quiet_NaN(); // null in JSON
+  CHECK(std::isnan(record_from_json(nlohmann::json::parse(to_json(r).dump())).loss_sums[0]));
+  CHECK_THROWS_AS(record_from_json(nlohmann::json::object()), nlohmann::json::exception);
+}
+
+TEST_CASE("what is read of this process and machine is plausible") {
+  CHECK(memory_peak_bytes() > 1 << 20);
+  CHECK(process_cpu_seconds() > 0);
+  CHECK(steal_between(cpu_ticks{100, 5}, cpu_ticks{200, 15}) == 0.1);
+  CHECK_FALSE(steal_between(cpu_ticks{100, 5}, cpu_ticks{100, 5}));
+  CHECK_FALSE(steal_between(std::nullopt, cpu_ticks{100, 5}));
+}
+
+TEST_CASE("order statistics") {
+  CHECK_FALSE(median({}));
+  CHECK(median({3}) == 3.0);
+  CHECK(median({4, 1, 3}) == 3.0);
+  CHECK(median({4, 1, 3, 2}) == 2.5);
+  CHECK(*quantile({1, 2, 3, 4, 5}, 0.1) == Approx(1.4)); // numpy.quantile([1, 2, 3, 4, 5], 0.1)
+  CHECK(quantile({5, 1}, 1.0) == 5.0);
+  CHECK(quantile({5, 1}, 0.0) == 1.0);
+  CHECK(mean({1, 2, 6}) == 3.0);
+  CHECK_FALSE(variation({7}));
+  CHECK(*variation({9, 10, 11}) == Approx(0.1)); // standard deviation with n - 1: exactly 1
+  CHECK(middle({30, 10, 20}) == std::vector<std::size_t>{2});
+  CHECK(middle({30, 10, 20, 40}) == std::vector<std::size_t>{2, 0});
+  CHECK(thinned({1, 2, 3, 4, 5}, 3) == std::vector<double>{1, 3, 5});
+  CHECK(thinned({1, 2}, 3) == std::vector<double>{1, 2});
+}
