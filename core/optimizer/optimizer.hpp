@@ -19,7 +19,6 @@
 // One thread at a time: [loop], or [main] before the first step.
 #pragma once
 
-#include "config/experiment.hpp"
 #include "memory/arithmetic.hpp"
 
 #include <cstdint>
@@ -29,6 +28,8 @@
 #include <vector>
 
 namespace regatta {
+
+struct optimizer_config; // config/experiment.hpp
 
 // A tensor's part of the arena, as far as the optimiser cares. Units: elements.
 struct optimizer_slice {

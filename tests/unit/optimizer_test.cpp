@@ -2,6 +2,7 @@
 #include "optimizer/optimizer.hpp"
 
 #include "base/failure.hpp"
+#include "config/experiment.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <regatta/random.hpp>
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CIFAR-10 data set's binary version (Krizhevsky, 2009): files of records of one byte of label and 3072 of image,
+// red then green then blue, 32 rows of 32 pixels each.
+#include "base/failure.hpp"
+#include "data/convert.hpp"
+#include "data/formats.hpp"
+#include "data/mapped_file.hpp"
+#include "data/order.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace regatta {
+namespace {
+
+constexpr std::uint64_t plane = 32 * 32, image = 3 * plane, record = 1 + image;
+
+// Mean and deviation of every channel over the training set, of pixels from 0 to 1: the constants in common use.
+constexpr double mean[] = {0.4914, 0.4822, 0.4465};
+constexpr double deviation[] = {0.2470, 0.2435, 0.2616};
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& path, data_split split) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  const std::string prefix = split == data_split::train ? "data_batch_" : "test_batch";
+  std::vector<std::filesystem::path> files;
+  for (std::filesystem::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
+    const auto name = i->path().filename().string();
+    if (name.starts_with(prefix) && i->path().extension() == ".bin") files.push_back(i->path());
+  }
+  if (error) throw failure(exit_code::usage, fmt::format("{}: cannot be listed: {}", path.string(), error.message()));
+  if (files.empty()) throw failure(exit_code::usage, fmt::format("{}: holds no {}*.bin", path.string(), prefix));
+  std::ranges::sort(files);
+  return files;
+}
+
+class cifar10_source final : public data_source {
+public:
+  cifar10_source(std::vector<data_input> inputs, const std::filesystem::path& path, data_split split, bool shuffle,
+                 std::uint64_t seed)
+      : inputs_(std::move(inputs)), order_{0, shuffle, seed} {
+    for (const auto& input : inputs_) require_feedable(input);
+    for (const auto& file : files_of(path, split)) read(mapped_file(file));
+    order_.size = labels_.size();
+  }
+
+  void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
+            std::span<void* const> out) override {
+    for (std::uint64_t k = 0; k < samples; ++k) {
+      const std::uint64_t sample = order_.at(step * global_batch + first + k);
+      const auto holder = std::ranges::upper_bound(parts_, sample, {}, &part::first) - 1;
+      const std::uint8_t* const pixels = holder->file.bytes().data() + (sample - holder->first) * record + 1;
+      for (std::size_t i = 0; i < inputs_.size(); ++i) fill_one(inputs_[i], out[i], k, labels_[sample], pixels);
+    }
+  }
+
+  std::uint64_t size() const noexcept override { return order_.size; }
+
+private:
+  struct part {
+    std::uint64_t first; // sample
+    mapped_file file;
+  };
+
+  static void require_feedable(const data_input& input) {
+    if (input.kind == RG_INPUT_INDEX) {
+      if (input.elements == 1) return;
+      throw failure(exit_code::usage,
+                    fmt::format("the model's input \"{}\" takes {} indices a sample: format \"cifar10\" "
+                                "has one label",
+                                input.name, input.elements));
+    }
+    if (input.type != RG_F32 && input.type != RG_U8)
+      throw failure(exit_code::usage, fmt::format("the model's input \"{}\" is neither f32 nor u8: format \"cifar10\" "
+                                                  "cannot feed it",
+                                                  input.name));
+    using shape = std::vector<std::uint64_t>;
+    if (input.shape != shape{3, 32, 32} && input.shape != shape{image})
+      throw failure(exit_code::usage,
+                    fmt::format("the model's input \"{}\" takes {}: the images of format \"cifar10\" are "
+                                "3x32x32",
+                                input.name, shape_text(input.shape)));
+  }
+
+  void read(mapped_file file) {
+    const auto bytes = file.bytes();
+    const auto damaged = [&](const std::string& what) {
+      return failure(exit_code::run, fmt::format("{}: {}", file.name(), what));
+    };
+    const std::uint64_t records = bytes.size() / record, rest = bytes.size() % record;
+    if (rest != 0)
+      throw damaged(fmt::format("record {} is truncated: {} of {} bytes; not CIFAR-10's binary version, or cut off",
+                                records, rest, record));
+    if (records == 0) throw damaged("is empty");
+    const std::uint64_t first = labels_.size();
+    // Labels are kept, not only checked: a model may index with them, and files can change.
+    for (std::uint64_t r = 0; r < records; ++r) {
+      const std::uint8_t label = bytes[r * record];
+      for (const auto& input : inputs_)
+        if (input.kind == RG_INPUT_INDEX && label >= input.range)
+          throw damaged(fmt::format("record {} has label {}, but the model's input \"{}\" has {} classes", r, label,
+                                    input.name, input.range));
+      labels_.push_back(label);
+    }
+    parts_.push_back({first, std::move(file)});
+  }
+
+  static void fill_one(const data_input& input, void* out, std::uint64_t k, std::uint8_t label,
+                       const std::uint8_t* pixels) noexcept {
+    if (input.kind == RG_INPUT_INDEX) {
+      switch (input.type) {
+      case RG_U8: static_cast<std::uint8_t*>(out)[k] = label; break;
+      case RG_I32: static_cast<std::int32_t*>(out)[k] = label; break;
+      default: static_cast<std::int64_t*>(out)[k] = label; break;
+      }
+    } else if (input.type == RG_U8) {
+      std::memcpy(static_cast<std::uint8_t*>(out) + k * image, pixels, image);
+    } else {
+      for (std::uint64_t c = 0; c < 3; ++c)
+        bytes_to_floats(static_cast<float*>(out) + k * image + c * plane, pixels + c * plane, plane,
+                        static_cast<float>(1 / (255 * deviation[c])), static_cast<float>(-mean[c] / deviation[c]));
+    }
+  }
+
+  std::vector<data_input> inputs_;
+  std::vector<part> parts_; // ascending
+  std::vector<std::uint8_t> labels_;
+  sample_order order_;
+};
+
+} // namespace
+
+std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
+                                          data_split split, bool shuffle, std::uint64_t seed) {
+  return std::make_unique<cifar10_source>(std::move(inputs), path, split, shuffle, seed);
+}
+
+} // namespace regatta

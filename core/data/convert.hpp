@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace regatta {
+
+// out[i] = in[i] * scale + offset. [any]
+void bytes_to_floats(float* out, const std::uint8_t* in, std::size_t n, float scale, float offset) noexcept;
+
+} // namespace regatta

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a sample of the made-up set is. Every class has a texture, stripes of its own direction and width, whose phase
+// is random: its mean over samples is flat, so that nothing linear sees it, but one layer of small filters does. And
+// every class has a faint smooth colouring, which is what a linear model can find. Samples are shifted, mirrored,
+// brightened and noisy, as photographs are.
+#include "data/generate.hpp"
+
+#include "base/failure.hpp"
+#include "data/normal_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <numbers>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include <regatta/random.hpp>
+
+namespace regatta {
+namespace {
+
+constexpr int classes = 10, side = 32, channels = 3;
+constexpr std::size_t record = 1 + channels * side * side;
+constexpr float pi = std::numbers::pi_v<float>;
+
+// What samples' random numbers are used for.
+enum : std::uint32_t { use_shape = 0, use_noise = 1 };
+
+using picture = std::array<std::array<std::array<float, side>, side>, channels>; // [channel][row][column]
+
+// The faint colouring of a class: a few slow waves a channel, with a period of the picture's side, so that it can be
+// shifted around its edges.
+picture make_colouring(int label) {
+  picture p{};
+  for (int c = 0; c < channels; ++c)
+    for (int wave = 0; wave < 4; ++wave) {
+      const auto r = rg::random_uniforms(0x63696661, static_cast<std::uint64_t>(label), static_cast<std::uint32_t>(c),
+                                         static_cast<std::uint32_t>(wave));
+      const int fx = wave % 2, fy = wave / 2; // waves across the picture
+      for (int y = 0; y < side; ++y)
+        for (int x = 0; x < side; ++x)
+          p[c][y][x] += (2 * r[0] - 1) * std::cos(2 * pi * (fx * x + fy * y) / float{side} + 2 * pi * r[1]);
+    }
+  return p;
+}
+
+class painter {
+public:
+  painter() {
+    for (int label = 0; label < classes; ++label) colourings_[label] = make_colouring(label);
+  }
+
+  // One record: the label, then the picture.
+  void paint(std::uint64_t seed, std::uint8_t* out) const {
+    const auto bits = rg::random_bits(seed, 0, use_shape);
+    const auto label = static_cast<int>(rg::to_index(bits[0], classes));
+    *out++ = static_cast<std::uint8_t>(label);
+    const bool mirrored = bits[1] & 1;
+    const int dx = static_cast<int>(bits[1] >> 1 & 7) - 4, dy = static_cast<int>(bits[1] >> 4 & 7) - 4;
+    const float phase = 2 * pi * rg::to_uniform(bits[2]);
+    const auto jitter = rg::random_uniforms(seed, 1, use_shape);
+    const float brightness = 128 + 50 * (jitter[0] - 0.5F);
+    const float strength = stripes * (0.6F + 0.8F * jitter[1]); // of the stripes
+    const float tint = 0.5F + jitter[2];                        // of the stripes, per channel
+    const auto wave = stripe_wave(label);
+    const auto other = rg::to_index(bits[3], classes);
+    const float others_share = 2 * jitter[3];
+
+    std::uint64_t block = 0;
+    for (int c = 0; c < channels; ++c) {
+      const float contrast = strength * (c == 0 ? tint : c == 1 ? 1 : 2 - tint);
+      for (int y = 0; y < side; ++y) {
+        const int row = (y + dy + side) % side;
+        const auto& own = colourings_[label][c][row];
+        const auto& others = colourings_[other][c][row];
+        for (int x = 0; x < side; x += 8) {
+          const auto noises = normals_.eight(rg::random_bits(seed, block++, use_noise));
+          for (int i = 0; i < 8; ++i) {
+            const int at = mirrored ? side - 1 - (x + i) : x + i, column = (at + dx + side) % side;
+            const float colour = colouring * (own[column] + others_share * others[column]);
+            const float stripe = sine(wave[0] * static_cast<float>(at) + wave[1] * static_cast<float>(y) + phase);
+            const float value = brightness + colour + contrast * stripe + noise * noises[i];
+            *out++ = static_cast<std::uint8_t>(std::clamp(value + 0.5F, 0.0F, 255.0F));
+          }
+        }
+      }
+    }
+  }
+
+private:
+  static constexpr float stripes = 32, colouring = 7, noise = 28; // in steps of a pixel's 256
+
+  // Radians a pixel along x and y: five directions, none the mirror image of another, by two widths.
+  static std::array<float, 2> stripe_wave(int label) {
+    const float angle = pi / 8 * static_cast<float>(label % 5);
+    const float frequency = 2 * pi * (label < 5 ? 0.10F : 0.2F);
+    return {frequency * std::cos(angle), frequency * std::sin(angle)};
+  }
+
+  // Bhaskara's approximation, good to 0.002: files do not depend on a mathematical library's last digit.
+  static float sine(float x) {
+    float turns = x / (2 * pi);
+    turns -= std::floor(turns);
+    const float half = turns < 0.5F ? turns * 2 : turns * 2 - 1; // of pi
+    const float p = half * (1 - half);
+    const float s = 16 * p / (5 - 4 * p);
+    return turns < 0.5F ? s : -s;
+  }
+
+  std::array<picture, classes> colourings_;
+  normal_table normals_;
+};
+
+void write(const std::filesystem::path& path, const char* data, std::size_t bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(data, static_cast<std::streamsize>(bytes));
+  file.close();
+  if (!file) throw failure(exit_code::run, fmt::format("{}: cannot be written", path.string()));
+}
+
+} // namespace
+
+int make_cifar10_like(const std::filesystem::path& dir, std::uint64_t samples_per_file, std::uint64_t seed) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) throw failure(exit_code::run, fmt::format("{}: cannot be made: {}", dir.string(), error.message()));
+  const painter p;
+  std::vector<std::uint8_t> records(samples_per_file * record);
+  for (std::uint32_t file = 0; file < 6; ++file) {
+    for (std::uint64_t k = 0; k < samples_per_file; ++k)
+      p.paint(rg::derive_seed(seed, k, file, rg::stream_data), records.data() + k * record);
+    write(dir / (file < 5 ? fmt::format("data_batch_{}.bin", file + 1) : "test_batch.bin"),
+          reinterpret_cast<const char*>(records.data()), records.size());
+  }
+  std::string names;
+  for (int label = 0; label < classes; ++label)
+    names += fmt::format("{}_stripes_{}\n", label < 5 ? "wide" : "narrow", label % 5 * 45 / 2);
+  write(dir / "batches.meta.txt", names.data(), names.size());
+  return 0;
+}
+
+} // namespace regatta

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace regatta {
+
+// A regular file's bytes, read as they are touched. Do not truncate it meanwhile: the kernel answers that with SIGBUS.
+class mapped_file {
+public:
+  // Throws failure (usage) where there is no such file or it cannot be read.
+  explicit mapped_file(const std::filesystem::path& path);
+  ~mapped_file();
+  mapped_file(mapped_file&& other) noexcept;
+  mapped_file& operator=(mapped_file&&) = delete;
+
+  std::span<const std::uint8_t> bytes() const noexcept { return bytes_; }
+  const std::string& name() const noexcept { return name_; } // its path, for messages
+
+private:
+  std::string name_;
+  std::span<const std::uint8_t> bytes_;
+};
+
+} // namespace regatta

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In which order a dataset's samples come: a function of the position alone, so that no rank keeps a list.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <regatta/random.hpp>
+
+namespace regatta {
+
+// Where `i` goes in a permutation of 0 .. n-1 (i < n), one of its own for every key. A Feistel network, which permutes
+// the next power of four whatever its round function is, walked until the result lies below n (Black and Rogaway,
+// "Ciphers with arbitrary finite domains", 2002: cycle walking); fewer than four walks on average. [any]
+constexpr std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t key) noexcept {
+  const int half = (std::bit_width(n - 1) + 1) / 2;
+  const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
+  do {
+    std::uint64_t left = i >> half, right = i & mask;
+    for (std::uint64_t round = 1; round <= 6; ++round) {
+      std::uint64_t z = right + key + round * 0x9E3779B97F4A7C15; // the mixer of SplitMix64 (Steele et al., 2014)
+      z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+      z = (z ^ z >> 27) * 0x94D049BB133111EB;
+      const std::uint64_t next = left ^ ((z ^ z >> 31) & mask);
+      left = right;
+      right = next;
+    }
+    i = left << half | right;
+  } while (i >= n);
+  return i;
+}
+
+// The sample at a position that counts on over epochs.
+struct sample_order {
+  std::uint64_t size; // 1 or more
+  bool shuffle;
+  std::uint64_t seed;
+
+  constexpr std::uint64_t at(std::uint64_t position) const noexcept {
+    const std::uint64_t epoch = position / size, place = position % size;
+    return shuffle ? permuted(place, size, rg::derive_seed(seed, epoch, 0, rg::stream_shuffle)) : place;
+  }
+};
+
+} // namespace regatta

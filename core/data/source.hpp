@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What models train on. A source is addressed by (step, place in the step's global batch) alone, and keeps no position:
+// N workers with batches of B see exactly what one worker with a batch of N x B sees, and a step can be repeated.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <regatta/abi.h>
+
+namespace regatta {
+
+struct data_config; // config/experiment.hpp
+
+class data_source {
+public:
+  virtual ~data_source() = default;
+
+  // Writes samples first .. first + samples of the global batch of `step`, which has `global_batch` samples, into one
+  // buffer an input: [samples, shape of the input...], in the order of the inputs the source was made for. Allocates
+  // nothing. Throws failure (run) where a file turns out to hold something else than when it was opened. [compute]
+  virtual void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
+                    std::span<void* const> out) = 0;
+
+  // Every step has the same samples: a buffer filled once need not be filled again. [any]
+  virtual bool constant() const noexcept { return false; }
+
+  // Samples of the dataset; 0: endless. Datasets wrap around without a seam: sample k of the global batch of step t
+  // stands at position t * global_batch + k, and each round of size() positions is an epoch, every sample once, in an
+  // order of its own where they are shuffled. So no sample is dropped, and a batch may span two epochs. [any]
+  virtual std::uint64_t size() const noexcept { return 0; }
+};
+
+// The source that [data] asks for, able to feed every input. Files are opened and checked here. Throws failure: usage
+// where the configuration or the model does not fit, run where a file is damaged. [main]
+//
+//   constant   the samples of step 0 of `random`, in every step
+//   random     RG_INPUT_VALUES as data.content says: zeros, uniform (from 0 to 1; bytes: all) or normal (mean 0,
+//              deviation 1; bytes: around 128, deviation 64); RG_INPUT_INDEX evenly over its range, always
+//   dataset    cifar10: data_batch_*.bin of the folder data.path (or that one file), normalised per channel
+//              npy: NAME.npy of the folder data.path, for every input NAME
+std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
+                                         std::uint64_t seed);
+
+// What to evaluate on: data.evaluation_path, in its order, never shuffled (cifar10: test_batch*.bin of a folder). Null
+// where there is none: no path is given, or the source is no dataset. [main]
+std::unique_ptr<data_source> make_evaluation_source(const data_config& config, std::span<const rg_input> inputs,
+                                                    std::uint64_t seed);
+
+} // namespace regatta
