@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+namespace tcp {
+
+namespace detail {
+// Neither side need be aligned; the copies through memcpy become unaligned vector loads and stores.
+[[gnu::always_inline]] inline void add_loop(std::byte* target, const std::byte* source, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    float a, b;
+    std::memcpy(&a, target + 4 * i, 4);
+    std::memcpy(&b, source + 4 * i, 4);
+    a += b;
+    std::memcpy(target + 4 * i, &a, 4);
+  }
+}
+[[gnu::target("avx2")]] inline void add_avx2(std::byte* target, const std::byte* source, std::size_t count) {
+  add_loop(target, source, count);
+}
+} // namespace detail
+
+// target[i] += source[i] for `count` floats. A sum of two is the same to the bit with any instruction set.
+inline void add_floats(std::byte* target, const std::byte* source, std::size_t count) {
+  if (__builtin_cpu_supports("avx2"))
+    detail::add_avx2(target, source, count);
+  else
+    detail::add_loop(target, source, count);
+}
+
+} // namespace tcp

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.hpp"
+
+#include "add.hpp"
+
+#include <algorithm>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace tcp {
+
+connection::connection(common& shared, std::uint32_t peer, std::uint32_t lane, descriptor socket)
+    : shared_(shared), peer_(peer), lane_(lane), socket_(std::move(socket)) {}
+
+void connection::post_send(const void* data, std::uint64_t bytes, std::uint64_t cookie) {
+  sends_.push({static_cast<const std::byte*>(data), bytes, cookie, make_header(bytes)});
+}
+
+void connection::post_receive(void* data, std::uint64_t capacity, bool adds, std::uint64_t cookie) {
+  auto* first = static_cast<std::byte*>(data);
+  receives_.push({first, capacity, cookie, shared_.order.enter(first, first + capacity, adds, this), adds});
+}
+
+void connection::became(bool readable, bool writable, bool hung_up) {
+  readable_ |= readable | hung_up;
+  writable_ |= writable;
+  hung_up_ |= hung_up;
+}
+
+bool connection::progress() {
+  if (ended_) return false;
+  const bool more_to_send = send_some();
+  return receive_some() || (more_to_send && !ended_);
+}
+
+void connection::abandon(rg_status status) {
+  while (!sends_.empty()) complete(sends_.pop().cookie, status, 0);
+  sent_ = 0;
+  while (!receives_.empty()) end_message(status);
+  socket_.reset();
+  ended_ = true;
+}
+
+// ------------------------------------------------------------------------------------------------------ sending ---
+
+bool connection::send_some() {
+  std::size_t budget = shared_.chunk;
+  while (writable_ && !sends_.empty()) {
+    if (budget == 0) return true;
+    std::array<iovec, 32> parts;
+    std::size_t count = 0, total = 0;
+    auto gather = [&](const void* from, std::size_t bytes) {
+      if (bytes > 0) parts[count++] = {const_cast<void*>(from), bytes};
+      total += bytes;
+    };
+    for (std::size_t i = 0; i < sends_.size() && count + 2 <= parts.size() && total < budget; ++i) {
+      const outgoing& m = sends_.at(i);
+      const std::uint64_t gone = i == 0 ? sent_ : 0;
+      if (gone < header_bytes) gather(reinterpret_cast<const std::byte*>(&m.header) + gone, header_bytes - gone);
+      const std::uint64_t from = gone > header_bytes ? gone - header_bytes : 0;
+      gather(m.data + from, std::min<std::uint64_t>(m.bytes - from, total < budget ? budget - total : 0));
+      if (total >= budget) break; // perhaps not all of this message: nothing may follow it
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const ssize_t n = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) lost(std::strerror(errno));
+      writable_ = false;
+      return false;
+    }
+    const auto written = static_cast<std::size_t>(n);
+    shared_.counters.bytes_sent += written;
+    budget -= std::min(budget, written);
+    writable_ = written == total; // epoll(7): a stream that takes less than offered is full
+    for (sent_ += written; !sends_.empty() && sent_ >= header_bytes + sends_.front().bytes;) {
+      const outgoing done = sends_.pop();
+      sent_ -= header_bytes + done.bytes;
+      ++shared_.counters.messages_sent;
+      complete(done.cookie, RG_OK, done.bytes);
+    }
+  }
+  return false;
+}
+
+// ---------------------------------------------------------------------------------------------------- receiving ---
+
+bool connection::receive_some() {
+  std::size_t budget = shared_.chunk;
+  for (;;) {
+    const std::size_t staged = stage_last_ - stage_first_;
+    if (!in_message_) {
+      if (at_end_ && staged == 0) {
+        ended_ = true;
+        return false;
+      }
+      if (receives_.empty() && !(hung_up_ && staged == 0)) return false;
+      if (staged < header_bytes) {
+        if (!fill_stage()) return false;
+        continue;
+      }
+      if (receives_.empty()) return false;
+      begin_message();
+    }
+    const incoming& r = receives_.front();
+    if (!shared_.order.may_start(r.ticket)) return false; // `released` brings us back
+    take_from_stage();
+    if (received_ == length_) {
+      ++shared_.counters.messages_received;
+      end_message(RG_OK);
+      continue;
+    }
+    if (budget == 0) return true;
+    if (at_end_) lost("closed the connection in the middle of a message");
+    if (!readable_) return false;
+
+    // The rest of the message goes to where it belongs, and what follows it onto the stage, which is empty now.
+    const std::uint64_t left = length_ - received_;
+    std::size_t direct = static_cast<std::size_t>(std::min<std::uint64_t>(left, budget));
+    if (r.adds) direct = std::min(direct, shared_.scratch.size());
+    std::array<iovec, 2> parts = {iovec{r.adds ? shared_.scratch.data() : r.data + received_, direct},
+                                  iovec{stage_.get(), stage_bytes}};
+    const bool whole = direct == left;
+    const std::size_t n = read(std::span(parts).first(whole ? 2 : 1), direct);
+    budget -= std::min(budget, n);
+    const std::size_t ours = std::min(n, direct);
+    stage_first_ = 0;
+    stage_last_ = n - ours;
+    if (r.adds)
+      add(shared_.scratch.data(), ours);
+    else
+      received_ += ours;
+  }
+}
+
+// The stage holds a header, and a receive is posted for it.
+void connection::begin_message() {
+  const incoming& r = receives_.front();
+  if (!read_header(stage_.get() + stage_first_, length_)) lost("sent something that is no message");
+  stage_first_ += header_bytes;
+  received_ = 0;
+  in_message_ = true;
+  const bool too_long = length_ > r.capacity;
+  if (!too_long && !(r.adds && length_ % sizeof(float) != 0)) return;
+  const std::string size = std::to_string(length_) + " bytes";
+  end_message(RG_E_OPERATION);
+  lost("sent a message of " + size +
+       (too_long ? ", longer than the receive posted for it" : " to be added, no whole number of floats"));
+}
+
+// The first receive is over, its message received, broken off or not begun.
+void connection::end_message(rg_status status) {
+  const incoming done = receives_.pop();
+  complete(done.cookie, status, status == RG_OK ? length_ : 0);
+  in_message_ = false;
+  shared_.order.leave(done.ticket, [this](connection* c) { shared_.released.push(c); });
+}
+
+void connection::take_from_stage() {
+  const std::uint64_t staged = stage_last_ - stage_first_;
+  const auto bytes = static_cast<std::size_t>(std::min(length_ - received_, staged));
+  if (bytes == 0) return;
+  const std::byte* data = stage_.get() + stage_first_;
+  const incoming& r = receives_.front();
+  if (r.adds) {
+    add(data, bytes);
+  } else {
+    std::memcpy(r.data + received_, data, bytes);
+    received_ += bytes;
+  }
+  stage_first_ += bytes;
+}
+
+// The stream is cut anywhere, also within a float.
+void connection::add(const std::byte* data, std::size_t bytes) {
+  std::byte* const target = receives_.front().data;
+  while (bytes > 0 && (received_ % 4 != 0 || bytes < 4)) {
+    partial_[received_ % 4] = *data++;
+    --bytes;
+    if (++received_ % 4 == 0) add_floats(target + received_ - 4, partial_.data(), 1);
+  }
+  const std::size_t count = bytes / 4;
+  add_floats(target + received_, data, count);
+  received_ += 4 * count;
+  if (bytes > 4 * count) add(data + 4 * count, bytes - 4 * count);
+}
+
+// Makes room for a header and reads on; false: nothing came, or the end.
+bool connection::fill_stage() {
+  const std::size_t kept = stage_last_ - stage_first_;
+  if (at_end_) lost("closed the connection in the middle of a message");
+  if (!readable_) return false;
+  std::memmove(stage_.get(), stage_.get() + stage_first_, kept);
+  stage_first_ = 0;
+  stage_last_ = kept;
+  iovec part = {stage_.get() + kept, stage_bytes - kept};
+  stage_last_ += read(std::span(&part, 1), part.iov_len);
+  return stage_last_ > kept || at_end_;
+}
+
+// Reads what is there; 0: nothing, or the end. `wanted`: with less than this the stream is empty.
+std::size_t connection::read(std::span<iovec> parts, std::size_t wanted) {
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  ssize_t n;
+  do n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) {
+    if (errno != EAGAIN && errno != EWOULDBLOCK) lost(std::strerror(errno));
+    readable_ = false;
+    return 0;
+  }
+  at_end_ = n == 0;
+  const auto bytes = static_cast<std::size_t>(n);
+  shared_.counters.bytes_received += bytes;
+  // epoll(7): a stream that gives less than asked for is empty. But its end, once announced, is not announced again.
+  if (bytes < wanted && !hung_up_) readable_ = false;
+  return bytes;
+}
+
+// ------------------------------------------------------------------------------------------------------ leaving ---
+
+void connection::finish_sending() {
+  if (socket_) ::shutdown(socket_.get(), SHUT_WR);
+}
+
+bool connection::drained() {
+  while (!at_end_ && readable_) {
+    std::array<std::byte, 65536> waste;
+    iovec part = {waste.data(), waste.size()};
+    read(std::span(&part, 1), waste.size());
+  }
+  return at_end_;
+}
+
+void connection::complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes) {
+  shared_.finished.push({.cookie = cookie, .status = status, .bytes = bytes});
+}
+
+void connection::lost(const std::string& how) const {
+  throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(peer_) + ", lane " + std::to_string(lane_) + ": " + how);
+}
+
+} // namespace tcp

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One socket: a lane to one peer, both ways. It keeps what is posted there and moves bytes when asked to, as many as go
+// without waiting: sends gather headers and payloads of several messages from where they lie, receives scatter into the
+// buffers posted. What comes beyond the message at hand, or before anything is posted, lands on the *stage*, a few KiB
+// that hold the next header and small messages: so a small message costs one system call, and a large one is copied by
+// the kernel alone.
+#pragma once
+
+#include "descriptor.hpp"
+#include "posting_order.hpp"
+#include "ring.hpp"
+#include "wire.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+struct iovec;
+
+namespace tcp {
+
+class connection;
+
+// What all connections of an instance share.
+struct common {
+  std::size_t chunk;               // bytes that a connection moves before others have their turn
+  ring<rg_completion> finished;    // what poll has yet to hand over
+  rg_counters counters{};          // bytes on the streams after the handshake, headers included
+  posting_order<connection> order; // of receives into overlapping bytes
+  ring<connection*> released;      // whose receive may start now that an earlier one has ended
+  std::vector<std::byte> scratch;  // what is to be added passes through here, small enough to stay in the cache
+};
+
+class connection {
+public:
+  connection(common& shared, std::uint32_t peer, std::uint32_t lane, descriptor socket);
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+
+  std::uint32_t peer() const { return peer_; }
+  std::uint32_t lane() const { return lane_; }
+  int native() const { return socket_.get(); }
+  std::size_t sends() const { return sends_.size(); }
+  std::size_t receives() const { return receives_.size(); }
+
+  void post_send(const void* data, std::uint64_t bytes, std::uint64_t cookie);
+  void post_receive(void* data, std::uint64_t capacity, bool adds, std::uint64_t cookie);
+
+  // The kernel says what has become possible since it was last tried.
+  void became(bool readable, bool writable, bool hung_up);
+
+  // Moves bytes both ways; true: there is more to do at once. Throws rg::error, RG_E_PEER, when the peer is lost.
+  bool progress();
+
+  // The peer has closed its end, and everything before that was received: nothing can be posted any more.
+  bool ended() const { return ended_; }
+
+  // Completes whatever is posted, and closes the socket: nothing touches the buffers any more.
+  void abandon(rg_status status);
+
+  // Says that nothing more will be sent, and whether the peer has closed its end; what it still sends is thrown away.
+  // Throws as progress does.
+  void finish_sending();
+  bool drained();
+
+  bool queued = false; // stands in its lane's queue of those that have something to do
+
+private:
+  struct outgoing {
+    const std::byte* data;
+    std::uint64_t bytes;
+    std::uint64_t cookie;
+    std::uint64_t header; // as on the wire
+  };
+  struct incoming {
+    std::byte* data;
+    std::uint64_t capacity;
+    std::uint64_t cookie;
+    std::uint32_t ticket; // in the posting order
+    bool adds;
+  };
+
+  bool send_some();
+  bool receive_some();
+  void begin_message();
+  void end_message(rg_status status);
+  void take_from_stage();
+  void deliver(const std::byte* data, std::size_t bytes);
+  void add(const std::byte* data, std::size_t bytes);
+  bool fill_stage();
+  std::size_t read(std::span<iovec> parts, std::size_t wanted);
+  void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes);
+  [[noreturn]] void lost(const std::string& how) const;
+
+  static constexpr std::size_t stage_bytes = 8192;
+
+  common& shared_;
+  const std::uint32_t peer_, lane_;
+  descriptor socket_;
+  bool readable_ = true, writable_ = true; // until a system call says otherwise
+  bool hung_up_ = false;                   // the end of the stream is in sight: reading is the way to it
+  bool at_end_ = false;                    // the end has been read
+  bool ended_ = false;                     // and nothing is left on the stage
+
+  ring<outgoing> sends_;
+  std::uint64_t sent_ = 0; // of the first one, header included
+
+  ring<incoming> receives_;
+  bool in_message_ = false;
+  std::uint64_t length_ = 0, received_ = 0; // of the message at hand
+  std::array<std::byte, 4> partial_;        // a float to add of which received_ % 4 bytes have come
+  std::unique_ptr<std::byte[]> stage_ = std::make_unique<std::byte[]>(stage_bytes);
+  std::size_t stage_first_ = 0, stage_last_ = 0;
+};
+
+} // namespace tcp

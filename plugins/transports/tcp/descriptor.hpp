@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <regatta/plugin.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+namespace tcp {
+
+[[noreturn]] inline void fail_with_errno(rg_status status, const std::string& what, int code = errno) {
+  throw rg::error(status, what + ": " + std::strerror(code));
+}
+
+// Owns a file descriptor.
+class descriptor {
+public:
+  explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~descriptor() { reset(); }
+
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  void reset() noexcept {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+private:
+  int fd_;
+};
+
+} // namespace tcp

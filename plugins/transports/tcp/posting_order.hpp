@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adds into overlapping bytes take effect in the order in which the receives were posted, whatever peer or lane each is
+// for: floating-point sums depend on their order. So a receive starts only when no earlier one that overlaps it, of
+// which one adds, is outstanding. Waiting always points to the past, so it cannot become a circle.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tcp {
+
+// `Owner` is who is told when its receive may start.
+template <class Owner> class posting_order {
+public:
+  using ticket = std::uint32_t;
+
+  // A receive into [begin, end) was posted.
+  ticket enter(const std::byte* begin, const std::byte* end, bool adds, Owner* owner) {
+    if (free_.empty()) {
+      free_.reserve(entries_.size() + 1);
+      free_.push_back(static_cast<ticket>(entries_.size()));
+      entries_.emplace_back();
+    }
+    const ticket t = free_.back();
+    free_.pop_back();
+    entry& mine = entries_[t];
+    mine = {.begin = begin, .end = end, .posted = ++posted_, .owner = owner, .adds = adds};
+    adding_ += adds;
+    if (adding_ > 0) // else no pair can matter, and the common case looks at nothing
+      for (const entry& e : entries_) mine.waits_for += e.owner && matters(e, mine) && e.posted < mine.posted;
+    waiting_ += mine.waits_for > 0;
+    return t;
+  }
+
+  bool may_start(ticket t) const { return entries_[t].waits_for == 0; }
+
+  // The receive has ended, or will never happen. Calls released(owner) for each that may start now.
+  template <class F> void leave(ticket t, F released) {
+    const entry mine = entries_[t];
+    entries_[t].owner = nullptr;
+    free_.push_back(t);
+    adding_ -= mine.adds;
+    waiting_ -= mine.waits_for > 0;
+    if (waiting_ == 0) return;
+    for (entry& e : entries_)
+      if (e.owner && e.posted > mine.posted && matters(e, mine) && --e.waits_for == 0) {
+        --waiting_;
+        released(e.owner);
+      }
+  }
+
+private:
+  struct entry {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+    std::uint64_t posted = 0;
+    Owner* owner = nullptr; // null: free
+    std::uint32_t waits_for = 0;
+    bool adds = false;
+  };
+  static bool matters(const entry& a, const entry& b) {
+    return (a.adds || b.adds) && a.begin < b.end && b.begin < a.end;
+  }
+
+  std::vector<entry> entries_;
+  std::vector<ticket> free_;
+  std::uint64_t posted_ = 0;
+  std::size_t adding_ = 0, waiting_ = 0;
+};
+
+} // namespace tcp

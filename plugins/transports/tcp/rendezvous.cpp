@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rendezvous.hpp"
+
+#include <utility> // Boost 1.74's coroutine support uses std::exchange without including it
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <sstream>
+#include <type_traits>
+
+#include <sys/random.h>
+
+namespace tcp {
+namespace {
+
+namespace asio = boost::asio;
+using socket = asio::ip::tcp::socket;
+using endpoint = asio::ip::tcp::endpoint;
+using asio::use_awaitable;
+
+using token = std::array<std::uint8_t, 16>;
+using nonce = std::array<std::uint8_t, 32>;
+using signature = std::array<std::uint8_t, 32>;
+
+struct hello {
+  std::array<char, 8> magic;
+  std::uint32_t from, to, lane, lanes, ranks, reserved;
+  token listener;
+  nonce challenge;
+};
+static_assert(sizeof(hello) == 80 && std::has_unique_object_representations_v<hello>); // no padding: it is signed
+constexpr std::array<char, 8> hello_magic = {'r', 'e', 'g', 't', 'c', 'p', '/', '1'};
+
+// What is signed.
+struct statement {
+  std::array<char, 16> role;
+  hello opening;
+  nonce challenge;
+};
+static_assert(std::has_unique_object_representations_v<statement>);
+constexpr std::array<char, 16> connecting = {'c', 'o', 'n', 'n', 'e', 'c', 't', 'i', 'n', 'g'};
+constexpr std::array<char, 16> accepting = {'a', 'c', 'c', 'e', 'p', 't', 'i', 'n', 'g'};
+
+template <class T> T random_bytes() {
+  T bytes;
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    fail_with_errno(RG_E_OPERATION, "tcp: no random numbers");
+  return bytes;
+}
+
+// Takes the same time wherever the two differ.
+template <class T> bool same_secret(const T& a, const T& b) {
+  std::uint8_t difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<std::uint8_t>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+asio::mutable_buffer bytes_of(auto& value) {
+  return asio::buffer(&value, sizeof value);
+}
+
+std::string hexadecimal(const token& t) {
+  std::string text;
+  for (std::uint8_t b : t) text += {"0123456789abcdef"[b >> 4], "0123456789abcdef"[b & 15]};
+  return text;
+}
+
+bool parse_hexadecimal(const std::string& text, token& t) {
+  if (text.size() != 2 * t.size()) return false;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    const char* first = text.data() + 2 * i;
+    if (std::from_chars(first, first + 2, t[i], 16).ptr != first + 2) return false;
+  }
+  return true;
+}
+
+struct listener {
+  endpoint where;
+  token name;
+};
+
+listener parse_blob(std::uint32_t rank, const rg_blob& blob) {
+  std::istringstream text(std::string(static_cast<const char*>(blob.data), blob.bytes));
+  std::string scheme, address, name;
+  std::uint16_t port = 0;
+  listener l;
+  boost::system::error_code failed;
+  text >> scheme >> address >> port >> name;
+  const auto ip = asio::ip::make_address(address, failed);
+  if (!text || scheme != "tcp/1" || failed || !parse_hexadecimal(name, l.name))
+    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(rank) +
+                                   " does not say where it listens: does it use another transport or version?");
+  l.where = endpoint(ip, port);
+  return l;
+}
+
+std::string in_words(const endpoint& e) {
+  return e.address().to_string() + " port " + std::to_string(e.port());
+}
+
+} // namespace
+
+struct rendezvous::state {
+  state(const rg_host* host, const rg_world& w, std::uint64_t buffer) : world(w), buffer_bytes(buffer) {
+    authenticate = static_cast<const rg_authenticate*>(host->extension(host->context, RG_EXT_AUTHENTICATE));
+    if (!authenticate)
+      throw rg::error(RG_E_UNSUPPORTED, "tcp: the host offers no " RG_EXT_AUTHENTICATE ", so peers cannot be told from "
+                                        "strangers");
+    const std::string address = world.address ? world.address : "127.0.0.1";
+    boost::system::error_code failed;
+    const auto ip = asio::ip::make_address(address, failed);
+    if (failed) throw rg::error(RG_E_CONFIG, "tcp: \"" + address + "\" is no numeric address");
+    try {
+      const endpoint any_port(ip, 0);
+      acceptor.open(any_port.protocol());
+      set_buffers(
+          acceptor); // before listening: what is accepted inherits them, and their size bounds the window's scale
+      acceptor.bind(any_port);
+      acceptor.listen();
+    } catch (const boost::system::system_error& e) {
+      throw rg::error(RG_E_CONFIG, "tcp: cannot listen on " + address + ": " + e.code().message());
+    }
+    blob = "tcp/1 " + address + " " + std::to_string(acceptor.local_endpoint().port()) + " " + hexadecimal(name);
+    links.resize(std::size_t{world.peer_count} * world.lanes);
+  }
+
+  void set_buffers(auto& s) const {
+    if (buffer_bytes == 0) return;
+    s.set_option(asio::socket_base::send_buffer_size(static_cast<int>(buffer_bytes)));
+    s.set_option(asio::socket_base::receive_buffer_size(static_cast<int>(buffer_bytes)));
+  }
+
+  // The link to (peer, lane), or null where the peer is none of ours.
+  link* find(std::uint32_t peer, std::uint32_t lane) {
+    const auto* end = world.peers + world.peer_count;
+    const auto* p = std::lower_bound(world.peers, end, peer);
+    if (p == end || *p != peer || lane >= world.lanes) return nullptr;
+    return &links[static_cast<std::size_t>(p - world.peers) * world.lanes + lane];
+  }
+
+  signature sign(const std::array<char, 16>& role, const hello& opening, const nonce& challenge) const {
+    const statement s{role, opening, challenge};
+    signature mac;
+    if (authenticate->mac(authenticate->context, &s, sizeof s, mac.data()) != RG_OK)
+      throw rg::error(RG_E_OPERATION, "tcp: the host does not sign");
+    return mac;
+  }
+
+  void done(std::uint32_t peer, std::uint32_t lane, socket s) {
+    s.set_option(asio::ip::tcp::no_delay(true));
+    s.native_non_blocking(true);
+    link& l = *find(peer, lane);
+    l = {peer, lane, descriptor(s.release())};
+    if (--missing == 0) io.stop();
+  }
+
+  // The first failure ends it all.
+  void give_up(std::exception_ptr why) {
+    if (!failure) failure = why;
+    io.stop();
+  }
+
+  asio::awaitable<void> accept_all() {
+    try {
+      for (;;) {
+        socket s = co_await acceptor.async_accept(use_awaitable);
+        asio::co_spawn(io, answer(std::move(s)), asio::detached);
+      }
+    } catch (const boost::system::system_error& e) {
+      give_up(std::make_exception_ptr(rg::error(RG_E_OPERATION, "tcp: cannot accept: " + e.code().message())));
+    }
+  }
+
+  // A stranger, or a peer that breaks off, is dropped without a word; a peer that is then missing shows at the
+  // deadline.
+  asio::awaitable<void> answer(socket s) {
+    try {
+      hello opening;
+      co_await asio::async_read(s, bytes_of(opening), use_awaitable);
+      if (opening.magic != hello_magic || opening.to != world.rank || opening.from <= world.rank ||
+          opening.lanes != world.lanes || opening.ranks != world.size || !same_secret(opening.listener, name))
+        co_return;
+      nonce challenge = random_bytes<nonce>();
+      co_await asio::async_write(s, bytes_of(challenge), use_awaitable);
+      signature theirs;
+      co_await asio::async_read(s, bytes_of(theirs), use_awaitable);
+      if (!same_secret(theirs, sign(connecting, opening, challenge))) co_return;
+      const link* l = find(opening.from, opening.lane);
+      if (!l || l->socket) co_return;
+      signature ours = sign(accepting, opening, challenge);
+      co_await asio::async_write(s, bytes_of(ours), use_awaitable);
+      if (!l->socket) done(opening.from, opening.lane, std::move(s));
+    } catch (const boost::system::system_error&) {
+    } catch (...) {
+      give_up(std::current_exception());
+    }
+  }
+
+  asio::awaitable<void> reach(std::uint32_t peer, std::uint32_t lane, listener to) {
+    const std::string who = "rank " + std::to_string(peer) + " at " + in_words(to.where);
+    std::string doing = "cannot connect to " + who;
+    try {
+      socket s(io, to.where.protocol());
+      set_buffers(s);
+      co_await s.async_connect(to.where, use_awaitable);
+      doing = who + " broke off the handshake: is it of the same run?";
+      hello opening{hello_magic, world.rank, peer, lane, world.lanes, world.size, 0, to.name, random_bytes<nonce>()};
+      co_await asio::async_write(s, bytes_of(opening), use_awaitable);
+      nonce challenge;
+      co_await asio::async_read(s, bytes_of(challenge), use_awaitable);
+      signature ours = sign(connecting, opening, challenge);
+      co_await asio::async_write(s, bytes_of(ours), use_awaitable);
+      signature theirs;
+      co_await asio::async_read(s, bytes_of(theirs), use_awaitable);
+      if (!same_secret(theirs, sign(accepting, opening, challenge)))
+        throw rg::error(RG_E_PEER, "tcp: " + who + " does not know this run's secret");
+      done(peer, lane, std::move(s));
+    } catch (const boost::system::system_error& e) {
+      give_up(std::make_exception_ptr(rg::error(RG_E_PEER, "tcp: " + doing + ": " + e.code().message())));
+    } catch (...) {
+      give_up(std::current_exception());
+    }
+  }
+
+  std::string absent() const {
+    std::string text;
+    for (std::uint32_t i = 0; i < world.peer_count; ++i) {
+      const auto first = links.begin() + std::ptrdiff_t{i} * world.lanes;
+      if (std::all_of(first, first + world.lanes, [](const link& l) { return bool(l.socket); })) continue;
+      text += (text.empty() ? "rank " : ", rank ") + std::to_string(world.peers[i]);
+      if (peers[i].where.port() != 0) text += " at " + in_words(peers[i].where);
+    }
+    return text;
+  }
+
+  const rg_world& world;
+  const std::uint64_t buffer_bytes;
+  const rg_authenticate* authenticate;
+  asio::io_context io{1}; // one thread runs it
+  asio::ip::tcp::acceptor acceptor{io};
+  const token name = random_bytes<token>();
+  std::string blob;
+  std::vector<listener> peers; // in the order of world.peers; port 0: it comes to us
+  std::vector<link> links;     // by peer, then lane
+  std::size_t missing = 0;
+  std::exception_ptr failure;
+};
+
+rendezvous::rendezvous(const rg_host* host, const rg_world& world, std::uint64_t buffer_bytes)
+    : state_(std::make_unique<state>(host, world, buffer_bytes)) {}
+rendezvous::~rendezvous() = default;
+
+const std::string& rendezvous::blob() const {
+  return state_->blob;
+}
+
+std::vector<link> rendezvous::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
+  state& s = *state_;
+  s.missing = s.links.size();
+  if (s.missing == 0) return {};
+  for (std::uint32_t i = 0; i < s.world.peer_count; ++i) {
+    const std::uint32_t peer = s.world.peers[i];
+    s.peers.push_back(peer < s.world.rank ? parse_blob(peer, blobs[peer]) : listener{});
+  }
+  asio::co_spawn(s.io, s.accept_all(), asio::detached);
+  for (std::uint32_t i = 0; i < s.world.peer_count; ++i)
+    for (std::uint32_t lane = 0; lane < s.world.lanes && s.world.peers[i] < s.world.rank; ++lane)
+      asio::co_spawn(s.io, s.reach(s.world.peers[i], lane, s.peers[i]), asio::detached);
+
+  const auto longest = std::uint64_t{INT64_MAX} / 4; // so that now + timeout does not overflow
+  s.io.run_for(std::chrono::nanoseconds(std::min(timeout_ns, longest)));
+  if (s.failure) std::rethrow_exception(s.failure);
+  if (s.missing > 0)
+    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(s.world.rank) + " waited " +
+                                   std::to_string(timeout_ns / 1'000'000) + " ms in vain for " + s.absent());
+  return std::move(s.links);
+}
+
+} // namespace tcp

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace tcp {
+
+// A queue that allocates only to become longer than it ever was.
+template <class T> class ring {
+public:
+  bool empty() const { return first_ == last_; }
+  std::size_t size() const { return last_ - first_; }
+  T& front() { return at(0); }
+  T& at(std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
+
+  void push(T value) {
+    if (size() == slots_.size()) grow();
+    slots_[last_++ & (slots_.size() - 1)] = std::move(value);
+  }
+  T pop() { return std::move(slots_[first_++ & (slots_.size() - 1)]); }
+
+private:
+  void grow() {
+    std::vector<T> wider(slots_.empty() ? 16 : 2 * slots_.size()); // a power of two: positions wrap by a mask
+    const std::size_t count = size();
+    for (std::size_t i = 0; i < count; ++i) wider[i] = std::move(at(i));
+    slots_ = std::move(wider);
+    first_ = 0;
+    last_ = count;
+  }
+
+  std::vector<T> slots_;
+  std::size_t first_ = 0, last_ = 0; // count up for ever; the mask makes positions of them
+};
+
+} // namespace tcp

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages over TCP. A connection for each peer and lane makes lanes independent, and TCP's own window is the flow
+// control: what nobody receives yet stays with its sender. poll() asks epoll what has become possible and moves bytes
+// on the connections that have something posted, urgent lanes first, each a chunk at a time so that none waits long.
+//
+//   rendezvous.hpp     finding and proving each other
+//   connection.hpp     one socket: messages, gathering, scattering, adding
+//   wire.hpp           the bytes on it
+//   posting_order.hpp  the order of adds
+//
+// bytes_sent and bytes_received count what the streams carried: payloads and headers of 8 bytes, the handshake
+// excepted.
+#include "connection.hpp"
+#include "rendezvous.hpp"
+
+#include <regatta/transport.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+namespace {
+
+using tcp::connection;
+
+constexpr std::size_t scratch_bytes = 128 << 10; // a part of a core's L2 cache
+
+class tcp_transport {
+public:
+  struct parameters {
+    std::int64_t chunk = 256 << 10;
+    std::int64_t depth = 4096;
+    std::int64_t socket_buffer = 0;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("chunk", &parameters::chunk,
+                "bytes a connection moves before others, the urgent ones first, have a turn")
+          .unit(RG_UNIT_BYTES)
+          .range(4096, 1 << 30),
+      rg::field("depth", &parameters::depth, "sends, and receives, that may be posted on one lane to one peer")
+          .range(1, 1 << 20),
+      rg::field("socket_buffer", &parameters::socket_buffer, "size of the kernel's buffers; 0: as it thinks fit")
+          .unit(RG_UNIT_BYTES)
+          .range(0, 1 << 30));
+
+  tcp_transport(const rg_host* host, const parameters& p)
+      : host_(host), parameters_(p), shared_{.chunk = static_cast<std::size_t>(p.chunk)} {
+    shared_.scratch.resize(scratch_bytes);
+    if (!epoll_ || !wake_up_) tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot watch sockets");
+    watch(wake_up_.get(), EPOLLIN, nullptr);
+  }
+
+  rg_transport_caps caps() const {
+    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
+  }
+
+  rg_blob listen(const rg_world& world) {
+    world_ = &world;
+    rendezvous_.emplace(host_, world, static_cast<std::uint64_t>(parameters_.socket_buffer));
+    return {rendezvous_->blob().data(), rendezvous_->blob().size()};
+  }
+
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
+    auto links = rendezvous_->connect(blobs, timeout_ns);
+    rendezvous_.reset();
+    lanes_.resize(world_->lanes);
+    peers_.resize(world_->size);
+    for (tcp::link& l : links) {
+      auto& c = *connections_.emplace_back(std::make_unique<connection>(shared_, l.peer, l.lane, std::move(l.socket)));
+      peers_[l.peer].lanes.push_back(&c); // links are sorted by peer, then lane
+      watch(c.native(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &c);
+    }
+  }
+
+  rg_status send(const rg_transfer& t) {
+    connection& c = check(t);
+    const std::uint64_t bytes = bytes_of(t);
+    if (bytes > tcp::longest_message) throw rg::error(RG_E_OPERATION, "tcp: a message of 2^48 bytes or more");
+    if (c.sends() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
+    c.post_send(t.address, bytes, t.cookie);
+    enqueue(c);
+    return RG_OK;
+  }
+
+  rg_status recv(const rg_transfer& t) {
+    connection& c = check(t);
+    const bool adds = t.flags & RG_TRANSFER_ADD;
+    if (adds && t.buffer.type != RG_F32) throw rg::error(RG_E_OPERATION, "tcp: only RG_F32 can be added on receive");
+    if (c.receives() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
+    c.post_receive(t.address, bytes_of(t), adds, t.cookie);
+    enqueue(c);
+    return RG_OK;
+  }
+
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    std::optional<clock::time_point> start;
+    for (;;) {
+      gather(0);
+      const bool more = visit();
+      const std::uint32_t count = hand_over(out);
+      if (take_wake_up() || count > 0 || timeout_ns == 0) return count;
+      const auto now = clock::now();
+      if (!start) start = now;
+      const auto waited = static_cast<std::uint64_t>((now - *start).count());
+      if (waited >= timeout_ns) return 0;
+      if (!more && waited >= spin_ns) sleep(timeout_ns - waited);
+    }
+  }
+
+  // Costs a system call only where a poll sleeps. Both sides store first and load then, in one total order: either the
+  // sleeper sees that it was woken, or we see that it sleeps.
+  void wake() noexcept {
+    woken_.store(true);
+    if (!asleep_.load()) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto n =
+        ::write(wake_up_.get(), &one, sizeof one); // fails only where it is full of wake-ups
+  }
+
+  void cancel(std::uint32_t rank) {
+    if (rank < peers_.size()) lose(rank, RG_E_CANCELLED, "tcp: rank " + std::to_string(rank) + " was cut off");
+  }
+
+  // Every end of a stream is answered by closing the other one, once all before it was received: so the peer's end
+  // tells that it has got everything.
+  void close(std::uint64_t timeout_ns) {
+    const auto start = clock::now();
+    std::vector<connection*> open;
+    for (auto& c : connections_)
+      if (peers_[c->peer()].why.empty() && !c->ended()) {
+        c->finish_sending();
+        open.push_back(c.get());
+      }
+    std::optional<rg::error> broken; // the others are still to be waited for
+    for (;;) {
+      std::erase_if(open, [&](connection* c) {
+        try {
+          return c->drained();
+        } catch (const rg::error& e) {
+          if (!broken) broken = e;
+          return true;
+        }
+      });
+      if (open.empty()) break;
+      const auto waited = static_cast<std::uint64_t>((clock::now() - start).count());
+      if (waited >= timeout_ns)
+        throw rg::error(RG_TIMEOUT, "tcp: rank " + std::to_string(open.front()->peer()) +
+                                        " has not taken all that was sent to it within " +
+                                        std::to_string(timeout_ns / 1'000'000) + " ms");
+      gather(timeout_ns - waited);
+    }
+    connections_.clear();
+    peers_.clear();
+    if (broken) throw *broken;
+  }
+
+  rg_counters counters() const { return shared_.counters; }
+
+private:
+  using clock = std::chrono::steady_clock;
+  static_assert(std::is_same_v<clock::period, std::nano>);
+
+  struct peer {
+    std::vector<connection*> lanes; // empty: we do not talk
+    std::string why;                // it is lost; empty: it is not
+  };
+
+  static std::uint64_t bytes_of(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
+
+  void watch(int fd, std::uint32_t events, connection* c) {
+    epoll_event e{};
+    e.events = events;
+    e.data.ptr = c;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) != 0)
+      tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot watch a socket");
+  }
+
+  // The connection of a transfer that can be.
+  connection& check(const rg_transfer& t) {
+    if (t.peer >= peers_.size() || t.lane >= peers_[t.peer].lanes.size())
+      throw rg::error(RG_E_OPERATION, "tcp: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) +
+                                          ": no such connection");
+    const peer& p = peers_[t.peer];
+    connection& c = *p.lanes[t.lane];
+    if (!p.why.empty()) throw rg::error(RG_E_PEER, p.why);
+    if (c.ended()) throw rg::error(RG_E_PEER, departure(c));
+    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, "tcp: a buffer of unknown type");
+    if (!t.address && t.buffer.count > 0)
+      throw rg::error(RG_E_OPERATION,
+                      "tcp: a ghost buffer has no bytes to transfer; only a virtual transport moves it");
+    return c;
+  }
+
+  static std::string departure(const connection& c) {
+    return "tcp: rank " + std::to_string(c.peer()) + " has left (its end of lane " + std::to_string(c.lane()) +
+           " is closed)";
+  }
+
+  void enqueue(connection& c) {
+    if (c.queued) return;
+    c.queued = true;
+    lanes_[c.lane()].push(&c);
+  }
+
+  // Asks epoll what is new, waiting for it up to `timeout_ns`.
+  void gather(std::uint64_t timeout_ns) {
+    std::array<epoll_event, 64> events;
+    const timespec t{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
+    const bool endless = timeout_ns > std::uint64_t{INT64_MAX};
+    const int n =
+        ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), endless ? nullptr : &t, nullptr);
+    if (n < 0 && errno != EINTR) tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot wait for sockets");
+    for (int i = 0; i < n; ++i) {
+      const std::uint32_t what = events[static_cast<std::size_t>(i)].events;
+      if (auto* c = static_cast<connection*>(events[static_cast<std::size_t>(i)].data.ptr)) {
+        c->became(what & EPOLLIN, what & (EPOLLOUT | EPOLLERR), what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
+        enqueue(*c);
+      } else {
+        std::uint64_t wake_ups;
+        [[maybe_unused]] const auto r = ::read(wake_up_.get(), &wake_ups, sizeof wake_ups); // resets it
+      }
+    }
+  }
+
+  void sleep(std::uint64_t timeout_ns) {
+    asleep_.store(true);
+    if (!woken_.load()) gather(timeout_ns);
+    asleep_.store(false);
+  }
+
+  bool take_wake_up() { return woken_.load(std::memory_order_relaxed) && woken_.exchange(false); }
+
+  // One round: on every lane, the urgent first, connections with something to do, until about a chunk was moved. True:
+  // some have more to do.
+  bool visit() {
+    bool more = false;
+    for (auto& lane : lanes_) {
+      const std::uint64_t before = shared_.counters.bytes_sent + shared_.counters.bytes_received;
+      for (std::size_t n = lane.size(); n > 0; --n) {
+        connection& c = *lane.pop();
+        c.queued = false;
+        if (visit(c)) enqueue(c);
+        if (shared_.counters.bytes_sent + shared_.counters.bytes_received - before >= shared_.chunk) break;
+      }
+      more |= !lane.empty();
+    }
+    while (!shared_.released.empty()) {
+      enqueue(*shared_.released.pop());
+      more = true;
+    }
+    return more;
+  }
+
+  bool visit(connection& c) {
+    try {
+      const bool more = c.progress();
+      if (c.ended()) leave(c);
+      return more;
+    } catch (const rg::error& e) {
+      lose(c.peer(), e.status(), e.what());
+      return false;
+    }
+  }
+
+  // The peer closed this lane in good order; others may still carry what it sent before.
+  void leave(connection& c) {
+    if (c.sends() + c.receives() > 0) host_->fail(host_->context, RG_E_PEER, departure(c).c_str());
+    c.finish_sending();
+    c.abandon(RG_E_PEER);
+  }
+
+  // Ends everything with a peer; what remains to say about it is `why`.
+  void lose(std::uint32_t rank, rg_status status, const std::string& why) {
+    peer& p = peers_[rank];
+    if (!p.why.empty() || p.lanes.empty()) return;
+    p.why = why;
+    if (status != RG_E_CANCELLED) host_->fail(host_->context, status, why.c_str());
+    for (connection* c : p.lanes) c->abandon(status);
+  }
+
+  std::uint32_t hand_over(std::span<rg_completion> out) {
+    std::uint32_t count = 0;
+    while (count < out.size() && !shared_.finished.empty()) out[count++] = shared_.finished.pop();
+    return count;
+  }
+
+  const rg_host* host_;
+  const parameters parameters_;
+  const rg_world* world_ = nullptr;
+  tcp::descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
+  tcp::descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::atomic<bool> woken_{false}, asleep_{false};
+  std::optional<tcp::rendezvous> rendezvous_; // from listen() until all are connected
+  tcp::common shared_;
+  std::vector<std::unique_ptr<connection>> connections_;
+  std::vector<peer> peers_;                   // by rank
+  std::vector<tcp::ring<connection*>> lanes_; // those that may have something to do
+};
+
+} // namespace
+
+RG_PLUGIN("tcp", "0.1", rg::transport<tcp_transport>("tcp", "messages over TCP, a connection for each peer and lane"))

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drives a transport as the engine would, with nothing of the engine: its own loader, host and memory.
+#pragma once
+
+#include <regatta/plugin.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+namespace conformance {
+
+// What a check of the suite throws: also in a forked rank, where no test framework listens.
+struct failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+inline void require(bool condition, const std::string& otherwise) {
+  if (!condition) throw failure(otherwise);
+}
+
+// A transport as the suite tests it. Parameters as TOML would write them; those left out have their defaults.
+struct configuration {
+  std::string name; // of the configuration, for messages
+  std::string path; // of the shared object
+  std::string id;
+  std::map<std::string, std::string> parameters;
+};
+// Every executable of the suite defines which ones it tests.
+extern const std::vector<configuration> configurations;
+
+// The host of one instance.
+class test_host {
+public:
+  explicit test_host(std::string secret);
+  test_host(const test_host&) = delete;
+  test_host& operator=(const test_host&) = delete;
+
+  const rg_host* c() const { return &host_; }
+  std::string last_error();
+
+private:
+  rg_host host_;
+  rg_authenticate authenticate_;
+  std::string secret_;
+  std::mutex mutex_; // of error_
+  std::string error_;
+};
+
+// Memory that takes part in transfers: the transport's own where it offers some, else ours, announced to it.
+struct memory {
+  rg_region region;
+  std::byte* data;
+  std::uint64_t bytes;
+  float* floats() const { return reinterpret_cast<float*>(data); }
+};
+
+constexpr std::uint64_t second = 1'000'000'000;
+constexpr std::uint64_t patience = 60 * second; // until a test that hangs is a failure
+
+// One rank's instance. Every call that fails throws, unless its status is what it returns.
+class endpoint {
+public:
+  endpoint(const configuration& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
+           const std::string& secret = "secret of the run");
+  ~endpoint();
+  endpoint(const endpoint&) = delete;
+  endpoint& operator=(const endpoint&) = delete;
+
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t ranks() const { return ranks_; }
+  std::uint32_t lanes() const { return lanes_; }
+  rg_transport_caps caps();
+  std::string last_error() { return host_.last_error(); }
+  template <class T> const T* extension(const char* id) {
+    return functions_.extension ? static_cast<const T*>(functions_.extension(self_, id)) : nullptr;
+  }
+  void* self() { return self_; }
+
+  std::vector<std::uint8_t> listen();
+  rg_status try_connect(const std::vector<std::vector<std::uint8_t>>& blobs, std::uint64_t timeout_ns);
+  void connect(const std::vector<std::vector<std::uint8_t>>& blobs);
+
+  memory allocate(std::uint64_t bytes);
+
+  // Begin a transfer of `bytes` at `offset`; the cookie is its name. What has no room waits here and is tried again
+  // with every poll, as in the engine; the try_ forms tell instead.
+  rg_status try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint64_t& cookie);
+  rg_status try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint64_t& cookie, std::uint32_t flags = 0);
+  std::uint64_t send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                     std::uint64_t bytes);
+  std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint32_t flags = 0);
+  rg_status all_reduce(std::uint32_t group, const memory& m, std::uint64_t first, std::uint64_t count,
+                       std::uint64_t& cookie);
+
+  // One poll; completions are kept until they are asked for. Returns how many came.
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
+  bool ended(std::uint64_t cookie) const { return completions_.contains(cookie); }
+  rg_completion wait(std::uint64_t cookie);   // whatever its status
+  std::uint64_t finish(std::uint64_t cookie); // throws unless RG_OK; bytes
+  void finish(std::span<const std::uint64_t> cookies);
+  // In the order in which they came.
+  const std::deque<std::uint64_t>& order_of_completion() const { return order_; }
+
+  void wake() { functions_.wake(self_); }
+  void cancel(std::uint32_t peer);
+  rg_status try_close(std::uint64_t timeout_ns) { return functions_.close(self_, timeout_ns); }
+  void close();
+  rg_counters counters();
+
+  void check(rg_status status, const std::string& what);
+
+private:
+  std::uint64_t begin(bool receive, const rg_transfer& t);
+  void retry();
+  rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                       std::uint64_t bytes, std::uint32_t flags);
+
+  test_host host_;
+  const std::uint32_t rank_, ranks_, lanes_;
+  std::vector<std::uint32_t> peers_, host_of_;
+  rg_world world_;
+  rg_transport functions_;
+  void* self_ = nullptr;
+  const rg_regions* regions_ = nullptr;
+  std::vector<memory> allocated_;
+  std::vector<void*> ours_;
+  std::uint64_t last_cookie_ = 0;
+  struct backlog {
+    bool receive;
+    std::deque<rg_transfer> waiting;
+  };
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
+  std::unordered_map<std::uint64_t, rg_completion> completions_;
+  std::deque<std::uint64_t> order_;
+};
+
+// Bytes that depend on their place and on `seed`.
+void fill(void* data, std::uint64_t bytes, std::uint64_t seed);
+bool is_filled(const void* data, std::uint64_t bytes, std::uint64_t seed);
+
+} // namespace conformance

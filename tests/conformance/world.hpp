@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several ranks that run the same body: as threads of this process, each with an instance of its own, or as processes.
+#pragma once
+
+#include "driver.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace conformance {
+
+enum class as { threads, processes };
+
+// Where the ranks of a world meet, outside the transport: in memory that processes share.
+class meeting_place;
+
+class member {
+public:
+  member(endpoint& e, meeting_place& place) : endpoint_(e), place_(place) {}
+  endpoint& operator*() { return endpoint_; }
+  endpoint* operator->() { return &endpoint_; }
+  // Returns when every rank has called it as often. Throws where one has failed.
+  void meet();
+
+private:
+  endpoint& endpoint_;
+  meeting_place& place_;
+};
+
+struct world_shape {
+  std::uint32_t ranks = 2;
+  std::uint32_t lanes = 1;
+  as kind = as::threads;
+  bool close = true; // after the body; a body that leaves operations outstanding must not
+};
+
+// Connects the ranks, runs the body on each and closes. Returns what went wrong, a line a rank; empty: nothing. A
+// process that dies by a signal is reported as "rank 1: signal 9".
+std::vector<std::string> run(const configuration& which, const world_shape& shape,
+                             const std::function<void(member&)>& body);
+
+} // namespace conformance
+
+// The body's failures as the test's. `body`: void(conformance::member& self).
+#define RUN_RANKS(which, shape, ...)                                                                                   \
+  do {                                                                                                                 \
+    for (const std::string& what_went_wrong : conformance::run(which, shape, __VA_ARGS__))                             \
+      FAIL_CHECK((which).name << ": " << what_went_wrong);                                                             \
+  } while (false)
