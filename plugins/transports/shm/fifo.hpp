@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A queue of one thread that allocates only while it grows: std::deque would allocate for ever as it moves along.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace shm {
+
+template <class T> class fifo {
+public:
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  T& operator[](std::size_t i) noexcept { return items_[(first_ + i) & (items_.size() - 1)]; }
+  const T& operator[](std::size_t i) const noexcept { return items_[(first_ + i) & (items_.size() - 1)]; }
+  T& front() noexcept { return (*this)[0]; }
+  T& back() noexcept { return (*this)[size_ - 1]; }
+
+  T& push_back(T item) {
+    if (size_ == items_.size()) grow();
+    ++size_;
+    return back() = std::move(item);
+  }
+  void pop_front() noexcept {
+    first_ = (first_ + 1) & (items_.size() - 1);
+    --size_;
+  }
+
+private:
+  void grow() {
+    std::vector<T> larger(items_.empty() ? 64 : 2 * items_.size());
+    for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
+    items_ = std::move(larger);
+    first_ = 0;
+  }
+
+  std::vector<T> items_; // a power of two
+  std::size_t first_ = 0, size_ = 0;
+};
+
+} // namespace shm

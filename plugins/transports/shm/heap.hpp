@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank's heap: one sparse memfd that every peer maps as a whole when it connects. What regions.allocate() hands out
+// is cut from it, so an {offset, bytes} is all that a peer needs to reach a buffer, before connecting or after.
+#pragma once
+
+#include "memory.hpp"
+
+#include <map>
+
+namespace shm {
+
+// [main], but for holds() and offset_of(), which are [loop] too.
+class heap {
+public:
+  // `bytes` of address space; 0: as much as the machine has memory.
+  explicit heap(std::uint64_t bytes);
+
+  // Zeroed, its pages taken and mapped; page-aligned, from 2 MiB on aligned to that. Throws where memory runs out.
+  void* allocate(std::uint64_t bytes);
+  // Gives the pages back to the system. Null is allowed.
+  void free(void* address) noexcept;
+
+  bool holds(const void* address, std::uint64_t bytes) const noexcept { return memory_.holds(address, bytes); }
+  std::uint64_t offset_of(const void* address) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - memory_.base());
+  }
+  const file_descriptor& descriptor() const noexcept { return descriptor_; }
+  const mapping& memory() const noexcept { return memory_; }
+
+private:
+  using pieces = std::map<std::uint64_t, std::uint64_t>; // offset -> bytes
+
+  std::uint64_t take(std::uint64_t bytes, std::uint64_t alignment);
+  void give_back(std::uint64_t offset, std::uint64_t bytes);
+
+  file_descriptor descriptor_;
+  mapping memory_;
+  pieces used_, unused_;
+};
+
+} // namespace shm

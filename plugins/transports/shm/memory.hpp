@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// File descriptors, and memory shared through them.
+//
+// A memfd has no name: it lives as long as somebody holds a descriptor or a mapping of it, so that nothing is left
+// behind however its users die. It is sealed against shrinking, since a mapping of a file that shrinks dies by SIGBUS,
+// and against growing. Its pages are taken when they are first touched.
+#pragma once
+
+#include <regatta/plugin.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace shm {
+
+// "cannot map the heap: Cannot allocate memory"
+[[noreturn]] inline void fail_with_errno(rg_status status, const std::string& what) {
+  const int code = errno;
+  throw rg::error(status, "shm: " + what + ": " + std::strerror(code));
+}
+
+class file_descriptor {
+public:
+  explicit file_descriptor(int fd = -1) noexcept : fd_(fd) {}
+  file_descriptor(file_descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  file_descriptor& operator=(file_descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~file_descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+
+private:
+  int fd_;
+};
+
+// All of a memfd, mapped readable and writable.
+class mapping {
+public:
+  mapping() = default;
+  mapping(const file_descriptor& fd, std::uint64_t bytes, const std::string& what) : bytes_(bytes) {
+    void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
+    if (p == MAP_FAILED)
+      fail_with_errno(RG_E_OPERATION, "cannot map " + what + " of " + std::to_string(bytes) + " bytes");
+    base_ = static_cast<std::byte*>(p);
+  }
+  mapping(mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  mapping& operator=(mapping&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~mapping() {
+    if (base_) ::munmap(base_, bytes_);
+  }
+  std::byte* base() const noexcept { return base_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  bool holds(const void* address, std::uint64_t bytes) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(address), start = reinterpret_cast<std::uintptr_t>(base_);
+    return at >= start && at - start <= bytes_ && bytes <= bytes_ - (at - start);
+  }
+  // Whether `bytes` at `offset` lie within: what comes from a peer is checked before it is followed.
+  bool spans(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return offset <= bytes_ && bytes <= bytes_ - offset;
+  }
+
+private:
+  std::byte* base_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+inline file_descriptor make_sealed_memory(const char* name, std::uint64_t bytes) {
+  file_descriptor fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) fail_with_errno(RG_E_OPERATION, "memfd_create");
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+    fail_with_errno(RG_E_OPERATION, "cannot make shared memory of " + std::to_string(bytes) + " bytes");
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    fail_with_errno(RG_E_OPERATION, "cannot seal shared memory");
+  return fd;
+}
+
+// The bytes of a peer's memfd, which must carry the seals: else the peer could make our mapping of it fatal.
+inline std::uint64_t sealed_size(const file_descriptor& fd) {
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  const off_t bytes = ::lseek(fd.get(), 0, SEEK_END);
+  if (seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW) || bytes <= 0)
+    throw rg::error(RG_E_PEER, "shm: a peer sent a descriptor that is no sealed memory");
+  return static_cast<std::uint64_t>(bytes);
+}
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+} // namespace shm

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer.hpp"
+
+#include "arithmetic.hpp"
+
+#include <poll.h>
+
+namespace shm {
+
+peer::peer(station& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory)
+    : home_(home), rank_(rank), socket_(std::move(socket)), control_(std::move(control)), memory_(std::move(memory)),
+      own_link_(home.control.link(rank)), their_link_(control_.link(home.rank)), lanes_(home.lanes) {
+  for (std::uint32_t l = 0; l < home.lanes; ++l) {
+    lanes_[l].out = home.control.ring<ring_producer>(rank, l);
+    lanes_[l].in = control_.ring<ring_consumer>(home.rank, l);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ sending ---
+
+void peer::send(const rg_transfer& t, std::uint64_t bytes) {
+  if (cancelled_) return home_.complete(t.cookie, RG_E_CANCELLED);
+  lane& l = lanes_[t.lane];
+  l.sends.push_back({.address = static_cast<const std::byte*>(t.address),
+                     .bytes = bytes,
+                     .cookie = t.cookie,
+                     .moved = 0,
+                     .end = 0,
+                     .last = nullptr,
+                     .is_eager = bytes <= home_.eager});
+  push_sends(l);
+}
+
+// As many sends into the ring as it has room for, in order; then those off the list that are done.
+bool peer::push_sends(lane& l) {
+  bool moved = false;
+  if (!lost_) {
+    while (l.in_ring < l.sends.size() && put(l, l.sends[l.in_ring])) {
+      ++l.in_ring;
+      moved = true;
+    }
+  }
+  return retire_sends(l) || moved;
+}
+
+// False: no room for (the rest of) it now.
+bool peer::put(lane& l, outgoing& op) {
+  if (!op.is_eager && home_.memory.holds(op.address, op.bytes)) {
+    record* r = reserve(l, 0);
+    if (!r) return false;
+    r->kind = static_cast<std::uint16_t>(record_kind::direct);
+    r->total = op.bytes;
+    r->offset = home_.memory.offset_of(op.address);
+    r->bytes = 0;
+    op.last = r;
+    home_.counters.bytes_sent += op.bytes;
+    published(l, r);
+  } else {
+    do {
+      const std::uint64_t n = std::min(op.bytes - op.moved, l.out.largest_part());
+      record* r = reserve(l, n);
+      if (!r) return false;
+      r->kind = static_cast<std::uint16_t>(record_kind::part);
+      r->total = op.bytes;
+      r->waits = !op.is_eager;
+      r->bytes = static_cast<std::uint32_t>(n);
+      if (n > 0) std::memcpy(r->payload(), op.address + op.moved, n);
+      op.moved += n;
+      op.last = r;
+      published(l, r);
+    } while (op.moved < op.bytes);
+  }
+  op.end = l.out.head();
+  ++home_.counters.messages_sent;
+  return true;
+}
+
+record* peer::reserve(lane& l, std::uint64_t payload) noexcept {
+  record* r = l.out.reserve(payload);
+  if (r) return r;
+  l.out.starve();
+  return l.out.reserve(payload); // room may have come before the peer could see the question
+}
+
+void peer::published(lane& l, record* r) noexcept {
+  home_.counters.bytes_sent += record_bytes(r->bytes);
+  l.out.publish_with_payload(r);
+  if (control_.header().sleep.sleeps() && l.out.is_wanted()) wake();
+}
+
+bool peer::retire_sends(lane& l) {
+  bool moved = false;
+  while (l.in_ring > 0) {
+    const outgoing& op = l.sends.front();
+    if (!op.is_eager && !l.out.passed(op.end)) break;
+    end_send(l, op.is_eager ? RG_OK : rg_status{op.last->status.load(std::memory_order_relaxed)});
+    moved = true;
+  }
+  while (lost_ && !l.sends.empty() && !reads_our_heap()) {
+    end_send(l, RG_E_PEER);
+    moved = true;
+  }
+  return moved;
+}
+
+void peer::end_send(lane& l, rg_status status) {
+  home_.complete(l.sends.front().cookie, status);
+  l.sends.pop_front();
+  if (l.in_ring > 0) --l.in_ring;
+}
+
+// ---------------------------------------------------------------------------------------------------- receiving ---
+
+void peer::receive(const rg_transfer& t, std::uint64_t bytes) {
+  if (cancelled_) return home_.complete(t.cookie, RG_E_CANCELLED);
+  lanes_[t.lane].receives.push_back({.address = static_cast<std::byte*>(t.address),
+                                     .capacity = bytes,
+                                     .cookie = t.cookie,
+                                     .number = home_.receives_posted++,
+                                     .total = 0,
+                                     .moved = 0,
+                                     .asked_at = UINT64_MAX,
+                                     .status = RG_OK,
+                                     .adds = (t.flags & RG_TRANSFER_ADD) != 0,
+                                     .begun = false,
+                                     .is_free = false});
+}
+
+bool peer::pull_receives(lane& l) {
+  bool moved = false;
+  for (std::uint64_t done = 0; done < portion && !l.receives.empty(); moved = true) {
+    incoming& op = l.receives.front();
+    record* r = l.in.peek();
+    if (!r) {
+      if (!lost_) break;
+      end_receive(l, RG_E_PEER);
+      continue;
+    }
+    if (!may_begin(op)) break;
+    if (!op.begun) begin(op, r);
+    const bool is_part = r->kind == static_cast<std::uint16_t>(record_kind::part);
+    done += is_part ? take_part(l, op, r) : take_direct(l, op, r);
+  }
+  return moved;
+}
+
+// Receives into overlapping bytes take effect in the order of posting.
+bool peer::may_begin(incoming& op) const noexcept {
+  if (op.is_free || op.asked_at == home_.receives_ended) return op.is_free;
+  op.asked_at = home_.receives_ended;
+  const std::uint64_t outstanding = home_.receives_posted - home_.receives_ended;
+  return op.is_free = outstanding == 1 || !overlaps_earlier(op);
+}
+
+bool peer::overlaps_earlier(const incoming& op) const noexcept {
+  for (const auto& other : home_.peers) {
+    if (!other) continue;
+    for (const lane& l : other->lanes_) {
+      for (std::size_t i = 0; i < l.receives.size() && l.receives[i].number < op.number; ++i) {
+        const incoming& earlier = l.receives[i];
+        if (earlier.address < op.address + op.capacity && op.address < earlier.address + earlier.capacity) return true;
+      }
+    }
+  }
+  return false;
+}
+
+void peer::begin(incoming& op, const record* r) {
+  op.begun = true;
+  op.total = r->total;
+  const char* why = op.total > op.capacity                     ? "longer than its receive"
+                    : op.adds && op.total % sizeof(float) != 0 ? "to be added, but not a whole number of floats"
+                                                               : nullptr;
+  if (!why) return;
+  op.status = RG_E_OPERATION;
+  rg::logger(home_.host)
+      .warning("shm: a message of " + std::to_string(op.total) + " bytes from rank " + std::to_string(rank_) + " is " +
+               why + " (" + std::to_string(op.capacity) + " bytes)");
+}
+
+// Returns how many bytes it dealt with, here and below.
+std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
+  const std::uint64_t bytes = r->bytes;
+  if (!l.in.is_sound(r) || bytes > op.total - op.moved) {
+    distrust("sent a record that makes no sense");
+    end_receive(l, RG_E_PEER);
+    return 0;
+  }
+  if (op.status == RG_OK) take(op, r->payload(), bytes);
+  op.moved += bytes;
+  home_.counters.bytes_received += record_bytes(bytes);
+  const bool is_last = op.moved == op.total;
+  pass(l, r, op.status, is_last && r->waits);
+  if (is_last) end_receive(l, op.status);
+  return record_bytes(bytes);
+}
+
+std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
+  std::uint64_t bytes = 0;
+  if (op.status == RG_OK) {
+    const std::uint64_t offset = r->offset;
+    if (!memory_.spans(offset, op.total)) {
+      distrust("described memory outside its heap");
+      end_receive(l, RG_E_PEER);
+      return 0;
+    }
+    their_link_.peer.reading.store(1);
+    const bool may_read = their_link_.owner.closed.load() != closing::cancelled;
+    bytes = std::min(op.total - op.moved, portion);
+    if (may_read) take(op, memory_.base() + offset + op.moved, bytes);
+    their_link_.peer.reading.store(0);
+    if (their_link_.owner.closed.load() == closing::cancelled) wake(); // it waits for us to be out
+    if (!may_read) {
+      lose("cancelled its operations with this rank");
+      end_receive(l, RG_E_PEER);
+      return 0;
+    }
+    op.moved += bytes;
+    home_.counters.bytes_received += bytes;
+    if (op.moved < op.total) return bytes;
+  }
+  home_.counters.bytes_received += record_bytes(0);
+  pass(l, r, op.status, true);
+  end_receive(l, op.status);
+  return bytes + record_bytes(0);
+}
+
+void peer::take(incoming& op, const std::byte* from, std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
+  std::byte* to = op.address + op.moved;
+  if (op.adds)
+    add(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), bytes / sizeof(float));
+  else
+    std::memcpy(to, from, bytes);
+}
+
+void peer::pass(lane& l, record* r, rg_status status, bool sender_waits) noexcept {
+  l.in.pop(r, status);
+  if (l.in.feeds_producer() || sender_waits) wake();
+}
+
+void peer::end_receive(lane& l, rg_status status) {
+  const incoming& op = l.receives.front();
+  if (status == RG_OK) ++home_.counters.messages_received;
+  home_.complete(op.cookie, status, status == RG_OK ? op.moved : 0);
+  l.receives.pop_front();
+  ++home_.receives_ended;
+}
+
+// --------------------------------------------------------------------------------------------- life and death ---
+
+bool peer::progress(std::uint32_t lane_number) {
+  lane& l = lanes_[lane_number];
+  bool moved = false;
+  if (cancelled_) {
+    if (l.sends.empty() || reads_our_heap()) return false;
+    while (!l.sends.empty()) end_send(l, RG_E_CANCELLED);
+    return true;
+  }
+  if (!l.sends.empty()) moved = push_sends(l);
+  if (!l.receives.empty()) moved |= pull_receives(l);
+  return moved;
+}
+
+void peer::look() {
+  if (lost_) return;
+  switch (their_link_.owner.closed.load()) {
+  case closing::open: break;
+  case closing::left: lose(nullptr); break; // in order
+  default: lose("cancelled its operations with this rank");
+  }
+}
+
+void peer::look_for_death(short events) {
+  if (gone_ || (events & (POLLHUP | POLLRDHUP | POLLERR)) == 0) return;
+  look(); // it may have left in order just before
+  gone_ = true;
+  if (!lost_) lose("died");
+}
+
+void peer::lose(const char* why) {
+  lost_ = true;
+  if (why) rg::logger(home_.host).warning("shm: rank " + std::to_string(rank_) + " " + why);
+}
+
+// Nothing it says is believed any more, and it is kept from our heap.
+void peer::distrust(const char* why) {
+  own_link_.owner.closed.store(closing::cancelled);
+  lose(why);
+}
+
+void peer::announce_sleep() noexcept {
+  for (lane& l : lanes_) l.in.set_wanted(!l.receives.empty());
+}
+
+void peer::cancel() {
+  cancelled_ = lost_ = true;
+  own_link_.owner.closed.store(closing::cancelled);
+  wake();
+  for (lane& l : lanes_)
+    while (!l.receives.empty()) end_receive(l, RG_E_CANCELLED);
+  for (std::uint32_t l = 0; l < lanes_.size(); ++l) progress(l);
+}
+
+void peer::leave() noexcept {
+  if (cancelled_) return;
+  own_link_.owner.closed.store(closing::left);
+  wake();
+}
+
+} // namespace shm

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One direction of one lane between two ranks: a ring of records with one producer and one consumer, in the producer's
+// control memory.
+//
+// A record is a header of 32 bytes, which may carry payload behind it, rounded up to whole cache lines; so a message of
+// a few bytes crosses in one line, whose first word says that it is there. Three kinds:
+//
+//   part    payload (or a part of it, for messages that neither fit nor lie in the heap) lies behind the header
+//   direct  the payload lies in the producer's heap at `offset`; the consumer reads it there
+//   skip    nothing; fills the ring up to its end, for records are contiguous
+//
+// Why it is safe without locks: positions only grow. The producer writes header and payload, clears the `ready` word of
+// the header that will follow, and only then sets this record's `ready` to its position + 1. The consumer looks at
+// `ready` of the position it has reached and nowhere else; that word was cleared before the record in front of it was
+// published, so an old record's payload is never taken for a header. The consumer gives room back by moving `tail`, and
+// the producer overwrites nothing that `tail` has not passed. A record that is passed is thereby acknowledged; its
+// outcome is in `status`, which stays readable for the producer, who alone will overwrite it.
+#pragma once
+
+#include "memory.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+namespace shm {
+
+enum class record_kind : std::uint32_t { part = 1, direct = 2, skip = 3 };
+
+struct record {
+  std::atomic<std::uint64_t> ready; // its position + 1 once it can be read
+  std::uint64_t total;              // bytes of the whole message
+  union {
+    std::uint64_t offset; // direct: where in the heap
+    std::uint64_t waits;  // part: whether the send completes only when its last record is passed
+  };
+  std::uint32_t bytes;              // part: payload behind this header
+  std::uint16_t kind;               // record_kind
+  std::atomic<std::int16_t> status; // written by the consumer: the outcome of the message that ends here
+
+  std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+static_assert(sizeof(record) == 32);
+
+constexpr std::uint64_t cache_line = 64;
+constexpr std::uint64_t record_bytes(std::uint64_t payload) {
+  return round_up(sizeof(record) + payload, cache_line);
+}
+
+// What both sides share beside the records. Each line has one writer.
+struct ring_state {
+  struct alignas(cache_line) consumer_line {
+    std::atomic<std::uint64_t> tail;   // all records before it are done with
+    std::atomic<std::uint32_t> wanted; // while the consumer sleeps: whether a record is worth waking it
+  } consumer;
+  struct alignas(cache_line) producer_line {
+    std::atomic<std::uint32_t> starved; // the producer waits for room
+  } producer;
+};
+
+// The sending end. [loop]
+class ring_producer {
+public:
+  ring_producer() = default;
+  ring_producer(ring_state* state, std::byte* data, std::uint64_t capacity)
+      : state_(state), data_(data), capacity_(capacity) {}
+
+  // A record with room for `payload` bytes, to be filled and given to publish(); null: no room now.
+  record* reserve(std::uint64_t payload) noexcept {
+    const std::uint64_t bytes = record_bytes(payload), at = head_ % capacity_;
+    const std::uint64_t skipped = at + bytes > capacity_ ? capacity_ - at : 0;
+    // The header behind it, which publish() clears, must be free as well.
+    const std::uint64_t needed = skipped + bytes + cache_line;
+    if (head_ + needed - tail_ > capacity_) {
+      tail_ = state_->consumer.tail.load();
+      if (head_ + needed - tail_ > capacity_) return nullptr;
+    }
+    if (skipped) {
+      record* filler = at_position(head_);
+      filler->kind = static_cast<std::uint16_t>(record_kind::skip);
+      publish(filler, skipped);
+    }
+    return at_position(head_);
+  }
+  void publish_with_payload(record* r) noexcept { publish(r, record_bytes(r->bytes)); }
+
+  // Whether the consumer is done with all records up to this one's end, as head() was after it was published.
+  bool passed(std::uint64_t position) noexcept {
+    if (tail_ < position) tail_ = state_->consumer.tail.load();
+    return tail_ >= position;
+  }
+  std::uint64_t head() const noexcept { return head_; }
+  // Payload that fits one record so that a few of them are under way at a time.
+  std::uint64_t largest_part() const noexcept { return capacity_ / 4 - cache_line; }
+  // Asks the consumer to wake us when it makes room. Try reserve() once more after it.
+  void starve() noexcept { state_->producer.starved.store(1); }
+  bool is_wanted() const noexcept { return state_->consumer.wanted.load() != 0; }
+
+private:
+  record* at_position(std::uint64_t position) noexcept {
+    return reinterpret_cast<record*>(data_ + position % capacity_);
+  }
+  void publish(record* r, std::uint64_t bytes) noexcept {
+    const std::uint64_t position = head_;
+    head_ += bytes;
+    at_position(head_)->ready.store(0, std::memory_order_relaxed);
+    r->status.store(0, std::memory_order_relaxed);
+    r->ready.store(position + 1); // sequentially consistent: the sleep word is looked at next
+  }
+
+  ring_state* state_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::uint64_t capacity_ = 0, head_ = 0;
+  std::uint64_t tail_ = 0; // as last seen
+};
+
+// The receiving end. What a record says is the peer's word: the caller checks it. [loop]
+class ring_consumer {
+public:
+  ring_consumer() = default;
+  ring_consumer(ring_state* state, std::byte* data, std::uint64_t capacity)
+      : state_(state), data_(data), capacity_(capacity) {}
+
+  // The next record, or null.
+  record* peek() noexcept {
+    for (;;) {
+      const std::uint64_t at = tail_ % capacity_;
+      record* r = reinterpret_cast<record*>(data_ + at);
+      if (r->ready.load() != tail_ + 1) return nullptr;
+      if (r->kind != static_cast<std::uint16_t>(record_kind::skip)) return r;
+      advance(capacity_ - at);
+    }
+  }
+  // Whether the payload that the record claims lies within the ring.
+  bool is_sound(const record* r) const noexcept { return tail_ % capacity_ + record_bytes(r->bytes) <= capacity_; }
+  void pop(record* r, rg_status status) noexcept {
+    r->status.store(static_cast<std::int16_t>(status), std::memory_order_relaxed);
+    advance(record_bytes(r->bytes));
+  }
+  // Whether the producer waits for the room that pop() made. Clears the question.
+  bool feeds_producer() noexcept {
+    return state_->producer.starved.load() != 0 && state_->producer.starved.exchange(0) != 0;
+  }
+  void set_wanted(bool wanted) noexcept {
+    if (wanted == wanted_) return;
+    wanted_ = wanted;
+    state_->consumer.wanted.store(wanted);
+  }
+
+private:
+  void advance(std::uint64_t bytes) noexcept {
+    tail_ += bytes;
+    state_->consumer.tail.store(tail_);
+  }
+
+  ring_state* state_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::uint64_t capacity_ = 0, tail_ = 0;
+  bool wanted_ = false;
+};
+
+} // namespace shm

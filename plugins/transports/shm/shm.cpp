@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared memory between the ranks of one host.
+//
+//   memory.hpp       sealed memfds: memory without a name, so that nothing stays behind
+//   heap.hpp         what regions.allocate() hands out: one memfd a rank, mapped by all its peers
+//   handshake.hpp    how ranks meet, prove who they are, and hand over their memfds
+//   control.hpp      what else ranks share: rings of records (ring.hpp), and how they sleep (wake.hpp)
+//   peer.hpp         messages: read in the sender's memory by the receiver
+//   collectives.hpp  all-reduce, directly in all members' memory
+//
+// This file is the transport itself: it brings these together, and poll().
+//
+// Counted as sent and received: payload that one rank read from or wrote to another one's memory, and the records.
+#include "collectives.hpp"
+#include "handshake.hpp"
+
+#include <regatta/transport.hpp>
+
+#include <chrono>
+#include <optional>
+
+#include <poll.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+namespace {
+
+using namespace shm;
+
+void relax() noexcept {
+#ifdef __x86_64__
+  _mm_pause();
+#endif
+}
+
+std::uint64_t now_ns() noexcept {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+// Sleep is cut into slices, at whose ends we look whether a peer has died.
+constexpr std::uint64_t slice_ns = 100'000'000;
+
+class shm_transport {
+public:
+  struct parameters {
+    std::int64_t heap = 0;
+    std::int64_t ring = 256 << 10;
+    std::int64_t eager = 4096;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("heap", &parameters::heap,
+                "address space for regions, a rank; pages are taken when used; 0: as much as the machine has memory")
+          .range(0, 1LL << 44)
+          .unit(RG_UNIT_BYTES),
+      rg::field("ring", &parameters::ring, "room for messages on their way, a peer, lane and direction")
+          .range(16 << 10, 1 << 30)
+          .unit(RG_UNIT_BYTES),
+      rg::field("eager", &parameters::eager,
+                "messages up to this size are copied, larger ones read in the sender's memory")
+          .range(0, 1 << 20)
+          .unit(RG_UNIT_BYTES));
+
+  shm_transport(const rg_host* host, const parameters& p)
+      : home_(host, static_cast<std::uint64_t>(p.heap)),
+        ring_bytes_(round_up(static_cast<std::uint64_t>(p.ring), 4 * cache_line)) {
+    home_.eager = static_cast<std::uint64_t>(p.eager);
+    if (record_bytes(home_.eager) > ring_bytes_ / 4)
+      throw rg::error(RG_E_CONFIG, "shm: eager must be less than a quarter of ring, which is " +
+                                       std::to_string(ring_bytes_) + " bytes");
+  }
+
+  rg_transport_caps caps() const {
+    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT, .own_threads = 0};
+  }
+
+  rg_blob listen(const rg_world& world) {
+    for (std::uint32_t i = 0; i < world.peer_count; ++i) {
+      const std::uint32_t peer = world.peers[i];
+      if (peer >= world.size || peer == world.rank)
+        throw rg::error(RG_E_CONFIG, "shm: rank " + std::to_string(peer) + " cannot be a peer of rank " +
+                                         std::to_string(world.rank) + " in a world of " + std::to_string(world.size));
+      if (world.host_of && world.host_of[peer] != world.host_of[world.rank])
+        throw rg::error(RG_E_CONFIG, "shm: rank " + std::to_string(peer) + " runs on another host than rank " +
+                                         std::to_string(world.rank) + ": choose transport \"tcp\"");
+    }
+    world_ = world;
+    home_.rank = world.rank;
+    home_.size = world.size;
+    home_.lanes = world.lanes;
+    home_.control = control_area(world.rank, world.size, world.lanes, ring_bytes_);
+    sleep_.store(&home_.control.header().sleep);
+    place_.emplace(home_.host, world);
+    return place_->blob();
+  }
+
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
+    if (!place_) throw rg::error(RG_E_OPERATION, "shm: connect without listen");
+    timeout_ns_ = timeout_ns;
+    auto met = place_->meet(world_, blobs, timeout_ns, home_.control.descriptor(), home_.memory.descriptor());
+    home_.peers.resize(world_.size);
+    for (acquaintance& a : met) {
+      control_area control(a.control, a.rank, world_.size, world_.lanes);
+      mapping memory(a.heap, sealed_size(a.heap), "the heap of rank " + std::to_string(a.rank));
+      home_.peers[a.rank] =
+          std::make_unique<peer>(home_, a.rank, std::move(a.socket), std::move(control), std::move(memory));
+    }
+    for (auto& p : home_.peers)
+      if (p) connected_.push_back(p.get());
+    place_.reset();
+  }
+
+  rg_status send(const rg_transfer& t) {
+    const auto [to, bytes] = check(t, "send to");
+    to->send(t, bytes);
+    return RG_OK;
+  }
+  rg_status recv(const rg_transfer& t) {
+    const auto [from, bytes] = check(t, "receive from");
+    if ((t.flags & RG_TRANSFER_ADD) && t.buffer.type != RG_F32)
+      throw rg::error(RG_E_OPERATION, "shm: receives can add 32-bit floats only");
+    from->receive(t, bytes);
+    return RG_OK;
+  }
+
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: poll without listen");
+    std::uint64_t start = 0, idle_since = 0; // 0: the clock has not been asked yet
+    for (;;) {
+      const bool moved = progress();
+      if (!home_.completions.empty()) return hand_out(out);
+      if (take_wake_up()) return 0;
+      const std::uint64_t now = now_ns();
+      look_for_deaths(now);
+      if (start == 0) start = now;
+      if (moved || idle_since == 0) idle_since = now;
+      if (now - start >= timeout_ns) return 0;
+      if (moved) continue;
+      if (now - idle_since < spin_ns)
+        relax();
+      else
+        sleep(std::min(timeout_ns - (now - start), slice_ns));
+    }
+  }
+
+  void wake() noexcept {
+    woken_.store(true);
+    if (sleep_word* s = sleep_.load()) s->wake();
+  }
+
+  void cancel(std::uint32_t rank) {
+    peer* p = home_.find(rank);
+    if (!p) return;
+    p->cancel();
+    for (auto& g : groups_)
+      if (g->has(rank)) g->end(RG_E_CANCELLED);
+  }
+
+  // What was sent lies in memory that the peers have mapped, and stays there however long we are gone: so it has
+  // arrived, and there is nothing to wait for.
+  void close(std::uint64_t) {
+    for (peer* p : connected_) p->leave();
+  }
+
+  rg_counters counters() const { return home_.counters; }
+
+  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) {
+    if (memory != RG_MEMORY_HOST) return nullptr;
+    void* address = home_.memory.allocate(bytes);
+    regions_.emplace(region, address);
+    return address;
+  }
+  void remove(rg_region region) noexcept {
+    const auto it = regions_.find(region);
+    if (it == regions_.end()) return;
+    home_.memory.free(it->second);
+    regions_.erase(it);
+  }
+
+  std::uint32_t split(std::span<const std::uint32_t> members) {
+    groups_.push_back(std::make_unique<group>(home_, members, timeout_ns_));
+    return static_cast<std::uint32_t>(groups_.size() - 1);
+  }
+  rg_status all_reduce(const rg_collective& c) {
+    if (c.group >= groups_.size())
+      throw rg::error(RG_E_OPERATION, "shm: all_reduce: there is no group " + std::to_string(c.group));
+    if (c.buffer.type != RG_F32) throw rg::error(RG_E_OPERATION, "shm: all_reduce adds 32-bit floats only");
+    if (!c.address && c.buffer.count > 0) throw rg::error(RG_E_OPERATION, "shm: all_reduce of a buffer without bytes");
+    groups_[c.group]->all_reduce(static_cast<float*>(c.address), c.buffer.count, c.cookie);
+    return RG_OK;
+  }
+
+private:
+  struct destination {
+    peer* other;
+    std::uint64_t bytes;
+  };
+  destination check(const rg_transfer& t, const char* what) const {
+    peer* p = home_.find(t.peer);
+    const std::size_t element = rg::size_of(t.buffer.type);
+    const char* why = !p                                      ? ": they are not connected"
+                      : t.lane >= home_.lanes                 ? " on a lane that does not exist"
+                      : element == 0                          ? " of a type that does not exist"
+                      : t.buffer.count > UINT64_MAX / element ? " of more bytes than there are"
+                      : !t.address && t.buffer.count > 0      ? " of a buffer without bytes"
+                                                              : nullptr;
+    if (why)
+      throw rg::error(RG_E_OPERATION, "shm: rank " + std::to_string(home_.rank) + " cannot " + what + " rank " +
+                                          std::to_string(t.peer) + why);
+    return {p, t.buffer.count * element};
+  }
+
+  // One round over everything that could move. False: nothing did.
+  bool progress() {
+    for (peer* p : connected_) {
+      if (p->is_lost()) continue;
+      p->look();
+      if (p->is_lost()) tell_groups(*p);
+    }
+    bool moved = progress_lane(0);
+    for (auto& g : groups_) moved |= g->progress();
+    for (std::uint32_t lane = 1; lane < home_.lanes; ++lane) {
+      for (peer* p : connected_) {
+        if (!p->progress(lane)) continue;
+        moved = true;
+        progress_lane(0); // what is urgent waits for no more than a portion
+      }
+    }
+    return moved;
+  }
+  bool progress_lane(std::uint32_t lane) {
+    bool moved = false;
+    for (peer* p : connected_) moved |= p->progress(lane);
+    return moved;
+  }
+
+  std::uint32_t hand_out(std::span<rg_completion> out) {
+    std::uint32_t n = 0;
+    for (; n < out.size() && !home_.completions.empty(); ++n) {
+      out[n] = home_.completions.front();
+      home_.completions.pop_front();
+    }
+    return n;
+  }
+
+  bool take_wake_up() noexcept { return woken_.load() && woken_.exchange(false); }
+  void sleep(std::uint64_t ns) {
+    for (peer* p : connected_) p->announce_sleep();
+    sleep_word& word = *sleep_.load();
+    word.lie_down();
+    if (progress() || !home_.completions.empty() || woken_.load())
+      word.get_up();
+    else
+      word.sleep(ns);
+  }
+
+  void look_for_deaths(std::uint64_t now) {
+    if (now - looked_at_ < slice_ns) return;
+    looked_at_ = now;
+    sockets_.clear();
+    for (peer* p : connected_) sockets_.push_back({p->socket(), POLLRDHUP, 0});
+    if (::poll(sockets_.data(), sockets_.size(), 0) <= 0) return;
+    for (std::size_t i = 0; i < connected_.size(); ++i) {
+      peer& p = *connected_[i];
+      if (p.is_gone()) continue;
+      p.look_for_death(sockets_[i].revents);
+      if (p.is_lost()) tell_groups(p);
+    }
+  }
+  void tell_groups(const peer& p) {
+    for (auto& g : groups_)
+      if (g->has(p.rank())) g->lose_member();
+  }
+
+  station home_;
+  const std::uint64_t ring_bytes_;
+  rg_world world_{};
+  std::uint64_t timeout_ns_ = 0;
+  std::optional<meeting_place> place_; // from listen() to connect()
+  std::vector<peer*> connected_;       // those of home_.peers that there are
+  std::vector<std::unique_ptr<group>> groups_;
+  std::map<rg_region, void*> regions_;
+  std::vector<pollfd> sockets_;
+  std::uint64_t looked_at_ = 0;
+  std::atomic<bool> woken_{false};
+  std::atomic<sleep_word*> sleep_{nullptr}; // in home_.control, once that is there
+};
+
+} // namespace
+
+RG_PLUGIN("shm", "0.1", rg::transport<shm_transport>("shm", "shared memory between the ranks of one host"))
