@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 namespace regatta {
 
@@ -31,6 +31,7 @@ struct data_config {
 
 struct train_config {
   std::int64_t batch = 32;
+  std::string batch_unit = "samples";
   std::string scaling = "weak"; // weak | strong
   std::int64_t accumulate = 1;
   std::string precision = "fp32";
@@ -67,7 +68,7 @@ struct case_config {
   std::vector<std::pair<std::string, nlohmann::json>> swept; // in the order of the sweep: "train.batch" -> 64
   std::string name;
   std::uint64_t seed = 1;
-  component_choice model, strategy, transport;
+  component_choice model, strategy{"allreduce", {}}, transport{"shm", {}};
   data_config data;
   train_config train;
   optimizer_config optimizer;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/cases.hpp"
+
+#include "base/text.hpp"
+#include "registry/parameters.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_cases = 10'000;
+
+// The settings of one case: the sweep's values over the others'.
+class point {
+public:
+  point(const settings& all, std::vector<std::pair<std::string, const setting*>> swept)
+      : all_(all), swept_(std::move(swept)) {}
+
+  const setting* find(const std::string& path) const {
+    for (const auto& [name, s] : swept_)
+      if (name == path) return s;
+    const auto found = all_.values.find(path);
+    return found == all_.values.end() ? nullptr : &found->second;
+  }
+  const std::vector<std::pair<std::string, const setting*>>& swept() const { return swept_; }
+  bool spoiled(const std::string& path) const { return all_.spoiled.contains(path); }
+
+  // Where to point for a key: at its value, else at its section, else at the file's start.
+  origin where(const std::string& path) const {
+    if (const setting* s = find(path)) return s->from;
+    const auto section = all_.sections.find(path.substr(0, path.find('.')));
+    return {{}, section == all_.sections.end() ? position{1, 1} : section->second};
+  }
+
+  // All settings of plugin parameters of a section: by path.
+  std::map<std::string, const setting*> parameters(plugin_section s) const {
+    std::map<std::string, const setting*> found;
+    const std::string prefix = std::string(name_of(s)) + ".";
+    const auto counts = [&](const std::string& path) { return path.starts_with(prefix) && !find_key(path); };
+    for (auto it = all_.values.lower_bound(prefix); it != all_.values.end() && it->first.starts_with(prefix); ++it)
+      if (counts(it->first)) found[it->first] = &it->second;
+    for (const auto& [path, setting] : swept_)
+      if (counts(path)) found[path] = setting;
+    return found;
+  }
+
+private:
+  const settings& all_;
+  std::vector<std::pair<std::string, const setting*>> swept_;
+};
+
+class case_maker {
+public:
+  case_maker(const catalogue& components, const folders& start, problems& wrong)
+      : components_(components), start_(start), wrong_(wrong) {}
+
+  case_config make(const point& p, experiment& whole) {
+    case_config c;
+    c.name = whole.name;
+    for (const schema_key& key : schema())
+      if (const setting* s = p.find(key.path())) {
+        const auto value = accept(key, value_of(s->node)); // collect() left nothing else
+        if (value) assign(key, *value, whole, c);
+      }
+    for (std::string* path : {&c.data.path, &c.data.evaluation_path})
+      if (!path->empty())
+        *path = absolute_path(*path, p.where(path == &c.data.path ? "data.path" : "data.evaluation_path"), start_);
+    if (c.cluster.interface.empty()) wrong_.add(p.where("cluster.interface"), "cluster.interface", "must not be empty");
+    for (const plugin_section s : plugin_sections) choose(p, s, choice_of(c, s));
+    check_batch(p, c);
+    check_data(p, c);
+    for (const auto& [path, s] : p.swept())
+      if (counts(path, c)) c.swept.emplace_back(path, value_of(s->node));
+    return c;
+  }
+
+  // A swept parameter of an id that this case did not choose makes no difference.
+  static bool counts(const std::string& path, const case_config& c) {
+    const auto first = path.find('.'), second = path.find('.', first + 1);
+    if (second == std::string::npos) return true;
+    const auto section = find_plugin_section(path.substr(0, first));
+    return !section || choice_of(c, *section).id == path.substr(first + 1, second - first - 1);
+  }
+
+private:
+  void choose(const point& p, plugin_section s, component_choice& choice) {
+    const std::string section(name_of(s)), key = section + ".plugin";
+    if (p.spoiled(key)) return;
+    if (choice.id.empty()) return wrong_.add(p.where(key), key, "must be given: the id of a " + section + ids(s));
+    const auto* table = components_.parameters(kind_of(s), choice.id);
+    if (!table)
+      return wrong_.add_missing(p.where(key), key,
+                                fmt::format("expected the id of a {}{}, got \"{}\"{}", section, ids(s),
+                                            one_line(choice.id), did_you_mean(choice.id, components_.ids(kind_of(s)))));
+    const std::string own = section + "." + choice.id + ".";
+    std::map<std::string, std::pair<std::string, const setting*>> chosen; // by parameter: path and value
+    for (const auto& [path, setting] : p.parameters(s)) {
+      const bool of_id = path.starts_with(own);
+      const std::string name = path.substr(of_id ? own.size() : section.size() + 1);
+      if (name.find('.') != std::string::npos) continue; // of an id that is not chosen
+      auto& [held_path, held] = chosen[name];
+      // A table of the id is the more special, but what the command line and sweeps say wins over the file.
+      if (!held || setting->from_layer > held->from_layer || (setting->from_layer == held->from_layer && of_id)) {
+        held_path = path;
+        held = setting;
+      }
+    }
+    for (const auto& [name, given] : chosen) take(s, choice, *table, name, given.first, *given.second);
+    for (const rg_param& parameter : *table)
+      if (!chosen.contains(parameter.name)) complete(p, section, choice, parameter);
+  }
+
+  void take(plugin_section s, component_choice& choice, const std::vector<rg_param>& table, const std::string& name,
+            const std::string& path, const setting& given) {
+    const auto parameter = std::find_if(table.begin(), table.end(), [&](const rg_param& r) { return name == r.name; });
+    if (parameter == table.end()) {
+      const origin at_key{given.from.option, given.node.key.line ? given.node.key : given.from.at};
+      return wrong_.add(at_key, path, unknown(s, choice.id, table, name));
+    }
+    const auto value = accept(*parameter, value_of(given.node));
+    if (value)
+      choice.parameters[name] = *value;
+    else
+      wrong_.add(given.from, path,
+                 fmt::format("expected {}, got {}{}", expectation(*parameter), quoted(given.node),
+                             near_choice(*parameter, given.node)));
+  }
+
+  void complete(const point& p, const std::string& section, component_choice& choice, const rg_param& parameter) {
+    json value = default_of(parameter);
+    if (value.is_null())
+      wrong_.add(p.where(section + ".plugin"), fmt::format("{}.{}", section, parameter.name),
+                 fmt::format("must be given for {} \"{}\": {} ({})", section, choice.id, expectation(parameter),
+                             one_line(parameter.help ? parameter.help : "")));
+    else
+      choice.parameters[parameter.name] = std::move(value);
+  }
+
+  static std::string near_choice(const rg_param& parameter, const toml_node& node) {
+    if (!parameter.choices || !node.scalar.is_string()) return {};
+    std::vector<std::string> choices;
+    for (auto c = parameter.choices; *c; ++c) choices.emplace_back(*c);
+    return did_you_mean(node.scalar.get<std::string>(), choices);
+  }
+
+  std::string unknown(plugin_section s, const std::string& id, const std::vector<rg_param>& table,
+                      const std::string& name) const {
+    std::vector<std::string> names;
+    for (const rg_param& r : table) names.emplace_back(r.name);
+    std::string text = fmt::format("{} \"{}\" has no such parameter", name_of(s), id);
+    if (const std::string near = nearest(name, names); !near.empty())
+      return fmt::format("{}, did you mean \"{}\"?", text, near);
+    std::string home;
+    for (const std::string& other : components_.ids(kind_of(s))) {
+      const auto* parameters = components_.parameters(kind_of(s), other);
+      if (parameters && std::any_of(parameters->begin(), parameters->end(), [&](auto& r) { return name == r.name; }))
+        home += fmt::format("{}[{}.{}]", home.empty() ? "" : " or ", name_of(s), other);
+    }
+    if (!home.empty()) return fmt::format("{}; if it is meant for another, write it under {}", text, home);
+    return names.empty() ? text + ": it has none" : fmt::format("{}; it has {}", text, join(names));
+  }
+
+  std::string ids(plugin_section s) const { return fmt::format(" ({})", ids_text(components_, s)); }
+
+  void check_batch(const point& p, const case_config& c) {
+    const bool strong = c.train.scaling == "strong";
+    const std::int64_t workers = strong ? c.cluster.workers : 1;
+    const std::int64_t parts = workers * c.train.accumulate;
+    if (c.train.batch % parts == 0) return;
+    const std::string divisor = !strong                   ? fmt::format("train.accumulate ({})", c.train.accumulate)
+                                : c.train.accumulate == 1 ? fmt::format("cluster.workers ({})", workers)
+                                                          : fmt::format("cluster.workers x train.accumulate ({} x {})",
+                                                                        workers, c.train.accumulate);
+    wrong_.add(p.where("train.batch"), "train.batch",
+               fmt::format("expected a multiple of {}{}, got {}", divisor,
+                           strong ? " with train.scaling = \"strong\"" : "", c.train.batch));
+  }
+
+  void check_data(const point& p, const case_config& c) {
+    if (c.data.source != "dataset") return;
+    if (c.data.format.empty() && !p.spoiled("data.format"))
+      wrong_.add(p.where("data.source"), "data.format",
+                 "must be given with data.source = \"dataset\": " + expectation(*find_key("data.format")));
+    if (c.data.path.empty() && !p.spoiled("data.path"))
+      wrong_.add(p.where("data.source"), "data.path", "must be given with data.source = \"dataset\": a folder");
+  }
+
+  const catalogue& components_;
+  const folders& start_;
+  problems& wrong_;
+};
+
+void check_whole(const settings& all, const catalogue& components, const folders& start, experiment& out,
+                 problems& wrong) {
+  const point base(all, {});
+  for (std::string& folder : out.plugin_path)
+    folder = absolute_path(folder, base.where("experiment.plugin_path"), start);
+  const bool bad_name =
+      out.name.empty() || out.name.size() > 100 || out.name[0] == '.' ||
+      std::any_of(out.name.begin(), out.name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
+  if (bad_name)
+    wrong.add(
+        base.where("experiment.name"), "experiment.name",
+        fmt::format("expected a name for a folder: up to 100 bytes without '/', not beginning with a point, got {}",
+                    toml_literal(one_line(out.name.substr(0, 120)))));
+  for (const auto& [path, value] : {std::pair{"report.rows", out.report.rows}, {"report.columns", out.report.columns}})
+    if (!value.empty()) {
+      problems unknown("");
+      if (!find_name(value, {}, components, unknown))
+        wrong.add(base.where(path), path,
+                  fmt::format("expected a key such as \"train.batch\", got {}", toml_literal(value)));
+    }
+}
+
+} // namespace
+
+std::string absolute_path(const std::string& path, const origin& from, const folders& start) {
+  const auto& folder = from.option.empty() ? start.file : start.current;
+  return (folder / path).lexically_normal().string();
+}
+
+void make_cases(const settings& all, const catalogue& components, const folders& start, experiment& out,
+                problems& wrong) {
+  std::size_t count = 1;
+  for (const axis& a : all.axes) {
+    count *= a.length();
+    if (count > most_cases)
+      return wrong.add(a.from, "sweep", fmt::format("more than {} cases: sweep fewer values or keys", most_cases));
+    for (const swept_key& k : a.keys) out.swept.push_back(k.path);
+  }
+
+  case_maker maker(components, start, wrong);
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::pair<std::string, const setting*>> swept;
+    std::size_t stride = count;
+    for (const axis& a : all.axes) {
+      stride /= a.length();
+      for (const swept_key& k : a.keys) swept.emplace_back(k.path, &k.values[i / stride % a.length()]);
+    }
+    case_config c = maker.make(point(all, std::move(swept)), out);
+    if (seen.insert(json(c.swept).dump()).second) out.cases.push_back(std::move(c));
+  }
+  out.name = out.cases.front().name;
+  check_whole(all, components, start, out, wrong);
+}
+
+} // namespace regatta

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The errors of an experiment, collected so that all are shown at once.
+#pragma once
+
+#include "config/document.hpp"
+
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+// Where a value was written: in the file, or in an option ("--set", "--sweep").
+struct origin {
+  std::string option; // empty: in the file
+  position at;
+};
+
+class problems {
+public:
+  explicit problems(std::string file) : file_(std::move(file)) {}
+
+  // `text` says what was expected and what came. Said twice (by two cases of a sweep), it counts once.
+  void add(const origin& from, const std::string& path, const std::string& text);
+  // The same, where the file is right but a plugin is not there.
+  void add_missing(const origin& from, const std::string& path, const std::string& text);
+  bool none() const { return lines_.empty(); }
+  // In the file's order, options after it, then `notes`.
+  [[noreturn]] void raise(const std::vector<std::string>& notes) const;
+  bool missing() const { return missing_; }
+
+private:
+  struct line {
+    bool option = false;
+    position at;
+    std::string text;
+    auto operator<=>(const line&) const = default;
+  };
+  std::string file_;
+  std::vector<line> lines_;
+  bool missing_ = false, wrong_ = false;
+};
+
+} // namespace regatta

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/schema.hpp"
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "config/document.hpp"
+#include "registry/parameters.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+constexpr double largest_count = 1'000'000'000;
+
+template <class T> constexpr std::uint32_t type_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return RG_PARAM_BOOL;
+  else if constexpr (std::is_integral_v<T>)
+    return RG_PARAM_INT;
+  else if constexpr (std::is_floating_point_v<T>)
+    return RG_PARAM_FLOAT;
+  else
+    return RG_PARAM_STRING; // a list of strings, which no plugin can have, is told apart by its member
+}
+
+// Builds one row of the table; what is allowed follows by chained calls.
+struct row : schema_key {
+  row& range(double low, double high) {
+    rule.min = low;
+    rule.max = high;
+    return *this;
+  }
+  row& unit(std::uint32_t u) {
+    rule.unit = u;
+    return *this;
+  }
+  row& one_of(const char* const* choices) {
+    rule.choices = choices;
+    return *this;
+  }
+  row& fixed() {
+    sweepable = false;
+    return *this;
+  }
+};
+
+row make_row(const char* path, config_member (*member)(experiment&, case_config&), const char* help) {
+  row r{};
+  r.rule.struct_size = sizeof(rg_param);
+  r.rule.name = path;
+  r.rule.help = help;
+  r.member = member;
+  r.sweepable = true;
+  experiment whole;
+  case_config point;
+  r.rule.type = std::visit([](auto* m) { return type_of<std::remove_pointer_t<decltype(m)>>(); }, member(whole, point));
+  return r;
+}
+
+const char* const sources[] = {"constant", "random", "dataset", nullptr};
+const char* const contents[] = {"zeros", "uniform", "normal", nullptr};
+const char* const formats[] = {"cifar10", "npy", nullptr};
+const char* const batch_units[] = {"samples", nullptr};
+const char* const scalings[] = {"weak", "strong", nullptr};
+const char* const precisions[] = {"fp32", "bf16", "fp16", nullptr};
+const char* const devices[] = {"cpu", "cuda", nullptr};
+const char* const kernels[] = {"timed", "fixed", nullptr};
+const char* const optimizers[] = {"sgd", "momentum", "adagrad", "adam", nullptr};
+const char* const lr_scalings[] = {"none", "linear", nullptr};
+
+// A key is named like the member that it sets.
+#define POINT(path, help)                                                                                              \
+  make_row(                                                                                                            \
+      #path, []([[maybe_unused]] experiment& e, case_config& c) { return config_member(&c.path); }, help)
+
+// Defaults are those of the structs in experiment.hpp.
+std::vector<schema_key> make_schema() {
+  return {
+      make_row(
+          "experiment.name", [](experiment&, case_config& c) { return config_member(&c.name); },
+          "names the results' folder; default: the file's name")
+          .fixed(),
+      make_row(
+          "experiment.seed", [](experiment&, case_config& c) { return config_member(&c.seed); },
+          "what all random numbers derive from")
+          .range(0, unlimited),
+      make_row(
+          "experiment.plugin_path", [](experiment& e, case_config&) { return config_member(&e.plugin_path); },
+          "folders of plugins, searched before the built-in one")
+          .fixed(),
+
+      make_row(
+          "model.plugin", [](experiment&, case_config& c) { return config_member(&c.model.id); },
+          "the model; its parameters stand beside it (regatta describe model/ID)"),
+
+      POINT(data.source, "constant: one batch, made once; random: a new one every step; dataset: read from files")
+          .one_of(sources),
+      POINT(data.content, "what constant and random consist of").one_of(contents),
+      POINT(data.format, "of a dataset: CIFAR-10's binary files, or INPUT.npy for each input of the model")
+          .one_of(formats),
+      POINT(data.path, "folder of a dataset"),
+      POINT(data.evaluation_path, "folder of what is evaluated on; none: no evaluation"),
+      POINT(data.shuffle, "whether a dataset is read in another order, drawn from the seed, in every epoch"),
+
+      POINT(train.batch, "samples a step: of each worker (weak scaling) or of all together (strong)").range(1, 1 << 20),
+      POINT(train.batch_unit, "what batch counts").one_of(batch_units),
+      POINT(train.scaling, "weak: batch is per worker; strong: batch is global and must divide by the workers")
+          .one_of(scalings),
+      POINT(train.accumulate, "micro-batches that a worker's batch is split into; their gradients are exchanged once")
+          .range(1, 65536),
+      POINT(train.precision, "what the model computes in; weights stay fp32").one_of(precisions),
+      POINT(train.device, "where the model computes").one_of(devices),
+      POINT(train.kernels, "timed: the fastest algorithm is found by timing; fixed: no choice depends on a timing")
+          .one_of(kernels),
+
+      POINT(optimizer.plugin, "the rule by which weights are updated").one_of(optimizers),
+      POINT(optimizer.lr, "learning rate").range(0, unlimited),
+      POINT(optimizer.momentum, "for momentum").range(0, 1),
+      POINT(optimizer.nesterov, "for momentum: look ahead"),
+      POINT(optimizer.weight_decay, "L2 penalty, added to the gradient").range(0, unlimited),
+      POINT(optimizer.beta1, "for adam: decay of the first moment").range(0, 1),
+      POINT(optimizer.beta2, "for adam: decay of the second moment").range(0, 1),
+      POINT(optimizer.epsilon, "for adagrad and adam").range(0, unlimited),
+      POINT(optimizer.clip_norm, "largest norm of the whole gradient; 0: no clipping").range(0, unlimited),
+      POINT(optimizer.lr_scaling, "linear: lr times the number of workers").one_of(lr_scalings),
+
+      make_row(
+          "strategy.plugin", [](experiment&, case_config& c) { return config_member(&c.strategy.id); },
+          "how workers exchange gradients; parameters beside it, or under [strategy.ID] for when ID is chosen"),
+      make_row(
+          "transport.plugin", [](experiment&, case_config& c) { return config_member(&c.transport.id); },
+          "what moves the bytes; parameters as for strategies"),
+
+      POINT(cluster.workers, "ranks that train").range(1, 4096),
+      POINT(cluster.servers, "ranks that hold weights, where the strategy has servers; else none is started")
+          .range(0, 4096),
+      POINT(cluster.colocate, "server k lives in worker k's process"),
+      POINT(cluster.threads, "compute threads of a rank").range(1, 1024),
+      POINT(cluster.pin, "whether a rank is bound to cores of its own"),
+      POINT(cluster.interface, "network interface that ranks listen on"),
+      make_row(
+          "cluster.spin", [](experiment&, case_config& c) { return config_member(&c.cluster.spin_ns); },
+          "how long a waiting rank spins before it sleeps; has no effect where cores are shared")
+          .range(0, largest_count)
+          .unit(RG_UNIT_NANOSECONDS),
+
+      POINT(measure.warmup, "steps before the measurement").range(0, largest_count),
+      POINT(measure.steps, "steps that are measured").range(1, largest_count),
+      POINT(measure.seconds, "not 0: instead of steps, as many as take about so long").range(0, 1'000'000),
+      POINT(measure.repeats, "runs of every case, each in fresh processes").range(1, 1000),
+      POINT(measure.baseline, "also run one worker without communication: efficiency is against that"),
+      POINT(measure.target, "what the model's metric must reach; 0: it need not"),
+
+      make_row(
+          "report.rows", [](experiment& e, case_config&) { return config_member(&e.report.rows); },
+          "the key whose values head the rows of an extra table")
+          .fixed(),
+      make_row(
+          "report.columns", [](experiment& e, case_config&) { return config_member(&e.report.columns); },
+          "the key whose values head its columns")
+          .fixed(),
+      make_row(
+          "report.value", [](experiment& e, case_config&) { return config_member(&e.report.value); },
+          "the figure in its cells, e.g. samples_per_second")
+          .fixed(),
+  };
+}
+#undef POINT
+
+template <class T> constexpr bool is_list = std::is_same_v<T, std::vector<std::string>>;
+
+bool is_text_list(const schema_key& key) {
+  experiment whole;
+  case_config point;
+  return std::visit([](auto* m) { return is_list<std::remove_pointer_t<decltype(m)>>; }, key.member(whole, point));
+}
+
+bool is_plugin_choice(const schema_key& key) {
+  return key.leaf() == "plugin" && find_plugin_section(key.section()).has_value();
+}
+
+// For people: sizes and times with their units.
+std::string default_text(const schema_key& key) {
+  if (key.path() == "model.plugin") return "must be given";
+  if (key.path() == "experiment.name") return "default the file's name";
+  const json value = read(key, {}, {});
+  if (key.rule.unit == RG_UNIT_NANOSECONDS) return "default " + exact_nanoseconds(value.get<std::int64_t>());
+  return "default " + toml_literal(value);
+}
+
+} // namespace
+
+std::string schema_key::section() const {
+  return path().substr(0, path().find('.'));
+}
+std::string schema_key::leaf() const {
+  return path().substr(path().find('.') + 1);
+}
+
+const std::vector<schema_key>& schema() {
+  static const std::vector<schema_key> keys = make_schema();
+  return keys;
+}
+
+const schema_key* find_key(std::string_view path) {
+  for (const schema_key& key : schema())
+    if (path == key.rule.name) return &key;
+  return nullptr;
+}
+
+std::string_view name_of(plugin_section s) {
+  switch (s) {
+  case plugin_section::model: return "model";
+  case plugin_section::strategy: return "strategy";
+  case plugin_section::transport: return "transport";
+  }
+  return "";
+}
+
+std::optional<plugin_section> find_plugin_section(std::string_view name) {
+  for (const plugin_section s : plugin_sections)
+    if (name == name_of(s)) return s;
+  return {};
+}
+
+component_choice& choice_of(case_config& c, plugin_section s) {
+  return s == plugin_section::model ? c.model : s == plugin_section::strategy ? c.strategy : c.transport;
+}
+
+const component_choice& choice_of(const case_config& c, plugin_section s) {
+  return choice_of(const_cast<case_config&>(c), s); // the other one only picks a member
+}
+
+std::string expectation(const schema_key& key) {
+  if (is_text_list(key)) return "a list of strings";
+  if (is_plugin_choice(key)) return fmt::format("the id of a {}", key.section());
+  return expectation(key.rule);
+}
+
+std::optional<json> accept(const schema_key& key, const json& given) {
+  if (!is_text_list(key)) return accept(key.rule, given);
+  if (given.is_string()) return json::array({given}); // as --set gives it
+  const bool texts =
+      given.is_array() && std::all_of(given.begin(), given.end(), [](const json& i) { return i.is_string(); });
+  return texts ? std::optional(given) : std::nullopt;
+}
+
+void assign(const schema_key& key, const json& value, experiment& whole, case_config& point) {
+  std::visit([&](auto* m) { *m = value.get<std::remove_pointer_t<decltype(m)>>(); }, key.member(whole, point));
+}
+
+json read(const schema_key& key, const experiment& whole, const case_config& point) {
+  // One accessor serves both ways; through it nothing is written here.
+  return std::visit([](auto* m) { return json(*m); },
+                    key.member(const_cast<experiment&>(whole), const_cast<case_config&>(point)));
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const schema_key& key : schema())
+    if (std::find(names.begin(), names.end(), key.section()) == names.end()) names.push_back(key.section());
+  names.insert(std::find(names.begin(), names.end(), "report"), "sweep");
+  return names;
+}
+
+std::string schema_text() {
+  std::string text;
+  std::string section;
+  for (const schema_key& key : schema()) {
+    if (key.section() != section) {
+      section = key.section();
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section);
+    }
+    text += fmt::format("  {:<16} {}\n  {:<16} {}; {}\n", key.leaf(), key.rule.help, "", expectation(key),
+                        default_text(key));
+  }
+  return text + R"(
+[sweep]            every combination of the values of these keys is a case, the first key varying slowest
+  "train.batch" = [32, 64]
+  "strategy.plugin" = ["allreduce", "sync_ps"]
+[[sweep.zip]]      the keys of one such table go in step; the table multiplies with the rest
+  "cluster.workers" = [1, 2]
+  "cluster.servers" = [1, 4]
+)";
+}
+
+} // namespace regatta

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The keys of an experiment's TOML as data: what validates a file, suggests a near name, fills in defaults, prints help
+// and writes the resolved file. Plugins' own parameters are not here; their tables come from the registry.
+#pragma once
+
+#include "config/experiment.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <regatta/abi.h>
+
+namespace regatta {
+
+// The member of a configuration that a key sets.
+using config_member =
+    std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*, std::vector<std::string>*>;
+
+struct schema_key {
+  rg_param rule; // type, unit, bounds, choices and help as in a plugin's table; `name` is the whole path "train.batch"
+  config_member (*member)(experiment& whole, case_config& point);
+  bool sweepable;
+
+  std::string path() const { return rule.name; }
+  std::string section() const; // "train"
+  std::string leaf() const;    // "batch"
+};
+
+// In the order of the resolved file.
+const std::vector<schema_key>& schema();
+const schema_key* find_key(std::string_view path); // null: there is none
+
+// The sections that choose a plugin and hold its parameters.
+enum class plugin_section { model, strategy, transport };
+inline constexpr plugin_section plugin_sections[] = {plugin_section::model, plugin_section::strategy,
+                                                     plugin_section::transport};
+std::string_view name_of(plugin_section s);
+std::optional<plugin_section> find_plugin_section(std::string_view name);
+component_choice& choice_of(case_config& c, plugin_section s);
+const component_choice& choice_of(const case_config& c, plugin_section s);
+
+// What the key takes, "an integer from 1 to 64"; the value as it is kept, nothing where it is not that.
+std::string expectation(const schema_key& key);
+std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json& given);
+
+// `value` is what accept() gave.
+void assign(const schema_key& key, const nlohmann::json& value, experiment& whole, case_config& point);
+nlohmann::json read(const schema_key& key, const experiment& whole, const case_config& point);
+
+// All names of sections, "data", "sweep" and so on.
+std::vector<std::string> section_names();
+
+// The reference of all keys with types, ranges, defaults and help, for a terminal.
+std::string schema_text();
+
+} // namespace regatta

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/settings.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+bool is_bare(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+// A name with a point in it is one part, and as such no key of ours.
+std::string extended(const std::string& path, const std::string& name) {
+  const std::string part = is_bare(name) ? name : toml_literal(name);
+  return path.empty() ? part : path + "." + part;
+}
+
+std::vector<std::string> split(const std::string& path) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = path.find('.', begin)) != std::string::npos; begin = end + 1)
+    parts.push_back(path.substr(begin, end - begin));
+  parts.push_back(path.substr(begin));
+  return parts;
+}
+
+std::vector<std::string> keys_of(const std::string& section) {
+  std::vector<std::string> names;
+  for (const schema_key& key : schema())
+    if (key.section() == section) names.push_back(key.leaf());
+  return names;
+}
+
+// What somebody who wrote a name outside every section, or in the wrong one, probably meant.
+std::string hint_for(const std::string& path) {
+  const std::vector<std::string> parts = split(path);
+  if (parts.size() >= 2) {
+    const auto section = parts[0];
+    const auto sections = section_names();
+    if (std::find(sections.begin(), sections.end(), section) != sections.end()) {
+      const std::string near = nearest(parts[1], keys_of(section));
+      if (!near.empty()) return fmt::format(", did you mean \"{}.{}\"?", section, near);
+    } else if (const std::string near = nearest(section, sections); !near.empty()) {
+      return fmt::format(", did you mean \"{}\"?", near + path.substr(section.size()));
+    }
+  } else if (const std::string near = nearest(parts[0], section_names()); !near.empty()) {
+    return fmt::format(", did you mean \"{}\"?", near);
+  }
+  for (const schema_key& key : schema())
+    if (key.leaf() == parts.back() && key.leaf() != "plugin") return fmt::format(", did you mean \"{}\"?", key.path());
+  if (parts.size() >= 2 && !keys_of(parts[0]).empty())
+    return fmt::format("; [{}] has {}", parts[0], join(keys_of(parts[0])));
+  return fmt::format("; there are {}", join(section_names()));
+}
+
+bool known_id(plugin_section s, const std::string& id, const std::string& path, const origin& from,
+              const catalogue& components, problems& wrong) {
+  if (components.parameters(kind_of(s), id)) return true;
+  const auto ids = components.ids(kind_of(s));
+  wrong.add(from, path,
+            fmt::format("expected a parameter or the id of a {} ({}), got the table \"{}\"{}", name_of(s),
+                        ids_text(components, s), one_line(id), did_you_mean(id, ids)));
+  return false;
+}
+
+// Walks what stands in a file or a --set, down to the values.
+class collector {
+public:
+  collector(const catalogue& components, problems& wrong) : components_(components), wrong_(wrong) {}
+
+  settings take(const toml_node& root, const overrides& o) {
+    for (const auto& [name, node] : root.members) {
+      if (node.is == toml_node::kind::table) all_.sections.emplace(name, node.at);
+      if (name == "sweep")
+        take_sweeps(node);
+      else
+        take(extended("", name), node, setting::layer::file, {});
+    }
+    for (const std::string& text : o.set) take_set(text);
+    for (const std::string& text : o.sweep) take_sweep_option(text);
+    std::erase_if(all_.axes, [](const axis& a) { return a.keys.empty(); });
+    for (axis& a : all_.axes)
+      std::erase_if(a.keys, [&](const swept_key& k) {
+        if (k.values.size() == a.length()) return false;
+        wrong_.add(
+            k.from, k.path,
+            fmt::format("expected {} values, as many as {} has, got {}", a.length(), a.keys[0].path, k.values.size()));
+        all_.spoiled.insert(k.path);
+        return true;
+      });
+    return std::move(all_);
+  }
+
+private:
+  void take(const std::string& path, const toml_node& node, setting::layer layer, const std::string& option) {
+    const auto parts = split(path);
+    const origin at_key{option, node.key}, at_value{option, node.at};
+    const auto plugins = find_plugin_section(parts[0]);
+    const auto sections = section_names();
+    const bool is_section =
+        parts.size() == 1 && std::find(sections.begin(), sections.end(), parts[0]) != sections.end();
+    if (is_section && node.is != toml_node::kind::table) {
+      wrong_.add(at_value, path,
+                 fmt::format("expected a table, got {}{}", quoted(node),
+                             plugins ? fmt::format(", did you mean \"{}.plugin\"?", path) : ""));
+    } else if (is_section) {
+      for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
+    } else if (plugins && parts.size() == 2 && node.is == toml_node::kind::table && parts[1] != "plugin") {
+      if (known_id(*plugins, parts[1], path, at_key, components_, wrong_))
+        for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
+    } else if (const auto name = find_name(path, at_key, components_, wrong_)) {
+      setting s{node, at_value, layer};
+      if (fits(path, *name, s))
+        all_.values.insert_or_assign(path, std::move(s));
+      else
+        all_.spoiled.insert(path);
+    }
+  }
+
+  // Plugins' parameters are judged when a case has chosen them.
+  bool fits(const std::string& path, const key_name& name, const setting& s) {
+    if (!name.key || accept(*name.key, value_of(s.node))) return true;
+    std::string near;
+    if (name.key->rule.choices && s.node.scalar.is_string()) {
+      std::vector<std::string> choices;
+      for (auto c = name.key->rule.choices; *c; ++c) choices.emplace_back(*c);
+      near = did_you_mean(s.node.scalar.get<std::string>(), choices);
+    }
+    wrong_.add(s.from, path, fmt::format("expected {}, got {}{}", expectation(*name.key), quoted(s.node), near));
+    return false;
+  }
+
+  bool is_text(const std::string& text, const char* option) {
+    if (is_utf8(text)) return true;
+    wrong_.add({option, {}}, {}, "expected UTF-8 text");
+    return false;
+  }
+
+  void take_set(const std::string& text) {
+    if (!is_text(text, "--set")) return;
+    const auto parsed = parse_set(text);
+    if (!parsed) return wrong_.add({"--set", {}}, text, "expected PATH=VALUE, as in --set train.batch=64");
+    const auto& [path, value] = *parsed;
+    if (split(path)[0] == "sweep")
+      return wrong_.add({"--set", {}}, path, "a sweep is given by --sweep PATH=VALUE,VALUE,...");
+    drop_sweeps_of(path);
+    take(path, value.node, setting::layer::set, "--set");
+  }
+
+  void take_sweep_option(const std::string& text) {
+    if (!is_text(text, "--sweep")) return;
+    const auto equals = text.find('=');
+    const origin from{"--sweep", {}};
+    if (equals == std::string::npos || equals == 0)
+      return wrong_.add(from, text, "expected PATH=VALUE,VALUE,..., as in --sweep train.batch=32,64");
+    const std::string path = one_line(text.substr(0, equals));
+    swept_key key{path, from, {}};
+    for (const std::string& item : split_values(text.substr(equals + 1))) {
+      const auto value = parse_set(path + "=" + item);
+      if (item.empty() || !value) return wrong_.add(from, path, "expected values between the commas");
+      key.values.push_back({value->second.node, from, setting::layer::sweep});
+    }
+    if (std::find(swept_by_option_.begin(), swept_by_option_.end(), path) != swept_by_option_.end())
+      return wrong_.add(from, path, "is given twice");
+    swept_by_option_.push_back(path);
+    if (const auto given = all_.values.find(path);
+        given != all_.values.end() && given->second.from_layer == setting::layer::set)
+      return wrong_.add(from, path, "is given by --set too");
+    if (!check_swept(key)) return;
+    // In the place of the file's sweep of the same key, so that the order of the cases stays.
+    for (axis& a : all_.axes)
+      if (a.keys.size() == 1 && a.keys[0].path == path) {
+        a.keys[0] = std::move(key);
+        return;
+      }
+    drop_sweeps_of(path);
+    all_.axes.push_back({from, {std::move(key)}});
+  }
+
+  // At commas outside brackets and quotes.
+  static std::vector<std::string> split_values(const std::string& text) {
+    std::vector<std::string> items(1);
+    int depth = 0;
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      if (quote) {
+        if (c == '\\' && quote == '"' && i + 1 < text.size())
+          items.back() += text[i++];
+        else if (c == quote)
+          quote = 0;
+      } else if (c == '"' || c == '\'') {
+        quote = c;
+      } else if (c == '[' || c == '{') {
+        ++depth;
+      } else if (c == ']' || c == '}') {
+        --depth;
+      } else if (c == ',' && depth <= 0) {
+        items.emplace_back();
+        continue;
+      }
+      items.back() += text[i];
+    }
+    return items;
+  }
+
+  void drop_sweeps_of(const std::string& path) {
+    for (axis& a : all_.axes) std::erase_if(a.keys, [&](const swept_key& k) { return k.path == path; });
+  }
+
+  void take_sweeps(const toml_node& sweep) {
+    if (sweep.is != toml_node::kind::table)
+      return wrong_.add({{}, sweep.at}, "sweep", fmt::format("expected a table, got {}", quoted(sweep)));
+    for (const auto& [name, node] : sweep.members) {
+      if (name == "zip") {
+        take_zips(node);
+        continue;
+      }
+      for (swept_key& key : swept_keys(name, node)) all_.axes.push_back({key.from, {std::move(key)}});
+    }
+  }
+
+  void take_zips(const toml_node& zips) {
+    const auto is_table = [](const toml_node& n) { return n.is == toml_node::kind::table; };
+    if (zips.is != toml_node::kind::array || !std::all_of(zips.items.begin(), zips.items.end(), is_table))
+      return wrong_.add({{}, zips.at}, "sweep.zip",
+                        fmt::format("expected tables, each under [[sweep.zip]], got {}", quoted(zips)));
+    for (const toml_node& table : zips.items) {
+      axis a{{{}, table.at}, {}};
+      for (const auto& [name, node] : table.members)
+        for (swept_key& key : swept_keys(name, node)) a.keys.push_back(std::move(key));
+      all_.axes.push_back(std::move(a));
+    }
+  }
+
+  // "train.batch" = [..], or train.batch = [..], which TOML takes for tables.
+  std::vector<swept_key> swept_keys(const std::string& path, const toml_node& node) {
+    std::vector<swept_key> keys;
+    const origin from{{}, node.key};
+    if (node.is == toml_node::kind::table) {
+      for (const auto& [name, member] : node.members)
+        for (swept_key& key : swept_keys(path + "." + name, member)) keys.push_back(std::move(key));
+    } else if (node.is != toml_node::kind::array || node.items.empty()) {
+      wrong_.add({{}, node.at}, path, fmt::format("expected a list of values to sweep, got {}", quoted(node)));
+    } else {
+      swept_key key{path, from, {}};
+      for (const toml_node& item : node.items) key.values.push_back({item, {{}, item.at}, setting::layer::sweep});
+      for (const axis& a : all_.axes)
+        for (const swept_key& other : a.keys)
+          if (other.path == path) {
+            wrong_.add(from, path, "is swept twice");
+            return keys;
+          }
+      if (check_swept(key)) keys.push_back(std::move(key));
+    }
+    return keys;
+  }
+
+  bool check_swept(const swept_key& key) {
+    const auto name = find_name(key.path, key.from, components_, wrong_);
+    if (!name) return false;
+    all_.spoiled.insert(key.path); // until all is well
+    if (name->key && !name->key->sweepable) {
+      wrong_.add(key.from, key.path, "cannot be swept");
+      return false;
+    }
+    bool all_fit = true;
+    for (const setting& s : key.values) all_fit = fits(key.path, *name, s) && all_fit;
+    if (all_fit) all_.spoiled.erase(key.path);
+    return all_fit;
+  }
+
+  const catalogue& components_;
+  problems& wrong_;
+  settings all_;
+  std::vector<std::string> swept_by_option_;
+};
+
+} // namespace
+
+kind kind_of(plugin_section s) {
+  switch (s) {
+  case plugin_section::model: return kind::model;
+  case plugin_section::strategy: return kind::strategy;
+  case plugin_section::transport: break;
+  }
+  return kind::transport;
+}
+
+std::string ids_text(const catalogue& components, plugin_section s) {
+  auto ids = components.ids(kind_of(s));
+  std::sort(ids.begin(), ids.end());
+  return ids.empty() ? "there is none" : join(ids);
+}
+
+std::optional<key_name> find_name(const std::string& path, const origin& from, const catalogue& components,
+                                  problems& wrong) {
+  if (const schema_key* key = find_key(path)) return key_name{key, {}, {}, {}};
+  const auto parts = split(path);
+  const auto section = find_plugin_section(parts[0]);
+  const bool bare = std::all_of(parts.begin(), parts.end(), is_bare);
+  if (section && bare && parts.size() == 2) return key_name{nullptr, section, {}, parts[1]};
+  if (section && bare && parts.size() == 3) {
+    if (!known_id(*section, parts[1], path, from, components, wrong)) return {};
+    return key_name{nullptr, section, parts[1], parts[2]};
+  }
+  wrong.add(from, path, "no such key" + hint_for(path));
+  return {};
+}
+
+settings collect(const toml_node& root, const overrides& o, const catalogue& components, problems& wrong) {
+  return collector(components, wrong).take(root, o);
+}
+
+std::optional<std::pair<std::string, setting>> parse_set(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return {};
+  const std::string path = one_line(text.substr(0, equals)), value = text.substr(equals + 1);
+  if (path.empty()) return {};
+  setting s;
+  s.from_layer = setting::layer::set;
+  s.node.scalar = value;
+  try {
+    const toml_node parsed = parse_toml("value = " + value);
+    if (parsed.members.size() == 1) s.node = parsed.members[0].second;
+  } catch (const toml_error&) {
+    // A string without its quotes, as shells leave them.
+  }
+  return std::pair(path, std::move(s));
+}
+
+} // namespace regatta
