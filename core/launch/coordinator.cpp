@@ -21,12 +21,11 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto tick = 250ms;
-constexpr auto start_limit = 15s;   // from the start of the process to its proof: a machine may be busy
 constexpr auto stranger_limit = 2s; // from a connection to its proof
 constexpr std::size_t strangers_beyond_ranks = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto suspicion_limit = 500ms;
-constexpr auto quiet = 1s;           // four heartbeats missed: perhaps it will be found silent
+constexpr auto quiet = 400ms;        // a heartbeat missed: perhaps it will be found silent; less than suspicion_limit
 constexpr auto last_frames = 500ms;  // for what a dead process sent before, which is already in our kernel
 constexpr auto grace = 1s;           // for the others, after one has died
 constexpr auto lateness = 1s;        // we ourselves were stopped or starved
@@ -91,6 +90,7 @@ void coordinator::listen() {
   try {
     const tcp::endpoint where(asio::ip::make_address(plan_.address), 0);
     acceptor_.open(where.protocol());
+    acceptor_.set_option(tcp::acceptor::reuse_address(true)); // its connections' remains keep the port from nobody
     acceptor_.bind(where);
     acceptor_.listen();
   } catch (const boost::system::system_error& e) {
@@ -317,7 +317,7 @@ void coordinator::look_for_silence(clock::time_point now) {
     const auto since = now - m->heard;
     const auto seconds = std::chrono::duration<double>(since).count();
     if (!m->wire) {
-      if (since > start_limit)
+      if (since > plan_.start)
         certain(*m, fmt::format("did not connect within {:.1f} s of its start", seconds),
                 static_cast<int>(exit_code::run));
     } else if (since > plan_.silence) {

@@ -25,6 +25,7 @@ struct launch_plan {
   std::string address = "127.0.0.1";       // to listen on
   std::string program;                     // empty: this program; called as in control/invitation.hpp
   std::chrono::milliseconds silence{3500}; // a rank that sends nothing for so long is taken for dead
+  std::chrono::milliseconds start{15000};  // likewise one that has not connected: a busy machine starts slowly
 };
 
 struct rank_progress {

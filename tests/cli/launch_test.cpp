@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real processes: what ranks can do together, every way they can end, and that nothing of a run stays behind.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/failure.hpp"
+#include "launch/cpus.hpp"
+#include "launch/launch.hpp"
+
+using namespace regatta;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+// ------------------------------------------------------------------------------------ finding the processes of a run
+// ---
+
+// Every process that this test starts, directly or not, carries it in its environment.
+const std::string token = [] {
+  const auto value = fmt::format("launch-test-{}-{}", ::getpid(), std::random_device()());
+  ::setenv("REGATTA_TEST_TOKEN", value.c_str(), 1);
+  return "REGATTA_TEST_TOKEN=" + value;
+}();
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+std::vector<pid_t> processes() {
+  std::vector<pid_t> out;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == ::getpid()) continue;
+    if (contents(entry.path() / "environ").find(token) != std::string::npos) out.push_back(std::stoi(name));
+  }
+  return out;
+}
+
+// Waits for the end of every process of the run, 5 s at most.
+bool all_gone() {
+  const auto deadline = std::chrono::steady_clock::now() + 5s;
+  for (auto left = processes(); !left.empty(); left = processes()) {
+    const auto patience =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    if (patience <= 0) return false;
+    pollfd p{static_cast<int>(::syscall(SYS_pidfd_open, left.front(), 0)), POLLIN, 0};
+    if (p.fd < 0) continue;
+    ::poll(&p, 1, static_cast<int>(patience));
+    ::close(p.fd);
+  }
+  return true;
+}
+
+bool no_children() {
+  int status = 0;
+  return ::waitpid(-1, &status, WNOHANG) == -1 && errno == ECHILD;
+}
+
+// Where the processes of the run have their coordinator.
+std::set<int> ports() {
+  std::set<int> out;
+  for (const pid_t pid : processes()) {
+    const auto line = contents(fmt::format("/proc/{}/cmdline", pid));
+    const auto at = line.find("127.0.0.1:");
+    if (at != std::string::npos) out.insert(std::stoi(line.substr(at + 10)));
+  }
+  return out;
+}
+
+bool is_free(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); // connections that linger do not count
+  sockaddr_in a{};
+  a.sin_family = AF_INET;
+  a.sin_port = htons(static_cast<std::uint16_t>(port));
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool ok = ::bind(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0 && ::listen(fd, 1) == 0;
+  ::close(fd);
+  return ok;
+}
+
+// ---------------------------------------------------------------------------------------------------- running a plan
+// ---
+
+json step(const char* what, json more = json::object()) {
+  more["do"] = what;
+  return more;
+}
+
+using steps = std::vector<json>;
+
+launch_plan plan_of(const std::vector<steps>& ranks) {
+  launch_plan plan;
+  plan.program = TEST_RANK;
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    plan.ranks.push_back({fmt::format("worker {}", r), {}, {{"steps", ranks[r]}}});
+  return plan;
+}
+
+launch_plan plan_of(std::size_t ranks, const steps& s) {
+  return plan_of(std::vector<steps>(ranks, s));
+}
+
+struct observed {
+  launch_result result;
+  std::vector<std::pair<std::uint32_t, std::string>> lines;
+
+  std::size_t count(const std::string& text) const {
+    return static_cast<std::size_t>(std::count_if(
+        lines.begin(), lines.end(), [&](const auto& l) { return l.second.find(text) != std::string::npos; }));
+  }
+  std::string message() const { return result.failure ? result.failure->message : ""; }
+};
+
+// Runs to the end; `on_line` sees every line. Whatever the end, nothing is left then.
+observed run(const launch_plan& plan, const std::function<void(observed&)>& on_line = {}) {
+  observed o;
+  launch_hooks hooks;
+  hooks.log = [&](std::uint32_t rank, int, const std::string& text) {
+    o.lines.emplace_back(rank, text);
+    if (on_line) on_line(o);
+  };
+  o.result = launch(plan, hooks);
+  CHECK(no_children());
+  CHECK(all_gone());
+  return o;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class environment {
+public:
+  explicit environment(const char* mode) { ::setenv("TEST_RANK_MODE", mode, 1); }
+  ~environment() { ::unsetenv("TEST_RANK_MODE"); }
+};
+
+const steps hang{step("hang")};
+
+} // namespace
+
+// ---------------------------------------------------------------------------------------------------- while all is
+// well ---
+
+TEST_CASE("ranks exchange, meet, sum, log and give results") {
+  for (const std::size_t n : {1, 2, 8}) {
+    CAPTURE(n);
+    const auto o = run(
+        plan_of(n, {step("barrier", {{"name", "start"}}), step("exchange", {{"bytes", 0}}),
+                    step("exchange", {{"bytes", 12345}}), step("sum"), step("mac"), step("log", {{"text", "a line"}}),
+                    step("stderr", {{"text", "written\nunfinished"}}), step("barrier", {{"name", "start"}}),
+                    step("result", {{"value", {{"loss", 2.5}, {"list", {1, 2}}}}})}));
+    CHECK(o.message() == "");
+    CHECK_FALSE(o.result.interrupted);
+    REQUIRE(o.result.results.size() == n);
+    for (const auto& r : o.result.results) CHECK(r == json{{"loss", 2.5}, {"list", {1, 2}}});
+    CHECK(o.count("a line") == n);
+    CHECK(o.count("written") == n);
+    CHECK(o.count("unfinished") == n);
+  }
+}
+
+TEST_CASE("eight ranks exchange 8 MiB each") {
+  const auto o = run(plan_of(8, {step("exchange", {{"bytes", 8 << 20}}), step("result", {{"value", 1}})}));
+  CHECK(o.message() == "");
+  CHECK(o.result.results == std::vector<json>(8, json(1)));
+}
+
+TEST_CASE("a plan without ranks is done") {
+  CHECK(run(launch_plan{}).result.results.empty());
+}
+
+TEST_CASE("a rank runs where it should and inherits nothing") {
+  const int open_here = ::open("/etc/hostname", O_RDONLY); // not close-on-exec
+  const int cpu = available_cpus().back();
+  auto plan = plan_of(2, {step("look around")});
+  plan.ranks[1].cpus = {cpu};
+  const auto o = run(plan);
+  ::close(open_here);
+  CHECK(o.message() == "");
+  CHECK(o.result.results[0].at("cpus") == json(available_cpus()));
+  CHECK(o.result.results[1].at("cpus") == json{cpu});
+  for (const auto& r : o.result.results) {
+    const std::vector<std::string> inherited = r.at("inherited");
+    REQUIRE(inherited.size() == 1); // the secret
+    CHECK(has(inherited[0], "pipe:"));
+    CHECK(r.at("stdin") == "/dev/null");
+    CHECK(r.at("leads its group") == true);
+  }
+}
+
+TEST_CASE("strangers disturb nothing") {
+  const environment mode("strangers");
+  const auto o = run(plan_of(3, {step("exchange", {{"bytes", 100}}), step("result", {{"value", 1}})}));
+  CHECK(o.message() == "");
+  CHECK(o.result.results == std::vector<json>(3, json(1)));
+  CHECK(o.count("refused a connection from 127.0.0.1") > 0);
+  CHECK(o.count("it does not know the run's secret") > 0);
+  CHECK(o.count("refused a connection") <= 20); // so many are logged
+}
+
+TEST_CASE("other threads of the coordinator do not disturb the start of ranks") {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      while (!done) (void)std::make_unique<std::string>(1000, 'x');
+    });
+  for (int i = 0; i < 3; ++i)
+    CHECK(run(plan_of(4, {step("barrier", {{"name", "b"}}), step("result", {{"value", i}})})).message() == "");
+  done = true;
+  for (auto& t : threads) t.join();
+}
+
+TEST_CASE("computing for long is no silence, and progress is seen meanwhile") {
+  auto plan = plan_of(2, {step("progress", {{"step", 7}, {"samples", 896}}), step("hang")});
+  plan.silence = 1500ms;
+  launch_hooks hooks;
+  int ticks = 0;
+  std::vector<rank_progress> last;
+  hooks.progress = [&](const std::vector<rank_progress>& p) {
+    last = p;
+    if (++ticks == 10) ::raise(SIGTERM); // 2.5 s
+  };
+  const auto result = launch(plan, hooks);
+  CHECK_FALSE(result.failure);
+  CHECK(result.interrupted);
+  REQUIRE(last.size() == 2);
+  for (const auto& p : last) {
+    CHECK(p.step == 7);
+    CHECK(p.samples == 896);
+  }
+  CHECK(all_gone());
+}
+
+// --------------------------------------------------------------------------------------------------- every way to end
+// ---
+
+TEST_CASE("a rank that dies is named, with how, what it did and what it said last") {
+  struct ending {
+    json how;
+    const char* message;
+  };
+  const ending endings[] = {
+      {step("exit", {{"code", 3}}), "exited with code 3 before its result"},
+      {step("exit", {{"code", 0}}), "exited with code 0 before its result"},
+      {step("signal", {{"number", SIGKILL}}), "killed by SIGKILL before its result"},
+      {step("signal", {{"number", SIGTERM}}), "killed by SIGTERM before its result"},
+      {step("abort"), "killed by SIGABRT before its result"},
+  };
+  for (const auto& e : endings) {
+    CAPTURE(e.message);
+    const auto meet = step("exchange", {{"bytes", 8}});
+    const auto o =
+        run(plan_of({{meet, step("wait for death")},
+                     {step("operation", {{"text", "backward"}}), step("progress", {{"step", 12}, {"samples", 1536}}),
+                      step("stderr", {{"text", "first\nlast words\n"}}), meet, e.how},
+                     {meet, step("barrier", {{"name", "never"}})}}));
+    REQUIRE(o.result.failure);
+    CHECK(o.result.failure->rank == 1);
+    CHECK(o.result.failure->code == 1);
+    CHECK(o.message().starts_with("rank 1 (worker 1, pid "));
+    CHECK(has(o.message(), e.message));
+    CHECK(has(o.message(), "; last operation: backward (12 steps done); its last line on standard error: last words"));
+    CHECK(o.count("saw the end of 1") == 1);
+    CHECK_FALSE(o.result.interrupted);
+  }
+}
+
+TEST_CASE("an exception of a rank's own comes before its exit") {
+  const auto o = run(plan_of({hang, {step("exchange", {{"bytes", 8}})}, {step("throw", {{"text", "loss is nan"}})}}));
+  CHECK(o.result.failure->rank == 2);
+  CHECK(has(o.message(), "): loss is nan"));
+}
+
+TEST_CASE("a death counts more than a peer's complaint that came before it") {
+  const auto plan = [](int signal) { return plan_of(3, {step("hurt rank 1 and blame it", {{"number", signal}})}); };
+  auto o = run(plan(SIGKILL));
+  CHECK(o.result.failure->rank == 1);
+  CHECK(has(o.message(), "killed by SIGKILL"));
+
+  auto stopped = plan(SIGSTOP);
+  stopped.silence = 1500ms;
+  o = run(stopped);
+  CHECK(o.result.failure->rank == 1);
+  CHECK(has(o.message(), "stopped answering"));
+
+  o = run(plan(0)); // nobody has died: then the complaint is what there is
+  CHECK(o.result.failure->rank == 0);
+  CHECK(has(o.message(), "lost the connection to rank 1"));
+}
+
+TEST_CASE("a rank that stops, leaves or never comes ends the run") {
+  auto plan = plan_of({hang, {step("signal", {{"number", SIGSTOP}})}});
+  plan.silence = 1500ms;
+  auto o = run(plan);
+  CHECK(o.result.failure->rank == 1);
+  CHECK(has(o.message(), "stopped answering 1."));
+
+  o = run(plan_of({hang, {step("close")}}));
+  CHECK(o.result.failure->rank == 1);
+  CHECK(has(o.message(), "closed its connection to the coordinator"));
+
+  const environment mode("never connect");
+  plan = plan_of(2, hang);
+  plan.start = 300ms;
+  CHECK(has(run(plan).message(), "did not connect within"));
+}
+
+TEST_CASE("after the result") {
+  const auto result = step("result", {{"value", 1}});
+  auto o = run(plan_of({{result}, {result, step("signal", {{"number", SIGSEGV}})}}));
+  CHECK(has(o.message(), "killed by SIGSEGV after its result"));
+  CHECK(o.result.results == std::vector<json>(2, json(1)));
+
+  auto plan = plan_of({{result}, {result, step("close")}});
+  plan.silence = 1000ms;
+  o = run(plan);
+  CHECK(o.result.failure->rank == 1);
+  CHECK(has(o.message(), "did not end within"));
+}
+
+TEST_CASE("ranks that wait for each other for ever are found") {
+  const auto a = step("barrier", {{"name", "a"}}), b = step("barrier", {{"name", "b"}});
+  auto o = run(plan_of({{a}, {b}}));
+  CHECK(has(o.message(), "rank 0 in \"barrier a\", rank 1 in \"barrier b\""));
+  o = run(plan_of({{a}, {step("result", {{"value", 1}}), step("wait for death")}}));
+  CHECK(has(o.message(), "rank 1 has given its result"));
+}
+
+TEST_CASE("what a rank started does not outlive it") {
+  CHECK(run(plan_of(2, {step("grandchild"), step("result", {{"value", 1}})})).message() == "");
+  const auto o = run(plan_of({hang, {step("grandchild"), step("signal", {{"number", SIGKILL}})}}));
+  CHECK(has(o.message(), "killed by SIGKILL"));
+}
+
+TEST_CASE("a run that cannot start says why") {
+  auto plan = plan_of(2, hang);
+  plan.program = "/nonexistent/program";
+  CHECK_THROWS_WITH_AS(run(plan), "cannot start /nonexistent/program: No such file or directory", failure);
+  plan = plan_of(2, hang);
+  plan.ranks[1].cpus = {4000};
+  CHECK_THROWS_WITH_AS(run(plan), "cannot run on the CPUs [4000]: Invalid argument", failure);
+  plan = plan_of(2, hang);
+  plan.address = "203.0.113.1";
+  CHECK_THROWS_WITH_AS(run(plan), "cannot listen on 203.0.113.1: Cannot assign requested address", failure);
+  plan.program = "/bin/true";
+  plan.address = "127.0.0.1";
+  CHECK(has(run(plan).message(), "exited with code 0 before its result"));
+  CHECK(all_gone());
+  CHECK(no_children());
+}
+
+TEST_CASE("what a hook throws comes out, and nothing is left") {
+  CHECK_THROWS_WITH_AS(run(plan_of(3, hang),
+                           [](observed& o) {
+                             if (o.count("hanging") == 2) throw std::logic_error("enough");
+                           }),
+                       "enough", std::logic_error);
+  CHECK(all_gone());
+  CHECK(no_children());
+}
+
+// -------------------------------------------------------------------------------------------------------- from outside
+// ---
+
+TEST_CASE("SIGINT and SIGTERM end a run, and are handled as before afterwards") {
+  struct sigaction before[4]{}, after{};
+  const int numbers[] = {SIGINT, SIGTERM, SIGPIPE, SIGCHLD};
+  ::signal(SIGINT, [](int) { std::abort(); });
+  for (int i = 0; i < 4; ++i) ::sigaction(numbers[i], nullptr, &before[i]);
+  for (const int number : {SIGINT, SIGTERM})
+    for (const int times : {1, 2}) {
+      const auto o = run(plan_of(3, hang), [&](observed& seen) {
+        if (seen.lines.back().second == "hanging" && seen.count("hanging") == 3)
+          for (int i = 0; i < times; ++i) ::raise(number);
+      });
+      CHECK(o.result.interrupted);
+      CHECK_FALSE(o.result.failure);
+      for (int i = 0; i < 4; ++i) {
+        ::sigaction(numbers[i], nullptr, &after);
+        CHECK((after.sa_handler == before[i].sa_handler));
+        CHECK(after.sa_flags == before[i].sa_flags);
+      }
+    }
+  // Ignored by who started us: so it stays.
+  ::signal(SIGINT, SIG_IGN);
+  const auto o = run(plan_of(1, {step("log", {{"text", "here"}}), step("result", {{"value", 1}})}),
+                     [](observed&) { ::raise(SIGINT); });
+  CHECK_FALSE(o.result.interrupted);
+  ::signal(SIGINT, SIG_DFL);
+}
+
+TEST_CASE("a rank killed at any moment ends the run") {
+  std::mt19937 random(20261);
+  for (int round = 0; round < 8; ++round) {
+    CAPTURE(round);
+    const auto moment = std::chrono::microseconds(random() % 150000);
+    const auto choice = random();
+    std::thread killer([&] {
+      std::this_thread::sleep_for(moment);
+      std::vector<pid_t> there;
+      while (there.empty()) there = processes();
+      ::kill(there[choice % there.size()], SIGKILL);
+    });
+    observed o;
+    const auto begun = std::chrono::steady_clock::now();
+    o.result = launch(plan_of(4, {step("loop")}), {});
+    killer.join();
+    CHECK(has(o.message(), "killed by SIGKILL before its result"));
+    CHECK(std::chrono::steady_clock::now() - begun < moment + 10s);
+    CHECK(processes().empty());
+    CHECK(no_children());
+  }
+}
+
+TEST_CASE("a coordinator killed at any moment leaves no process and no port") {
+  std::mt19937 random(20262);
+  for (int round = 0; round < 12; ++round) {
+    CAPTURE(round);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      ::execl(TEST_RANK, TEST_RANK, "coordinate", "4", nullptr);
+      ::_exit(127);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 200000));
+    const auto used = ports();
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(all_gone());
+    for (const int port : used) CHECK(is_free(port));
+  }
+}
