@@ -41,6 +41,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   std::string found;
   for (const auto& c : candidates) {
     if (c.size() > longest) continue;
+    if (wanted.size() >= 3 && folded(c).starts_with(wanted)) return c;
     if (auto d = edit_distance(wanted, folded(c)); d < best) {
       best = d;
       found = c;

@@ -13,7 +13,8 @@ namespace regatta {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate that somebody who wrote `name` most likely meant; empty where none is near (a third of the name may be
-// wrong, at least one letter; letters' case and '-' for '_' count for nothing).
+// wrong, at least one letter; the beginning of a name, from three letters on, will do; case and '-' for '_' count for
+// nothing).
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
 // `, did you mean "x"?`, or nothing where no candidate is near.

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "folder.hpp"
+
+#include "base/failure.hpp"
+#include "cli/describe.hpp"
+#include "cli/list.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <functional>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace regatta;
+
+namespace {
+
+// What `f` prints to standard output.
+std::string printed(const std::function<void()>& f) {
+  std::fflush(stdout);
+  const int kept = ::dup(STDOUT_FILENO), file = ::memfd_create("printed", 0);
+  REQUIRE(kept >= 0);
+  REQUIRE(file >= 0);
+  ::dup2(file, STDOUT_FILENO);
+  try {
+    f();
+  } catch (...) {
+    std::fflush(stdout);
+    ::dup2(kept, STDOUT_FILENO);
+    ::close(kept);
+    ::close(file);
+    throw;
+  }
+  std::fflush(stdout);
+  ::dup2(kept, STDOUT_FILENO);
+  ::close(kept);
+  std::string text(static_cast<std::size_t>(::lseek(file, 0, SEEK_END)), '\0');
+  CHECK(::pread(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+  ::close(file);
+  return text;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  CAPTURE(text);
+  CAPTURE(part);
+  const bool found = text.find(part) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+int code_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const failure& e) {
+    return static_cast<int>(e.code());
+  }
+  return 0;
+}
+
+} // namespace
+
+TEST_CASE("list: what is there, where, and what is not usable") {
+  const folder f;
+  f.add("good");
+  int code = -1;
+  auto text = printed([&] { code = list_verb({f.path()}, std::nullopt, false); });
+  CHECK(code == 0);
+  CHECK(has(text, (f.path() / "good.so").string()));
+  CHECK(has(text, "a transport in C99"));
+  CHECK(has(text, "models: none found"));
+
+  const auto broken = f.write("broken.so", "no ELF");
+  text = printed([&] { code = list_verb({f.path()}, kind::transport, false); });
+  CHECK(code == 3);
+  CHECK(has(text, broken.string() + ": not a shared object"));
+  CHECK(text.find("models") == std::string::npos);
+
+  const auto j = nlohmann::json::parse(printed([&] { code = list_verb({f.path()}, std::nullopt, true); }));
+  CHECK(code == 3);
+  CHECK(j["transports"][0]["id"] == "good");
+  CHECK(j["transports"][0]["file"] == (f.path() / "good.so").string());
+  CHECK(j["models"].empty());
+  CHECK(j["unusable"][0]["file"] == broken.string());
+  CHECK(j["folders"][0] == f.path().string());
+}
+
+TEST_CASE("describe: parameters and capabilities") {
+  const folder f;
+  f.add("good");
+  const auto text = printed([&] { describe_verb({f.path()}, "transport/good", false); });
+  CHECK(has(text, "transport good: a transport in C99"));
+  CHECK(has(text, "an integer from 1 to 64"));
+  CHECK(has(text, "\"64KiB\""));
+  CHECK(has(text, "independent"));
+  const auto j = nlohmann::json::parse(printed([&] { describe_verb({f.path()}, "transports/good", true); }));
+  CHECK(j["parameters"].size() == 9);
+  CHECK(j["parameters"][1]["default"] == 4);
+  CHECK(j["parameters"][1]["max"] == 64);
+  CHECK(j["parameters"][2]["unit"] == "bytes");
+  CHECK(j["parameters"][6]["choices"] == nlohmann::json({"eager", "rendezvous"}));
+  CHECK(j["capabilities"]["memory"] == nlohmann::json({"host"}));
+}
+
+TEST_CASE("describe: what is asked wrongly, and what is not there") {
+  const folder f;
+  f.add("good");
+  auto describe = [&](const std::string& name, const std::vector<std::string>& set = {}) {
+    return code_of([&] { printed([&] { describe_verb({f.path()}, name, false, set); }); });
+  };
+  CHECK(describe("good") == 2);
+  CHECK(describe("transprt/good") == 2);
+  CHECK(describe("transport/") == 3);
+  CHECK(describe("model/good") == 3);
+  CHECK(describe("transport/good", {"depth=65"}) == 2);
+  CHECK(describe("transport/good", {"depth"}) == 2);
+  CHECK(describe("transport/good", {"mode=rendezvous"}) == 0);
+}
+
+TEST_CASE("a component that throws where nothing may leave") {
+  const folder f;
+  f.add("throw_in_create");
+  for (const std::string name : {"model/thrower", "strategy/thrower"}) {
+    CHECK(code_of([&] { printed([&] { describe_verb({f.path()}, name, false); }); }) == 3);
+    CHECK_THROWS_WITH_AS(printed([&] { describe_verb({f.path()}, name, false); }), doctest::Contains("gave up"),
+                         failure);
+  }
+}
+
+TEST_CASE("describe counts a network's parameters and operations") {
+  if (!std::filesystem::exists(std::filesystem::path(REGATTA_PLUGINS) / "vgg.so")) return;
+  const auto j = nlohmann::json::parse(printed([] { describe_verb({REGATTA_PLUGINS}, "model/vgg16", true); }));
+  CHECK(j["network"]["parameters"] == 15254602);
+  CHECK(j["network"]["operations_per_sample"].get<double>() == doctest::Approx(1.88e9).epsilon(0.01));
+}
