@@ -167,9 +167,7 @@ private:
       if (item.empty() || !value) return wrong_.add(from, path, "expected values between the commas");
       key.values.push_back({value->second.node, from, setting::layer::sweep});
     }
-    if (std::find(swept_by_option_.begin(), swept_by_option_.end(), path) != swept_by_option_.end())
-      return wrong_.add(from, path, "is given twice");
-    swept_by_option_.push_back(path);
+    if (!swept_by_option_.insert(path).second) return wrong_.add(from, path, "is given twice");
     if (const auto given = all_.values.find(path);
         given != all_.values.end() && given->second.from_layer == setting::layer::set)
       return wrong_.add(from, path, "is given by --set too");
@@ -252,13 +250,10 @@ private:
     } else {
       swept_key key{path, from, {}};
       for (const toml_node& item : node.items) key.values.push_back({item, {{}, item.at}, setting::layer::sweep});
-      for (const axis& a : all_.axes)
-        for (const swept_key& other : a.keys)
-          if (other.path == path) {
-            wrong_.add(from, path, "is swept twice");
-            return keys;
-          }
-      if (check_swept(key)) keys.push_back(std::move(key));
+      if (!swept_in_file_.insert(path).second)
+        wrong_.add(from, path, "is swept twice");
+      else if (check_swept(key))
+        keys.push_back(std::move(key));
     }
     return keys;
   }
@@ -280,7 +275,7 @@ private:
   const catalogue& components_;
   problems& wrong_;
   settings all_;
-  std::vector<std::string> swept_by_option_;
+  std::set<std::string> swept_in_file_, swept_by_option_;
 };
 
 } // namespace
