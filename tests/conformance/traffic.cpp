@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random traffic: everybody with everybody on all lanes, sizes from nothing to a megabyte, posted in any interleaving.
+#include "world.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+using namespace conformance;
+
+namespace {
+
+struct message {
+  std::uint64_t bytes, seed;
+  bool adds;
+};
+
+// What `from` sends to `to` on a lane: known to both.
+std::vector<message> plan(std::uint64_t seed, std::uint32_t from, std::uint32_t to, std::uint32_t lane, bool may_add) {
+  std::mt19937_64 random(seed * 1000003 + from * 1009 + to * 31 + lane);
+  std::vector<message> messages(20 + random() % 40);
+  for (message& m : messages) {
+    const std::uint64_t order = random() % 21; // sizes evenly spread over the orders of magnitude
+    m = {random() % (std::uint64_t{1} << order), random() % 100000, may_add && random() % 3 == 0};
+    if (m.adds) m.bytes = m.bytes / 4 * 4;
+  }
+  return messages;
+}
+
+// What is added must be sums without rounding: small whole numbers.
+void fill_numbers(std::byte* to, std::uint64_t bytes, std::uint64_t seed) {
+  for (std::uint64_t i = 0; i < bytes / 4; ++i) reinterpret_cast<float*>(to)[i] = static_cast<float>((seed + i) % 1000);
+}
+
+struct stream {
+  std::uint32_t peer, lane;
+  bool receives;
+  std::vector<message> messages;
+  std::size_t begun = 0, finished = 0;
+  struct operation {
+    std::uint64_t cookie;
+    memory buffer;
+    std::uint64_t offset;
+  };
+  std::vector<operation> operations;
+};
+
+void check_arrival(endpoint& e, const stream& s, const message& m, const stream::operation& o) {
+  require(e.finish(o.cookie) == m.bytes, "a message arrives with another length");
+  if (!m.adds) return require(is_filled(o.buffer.data + o.offset, m.bytes, m.seed), "a message arrives changed");
+  const auto* floats = reinterpret_cast<const float*>(o.buffer.data + o.offset);
+  for (std::uint64_t i = 0; i < m.bytes / 4; ++i)
+    require(floats[i] == static_cast<float>((m.seed + i) % 1000 + (m.seed + s.peer + i) % 1000), "a sum is wrong");
+}
+
+void talk(member& self, std::uint64_t seed) {
+  const bool may_add = self->caps().flags & RG_CAP_ADD;
+  std::mt19937_64 random(seed * 77 + self->rank());
+  std::vector<stream> streams;
+  for (std::uint32_t peer = 0; peer < self->ranks(); ++peer)
+    for (std::uint32_t lane = 0; lane < self->lanes() && peer != self->rank(); ++lane) {
+      streams.push_back({peer, lane, false, plan(seed, self->rank(), peer, lane, may_add)});
+      streams.push_back({peer, lane, true, plan(seed, peer, self->rank(), lane, may_add)});
+    }
+  // Each stream has a few operations in flight; one that is not the newest of its lane may end first only if none
+  // before it is outstanding, so the oldest is looked at.
+  constexpr std::size_t in_flight = 6;
+  for (;;) {
+    bool busy = false;
+    std::shuffle(streams.begin(), streams.end(), random);
+    for (stream& s : streams) {
+      if (s.begun < s.messages.size() && s.begun - s.finished < in_flight && random() % 2) {
+        const message& m = s.messages[s.begun];
+        const std::uint64_t offset = m.adds ? 4 * (random() % 16) : random() % 64;
+        const memory buffer = self->allocate(m.bytes + 64 + random() % 64);
+        std::byte* const at = buffer.data + offset;
+        if (m.adds)
+          fill_numbers(at, m.bytes, m.seed + (s.receives ? s.peer : 0));
+        else if (!s.receives)
+          fill(at, m.bytes, m.seed);
+        const std::uint64_t room =
+            std::min<std::uint64_t>(buffer.bytes - offset, m.bytes + (m.adds ? 0 : random() % 32));
+        const std::uint64_t cookie =
+            s.receives ? self->recv(s.peer, s.lane, buffer, offset, room, m.adds ? RG_TRANSFER_ADD : 0)
+                       : self->send(s.peer, s.lane, buffer, offset, m.bytes);
+        s.operations.push_back({cookie, buffer, offset});
+        ++s.begun;
+      }
+      while (s.finished < s.begun && self->ended(s.operations[s.finished].cookie)) {
+        if (s.receives)
+          check_arrival(*self, s, s.messages[s.finished], s.operations[s.finished]);
+        else
+          self->finish(s.operations[s.finished].cookie);
+        ++s.finished;
+      }
+      busy |= s.finished < s.messages.size();
+    }
+    if (!busy) return;
+    self->poll(random() % 4 ? 0 : second / 10000);
+  }
+}
+
+} // namespace
+
+TEST_CASE("random traffic arrives as it was sent") {
+  for (const auto& which : configurations)
+    for (std::uint64_t seed = 1; seed <= 6; ++seed)
+      RUN_RANKS(which,
+                {.ranks = static_cast<std::uint32_t>(2 + seed % 3),
+                 .lanes = static_cast<std::uint32_t>(1 + seed % 2 * 2),
+                 .kind = seed % 2 ? as::threads : as::processes},
+                [seed](member& self) { talk(self, seed); });
+}
