@@ -189,7 +189,7 @@ bool group::progress() {
     }
   }
   while (finish_first()) moved = true;
-  if (moved || (head().broken.value.load() == 0 && !has_lost_member_)) return moved;
+  if (moved || (head().broken.value.load() == 0 && !has_lost_member())) return moved;
   // Nothing will move any more. What was complete by then has completed on all members, and so must here.
   while (finish_first()) {
   }
@@ -220,10 +220,10 @@ bool group::try_post(operation& op) {
   }
   post& own = post_of(op.number, self_);
   own.count.store(op.count, std::memory_order_relaxed);
-  if (op.is_small())
-    std::memcpy(own.payload, op.address, op.count * sizeof(float));
-  else
+  if (!op.is_small())
     own.offset.store(home_.memory.offset_of(op.shared), std::memory_order_relaxed);
+  else if (op.count > 0)
+    std::memcpy(own.payload, op.address, op.count * sizeof(float));
   own.arrived.store(op.number + 1);
   if (all_arrived(op)) wake_others();
   return true;
@@ -368,6 +368,13 @@ void group::end(rg_status status) {
   verdict_ = status;
   head().broken.value.store(1);
   wake_others();
+}
+
+bool group::has_lost_member() const noexcept {
+  return std::any_of(members_.begin(), members_.end(), [&](std::uint32_t rank) {
+    const peer* p = home_.find(rank);
+    return p && p->is_lost();
+  });
 }
 
 bool group::is_quiet() const noexcept {

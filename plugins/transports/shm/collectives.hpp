@@ -46,8 +46,6 @@ public:
   bool progress();
   // [loop] Ends all operations with `status`, once nobody is in this rank's buffers.
   void end(rg_status status);
-  // [loop] A member is lost: what is not complete already ends with RG_E_PEER, here and on the other members.
-  void lose_member() noexcept { has_lost_member_ = true; }
   bool has(std::uint32_t rank) const noexcept;
   bool is_ended() const noexcept { return verdict_ != RG_OK; }
 
@@ -67,7 +65,7 @@ private:
   struct counter;
   struct post;
   static constexpr std::uint64_t slots = 8;
-  static constexpr std::uint64_t small = 4096; // bytes
+  static constexpr std::uint64_t small = 1024; // bytes
 
   std::uint64_t state_bytes() const noexcept;
   void publish_state();
@@ -89,6 +87,7 @@ private:
   bool is_done(const operation& op) const noexcept;
   bool finish_first();
   void retire_first(rg_status status);
+  bool has_lost_member() const noexcept;
   bool is_quiet() const noexcept;
   void wake_others() noexcept;
 
@@ -103,7 +102,6 @@ private:
   std::uint64_t all_left_ = 0;      // operations that all members have left, as last seen
   std::vector<const float*> terms_; // scratch of reduce
   std::vector<float*> targets_;
-  bool has_lost_member_ = false;
   rg_status verdict_ = RG_OK; // how all operations end, once the group has
 };
 

@@ -9,6 +9,7 @@ namespace shm {
 namespace {
 
 constexpr std::uint64_t huge_page = 2 << 20;
+constexpr std::uint64_t most_by_default = std::uint64_t{64} << 30;
 
 std::uint64_t page_size() {
   return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -21,7 +22,7 @@ std::uint64_t machine_memory() {
 } // namespace
 
 heap::heap(std::uint64_t bytes) {
-  bytes = round_up(bytes ? bytes : machine_memory(), huge_page);
+  bytes = round_up(bytes ? bytes : std::min(machine_memory(), most_by_default), huge_page);
   descriptor_ = make_sealed_memory("regatta-heap", bytes);
   memory_ = mapping(descriptor_, bytes, "the heap (parameter heap)");
   // Only where the administrator lets shared memory ask (shmem_enabled = advise); elsewhere it changes nothing.

@@ -13,7 +13,8 @@ namespace shm {
 // [main], but for holds() and offset_of(), which are [loop] too.
 class heap {
 public:
-  // `bytes` of address space; 0: as much as the machine has memory.
+  // `bytes` of address space; 0: as much as the machine has memory, up to 64 GiB (a process maps a heap for every
+  // peer).
   explicit heap(std::uint64_t bytes);
 
   // Zeroed, its pages taken and mapped; page-aligned, from 2 MiB on aligned to that. Throws where memory runs out.

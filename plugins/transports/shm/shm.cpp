@@ -51,7 +51,7 @@ public:
   };
   static constexpr auto fields = rg::fields(
       rg::field("heap", &parameters::heap,
-                "address space for regions, a rank; pages are taken when used; 0: as much as the machine has memory")
+                "address space for regions, a rank; pages are taken when used; 0: the machine's memory, at most 64 GiB")
           .range(0, 1LL << 44)
           .unit(RG_UNIT_BYTES),
       rg::field("ring", &parameters::ring, "room for messages on their way, a peer, lane and direction")
@@ -213,11 +213,7 @@ private:
 
   // One round over everything that could move. False: nothing did.
   bool progress() {
-    for (peer* p : connected_) {
-      if (p->is_lost()) continue;
-      p->look();
-      if (p->is_lost()) tell_groups(*p);
-    }
+    for (peer* p : connected_) p->look();
     bool moved = progress_lane(0);
     for (auto& g : groups_) moved |= g->progress();
     for (std::uint32_t lane = 1; lane < home_.lanes; ++lane) {
@@ -261,16 +257,7 @@ private:
     sockets_.clear();
     for (peer* p : connected_) sockets_.push_back({p->socket(), POLLRDHUP, 0});
     if (::poll(sockets_.data(), sockets_.size(), 0) <= 0) return;
-    for (std::size_t i = 0; i < connected_.size(); ++i) {
-      peer& p = *connected_[i];
-      if (p.is_gone()) continue;
-      p.look_for_death(sockets_[i].revents);
-      if (p.is_lost()) tell_groups(p);
-    }
-  }
-  void tell_groups(const peer& p) {
-    for (auto& g : groups_)
-      if (g->has(p.rank())) g->lose_member();
+    for (std::size_t i = 0; i < connected_.size(); ++i) connected_[i]->look_for_death(sockets_[i].revents);
   }
 
   station home_;
