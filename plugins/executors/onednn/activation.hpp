@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch norm, ReLU, then dropout or 2x2 max pooling, each optional, as one op.
+#pragma once
+
+#include "program.hpp"
+
+namespace onednn {
+
+struct stages {
+  bool norm = false, relu = false, pool = false;
+  double epsilon = 0, momentum = 0;
+  weight *scale = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;
+  // The bias of the layer before, which leaves it to us: batch norm takes every constant away again, so in training it
+  // is only counted into the running mean, and its gradient is zero.
+  weight* folded = nullptr;
+  double dropout = 0; // probability
+  std::uint32_t layer = 0;
+};
+
+class activation final : public op {
+public:
+  activation(std::string name, value* in, value* out, const stages& s, const device& dev);
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool forward_in_place() const override { return !stages_.norm && !stages_.pool; }
+  bool backward_in_place() const override { return !stages_.pool; }
+
+private:
+  struct totals {
+    double sum, product;
+  };
+
+  bool masks() const { return stages_.relu || stages_.pool || stages_.dropout > 0; }
+  unsigned flags(bool training) const;
+  pass view(std::size_t block, std::size_t part) const;
+  template <class Reduce, class Finish, class Apply> void over_blocks(const Reduce&, const Finish&, const Apply&) const;
+  totals total(std::size_t channel) const;
+  void measure(std::size_t block, std::size_t part);
+  void normalise_by_batch(std::size_t block);
+  void normalise_by_state(std::size_t block);
+  void set_affine(std::size_t c, double mean, double inverse);
+  void differentiate(std::size_t block, const run& r);
+
+  const device& dev_;
+  stages stages_;
+  std::size_t lanes_, blocks_, parts_ = 1, batch_ = 0;
+  slot mask_slot_ = no_slot;
+  mask_word* mask_ = nullptr;
+  float scale_ = 1; // of what dropout keeps, in this step
+  std::vector<float> mean_, inverse_;
+  std::vector<float> coefficients_;     // [block][a, b, c][lane]
+  std::vector<double> sums_, products_; // [block][part][lane]
+};
+
+} // namespace onednn

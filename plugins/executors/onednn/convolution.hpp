@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "conv_kernels.hpp"
+
+namespace onednn {
+
+class convolution final : public op {
+public:
+  // `bias` is null where there is none, or where the op that follows takes care of it.
+  convolution(std::string name, value* in, value* out, const conv_shape& s, weight* w, weight* bias, const device& dev);
+  void prepare(const preparation&) override;
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  std::size_t scratch_bytes() const override;
+  double flops() const override;
+  void report(std::string& text) const override;
+
+private:
+  bool wants(direction d) const { return d != direction::data || inputs_[0].from->needs_gradient; }
+  std::unique_ptr<conv_kernel> pick(const preparation& p, direction d) const;
+  conv_data data(float* x, const float* w, const float* bias, float* y, bool accumulate) const;
+
+  const device& dev_;
+  conv_shape shape_;
+  weight *weight_, *bias_;
+  std::unique_ptr<conv_kernel> kernels_[3]; // by direction
+};
+
+} // namespace onednn

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of kernels.hpp over a vector type that the including file brings: `vec`, `lanes`, load, store, splat,
+// fma, add, mul, sub, max, greater, keep (zero where the mask has no bit). No function of another header is called in
+// here: its code would be compiled for this instruction set and might be linked for all.
+
+template <unsigned Flags> void forward(const pass& p) {
+  constexpr bool norm = Flags & with_norm, relu = Flags & with_relu, masked = Flags & with_dropout,
+                 record = Flags & record_mask;
+  const vec a = norm ? load(p.a) : splat(1), b = norm ? load(p.b) : splat(0), scale = splat(p.scale), zero = splat(0);
+  auto value = [&](const float* x) { return norm ? fma(load(x), a, b) : load(x); };
+
+  for (std::size_t s = 0; s < p.samples; ++s) {
+    const float* x = p.x + s * p.x_stride;
+    float* y = p.y + s * p.y_stride;
+    mask_word* mask = masked || record ? p.mask + s * p.mask_stride : nullptr;
+    if constexpr (Flags & with_pool) {
+      const std::size_t row = p.width * lanes;
+      for (std::size_t h = 0; h < p.height; h += 2, x += 2 * row) {
+        for (std::size_t w = 0; w < p.width; w += 2, y += lanes) {
+          const float* corner = x + w * lanes;
+          const vec v0 = value(corner), v1 = value(corner + lanes), v2 = value(corner + row),
+                    v3 = value(corner + row + lanes);
+          const vec top = max(v0, v1), bottom = max(v2, v3), best = max(top, bottom);
+          store(y, relu ? max(best, zero) : best);
+          if constexpr (record) { // the first of equals wins
+            const mask_word live = relu ? greater(best, zero) : all_lanes;
+            const mask_word low = greater(bottom, top), right0 = greater(v1, v0), right1 = greater(v3, v2);
+            mask[w] = live & ~low & ~right0;
+            mask[w + 1] = live & ~low & right0;
+            mask[w + p.width] = live & low & ~right1;
+            mask[w + p.width + 1] = live & low & right1;
+          }
+        }
+        if constexpr (record) mask += 2 * p.width;
+      }
+    } else {
+      const std::size_t spatial = p.height * p.width;
+      for (std::size_t i = 0; i < spatial; ++i) {
+        vec v = value(x + i * lanes);
+        mask_word m = masked ? mask[i] : all_lanes;
+        if constexpr (relu) {
+          if constexpr (record) m &= greater(v, zero);
+          v = max(v, zero);
+        }
+        if constexpr (masked) v = keep(m, mul(v, scale));
+        store(y + i * lanes, v);
+        if constexpr (record) mask[i] = m;
+      }
+    }
+  }
+}
+
+inline void spill(const vec& v, double* out) {
+  alignas(64) float f[lanes];
+  store(f, v);
+  for (std::size_t l = 0; l < lanes; ++l) out[l] += f[l];
+}
+
+// Floats are added up over one sample only; over samples in doubles.
+void moments(const pass& p, double* sums, double* squares) {
+  const vec shift = load(p.a);
+  const std::size_t spatial = p.height * p.width;
+  for (std::size_t s = 0; s < p.samples; ++s) {
+    const float* x = p.x + s * p.x_stride;
+    vec sum0 = splat(0), sum1 = splat(0), square0 = splat(0), square1 = splat(0);
+    std::size_t i = 0;
+    for (; i + 2 <= spatial; i += 2) {
+      const vec v0 = sub(load(x + i * lanes), shift), v1 = sub(load(x + (i + 1) * lanes), shift);
+      sum0 = add(sum0, v0);
+      sum1 = add(sum1, v1);
+      square0 = fma(v0, v0, square0);
+      square1 = fma(v1, v1, square1);
+    }
+    if (i < spatial) {
+      const vec v = sub(load(x + i * lanes), shift);
+      sum0 = add(sum0, v);
+      square0 = fma(v, v, square0);
+    }
+    spill(add(sum0, sum1), sums);
+    spill(add(square0, square1), squares);
+  }
+}
+
+// Calls f(x offset, gradient) for every element of a sample, the gradient masked.
+template <bool Pool, class F> inline void each_gradient(const pass& p, std::size_t s, const F& f) {
+  const float* dy = p.dy + s * p.y_stride;
+  const mask_word* mask = p.mask ? p.mask + s * p.mask_stride : nullptr;
+  if constexpr (Pool) {
+    for (std::size_t h = 0; h < p.height; h += 2)
+      for (std::size_t w = 0; w < p.width; w += 2, dy += lanes) {
+        const vec g = load(dy);
+        const std::size_t i = h * p.width + w, j = i + p.width;
+        f(i * lanes, keep(mask[i], g));
+        f((i + 1) * lanes, keep(mask[i + 1], g));
+        f(j * lanes, keep(mask[j], g));
+        f((j + 1) * lanes, keep(mask[j + 1], g));
+      }
+  } else {
+    const std::size_t spatial = p.height * p.width;
+    if (mask)
+      for (std::size_t i = 0; i < spatial; ++i) f(i * lanes, keep(mask[i], load(dy + i * lanes)));
+    else
+      for (std::size_t i = 0; i < spatial; ++i) f(i * lanes, load(dy + i * lanes));
+  }
+}
+
+template <bool Pool> void reduce(const pass& p, double* sums, double* products) {
+  const vec mean = load(p.a);
+  for (std::size_t s = 0; s < p.samples; ++s) {
+    const float* x = p.x + s * p.x_stride;
+    vec sum = splat(0), product = splat(0);
+    each_gradient<Pool>(p, s, [&](std::size_t at, vec g) {
+      sum = add(sum, g);
+      product = fma(g, sub(load(x + at), mean), product);
+    });
+    spill(sum, sums);
+    spill(product, products);
+  }
+}
+
+template <unsigned Flags> void backward(const pass& p) {
+  constexpr bool norm = Flags & with_norm;
+  const vec a = norm ? load(p.a) : splat(p.scale), b = norm ? load(p.b) : splat(0), c = norm ? load(p.c) : splat(0);
+  for (std::size_t s = 0; s < p.samples; ++s) {
+    const float* x = p.x + s * p.x_stride;
+    float* dx = p.dx + s * p.x_stride;
+    each_gradient<(Flags & with_pool) != 0>(
+        p, s, [&](std::size_t at, vec g) { store(dx + at, norm ? fma(a, g, fma(b, load(x + at), c)) : mul(a, g)); });
+  }
+}
+
+// Philox 4x32-10 (regatta/random.hpp) for `lanes` counters at once.
+struct bits {
+  alignas(64) std::uint32_t word[4][lanes];
+};
+inline void philox(bits& r, std::uint32_t key0, std::uint32_t key1) {
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * r.word[0][l];
+      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * r.word[2][l];
+      r.word[0][l] = static_cast<std::uint32_t>(p1 >> 32) ^ r.word[1][l] ^ key0;
+      r.word[1][l] = static_cast<std::uint32_t>(p1);
+      r.word[2][l] = static_cast<std::uint32_t>(p0 >> 32) ^ r.word[3][l] ^ key1;
+      r.word[3][l] = static_cast<std::uint32_t>(p0);
+    }
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
+  }
+}
+
+void dropout(const dropout_pass& p) {
+  const auto key0 = static_cast<std::uint32_t>(p.seed), key1 = static_cast<std::uint32_t>(p.seed >> 32);
+  const std::size_t first = p.first_channel * p.spatial; // canonical number of the block's first element
+  for (std::size_t s = 0; s < p.samples; ++s) {
+    mask_word* mask = p.mask + s * p.mask_stride;
+    const std::uint64_t sample = p.sample + s;
+    bits r;
+    auto draw = [&](auto&& block_of_lane) {
+      for (std::size_t l = 0; l < lanes; ++l) {
+        r.word[0][l] = static_cast<std::uint32_t>(sample);
+        r.word[1][l] = static_cast<std::uint32_t>(sample >> 32);
+        r.word[2][l] = static_cast<std::uint32_t>(block_of_lane(l));
+        r.word[3][l] = 0;
+      }
+      philox(r, key0, key1);
+    };
+    if (p.spatial % 8 == 0) { // 8 positions of every channel in one draw
+      for (std::size_t i = 0; i < p.spatial; i += 8) {
+        draw([&](std::size_t l) { return (first + l * p.spatial + i) / 8; });
+        for (std::size_t k = 0; k < 4; ++k) {
+          mask_word low = 0, high = 0;
+          for (std::size_t l = 0; l < lanes; ++l) {
+            low |= static_cast<mask_word>(((r.word[k][l] & 0xFFFF) >= p.threshold) << l);
+            high |= static_cast<mask_word>((r.word[k][l] >> 16 >= p.threshold) << l);
+          }
+          mask[i + 2 * k] = low;
+          mask[i + 2 * k + 1] = high;
+        }
+      }
+    } else { // 8 elements in canonical order a lane
+      for (std::size_t i = 0; i < p.spatial; ++i) mask[i] = 0;
+      const std::size_t groups = lanes * p.spatial / 8;
+      for (std::size_t g = 0; g < groups; g += lanes) {
+        draw([&](std::size_t l) { return first / 8 + g + l; });
+        for (std::size_t l = 0; l < lanes && g + l < groups; ++l)
+          for (std::size_t k = 0; k < 8; ++k) {
+            const std::size_t e = (g + l) * 8 + k;
+            const std::uint32_t half = r.word[k / 2][l] >> (k % 2 * 16) & 0xFFFF;
+            mask[e % p.spatial] |= static_cast<mask_word>((half >= p.threshold) << (e / p.spatial));
+          }
+      }
+    }
+  }
+}
+
+void add_to(float* y, const float* x, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) y[i] += x[i];
+}
+
+template <unsigned... Flags> constexpr kernel_table table_of(const char* name, flags<Flags...>) {
+  return {name,     lanes,  &moments, {&forward<Flags>...}, {&reduce<false>, &reduce<true>}, {&backward<Flags>...},
+          &dropout, &add_to};
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels' variants share: how their tables are filled, and the tables themselves.
+#pragma once
+
+#include "kernels.hpp"
+
+#include <utility>
+
+namespace onednn {
+
+template <unsigned... Flags> using flags = std::integer_sequence<unsigned, Flags...>;
+using all_flags = std::make_integer_sequence<unsigned, pass_kinds>;
+
+#if defined(__x86_64__)
+namespace avx512 {
+extern const kernel_table table;
+}
+namespace avx2 {
+extern const kernel_table table;
+}
+#endif
+namespace portable {
+extern const kernel_table table;
+}
+
+} // namespace onednn

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops that are neither convolutions nor activations.
+#pragma once
+
+#include "program.hpp"
+
+namespace onednn {
+
+// y = x w^T + b. Weights are canonical.
+class dense final : public op {
+public:
+  dense(std::string name, value* in, value* out, weight* w, weight* bias, const device& dev);
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  double flops() const override;
+
+private:
+  const device& dev_;
+  weight *weight_, *bias_;
+  std::size_t batch_ = 0;
+  std::vector<float> ones_; // [lanes]: what a row is multiplied by when the bias is added
+};
+
+struct pool_shape {
+  std::size_t kernel, stride, padding;
+  bool average;
+};
+
+// Pooling of any shape, by oneDNN.
+class pooling final : public op {
+public:
+  pooling(std::string name, value* in, value* out, const pool_shape& s, const device& dev);
+  void prepare(const preparation&) override;
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  std::size_t scratch_bytes() const override { return scratch_; }
+
+private:
+  const device& dev_;
+  pool_shape shape_;
+  dnnl::primitive forward_, backward_;
+  dnnl::memory x_, y_, dx_, dy_, workspace_, scratchpad_forward_, scratchpad_backward_;
+  std::size_t scratch_ = 0;
+  slot slot_ = no_slot;
+};
+
+// a + b.
+class addition final : public op {
+public:
+  addition(std::string name, value* a, value* b, value* out, const device& dev)
+      : op(std::move(name), {a, b}, out), dev_(dev) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool forward_in_place() const override { return inputs_[0].from != inputs_[1].from; }
+  bool backward_in_place() const override { return true; }
+
+private:
+  const device& dev_;
+  std::size_t count_ = 0;
+};
+
+// From row-major samples to blocked ones, or back: an input for what wants it blocked, a map about to be flattened.
+class relayout final : public op {
+public:
+  relayout(std::string name, value* in, value* out, bool to_blocked, const device& dev);
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  const device& dev_;
+  bool to_blocked_;
+  std::size_t batch_ = 0;
+};
+
+// Softmax and cross-entropy over classes; the label is the second input.
+class cross_entropy final : public op {
+public:
+  cross_entropy(std::string name, value* logits, value* label, value* out, const device& dev);
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  const device& dev_;
+  std::size_t batch_ = 0;
+  slot slot_ = no_slot;
+  float* probabilities_ = nullptr; // [batch, classes]
+  std::vector<double> losses_;     // [batch]
+};
+
+} // namespace onednn

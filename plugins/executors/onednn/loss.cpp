@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers.hpp"
+
+#include "memory_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace onednn {
+
+cross_entropy::cross_entropy(std::string name, value* logits, value* label, value* out, const device& dev)
+    : op(std::move(name), {logits, label}, out), dev_(dev) {}
+
+void cross_entropy::plan(memory_plan& m) {
+  batch_ = m.batch();
+  slot_ = m.ask_kept(batch_ * inputs_[0].from->channels * sizeof(float));
+  losses_.resize(batch_);
+}
+
+void cross_entropy::attach(const memory_plan& m) {
+  probabilities_ = m.at_slot(slot_);
+}
+
+void cross_entropy::forward(run& r) {
+  const value& logits = *inputs_[0].from;
+  const std::size_t classes = logits.channels;
+  const auto* labels = static_cast<const std::int32_t*>(r.batch->inputs[inputs_[1].from->input]);
+  const std::size_t samples = r.training ? batch_ : std::min<std::size_t>(batch_, r.batch->valid);
+  for (std::size_t s = 0; s < samples; ++s)
+    if (labels[s] < 0 || static_cast<std::size_t>(labels[s]) >= classes)
+      throw rg::error(RG_E_OPERATION, "sample " + std::to_string(s) + " of step " + std::to_string(r.batch->step) +
+                                          " has label " + std::to_string(labels[s]) + ", but there are " +
+                                          std::to_string(classes) + " classes");
+
+  parallel(dev_, samples, [&](std::size_t s) {
+    const float* x = logits.data + s * logits.stride;
+    float* p = probabilities_ + s * classes;
+    const float most = *std::max_element(x, x + classes);
+    double sum = 0;
+    for (std::size_t c = 0; c < classes; ++c) sum += p[c] = std::exp(x[c] - most);
+    const auto inverse = static_cast<float>(1 / sum);
+    for (std::size_t c = 0; c < classes; ++c) p[c] *= inverse;
+    losses_[s] = std::log(sum) - (x[labels[s]] - most);
+  });
+  double loss = 0; // in order, so that the sum does not depend on threads
+  for (std::size_t s = 0; s < samples; ++s) loss += losses_[s];
+  if (r.training) {
+    r.loss = loss;
+    return;
+  }
+  for (std::size_t s = 0; s < samples; ++s) {
+    const float* x = logits.data + s * logits.stride;
+    r.sums[0] += std::max_element(x, x + classes) - x == labels[s];
+  }
+  r.sums[1] += static_cast<double>(samples);
+  r.sums[2] += loss;
+}
+
+void cross_entropy::backward(run& r) {
+  const value& logits = *inputs_[0].from;
+  if (!inputs_[0].gradient) return;
+  const std::size_t classes = logits.channels;
+  const auto* labels = static_cast<const std::int32_t*>(r.batch->inputs[inputs_[1].from->input]);
+  const float share = 1.0F / static_cast<float>(r.batch->global_samples);
+  parallel(dev_, batch_, [&](std::size_t s) {
+    const float* p = probabilities_ + s * classes;
+    float* g = inputs_[0].gradient + s * logits.stride;
+    for (std::size_t c = 0; c < classes; ++c) g[c] = p[c] * share;
+    g[labels[s]] -= share;
+    std::fill(g + classes, g + logits.stride, 0.0F);
+  });
+}
+
+} // namespace onednn

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model.hpp"
+
+#include "compile.hpp"
+#include "picks.hpp"
+
+#include <regatta/random.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace onednn {
+namespace {
+
+// oneDNN and OpenMP take the number of threads from the calling thread.
+void use_threads([[maybe_unused]] int threads) {
+#ifdef _OPENMP
+  omp_set_num_threads(threads);
+#endif
+}
+
+int isa_level() {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  auto has = [&](dnnl::cpu_isa wanted) {
+    const auto bits = static_cast<unsigned>(wanted);
+    return (isa & bits) == bits;
+  };
+  return has(dnnl::cpu_isa::avx512_core) ? 2 : has(dnnl::cpu_isa::avx2) ? 1 : 0;
+}
+
+} // namespace
+
+model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup) {
+  if (setup.memory != RG_MEMORY_HOST) throw rg::error(RG_E_UNSUPPORTED, "the oneDNN executor runs on the CPU only");
+  if (setup.precision != RG_F32)
+    throw rg::error(RG_E_UNSUPPORTED, "the oneDNN executor computes in fp32 only: set train.precision = \"fp32\"");
+  program_.dev.kernels = &kernels_for(isa_level());
+  program_.dev.threads = static_cast<int>(std::max<std::uint32_t>(1, setup.threads));
+  program_.dev.log = rg::logger(host);
+  program_.batch = setup.batch;
+  use_threads(program_.dev.threads);
+  compile(graph, program_);
+  for (const auto& w : program_.weights) tensors_.push_back(w->info);
+  name_layout();
+  if (setup.purpose != RG_PURPOSE_INIT) prepare_to_run(setup);
+}
+
+void model::prepare_to_run(const rg_model_setup& setup) {
+  if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
+  picks choices(setup.kernels, setup.picks);
+  for (auto& o : program_.ops) o->prepare({program_.dev, program_.batch, choices});
+  for (auto& o : program_.ops) o->report(kernels_);
+  memory_ = plan_memory(program_, memory_bytes_);
+
+  marks_.resize(program_.ops.size());
+  std::vector<std::int64_t> first_use(program_.weights.size(), -1);
+  for (std::size_t k = 0; k < program_.ops.size(); ++k)
+    for (const weight* w : program_.ops[k]->weights()) {
+      if (w->info.kind != RG_TENSOR_DENSE || first_use[w->index] >= 0) continue;
+      first_use[w->index] = static_cast<std::int64_t>(k);
+      marks_[k].needs.push_back(w->index);
+      marks_[k].ready = std::max(marks_[k].ready, static_cast<std::int64_t>(w->index));
+    }
+  runs_ = true;
+}
+
+// FNV-1a over everything that places an element of a weight.
+void model::name_layout() {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  auto mix = [&](const void* data, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<const std::uint8_t*>(data)[i]) * 0x100000001b3;
+  };
+  for (const auto& w : program_.weights) {
+    mix(w->name.data(), w->name.size() + 1);
+    mix(&w->info.storage, sizeof w->info.storage);
+    const auto& d = w->layout.data;
+    mix(d.padded_dims, static_cast<std::size_t>(d.ndims) * sizeof d.padded_dims[0]);
+    const auto& b = d.format_desc.blocking;
+    mix(b.strides, static_cast<std::size_t>(d.ndims) * sizeof b.strides[0]);
+    mix(b.inner_blks, static_cast<std::size_t>(b.inner_nblks) * sizeof b.inner_blks[0]);
+    mix(b.inner_idxs, static_cast<std::size_t>(b.inner_nblks) * sizeof b.inner_idxs[0]);
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "onednn-%016llx", static_cast<unsigned long long>(hash));
+  layout_ = text;
+}
+
+rg_model_info model::describe() {
+  rg_model_info info{};
+  info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+  info.tensors = tensors_.data();
+  info.inputs = program_.inputs.data();
+  info.input_count = static_cast<std::uint32_t>(program_.inputs.size());
+  info.metric_sums = 3; // correct, counted, loss
+  info.metric = "top1";
+  info.unit = program_.unit.c_str();
+  info.layout = layout_.c_str();
+  info.activation_bytes = memory_bytes_;
+  for (const auto& o : program_.ops) info.flops_per_sample += o->flops();
+  return info;
+}
+
+void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
+  const weight& w = *program_.weights[tensor];
+  if (!rows.empty()) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
+  const rg_tensor& t = w.info;
+  std::vector<float> start(w.canonical.get_size() / sizeof(float));
+  const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
+  switch (t.init) {
+  case RG_INIT_CONSTANT: std::fill(start.begin(), start.end(), a); break;
+  case RG_INIT_UNIFORM:
+  case RG_INIT_NORMAL:
+    for (std::size_t i = 0; i < start.size(); i += 4) {
+      const auto four = t.init == RG_INIT_NORMAL ? rg::random_normals(seed, i / 4, w.graph_index, rg::stream_init)
+                                                 : rg::random_uniforms(seed, i / 4, w.graph_index, rg::stream_init);
+      for (std::size_t k = 0; k < 4 && i + k < start.size(); ++k)
+        start[i + k] = t.init == RG_INIT_NORMAL ? a + b * four[k] : a + (b - a) * four[k];
+    }
+    break;
+  default: throw rg::error(RG_E_CONFIG, w.name + ": unknown way to start, number " + std::to_string(t.init));
+  }
+  if (out.size() < t.storage) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
+  from_canonical(tensor, start.data(), out.data());
+}
+
+void model::convert(const desc& from, const float* in, const desc& to, float* out) {
+  use_threads(program_.dev.threads);
+  device& d = program_.dev;
+  dnnl::memory source = d.wrap(from, const_cast<float*>(in)), target = d.wrap(to, out);
+  dnnl::reorder(source, target).execute(d.stream, source, target);
+  d.stream.wait();
+}
+
+void model::canonical(std::uint32_t tensor, const float* memory, float* out) {
+  const weight& w = *program_.weights.at(tensor);
+  convert(w.layout, memory, w.canonical, out);
+}
+
+void model::from_canonical(std::uint32_t tensor, const float* canonical, float* memory) {
+  const weight& w = *program_.weights.at(tensor);
+  std::fill_n(memory, w.info.storage, 0.0F); // padding
+  convert(w.canonical, canonical, w.layout, memory);
+}
+
+void model::bind(const rg_model_memory& memory) {
+  if (!runs_) throw rg::error(RG_E_PLUGIN, "bind: this instance was made for shapes and starts only");
+  if (memory.tensor_count != program_.weights.size())
+    throw rg::error(RG_E_PLUGIN, "bind: " + std::to_string(memory.tensor_count) + " tensors for " +
+                                     std::to_string(program_.weights.size()));
+  for (auto& w : program_.weights) {
+    w->data = memory.weights[w->index];
+    w->gradient = memory.gradients[w->index];
+    if (!w->data || (w->info.kind == RG_TENSOR_DENSE && !w->gradient))
+      throw rg::error(RG_E_PLUGIN, "bind: " + w->name + " has no memory");
+  }
+  bound_ = true;
+}
+
+void model::enter(const rg_batch& batch, const char* what) {
+  if (!bound_) throw rg::error(RG_E_PLUGIN, std::string(what) + ": called before bind");
+  if (batch.samples != program_.batch)
+    throw rg::error(RG_E_PLUGIN, std::string(what) + ": a batch of " + std::to_string(batch.samples) +
+                                     " samples, but the model was set up for " + std::to_string(program_.batch));
+  use_threads(program_.dev.threads);
+  for (auto& v : program_.values) // what is read as numbers; nothing writes to it
+    if (v->input >= 0) v->data = static_cast<float*>(const_cast<void*>(batch.inputs[v->input]));
+}
+
+rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
+  enter(batch, "step");
+  run r{.batch = &batch, .hooks = &hooks, .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0};
+  for (std::size_t k = 0; k < program_.ops.size(); ++k) {
+    for (std::uint32_t w : marks_[k].needs) hooks.need(w);
+    program_.ops[k]->forward(r);
+  }
+  hooks.backward();
+  for (std::size_t k = program_.ops.size(); k-- > 0;) {
+    op& o = *program_.ops[k];
+    if (o.output().needs_gradient) {
+      o.backward(r);
+      for (const edge& e : o.inputs())
+        if (e.add && e.gradient)
+          program_.dev.kernels->add(e.from->gradient, e.gradient, e.from->stride * program_.batch);
+    }
+    if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST)) hooks.ready(static_cast<std::uint32_t>(marks_[k].ready));
+  }
+  return {.loss_sum = r.loss, .count = batch.samples};
+}
+
+void model::evaluate(const rg_batch& batch, std::span<double> sums) {
+  enter(batch, "evaluate");
+  run r{.batch = &batch, .training = false, .sums = sums.data()};
+  for (auto& o : program_.ops) o->forward(r);
+}
+
+double model::metric(std::span<const double> sums) {
+  return sums[1] > 0 ? sums[0] / sums[1] : 0;
+}
+
+const char* model::kernels() {
+  return kernels_.empty() ? nullptr : kernels_.c_str();
+}
+
+} // namespace onednn

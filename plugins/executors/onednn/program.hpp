@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A compiled network: values (activations), weights, and ops in the order in which they run.
+#pragma once
+
+#include "kernels.hpp"
+
+#include <regatta/model.hpp>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace onednn {
+
+using desc = dnnl::memory::desc;
+using tag = dnnl::memory::format_tag;
+
+// Where a program runs and what its ops share.
+struct device {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  const kernel_table* kernels = nullptr; // of the instruction set that oneDNN uses, too
+  int threads = 1;
+  std::byte* scratch = nullptr; // one for all ops, used by one at a time
+  rg::logger log;
+
+  dnnl::memory wrap(const desc& d, void* data = DNNL_MEMORY_NONE) const { return {d, engine, data}; }
+  tag blocked() const { return kernels->lanes == 16 ? tag::nChw16c : tag::nChw8c; }
+};
+
+// Calls f(i) for i < tasks on the device's threads. f throws nothing.
+template <class F> void parallel(const device& d, std::size_t tasks, const F& f) {
+#ifdef _OPENMP
+  if (d.threads > 1 && tasks > 1) {
+#pragma omp parallel for num_threads(d.threads) schedule(static)
+    for (std::size_t i = 0; i < tasks; ++i) f(i);
+    return;
+  }
+#endif
+  for (std::size_t i = 0; i < tasks; ++i) f(i);
+}
+
+// A piece of the planned memory; see memory_plan.hpp.
+using slot = std::size_t;
+inline constexpr slot no_slot = ~slot{0};
+
+// An activation of the whole batch. Inputs are plain (row-major as they come); all else is blocked by channels, which
+// for a vector of features is row-major with rows padded to whole blocks. Padding holds zeros or is never read.
+struct value {
+  std::string name;
+  std::size_t channels = 1, height = 1, width = 1;
+  bool plain = false;
+  std::size_t stride = 0; // floats from sample to sample
+  int input = -1;         // number of the batch's input it stands for
+  bool needs_gradient = false;
+  int consumers = 0;
+  bool kept = false;         // read by its consumers in the backward pass, too
+  float* data = nullptr;     // inputs: set at every step
+  float* gradient = nullptr; // null where none is needed
+  slot data_slot = no_slot, gradient_slot = no_slot;
+
+  std::size_t spatial() const { return height * width; }
+  std::size_t elements() const { return channels * spatial(); }
+};
+
+// A tensor of the model. The engine owns its memory.
+struct weight {
+  rg_tensor info{};
+  std::string name;
+  std::uint32_t graph_index = 0; // random numbers are drawn by this
+  std::uint32_t index = 0;       // in rg_model_info
+  desc canonical, layout;
+  float* data = nullptr;
+  float* gradient = nullptr;
+  const class op* first_writer = nullptr; // of its gradient in a backward pass; other ops that share it add
+};
+
+// What a step hands its ops.
+struct run {
+  const rg_batch* batch = nullptr;
+  const rg::hooks* hooks = nullptr;
+  bool training = true;
+  bool accumulate = false; // add to gradients
+  double* sums = nullptr;  // evaluation: correct, counted, loss
+  double loss = 0;         // training: sum over the samples
+};
+
+// An input of an op and where its gradient goes.
+struct edge {
+  value* from = nullptr;
+  float* gradient = nullptr; // null: not wanted
+  bool add = false;          // the gradient goes to a buffer of its own first, and is then added to the value's
+  slot buffer = no_slot;
+};
+
+class memory_plan;
+class picks;
+
+// The device, the batch and the choices, while ops get ready to run.
+struct preparation {
+  const device& dev;
+  std::size_t batch;
+  picks& choices;
+};
+
+// One fused operation. Constructed with shapes and layouts alone; prepare() builds what runs.
+class op {
+public:
+  op(std::string name, std::vector<value*> inputs, value* output) : name_(std::move(name)), output_(output) {
+    for (value* v : inputs) inputs_.push_back({.from = v});
+  }
+  virtual ~op() = default;
+  op(const op&) = delete;
+  op& operator=(const op&) = delete;
+
+  // Builds primitives and times candidates. May allocate.
+  virtual void prepare(const preparation&) {}
+  // Marks what is kept for the backward pass and asks for memory of its own.
+  virtual void plan(memory_plan&) {}
+  // The memory is there: values have their pointers.
+  virtual void attach(const memory_plan&) {}
+  virtual void forward(run&) = 0;
+  virtual void backward(run&) = 0;
+  virtual std::size_t scratch_bytes() const { return 0; }
+  // May the output take the memory of input 0, and input 0's gradient that of the output's?
+  virtual bool forward_in_place() const { return false; }
+  virtual bool backward_in_place() const { return false; }
+  // Operations of the forward and backward pass of one sample, counted by the direct algorithm.
+  virtual double flops() const { return 0; }
+  // Adds "name: what runs" lines.
+  virtual void report(std::string&) const {}
+
+  const std::string& name() const { return name_; }
+  std::vector<edge>& inputs() { return inputs_; }
+  value& output() { return *output_; }
+  std::vector<weight*>& weights() { return weights_; }
+
+protected:
+  bool adds(const run& r, const weight& w) const { return r.accumulate || w.first_writer != this; }
+
+  std::string name_;
+  std::vector<edge> inputs_;
+  value* output_;
+  std::vector<weight*> weights_;
+};
+
+// The whole: what compile() makes of a graph.
+struct program {
+  device dev;
+  std::size_t batch = 0;
+  std::vector<std::unique_ptr<value>> values;
+  std::vector<std::unique_ptr<weight>> weights; // in the order of rg_model_info
+  std::vector<std::unique_ptr<op>> ops;         // in the order of the forward pass
+  std::vector<std::string> input_names;
+  std::vector<rg_input> inputs;
+  std::string unit;
+};
+
+} // namespace onednn

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executed.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace reference {
+
+const rg_component& load_component(const std::string& file, std::uint32_t kind, const std::string& id) {
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw std::runtime_error(dlerror());
+  const auto entry = reinterpret_cast<rg_entry>(dlsym(library, RG_ENTRY_SYMBOL));
+  if (!entry) throw std::runtime_error(file + " has no " RG_ENTRY_SYMBOL);
+  const rg_plugin* plugin = entry(nullptr);
+  for (std::uint32_t i = 0; plugin && i < plugin->component_count; ++i)
+    if (plugin->components[i]->kind == kind && plugin->components[i]->id == id) return *plugin->components[i];
+  throw std::runtime_error(file + " has no component " + id);
+}
+
+aligned_floats::aligned_floats(std::size_t count)
+    : data_(static_cast<float*>(std::aligned_alloc(64, (count * sizeof(float) + 64) / 64 * 64)), &std::free) {
+  if (!data_) throw std::bad_alloc();
+  std::fill_n(data_.get(), count, 0.0F);
+}
+
+executed::executed(const std::string& plugin, const rg_graph& graph, const execution_options& options) {
+  host_.struct_size = sizeof host_;
+  host_.abi_major = RG_ABI_MAJOR;
+  host_.abi_minor = RG_ABI_MINOR;
+  host_.context = this;
+  host_.log = [](void*, std::int32_t, const char*) {};
+  host_.fail = [](void* context, rg_status status, const char* text) {
+    static_cast<executed*>(context)->error = text;
+    return status;
+  };
+  host_.extension = [](void*, const char*) -> const void* { return nullptr; };
+
+  const auto& component = load_component(plugin, RG_KIND_EXECUTOR, "onednn");
+  const auto* executor = static_cast<const rg_executor*>(component.functions);
+  functions_ = executor->model;
+  auto setup = rg::make_versioned<rg_model_setup>();
+  setup.purpose = options.purpose;
+  setup.precision = RG_F32;
+  setup.memory = RG_MEMORY_HOST;
+  setup.threads = options.threads;
+  setup.batch = options.batch;
+  setup.kernels = options.kernels;
+  setup.picks = options.picks.empty() ? nullptr : options.picks.c_str();
+  check(executor->compile(&host_, nullptr, &graph, &setup, &self_));
+
+  info.struct_size = sizeof info;
+  check(functions_->describe(self_, &info));
+  std::vector<float*> w, g;
+  for (std::uint32_t t = 0; t < info.tensor_count; ++t) {
+    tensors.push_back(rg::at_stride(info.tensors, t));
+    weights.emplace_back(rg::storage_of(tensors.back()));
+    gradients.emplace_back(rg::storage_of(tensors.back()));
+    w.push_back(weights.back().data());
+    g.push_back(tensors.back().kind == RG_TENSOR_DENSE ? gradients.back().data() : nullptr);
+  }
+  for (std::uint32_t i = 0; i < info.input_count; ++i) {
+    inputs_.push_back(rg::at_stride(info.inputs, i));
+    std::size_t count = options.batch;
+    for (std::uint32_t d = 0; d < inputs_.back().ndim; ++d) count *= static_cast<std::size_t>(inputs_.back().shape[d]);
+    buffers_.emplace_back(count);
+    pointers_.push_back(buffers_.back().data());
+  }
+  if (options.purpose == RG_PURPOSE_INIT) return;
+  const rg_model_memory memory = {sizeof memory, info.tensor_count, w.data(), g.data()};
+  check(functions_->bind(self_, &memory));
+}
+
+executed::~executed() {
+  if (self_) functions_->destroy(self_);
+}
+
+void executed::check(rg_status s) const {
+  if (s != RG_OK) throw std::runtime_error(error.empty() ? "status " + std::to_string(s) : error);
+}
+
+std::size_t executed::index_of(const std::string& name) const {
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    if (tensors[t].name == name) return t;
+  throw std::runtime_error("no tensor " + name);
+}
+
+std::vector<double> executed::canonical(const float* memory, std::size_t tensor) const {
+  rg_tensor plain = tensors[tensor];
+  plain.storage = 0;
+  const aligned_floats out(rg::storage_of(plain));
+  check(functions_->canonical(self_, static_cast<std::uint32_t>(tensor), memory, out.data()));
+  return {out.data(), out.data() + rg::storage_of(plain)};
+}
+
+void executed::set(std::size_t tensor, const std::vector<double>& values) {
+  const std::vector<float> floats(values.begin(), values.end());
+  check(functions_->from_canonical(self_, static_cast<std::uint32_t>(tensor), floats.data(), weights[tensor].data()));
+}
+
+void executed::start(std::uint64_t seed) {
+  for (std::uint32_t t = 0; t < info.tensor_count; ++t)
+    check(functions_->init(self_, t, nullptr, 0, seed, weights[t].data()));
+}
+
+rg_batch executed::view(const batch& b) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    for (std::size_t k = 0; k < b.inputs[i].size(); ++k) {
+      if (inputs_[i].type == RG_F32)
+        buffers_[i].data()[k] = static_cast<float>(b.inputs[i][k]);
+      else {
+        const auto label = static_cast<std::int32_t>(b.inputs[i][k]);
+        std::memcpy(buffers_[i].data() + k, &label, sizeof label);
+      }
+    }
+  auto raw = rg::make_versioned<rg_batch>();
+  raw.input_count = static_cast<std::uint32_t>(pointers_.size());
+  raw.inputs = pointers_.data();
+  raw.samples = raw.valid = b.samples;
+  raw.step = b.step;
+  raw.first_sample = b.first_sample;
+  raw.global_samples = b.global_samples;
+  raw.seed = b.seed;
+  return raw;
+}
+
+rg_step_result executed::step(const batch& b, std::uint32_t flags) {
+  rg_batch raw = view(b);
+  raw.flags = flags;
+  events.clear();
+  rg_hooks hooks = {};
+  hooks.struct_size = sizeof hooks;
+  hooks.context = this;
+  hooks.need = [](void* context, std::uint32_t t) -> rg_status {
+    auto& self = *static_cast<executed*>(context);
+    self.events.push_back(std::string("need ") + self.tensors[t].name);
+    return RG_OK;
+  };
+  hooks.ready = [](void* context, std::uint32_t t, rg_fence) {
+    auto& self = *static_cast<executed*>(context);
+    self.events.push_back(std::string("ready ") + self.tensors[t].name);
+  };
+  hooks.phase = [](void* context, std::uint32_t, rg_fence) {
+    static_cast<executed*>(context)->events.emplace_back("backward");
+  };
+  auto result = rg::make_versioned<rg_step_result>();
+  check(functions_->step(self_, &raw, &hooks, &result));
+  return result;
+}
+
+std::vector<double> executed::evaluate(const batch& b, std::uint64_t valid) {
+  rg_batch raw = view(b);
+  raw.valid = valid;
+  std::vector<double> sums(info.metric_sums);
+  check(functions_->evaluate(self_, &raw, sums.data()));
+  return sums;
+}
+
+double executed::metric(const std::vector<double>& sums) const {
+  double value = 0;
+  check(functions_->metric(self_, sums.data(), &value));
+  return value;
+}
+
+std::string executed::kernels() const {
+  const char* text = functions_->kernels(self_);
+  return text ? text : "";
+}
+
+} // namespace reference

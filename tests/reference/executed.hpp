@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A graph compiled by the onednn plugin, with memory as the engine would give it: what tests hold against the
+// reference.
+#pragma once
+
+#include "reference.hpp"
+
+#include <regatta/model.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace reference {
+
+// A component of a plugin in REGATTA_PLUGINS' folder; loaded once and kept. Throws std::runtime_error.
+const rg_component& load_component(const std::string& file, std::uint32_t kind, const std::string& id);
+
+struct execution_options {
+  std::uint64_t batch = 4;
+  std::uint32_t threads = 1;
+  std::uint32_t kernels = RG_KERNELS_FIXED;
+  std::uint32_t purpose = RG_PURPOSE_TRAIN;
+  std::string picks;
+};
+
+// 64-byte aligned floats, as arenas and batches have them.
+class aligned_floats {
+public:
+  explicit aligned_floats(std::size_t count);
+  float* data() const { return data_.get(); }
+
+private:
+  std::unique_ptr<float, void (*)(void*)> data_;
+};
+
+class executed {
+public:
+  executed(const std::string& plugin, const rg_graph& graph, const execution_options& options);
+  ~executed();
+  executed(const executed&) = delete;
+  executed& operator=(const executed&) = delete;
+
+  rg_model_info info{};
+  std::vector<rg_tensor> tensors;                 // in the executor's order
+  std::vector<aligned_floats> weights, gradients; // in memory's layout
+  std::vector<std::string> events;                // of the last step: "need fc1.weight", "backward", "ready ..."
+  std::string error;                              // what the plugin said last
+
+  std::size_t index_of(const std::string& name) const;
+  std::vector<double> canonical(const float* memory, std::size_t tensor) const;
+  void set(std::size_t tensor, const std::vector<double>& canonical);
+  void start(std::uint64_t seed); // every tensor as init() says
+  // Throws std::runtime_error with the plugin's text.
+  rg_step_result step(const batch& b, std::uint32_t flags = RG_BATCH_LAST);
+  std::vector<double> evaluate(const batch& b, std::uint64_t valid);
+  double metric(const std::vector<double>& sums) const;
+  std::string kernels() const;
+
+private:
+  void check(rg_status s) const;
+  rg_batch view(const batch& b);
+
+  rg_host host_{};
+  const rg_model* functions_ = nullptr;
+  void* self_ = nullptr;
+  std::vector<rg_input> inputs_;
+  std::vector<aligned_floats> buffers_; // inputs as the engine brings them
+  std::vector<const void*> pointers_;
+};
+
+} // namespace reference

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference.hpp"
+
+#include <regatta/random.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+namespace reference {
+
+namespace {
+
+std::size_t size(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
+
+// Calls f(x index, y index, channel) for every element of a window with every output; indices within one sample.
+template <class F>
+void windows(const rg_node& in, const rg_node& out, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+             const F& f) {
+  for (std::int64_t oh = 0; oh < out.shape[1]; ++oh)
+    for (std::int64_t ow = 0; ow < out.shape[2]; ++ow)
+      for (std::int64_t kh = 0; kh < kernel; ++kh)
+        for (std::int64_t kw = 0; kw < kernel; ++kw) {
+          const std::int64_t h = oh * stride + kh - padding, w = ow * stride + kw - padding;
+          if (h < 0 || w < 0 || h >= in.shape[1] || w >= in.shape[2]) continue;
+          f(size(h * in.shape[2] + w), size(oh * out.shape[2] + ow), size(kh * kernel + kw));
+        }
+}
+
+bool stays(const batch& b, std::size_t sample, std::size_t element, double p, std::uint32_t layer) {
+  const auto seed = rg::derive_seed(b.seed, b.step, layer, rg::stream_dropout);
+  const auto bits = rg::random_bits(seed, b.first_sample + sample, static_cast<std::uint32_t>(element / 8));
+  const std::uint32_t half = bits[element % 8 / 2] >> (element % 2 * 16) & 0xFFFF;
+  return half >= static_cast<std::uint32_t>(std::lround(p * 65536));
+}
+
+} // namespace
+
+double interpreter::node::attr(const char* key) const {
+  for (std::uint32_t i = 0; i < raw.attr_count; ++i)
+    if (std::string_view(raw.attrs[i].name) == key) return raw.attrs[i].number;
+  throw rg::error(RG_E_CONFIG, std::string(raw.name) + " has no " + key);
+}
+
+interpreter::interpreter(const rg_graph& graph) {
+  for (std::uint32_t k = 0; k < graph.node_count; ++k) {
+    node n{rg::at_stride(graph.nodes, k), 1};
+    for (std::uint32_t d = 0; d < n.raw.ndim; ++d) n.elements *= size(n.raw.shape[d]);
+    nodes_.push_back(n);
+  }
+  for (std::uint32_t t = 0; t < graph.tensor_count; ++t) {
+    info_.push_back(rg::at_stride(graph.tensors, t));
+    tensors.emplace_back(rg::storage_of(info_.back()), info_.back().init == RG_INIT_CONSTANT ? info_.back().init_a : 0);
+  }
+  values_.resize(nodes_.size());
+  slopes_.resize(nodes_.size());
+  notes_.resize(nodes_.size());
+}
+
+double interpreter::forward(const batch& b, bool training) {
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    values_[k].assign(b.samples * nodes_[k].elements, 0);
+    run_forward(k, b, training);
+  }
+  double sum = 0;
+  for (double loss : values_.back()) sum += loss;
+  return sum;
+}
+
+void interpreter::backward(const batch& b) {
+  gradients.clear();
+  for (const auto& t : tensors) gradients.emplace_back(t.size(), 0.0);
+  for (std::size_t k = 0; k < nodes_.size(); ++k) slopes_[k].assign(values_[k].size(), 0);
+  for (double& g : slopes_.back()) g = 1.0 / static_cast<double>(b.global_samples);
+  for (std::size_t k = nodes_.size(); k-- > 0;) run_backward(k, b);
+}
+
+void interpreter::run_forward(std::size_t k, const batch& b, bool training) {
+  const node& n = nodes_[k];
+  const std::string_view op = n.raw.op;
+  std::vector<double>&y = values_[k], &note = notes_[k];
+  if (op == "input") {
+    y = b.inputs[k];
+    return;
+  }
+  const node& in = nodes_[n.raw.inputs[0]];
+  const std::vector<double>& x = values_[n.raw.inputs[0]];
+  auto weight = [&](std::size_t i) -> std::vector<double>& { return tensors[n.raw.weights[i]]; };
+
+  if (op == "flatten") {
+    y = x;
+  } else if (op == "relu") {
+    std::transform(x.begin(), x.end(), y.begin(), [](double v) { return std::max(v, 0.0); });
+  } else if (op == "add") {
+    const auto& other = values_[n.raw.inputs[1]];
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] + other[i];
+  } else if (op == "dropout") {
+    const double p = n.attr("p");
+    note.assign(x.size(), 1);
+    for (std::size_t i = 0; training && i < x.size(); ++i)
+      note[i] =
+          stays(b, i / n.elements, i % n.elements, p, static_cast<std::uint32_t>(n.attr("layer"))) ? 1 / (1 - p) : 0;
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] * note[i];
+  } else if (op == "dense") {
+    for (std::size_t s = 0; s < b.samples; ++s)
+      for (std::size_t o = 0; o < n.elements; ++o) {
+        double sum = n.raw.weight_count > 1 ? weight(1)[o] : 0;
+        for (std::size_t i = 0; i < in.elements; ++i) sum += x[s * in.elements + i] * weight(0)[o * in.elements + i];
+        y[s * n.elements + o] = sum;
+      }
+  } else if (op == "conv2d") {
+    const auto kernel = static_cast<std::int64_t>(n.attr("kernel"));
+    const std::size_t channels = size(in.raw.shape[0]), outputs = size(n.raw.shape[0]);
+    const std::size_t xs = in.elements / channels, ys = n.elements / outputs, taps = size(kernel * kernel);
+    for (std::size_t s = 0; s < b.samples; ++s)
+      for (std::size_t o = 0; o < outputs; ++o) {
+        double* out = y.data() + s * n.elements + o * ys;
+        if (n.raw.weight_count > 1) std::fill_n(out, ys, weight(1)[o]);
+        for (std::size_t c = 0; c < channels; ++c)
+          windows(in.raw, n.raw, kernel, static_cast<std::int64_t>(n.attr("stride")),
+                  static_cast<std::int64_t>(n.attr("padding")), [&](std::size_t xi, std::size_t yi, std::size_t tap) {
+                    out[yi] += x[s * in.elements + c * xs + xi] * weight(0)[(o * channels + c) * taps + tap];
+                  });
+      }
+  } else if (op == "max_pool" || op == "avg_pool") {
+    const bool average = op == "avg_pool";
+    const std::size_t channels = size(in.raw.shape[0]), xs = in.elements / channels, ys = n.elements / channels;
+    note.assign(y.size(), 0); // average: elements of the window; maximum: index of the winner
+    if (!average) std::fill(y.begin(), y.end(), -std::numeric_limits<double>::infinity());
+    for (std::size_t c = 0; c < b.samples * channels; ++c)
+      windows(in.raw, n.raw, static_cast<std::int64_t>(n.attr("kernel")), static_cast<std::int64_t>(n.attr("stride")),
+              static_cast<std::int64_t>(n.attr("padding")), [&](std::size_t xi, std::size_t yi, std::size_t) {
+                const double v = x[c * xs + xi];
+                if (average) {
+                  y[c * ys + yi] += v;
+                  ++note[c * ys + yi];
+                } else if (v > y[c * ys + yi]) {
+                  y[c * ys + yi] = v;
+                  note[c * ys + yi] = static_cast<double>(xi);
+                }
+              });
+    for (std::size_t i = 0; average && i < y.size(); ++i) y[i] /= note[i];
+  } else if (op == "batch_norm") {
+    const std::size_t channels = size(n.raw.shape[0]), spatial = n.elements / channels;
+    const double count = static_cast<double>(b.samples * spatial), momentum = n.attr("momentum");
+    note.assign(2 * channels, 0); // mean and 1 / deviation
+    for (std::size_t c = 0; c < channels; ++c) {
+      auto each = [&](auto f) {
+        for (std::size_t s = 0; s < b.samples; ++s)
+          for (std::size_t i = 0; i < spatial; ++i) f((s * channels + c) * spatial + i);
+      };
+      double mean = 0, variance = 0;
+      each([&](std::size_t i) { mean += x[i] / count; });
+      each([&](std::size_t i) { variance += (x[i] - mean) * (x[i] - mean) / count; });
+      double &state_mean = weight(2)[c], &state_variance = weight(3)[c];
+      if (training) {
+        state_mean = momentum * state_mean + (1 - momentum) * mean;
+        state_variance = momentum * state_variance + (1 - momentum) * variance;
+      } else {
+        mean = state_mean;
+        variance = state_variance;
+      }
+      const double inverse = 1 / std::sqrt(variance + n.attr("epsilon"));
+      note[c] = mean;
+      note[channels + c] = inverse;
+      each([&](std::size_t i) { y[i] = (x[i] - mean) * inverse * weight(0)[c] + weight(1)[c]; });
+    }
+  } else if (op == "softmax_cross_entropy") {
+    const auto& labels = values_[n.raw.inputs[1]];
+    note.assign(x.size(), 0); // probabilities
+    for (std::size_t s = 0; s < b.samples; ++s) {
+      const double* logits = x.data() + s * in.elements;
+      const double most = *std::max_element(logits, logits + in.elements);
+      double sum = 0;
+      for (std::size_t c = 0; c < in.elements; ++c) sum += note[s * in.elements + c] = std::exp(logits[c] - most);
+      for (std::size_t c = 0; c < in.elements; ++c) note[s * in.elements + c] /= sum;
+      y[s] = std::log(sum) - (logits[static_cast<std::size_t>(labels[s])] - most);
+    }
+  } else {
+    throw rg::error(RG_E_UNSUPPORTED, "the reference has no op " + std::string(op));
+  }
+}
+
+void interpreter::run_backward(std::size_t k, const batch& b) {
+  const node& n = nodes_[k];
+  const std::string_view op = n.raw.op;
+  if (op == "input") return;
+  const std::vector<double>&dy = slopes_[k], &note = notes_[k];
+  const node& in = nodes_[n.raw.inputs[0]];
+  const std::vector<double>& x = values_[n.raw.inputs[0]];
+  std::vector<double>& dx = slopes_[n.raw.inputs[0]]; // several consumers add up
+  auto weight = [&](std::size_t i) -> const std::vector<double>& { return tensors[n.raw.weights[i]]; };
+  auto slope = [&](std::size_t i) -> std::vector<double>& { return gradients[n.raw.weights[i]]; };
+
+  if (op == "flatten") {
+    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += dy[i];
+  } else if (op == "relu") {
+    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += x[i] > 0 ? dy[i] : 0;
+  } else if (op == "add") {
+    for (std::size_t i = 0; i < dy.size(); ++i) {
+      dx[i] += dy[i];
+      slopes_[n.raw.inputs[1]][i] += dy[i];
+    }
+  } else if (op == "dropout") {
+    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += dy[i] * note[i];
+  } else if (op == "dense") {
+    for (std::size_t s = 0; s < b.samples; ++s)
+      for (std::size_t o = 0; o < n.elements; ++o) {
+        const double g = dy[s * n.elements + o];
+        if (n.raw.weight_count > 1) slope(1)[o] += g;
+        for (std::size_t i = 0; i < in.elements; ++i) {
+          slope(0)[o * in.elements + i] += g * x[s * in.elements + i];
+          dx[s * in.elements + i] += g * weight(0)[o * in.elements + i];
+        }
+      }
+  } else if (op == "conv2d") {
+    const auto kernel = static_cast<std::int64_t>(n.attr("kernel"));
+    const std::size_t channels = size(in.raw.shape[0]), outputs = size(n.raw.shape[0]);
+    const std::size_t xs = in.elements / channels, ys = n.elements / outputs, taps = size(kernel * kernel);
+    for (std::size_t s = 0; s < b.samples; ++s)
+      for (std::size_t o = 0; o < outputs; ++o) {
+        const double* g = dy.data() + s * n.elements + o * ys;
+        for (std::size_t i = 0; n.raw.weight_count > 1 && i < ys; ++i) slope(1)[o] += g[i];
+        for (std::size_t c = 0; c < channels; ++c)
+          windows(in.raw, n.raw, kernel, static_cast<std::int64_t>(n.attr("stride")),
+                  static_cast<std::int64_t>(n.attr("padding")), [&](std::size_t xi, std::size_t yi, std::size_t tap) {
+                    const std::size_t at = s * in.elements + c * xs + xi, w = (o * channels + c) * taps + tap;
+                    slope(0)[w] += g[yi] * x[at];
+                    dx[at] += g[yi] * weight(0)[w];
+                  });
+      }
+  } else if (op == "max_pool") {
+    const std::size_t channels = size(in.raw.shape[0]), xs = in.elements / channels, ys = n.elements / channels;
+    for (std::size_t i = 0; i < dy.size(); ++i) dx[i / ys * xs + static_cast<std::size_t>(note[i])] += dy[i];
+  } else if (op == "avg_pool") {
+    const std::size_t channels = size(in.raw.shape[0]), xs = in.elements / channels, ys = n.elements / channels;
+    for (std::size_t c = 0; c < b.samples * channels; ++c)
+      windows(in.raw, n.raw, static_cast<std::int64_t>(n.attr("kernel")), static_cast<std::int64_t>(n.attr("stride")),
+              static_cast<std::int64_t>(n.attr("padding")), [&](std::size_t xi, std::size_t yi, std::size_t) {
+                dx[c * xs + xi] += dy[c * ys + yi] / note[c * ys + yi];
+              });
+  } else if (op == "batch_norm") {
+    const std::size_t channels = size(n.raw.shape[0]), spatial = n.elements / channels;
+    const double count = static_cast<double>(b.samples * spatial);
+    for (std::size_t c = 0; c < channels; ++c) {
+      auto each = [&](auto f) {
+        for (std::size_t s = 0; s < b.samples; ++s)
+          for (std::size_t i = 0; i < spatial; ++i) f((s * channels + c) * spatial + i);
+      };
+      const double mean = note[c], inverse = note[channels + c];
+      double sum = 0, product = 0;
+      each([&](std::size_t i) {
+        sum += dy[i];
+        product += dy[i] * (x[i] - mean) * inverse;
+      });
+      slope(0)[c] += product;
+      slope(1)[c] += sum;
+      each([&](std::size_t i) {
+        dx[i] += weight(0)[c] * inverse * (dy[i] - sum / count - (x[i] - mean) * inverse * product / count);
+      });
+    }
+  } else if (op == "softmax_cross_entropy") {
+    const auto& labels = values_[n.raw.inputs[1]];
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      const bool hit = static_cast<std::size_t>(labels[i / in.elements]) == i % in.elements;
+      dx[i] += dy[i / in.elements] * (note[i] - (hit ? 1 : 0));
+    }
+  }
+}
+
+} // namespace reference

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the layers of regatta/layers.hpp mean, as straightforward loops in double: the yardstick for executors. Slow.
+#pragma once
+
+#include <regatta/layers.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace reference {
+
+struct batch {
+  std::size_t samples = 1;
+  std::vector<std::vector<double>> inputs; // [samples, shape...] by input; indices, too
+  std::uint64_t seed = 1, step = 0, first_sample = 0, global_samples = 1;
+};
+
+class interpreter {
+public:
+  // The graph must outlive it.
+  explicit interpreter(const rg_graph& graph);
+
+  // Canonical, by number in the graph. Dense weights and states; gradients of dense ones.
+  std::vector<std::vector<double>> tensors, gradients;
+
+  // Sum of the losses. Training uses the batch's statistics and dropout, and updates states.
+  double forward(const batch& b, bool training = true);
+  // After a training forward pass: gradients of that sum / global_samples.
+  void backward(const batch& b);
+
+  // The output of a node, [samples, shape...].
+  const std::vector<double>& output(std::size_t k) const { return values_[k]; }
+
+private:
+  struct node {
+    rg_node raw;
+    std::size_t elements; // of one sample
+    double attr(const char* key) const;
+  };
+  void run_forward(std::size_t k, const batch& b, bool training);
+  void run_backward(std::size_t k, const batch& b);
+
+  std::vector<node> nodes_;
+  std::vector<rg_tensor> info_;
+  std::vector<std::vector<double>> values_, slopes_;
+  std::vector<std::vector<double>> notes_; // what a node remembers for its backward pass
+};
+
+} // namespace reference

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What tests of networks share: filling them, running both the executor and the reference, comparing.
+#pragma once
+
+#include <executed.hpp>
+#include <reference.hpp>
+
+#include <regatta/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace layers_cases {
+
+inline const std::string onednn_plugin = REGATTA_PLUGINS "/onednn.so";
+
+inline std::vector<double> normals(std::size_t count, std::uint64_t seed, double deviation = 1, double mean = 0) {
+  std::vector<double> v(count);
+  for (std::size_t i = 0; i < count; ++i)
+    v[i] = static_cast<float>(mean + deviation * rg::random_normals(seed, i / 4, 0, 1024)[i % 4]);
+  return v;
+}
+
+// A batch for the graph: normal numbers, labels drawn evenly.
+inline reference::batch make_batch(const rg_graph& g, std::size_t samples, std::uint64_t seed) {
+  reference::batch b;
+  b.samples = samples;
+  b.global_samples = samples;
+  b.seed = 7;
+  b.step = 3;
+  for (std::uint32_t i = 0; i < g.input_count; ++i) {
+    const rg_input& in = g.inputs[i];
+    std::size_t count = samples;
+    for (std::uint32_t d = 0; d < in.ndim; ++d) count *= static_cast<std::size_t>(in.shape[d]);
+    std::vector<double> v = normals(count, seed + i);
+    if (in.kind == RG_INPUT_INDEX)
+      for (std::size_t k = 0; k < count; ++k)
+        v[k] = rg::to_index(rg::random_bits(seed, k, 0, 1025)[0], static_cast<std::uint32_t>(in.range));
+    b.inputs.push_back(std::move(v));
+  }
+  return b;
+}
+
+// Weights that leave no gradient at zero by chance: normal ones around where they would start.
+inline void fill(reference::interpreter& r, const rg_graph& g) {
+  for (std::uint32_t t = 0; t < g.tensor_count; ++t) {
+    const rg_tensor& info = g.tensors[t];
+    const bool vector = info.init == RG_INIT_CONSTANT;
+    r.tensors[t] = normals(r.tensors[t].size(), 100 + t, vector ? 0.1 : info.init_b, vector ? info.init_a : 0);
+  }
+}
+inline void copy(const reference::interpreter& r, const rg_graph& g, reference::executed& e) {
+  for (std::uint32_t t = 0; t < g.tensor_count; ++t) e.set(e.index_of(g.tensors[t].name), r.tensors[t]);
+}
+
+// Root of the mean square of the difference, over that of b (or over 1e-6 where b is as good as zero).
+inline double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  const auto n = static_cast<double>(std::max<std::size_t>(1, a.size()));
+  return std::sqrt(difference / n) / std::max(1e-6, std::sqrt(size / n));
+}
+
+// One training step of both: loss, every gradient and every state must agree.
+inline void compare(const rg_graph& g, const reference::execution_options& options, double tolerance = 1e-5) {
+  reference::interpreter r(g);
+  fill(r, g);
+  reference::executed e(onednn_plugin, g, options);
+  copy(r, g, e);
+  reference::batch b = make_batch(g, options.batch, 11);
+  b.first_sample = 5;
+  b.global_samples = 3 * options.batch;
+
+  const double expected = r.forward(b);
+  r.backward(b);
+  const rg_step_result got = e.step(b);
+  CHECK(got.loss_sum == doctest::Approx(expected).epsilon(tolerance));
+  CHECK(got.count == options.batch);
+  for (std::uint32_t t = 0; t < g.tensor_count; ++t) {
+    const std::string name = g.tensors[t].name;
+    CAPTURE(name);
+    const std::size_t i = e.index_of(name);
+    const bool dense = g.tensors[t].kind == RG_TENSOR_DENSE;
+    const auto* memory = (dense ? e.gradients : e.weights)[i].data();
+    CHECK(distance(e.canonical(memory, i), dense ? r.gradients[t] : r.tensors[t]) < tolerance);
+    if (!dense) continue;
+    const std::uint64_t plain = r.tensors[t].size();
+    if (e.tensors[i].storage > plain && e.tensors[i].ndim == 1) // padding stays zero
+      CHECK(std::all_of(memory + plain, memory + e.tensors[i].storage, [](float f) { return f == 0; }));
+  }
+  // Evaluation uses the states that training has just moved.
+  const double loss = r.forward(b, false);
+  const auto sums = e.evaluate(b, b.samples);
+  CHECK(sums[2] == doctest::Approx(loss).epsilon(tolerance));
+  CHECK(sums[1] == static_cast<double>(b.samples));
+}
+
+} // namespace layers_cases

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every layer: the reference's gradients against finite differences, the executor's against the reference's.
+#include "layers_cases.hpp"
+
+#include <functional>
+
+using namespace layers_cases;
+
+namespace {
+
+struct layer_case {
+  const char* name;
+  rg::shape image;
+  std::int64_t classes;
+  // What lies between the image and the dense layer before the loss.
+  std::function<rg::value(rg::value)> body;
+};
+
+rg::value vector_of(rg::value x) {
+  return x.dims().size() == 1 ? x : rg::flatten(x);
+}
+
+const std::vector<layer_case>& cases() {
+  using rg::value;
+  static const std::vector<layer_case> all = {
+      {"dense", {7}, 5, [](value x) { return rg::dense(x, "d", 19); }},
+      {"dense without bias", {16}, 3, [](value x) { return rg::dense(x, "d", 32, {.bias = false}); }},
+      {"dense relu dropout", {24}, 3, [](value x) { return rg::dropout(rg::relu(rg::dense(x, "d", 40)), 0.4); }},
+      {"dense batch norm relu", {9}, 4, [](value x) { return rg::relu(rg::batch_norm(rg::dense(x, "d", 21), "n")); }},
+      {"two hidden layers",
+       {3, 4, 4},
+       4,
+       [](value x) {
+         x = rg::relu(rg::dense(rg::flatten(x), "a", 33));
+         return rg::dropout(rg::relu(rg::dense(x, "b", 20)), 0.25);
+       }},
+      {"conv 3x3 of an image", {3, 8, 8}, 4, [](value x) { return rg::conv2d(x, "c", 16, {.padding = 1}); }},
+      {"conv 3x3 relu conv",
+       {3, 8, 8},
+       4,
+       [](value x) {
+         x = rg::relu(rg::conv2d(x, "a", 32, {.padding = 1}));
+         return rg::relu(rg::conv2d(x, "b", 16, {.padding = 1}));
+       }},
+      {"conv stride 2",
+       {3, 9, 9},
+       4,
+       [](value x) {
+         x = rg::relu(rg::conv2d(x, "a", 16, {.padding = 1}));
+         return rg::conv2d(x, "b", 32, {.stride = 2, .padding = 1});
+       }},
+      {"conv 7x7 stride 2",
+       {3, 21, 21},
+       4,
+       [](value x) {
+         return rg::conv2d(x, "c", 16, {7, 2, 3});
+       }},
+      {"conv 5x5, odd channels",
+       {2, 9, 7},
+       3,
+       [](value x) {
+         x = rg::relu(rg::conv2d(x, "a", 12, {5, 1, 2}));
+         return rg::conv2d(x, "b", 20, {5, 1, 0});
+       }},
+      {"conv 1x1",
+       {5, 6, 6},
+       3,
+       [](value x) {
+         return rg::conv2d(rg::relu(rg::conv2d(x, "a", 32, {1, 1, 0})), "b", 16, {1, 2, 0});
+       }},
+      {"conv of many row-major channels",
+       {32, 6, 6},
+       3,
+       [](value x) { return rg::conv2d(x, "c", 16, {.padding = 1}); }},
+      {"conv on 2x2: mostly padding",
+       {3, 2, 2},
+       3,
+       [](value x) {
+         x = rg::relu(rg::conv2d(x, "a", 24, {.padding = 1}));
+         return rg::conv2d(x, "b", 40, {.padding = 1});
+       }},
+      {"conv on 1x1: taps that meet nothing",
+       {3, 2, 2},
+       3,
+       [](value x) {
+         x = rg::max_pool(rg::conv2d(x, "a", 16, {.padding = 1}));
+         return rg::conv2d(x, "b", 16, {.padding = 1});
+       }},
+      {"conv batch norm relu",
+       {3, 8, 8},
+       4,
+       [](value x) {
+         x = rg::relu(rg::batch_norm(rg::conv2d(x, "a", 16, {.padding = 1}), "n"));
+         return rg::batch_norm(rg::conv2d(x, "b", 24, {.padding = 1, .bias = false}), "m", {.momentum = 0.5});
+       }},
+      {"conv batch norm relu dropout",
+       {3, 8, 8},
+       4,
+       [](value x) {
+         x = rg::dropout(rg::relu(rg::batch_norm(rg::conv2d(x, "a", 16, {.padding = 1}), "n")), 0.3);
+         return rg::conv2d(x, "b", 16, {.padding = 1});
+       }},
+      {"conv batch norm relu pool",
+       {3, 8, 8},
+       4,
+       [](value x) { return rg::max_pool(rg::relu(rg::batch_norm(rg::conv2d(x, "a", 40, {.padding = 1}), "n"))); }},
+      {"conv relu pool", {3, 6, 6}, 4, [](value x) { return rg::max_pool(rg::relu(rg::conv2d(x, "a", 16))); }},
+      {"pool alone", {3, 6, 6}, 4, [](value x) { return rg::max_pool(rg::conv2d(x, "a", 16, {.padding = 1})); }},
+      {"max pool 3x3 stride 2",
+       {3, 9, 9},
+       4,
+       [](value x) {
+         return rg::max_pool(rg::conv2d(x, "a", 16, {.padding = 1}), {3, 2, 1});
+       }},
+      {"average pool, global",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         return rg::avg_pool(rg::conv2d(x, "a", 20, {.padding = 1}), {6, 1, 0});
+       }},
+      {"average pool with padding",
+       {3, 7, 7},
+       4,
+       [](value x) {
+         return rg::avg_pool(rg::conv2d(x, "a", 16, {.padding = 1}), {3, 2, 1});
+       }},
+      {"dropout on 2x2",
+       {3, 2, 2},
+       4,
+       [](value x) {
+         return rg::dropout(rg::conv2d(x, "a", 24, {1, 1, 0}), 0.5);
+       }},
+      {"dropout of the input",
+       {3, 4, 4},
+       4,
+       [](value x) { return rg::dense(rg::flatten(rg::dropout(x, 0.5)), "d", 8); }},
+      {"dropout of a flat input", {3, 5, 5}, 4, [](value x) { return rg::dropout(rg::flatten(x), 0.5); }},
+      {"batch norm of the input", {3, 4, 4}, 4, [](value x) { return rg::batch_norm(x, "n"); }},
+      {"residual",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         x = rg::relu(rg::conv2d(x, "a", 16, {.padding = 1}));
+         value y = rg::batch_norm(rg::conv2d(x, "b", 16, {.padding = 1}), "n");
+         return rg::relu(rg::add(y, x));
+       }},
+      {"three ways from one value",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         x = rg::conv2d(x, "a", 16, {.padding = 1});
+         value y = rg::relu(rg::conv2d(x, "b", 16, {.padding = 1}));
+         return rg::add(rg::add(rg::relu(x), y), rg::conv2d(x, "c", 16, {1, 1, 0}));
+       }},
+      {"the same value twice",
+       {10},
+       4,
+       [](value x) {
+         x = rg::dense(x, "a", 16);
+         return rg::add(x, x);
+       }},
+  };
+  return all;
+}
+
+void build(const layer_case& c, rg::network& net) {
+  const rg::value image = net.values("image", c.image);
+  const rg::value label = net.index("label", c.classes);
+  rg::softmax_cross_entropy(rg::dense(vector_of(c.body(image)), "out", c.classes), label);
+}
+
+} // namespace
+
+TEST_CASE("the reference's gradients are the slopes of its loss") {
+  for (const auto& c : cases()) {
+    CAPTURE(std::string(c.name));
+    rg::network net;
+    build(c, net);
+    const rg_graph& g = *net.graph();
+    reference::interpreter r(g);
+    fill(r, g);
+    const reference::batch b = make_batch(g, 3, 2);
+    r.forward(b);
+    r.backward(b);
+    const auto gradients = r.gradients;
+    for (std::uint32_t t = 0; t < g.tensor_count; ++t) {
+      if (g.tensors[t].kind != RG_TENSOR_DENSE) continue;
+      // The slope along the tensor's own gradient: the sum of its squares. A step short enough to cross few kinks.
+      double square = 0;
+      for (double v : gradients[t]) square += v * v;
+      if (square < 1e-16) continue;
+      const double step = 1e-6 / std::sqrt(square);
+      auto moved = [&](double by) {
+        for (std::size_t i = 0; i < gradients[t].size(); ++i) r.tensors[t][i] += by * gradients[t][i];
+        return r.forward(b) / static_cast<double>(b.global_samples);
+      };
+      const double above = moved(step), below = moved(-2 * step);
+      moved(step);
+      CAPTURE(g.tensors[t].name);
+      CHECK((above - below) / (2 * step) == doctest::Approx(square).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("the executor's layers compute what the reference does") {
+  for (const auto& c : cases()) {
+    CAPTURE(std::string(c.name));
+    rg::network net;
+    build(c, net);
+    compare(*net.graph(), {.batch = 5});
+    compare(*net.graph(), {.batch = 4, .threads = 3});
+    compare(*net.graph(), {.batch = 4, .kernels = RG_KERNELS_TIMED}, 3e-5);
+  }
+}
+
+TEST_CASE("a tied weight is ready where its last contribution falls") {
+  rg::network net;
+  const rg::value image = net.values("image", {16});
+  const rg::value label = net.index("label", 16);
+  const auto shared = net.weight("tied", {16, 16}, {.init = RG_INIT_NORMAL, .b = 0.3});
+  rg::value x = net.node("dense", "first", {image}, {shared}, {}, {16});
+  x = rg::dense(rg::relu(x), "middle", 16);
+  x = net.node("dense", "last", {x}, {shared}, {}, {16});
+  rg::softmax_cross_entropy(x, label);
+  compare(*net.graph(), {.batch = 6});
+
+  reference::executed e(onednn_plugin, *net.graph(), {.batch = 2});
+  REQUIRE(e.tensors.size() == 3);
+  CHECK(std::string(e.tensors.back().name) == "tied");
+  e.start(1);
+  e.step(make_batch(*net.graph(), 2, 1));
+  const std::vector<std::string> expected = {"need tied", "need middle.weight", "need middle.bias",
+                                             "backward",  "ready middle.bias",  "ready tied"};
+  CHECK(e.events == expected);
+}
+
+TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
+  auto refuse = [](const std::function<void(rg::network&)>& make, const std::string& what) {
+    rg::network net;
+    make(net);
+    try {
+      reference::executed e(onednn_plugin, *net.graph(), {});
+      FAIL("accepted: " << what);
+    } catch (const std::runtime_error& e) {
+      CHECK_MESSAGE(std::string(e.what()).find(what) != std::string::npos, e.what());
+    }
+  };
+  refuse([](rg::network&) {}, "softmax_cross_entropy");
+  refuse(
+      [](rg::network& net) {
+        auto x = net.values("image", {4});
+        auto y = net.index("label", 4);
+        x = net.node("swirl", "odd", {x}, {}, {}, {4});
+        rg::softmax_cross_entropy(x, y);
+      },
+      "layer odd: the oneDNN executor has no op swirl");
+  refuse(
+      [](rg::network& net) {
+        auto x = net.values("image", {3, 8, 8});
+        auto y = net.index("label", 4);
+        const auto w = net.weight("w", {16, 3, 3, 3}, {});
+        x = net.node("conv2d", "odd", {x}, {w}, {{"kernel", 3}, {"stride", 1}, {"padding", 1}}, {16, 9, 8});
+        rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4), y);
+      },
+      "layer odd (conv2d): its output has not the size");
+  refuse(
+      [](rg::network& net) {
+        auto x = net.values("image", {4});
+        auto y = net.index("label", 4);
+        const auto w = net.weight("w", {5, 4}, {});
+        x = net.node("dense", "odd", {x}, {w}, {}, {4});
+        rg::softmax_cross_entropy(x, y);
+      },
+      "layer odd (dense): has a weight of the wrong kind or shape");
+  refuse(
+      [](rg::network& net) {
+        auto x = net.values("image", {4});
+        auto y = net.index("label", 4);
+        x = net.node("dropout", "odd", {x}, {}, {{"p", 0.5}}, {4});
+        rg::softmax_cross_entropy(x, y);
+      },
+      "attribute layer is missing");
+}
+
+TEST_CASE("layers that do not fit are refused while the network is built") {
+  rg::network net;
+  const rg::value x = net.values("image", {3, 4, 4});
+  CHECK_THROWS_WITH_AS(rg::dense(x, "d", 3), "layer d: takes 1 dimensions, got 3", rg::error);
+  CHECK_THROWS_AS(rg::conv2d(x, "c", 8, {.kernel = 7}), rg::error);
+  CHECK_THROWS_AS(rg::dropout(x, 1.0), rg::error);
+  CHECK_THROWS_AS(rg::add(x, rg::flatten(x)), rg::error);
+  CHECK_THROWS_AS(net.values("late", {1}), rg::error);
+}

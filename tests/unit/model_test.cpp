@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the engine relies on in a compiled model: starts, shards of a batch, accumulation, hooks, errors.
+#include "layers_cases.hpp"
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+using namespace layers_cases;
+
+namespace {
+
+std::atomic<std::size_t> allocated{0}; // bytes asked of operator new in blocks above 4 KiB, in the whole process
+
+void build_small(rg::network& net, bool norm, double dropout) {
+  rg::value x = net.values("image", {3, 8, 8});
+  const rg::value label = net.index("label", 5);
+  auto block = [&](const std::string& name, std::int64_t channels) {
+    x = rg::conv2d(x, name, channels, {.padding = 1});
+    if (norm) x = rg::batch_norm(x, name + "_norm");
+    x = rg::dropout(rg::relu(x), dropout);
+  };
+  block("a", 16);
+  block("b", 24);
+  x = rg::max_pool(x); // 24 x 4 x 4
+  block("c", 32);
+  x = rg::max_pool(x); // 32 x 2 x 2
+  block("d", 32);
+  x = rg::dropout(rg::relu(rg::dense(rg::flatten(x), "e", 24)), dropout);
+  rg::softmax_cross_entropy(rg::dense(x, "out", 5, {.gain = 1}), label);
+}
+
+std::vector<std::vector<double>> gradients_of(const reference::executed& e) {
+  std::vector<std::vector<double>> all;
+  for (std::size_t t = 0; t < e.tensors.size(); ++t)
+    if (e.tensors[t].kind == RG_TENSOR_DENSE) all.push_back(e.canonical(e.gradients[t].data(), t));
+  return all;
+}
+
+reference::batch part_of(const reference::batch& b, std::size_t first, std::size_t count) {
+  reference::batch p = b;
+  p.samples = count;
+  p.first_sample = b.first_sample + first;
+  for (auto& in : p.inputs) {
+    const std::size_t one = in.size() / b.samples;
+    in = {in.begin() + static_cast<std::ptrdiff_t>(first * one),
+          in.begin() + static_cast<std::ptrdiff_t>((first + count) * one)};
+  }
+  return p;
+}
+
+} // namespace
+
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete" // g++ 12 does not see that these belong together
+void* operator new(std::size_t bytes) {
+  if (bytes > 4096) allocated += bytes;
+  if (void* p = std::malloc(bytes)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}
+
+TEST_CASE("the whole of a small network agrees with the reference") {
+  for (const bool norm : {false, true})
+    for (const double dropout : {0.0, 0.4}) {
+      CAPTURE(norm);
+      CAPTURE(dropout);
+      rg::network net;
+      build_small(net, norm, dropout);
+      compare(*net.graph(), {.batch = 6}, 2e-5);
+      compare(*net.graph(), {.batch = 7, .threads = 2, .kernels = RG_KERNELS_TIMED}, 5e-5);
+    }
+}
+
+TEST_CASE("two halves of a batch give the gradients of the whole, dropout included") {
+  rg::network net;
+  build_small(net, false, 0.4);
+  const rg_graph& g = *net.graph();
+  reference::executed whole(onednn_plugin, g, {.batch = 8}), half(onednn_plugin, g, {.batch = 4});
+  whole.start(3);
+  half.start(3);
+  const reference::batch b = make_batch(g, 8, 5);
+  const double loss = whole.step(b).loss_sum;
+  const auto expected = gradients_of(whole);
+
+  SUBCASE("added by the caller, as two workers would") {
+    double sum = half.step(part_of(b, 0, 4)).loss_sum;
+    auto first = gradients_of(half);
+    sum += half.step(part_of(b, 4, 4)).loss_sum;
+    const auto second = gradients_of(half);
+    CHECK(sum == doctest::Approx(loss).epsilon(1e-6));
+    for (std::size_t t = 0; t < first.size(); ++t) {
+      for (std::size_t i = 0; i < first[t].size(); ++i) first[t][i] += second[t][i];
+      CHECK(distance(first[t], expected[t]) < 2e-6);
+    }
+  }
+  SUBCASE("accumulated by the model") {
+    half.step(part_of(b, 0, 4), 0);
+    CHECK(std::none_of(half.events.begin(), half.events.end(),
+                       [](const std::string& e) { return e.rfind("ready", 0) == 0; }));
+    half.step(part_of(b, 4, 4), RG_BATCH_ACCUMULATE | RG_BATCH_LAST);
+    const auto got = gradients_of(half);
+    for (std::size_t t = 0; t < got.size(); ++t) CHECK(distance(got[t], expected[t]) < 2e-6);
+  }
+}
+
+TEST_CASE("accumulation works with batch norm") {
+  rg::network net;
+  build_small(net, true, 0.3);
+  const rg_graph& g = *net.graph();
+  reference::executed e(onednn_plugin, g, {.batch = 4});
+  e.start(3);
+  const reference::batch b = make_batch(g, 8, 5);
+  e.step(part_of(b, 0, 4));
+  auto sum = gradients_of(e);
+  e.step(part_of(b, 4, 4));
+  const auto second = gradients_of(e);
+  e.step(part_of(b, 0, 4), 0);
+  e.step(part_of(b, 4, 4), RG_BATCH_ACCUMULATE | RG_BATCH_LAST);
+  const auto got = gradients_of(e);
+  for (std::size_t t = 0; t < got.size(); ++t) {
+    for (std::size_t i = 0; i < sum[t].size(); ++i) sum[t][i] += second[t][i];
+    CHECK(distance(got[t], sum[t]) < 1e-6);
+  }
+}
+
+TEST_CASE("starts depend on the seed alone, and canonical layouts go there and back") {
+  rg::network net;
+  build_small(net, true, 0);
+  const rg_graph& g = *net.graph();
+  reference::executed a(onednn_plugin, g, {.batch = 8}), b(onednn_plugin, g, {.batch = 3}),
+      layout_only(onednn_plugin, g, {.purpose = RG_PURPOSE_INIT});
+  a.start(1);
+  b.start(1);
+  layout_only.start(1);
+  CHECK(std::string(a.info.layout) == layout_only.info.layout);
+  CHECK(layout_only.info.activation_bytes == 0);
+  CHECK(a.info.activation_bytes > 0);
+  for (std::size_t t = 0; t < a.tensors.size(); ++t) {
+    CAPTURE(a.tensors[t].name);
+    const auto start = a.canonical(a.weights[t].data(), t);
+    CHECK(start == b.canonical(b.weights[t].data(), t));
+    CHECK(std::equal(a.weights[t].data(), a.weights[t].data() + rg::storage_of(a.tensors[t]),
+                     layout_only.weights[t].data()));
+    b.set(t, start);
+    CHECK(std::equal(a.weights[t].data(), a.weights[t].data() + rg::storage_of(a.tensors[t]), b.weights[t].data()));
+  }
+  b.start(2);
+  const std::size_t w = a.index_of("c.weight");
+  const auto one = a.canonical(a.weights[w].data(), w), two = b.canonical(b.weights[w].data(), w);
+  CHECK(distance(one, two) > 1);
+  double square = 0;
+  for (double v : one) square += v * v;
+  CHECK(std::sqrt(square / static_cast<double>(one.size())) ==
+        doctest::Approx(std::sqrt(2.0 / (24 * 9))).epsilon(0.05));
+}
+
+TEST_CASE("gradients become ready in the order of the tensors, and weights are needed in the other") {
+  rg::network net;
+  build_small(net, true, 0.2);
+  reference::executed e(onednn_plugin, *net.graph(), {.batch = 2});
+  e.start(1);
+  e.step(make_batch(*net.graph(), 2, 1));
+  const auto middle = std::find(e.events.begin(), e.events.end(), "backward");
+  REQUIRE(middle != e.events.end());
+  std::size_t dense = 0;
+  for (const auto& t : e.tensors) dense += t.kind == RG_TENSOR_DENSE;
+  CHECK(static_cast<std::size_t>(middle - e.events.begin()) == dense);
+  std::size_t last = 0;
+  for (auto i = middle + 1; i != e.events.end(); ++i) {
+    const std::size_t t = e.index_of(i->substr(6));
+    CHECK((i == middle + 1 || t > last));
+    last = t;
+  }
+  CHECK(last == dense - 1);
+  for (std::size_t t = 0; t < dense; ++t) CHECK(e.tensors[t].kind == RG_TENSOR_DENSE); // states come last
+}
+
+TEST_CASE("picks of one instance make another choose the same") {
+  rg::network net;
+  build_small(net, true, 0.2);
+  const rg_graph& g = *net.graph();
+  reference::executed timed(onednn_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED});
+  const std::string picks = timed.kernels();
+  CHECK(picks.find("b forward: ") != std::string::npos);
+  CHECK(picks.find("a data gradient") == std::string::npos); // nobody wants the gradient of an image
+  CHECK(picks.find("ref") == std::string::npos);
+  std::string changed = picks;
+  const std::string line = "b forward: ";
+  const std::size_t at = changed.find(line) + line.size();
+  const std::size_t end = changed.find('\n', at);
+  const std::string other = changed.compare(at, 6, "direct") == 0 ? "winograd" : "direct";
+  changed.replace(at, end - at, other);
+
+  reference::executed again(onednn_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
+  CHECK(again.kernels() == picks);
+  CHECK(std::string(again.info.layout) == timed.info.layout);
+  again.start(1);
+  timed.start(1);
+  const auto b = make_batch(g, 8, 1);
+  CHECK(again.step(b).loss_sum == timed.step(b).loss_sum);
+  CHECK(gradients_of(again) == gradients_of(timed));
+
+  if (picks.find("winograd") != std::string::npos) { // only where the machine has it
+    reference::executed forced(onednn_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = changed});
+    CHECK(forced.kernels().find(line + other) != std::string::npos);
+  }
+  CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "nonsense"}));
+  CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "a forward: direct\n"}));
+}
+
+TEST_CASE("a step allocates nothing once it has run") {
+  rg::network net;
+  build_small(net, true, 0.2);
+  const rg_graph& g = *net.graph();
+  reference::executed e(onednn_plugin, g, {.batch = 16});
+  e.start(1);
+  const auto b = make_batch(g, 16, 1);
+  e.step(b);
+  e.step(b, RG_BATCH_LAST | RG_BATCH_ACCUMULATE);
+  const std::size_t before = allocated, heap = mallinfo2().uordblks;
+  for (int i = 0; i < 5; ++i) {
+    e.step(b);
+    e.step(b, RG_BATCH_LAST | RG_BATCH_ACCUMULATE);
+  }
+  CHECK(allocated == before);
+  CHECK(mallinfo2().uordblks <= heap + 4096); // small change of the test's own list of events
+}
+
+TEST_CASE("only valid samples count in an evaluation") {
+  rg::network net;
+  build_small(net, true, 0.2);
+  const rg_graph& g = *net.graph();
+  reference::executed e(onednn_plugin, g, {.batch = 6});
+  e.start(1);
+  const auto b = make_batch(g, 6, 1);
+  const auto all = e.evaluate(b, 6), some = e.evaluate(b, 4);
+  CHECK(all[1] == 6);
+  CHECK(some[1] == 4);
+  CHECK(some[0] <= all[0]);
+  CHECK(some[2] < all[2]);
+  CHECK(e.metric(all) == doctest::Approx(all[0] / 6));
+}
+
+TEST_CASE("what a step cannot do it refuses") {
+  rg::network net;
+  build_small(net, false, 0);
+  const rg_graph& g = *net.graph();
+  reference::executed e(onednn_plugin, g, {.batch = 2});
+  e.start(1);
+  auto b = make_batch(g, 2, 1);
+  b.inputs[1][1] = 17;
+  CHECK_THROWS_WITH(e.step(b), "sample 1 of step 3 has label 17, but there are 5 classes");
+}
