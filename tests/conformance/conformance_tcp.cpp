@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver.hpp"
+#include "world.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <sstream>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace conformance {
 
@@ -13,3 +24,82 @@ const std::vector<configuration> configurations = {
 };
 
 } // namespace conformance
+
+using namespace conformance;
+
+namespace {
+
+// A connection to where the blob says, of somebody who knows nothing.
+int intrude(const std::vector<std::uint8_t>& blob) {
+  std::istringstream text(std::string(blob.begin(), blob.end()));
+  std::string scheme, address;
+  std::uint16_t port = 0;
+  text >> scheme >> address >> port;
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  REQUIRE(inet_pton(AF_INET, address.c_str(), &to.sin_addr) == 1);
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  REQUIRE(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+  return fd;
+}
+
+} // namespace
+
+TEST_CASE("tcp: strangers learn nothing and disturb nobody") {
+  const auto& which = configurations.front();
+  endpoint a(which, 0, 2, 2), b(which, 1, 2, 2);
+  const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
+  // One is silent, one talks nonsense, one leaves at once, one greets correctly but for the token.
+  const int silent = intrude(blobs[0]), loud = intrude(blobs[0]), gone = intrude(blobs[0]),
+            close_to = intrude(blobs[0]);
+  close(gone);
+  const std::vector<char> nonsense(1000, 'x');
+  CHECK(send(loud, nonsense.data(), nonsense.size(), MSG_NOSIGNAL) == 1000);
+  char greeting[80] = "regtcp/1";
+  const std::uint32_t fields[] = {1, 0, 0, 2, 2, 0}; // from, to, lane, lanes, ranks, reserved
+  std::memcpy(greeting + 8, fields, sizeof fields);
+  CHECK(send(close_to, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting);
+
+  std::thread other([&] { b.connect(blobs); });
+  a.connect(blobs);
+  other.join();
+  char answer[64];
+  for (const int fd : {silent, loud, close_to}) {
+    CHECK(recv(fd, answer, sizeof answer, 0) <= 0);
+    close(fd);
+  }
+  const memory m = a.allocate(8), n = b.allocate(8);
+  const std::uint64_t sent = a.send(1, 1, m, 0, 8);
+  a.finish(sent);
+  CHECK(b.finish(b.recv(0, 1, n, 0, 8)) == 8);
+}
+
+TEST_CASE("tcp: a port that nobody listens on any more is reported with rank and address") {
+  const auto& which = configurations.front();
+  std::vector<std::vector<std::uint8_t>> blobs(2);
+  {
+    endpoint a(which, 0, 2, 1);
+    blobs[0] = a.listen();
+  }
+  endpoint b(which, 1, 2, 1);
+  blobs[1] = b.listen();
+  CHECK(b.try_connect(blobs, patience) == RG_E_PEER);
+  INFO(b.last_error());
+  CHECK(b.last_error().find("rank 0 at 127.0.0.1 port ") != std::string::npos);
+}
+
+TEST_CASE("tcp: counted are payloads and headers of 8 bytes") {
+  RUN_RANKS(configurations.front(), {}, [](member& self) {
+    const memory m = self->allocate(100'000);
+    if (self->rank() == 0) {
+      self->finish(self->send(1, 0, m, 0, 100'000));
+      self->finish(self->send(1, 0, m, 0, 0));
+      require(self->counters().bytes_sent == 100'016, "counts " + std::to_string(self->counters().bytes_sent));
+    } else {
+      self->finish(self->recv(0, 0, m, 0, 100'000));
+      self->finish(self->recv(0, 0, m, 0, 0));
+      require(self->counters().bytes_received == 100'016, "counts " + std::to_string(self->counters().bytes_received));
+    }
+  });
+}
