@@ -40,6 +40,8 @@ TEST_CASE("a file that is no TOML") {
   CHECK(complaint("[model]\nplugin = \"mlp\"\nplugin = \"vgg16\"\n").starts_with("f.toml:3:"));
   CHECK(complaint(std::string("[model]\nplu\0gin = 1\n", 20)) == "f.toml:2:4: error: a NUL byte: this is no text file");
   CHECK(complaint("# \xc3\xa9\n# \xc3\xa9\xff\n") == "f.toml:2:4: error: not UTF-8");
+  CHECK(complaint("a = \xc3\xa9\n").starts_with("f.toml:1:5: error: "));
+  CHECK(complaint("\xe3\x80\x81 = 1\n").starts_with("f.toml:1:1: error: "));
   CHECK(complaint("a = \"\xed\xa0\x80\"") == "f.toml:1:6: error: not UTF-8");
   CHECK(complaint(std::string((1 << 20) + 1, '\n')) == "f.toml: error: larger than 1 MiB: this is no experiment");
 }
