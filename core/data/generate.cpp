@@ -55,6 +55,8 @@ class painter {
 public:
   painter() {
     for (int label = 0; label < classes; ++label) colourings_[label] = make_colouring(label);
+    for (std::size_t i = 0; i < sines_.size(); ++i)
+      sines_[i] = static_cast<float>(std::sin(2 * std::numbers::pi * static_cast<double>(i) / sines_.size()));
   }
 
   // One record: the label, then the picture.
@@ -64,12 +66,11 @@ public:
     *out++ = static_cast<std::uint8_t>(label);
     const bool mirrored = bits[1] & 1;
     const int dx = static_cast<int>(bits[1] >> 1 & 7) - 4, dy = static_cast<int>(bits[1] >> 4 & 7) - 4;
-    const float phase = 2 * pi * rg::to_uniform(bits[2]);
     const auto jitter = rg::random_uniforms(seed, 1, use_shape);
     const float brightness = 128 + 50 * (jitter[0] - 0.5F);
     const float strength = stripes * (0.6F + 0.8F * jitter[1]); // of the stripes
     const float tint = 0.5F + jitter[2];                        // of the stripes, per channel
-    const auto wave = stripe_wave(label);
+    const auto [turn_x, turn_y] = stripe_turns(label);
     const auto other = rg::to_index(bits[3], classes);
     const float others_share = 2 * jitter[3];
 
@@ -78,6 +79,7 @@ public:
       const float contrast = strength * (c == 0 ? tint : c == 1 ? 1 : 2 - tint);
       for (int y = 0; y < side; ++y) {
         const int row = (y + dy + side) % side;
+        const std::uint32_t row_turn = bits[2] + turn_y * static_cast<std::uint32_t>(y);
         const auto& own = colourings_[label][c][row];
         const auto& others = colourings_[other][c][row];
         for (int x = 0; x < side; x += 8) {
@@ -85,7 +87,7 @@ public:
           for (int i = 0; i < 8; ++i) {
             const int at = mirrored ? side - 1 - (x + i) : x + i, column = (at + dx + side) % side;
             const float colour = colouring * (own[column] + others_share * others[column]);
-            const float stripe = sine(wave[0] * static_cast<float>(at) + wave[1] * static_cast<float>(y) + phase);
+            const float stripe = sines_[(row_turn + turn_x * static_cast<std::uint32_t>(at)) >> 22];
             const float value = brightness + colour + contrast * stripe + noise * noises[i];
             *out++ = static_cast<std::uint8_t>(std::clamp(value + 0.5F, 0.0F, 255.0F));
           }
@@ -97,23 +99,15 @@ public:
 private:
   static constexpr float stripes = 32, colouring = 7, noise = 28; // in steps of a pixel's 256
 
-  // Radians a pixel along x and y: five directions, none the mirror image of another, by two widths.
-  static std::array<float, 2> stripe_wave(int label) {
-    const float angle = pi / 8 * static_cast<float>(label % 5);
-    const float frequency = 2 * pi * (label < 5 ? 0.10F : 0.2F);
-    return {frequency * std::cos(angle), frequency * std::sin(angle)};
+  // How far stripes advance a pixel along x and y, in parts of a turn of 2^-32, which wrap around by themselves: five
+  // directions, none the mirror image of another, by two widths.
+  static std::array<std::uint32_t, 2> stripe_turns(int label) {
+    const double angle = std::numbers::pi / 8 * (label % 5);
+    const double turns = (label < 5 ? 0.1 : 0.2) * 0x1p32;
+    return {static_cast<std::uint32_t>(turns * std::cos(angle)), static_cast<std::uint32_t>(turns * std::sin(angle))};
   }
 
-  // Bhaskara's approximation, good to 0.002: files do not depend on a mathematical library's last digit.
-  static float sine(float x) {
-    float turns = x / (2 * pi);
-    turns -= std::floor(turns);
-    const float half = turns < 0.5F ? turns * 2 : turns * 2 - 1; // of pi
-    const float p = half * (1 - half);
-    const float s = 16 * p / (5 - 4 * p);
-    return turns < 0.5F ? s : -s;
-  }
-
+  std::array<float, 1024> sines_;
   std::array<picture, classes> colourings_;
   normal_table normals_;
 };
