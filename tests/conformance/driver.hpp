@@ -135,7 +135,7 @@ private:
   void* self_ = nullptr;
   const rg_regions* regions_ = nullptr;
   std::vector<memory> allocated_;
-  std::vector<void*> ours_;
+  std::vector<std::pair<void*, std::size_t>> ours_;
   std::uint64_t last_cookie_ = 0;
   struct backlog {
     bool receive;

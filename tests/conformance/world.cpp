@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <thread>
@@ -131,6 +133,8 @@ std::vector<std::string> run(const configuration& which, const world_shape& shap
       threads.emplace_back([&, r] { run_rank(which, shape, r, *shared.place, body); });
     for (auto& t : threads) t.join();
   } else {
+    std::fflush(nullptr); // or the children's exit says it once more
+    std::cout.flush();
     std::vector<pid_t> children;
     for (std::uint32_t r = 0; r < shape.ranks; ++r) {
       const pid_t child = fork();
