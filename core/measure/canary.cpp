@@ -27,10 +27,17 @@ double tolerance_for(const std::string& precision) {
 
 } // namespace
 
+std::string short_name(const std::string& key) {
+  const std::size_t dot = key.find('.');
+  if (dot == std::string::npos) return key;
+  const std::string rest = key.substr(dot + 1);
+  return rest == "plugin" ? key.substr(0, dot) : rest;
+}
+
 std::string case_label(const json& entry) {
   std::string label;
   for (const auto& [key, value] : entry.at("case").items())
-    label += fmt::format("{}{} = {}", label.empty() ? "" : ", ", key,
+    label += fmt::format("{}{} {}", label.empty() ? "" : ", ", short_name(key),
                          value.is_string() ? value.get<std::string>() : value.dump());
   return label.empty() ? "the case" : label;
 }

@@ -23,8 +23,10 @@ std::vector<std::string> check_results(const nlohmann::json& entries);
 // 0. A metric called "perplexity" or "loss" must be at most the target, any other at least.
 std::optional<std::string> missed_target(const nlohmann::json& entry, double target);
 
-// What tells an entry from the others: "strategy.plugin = allreduce, cluster.workers = 2", or "the case" without a
-// sweep.
+// "train.batch" -> "batch", "strategy.plugin" -> "strategy", "strategy.geo_ps.k" -> "geo_ps.k": how people call a key.
+std::string short_name(const std::string& key);
+
+// What tells an entry from the others: "strategy allreduce, workers 2", or "the case" without a sweep.
 std::string case_label(const nlohmann::json& entry);
 
 } // namespace regatta

@@ -2,10 +2,7 @@
 #include "measure/host.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -17,22 +14,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-
-// Given by the build; a build that does not know them says so by leaving them out.
-#ifndef REGATTA_VERSION
-#define REGATTA_VERSION ""
-#endif
-#ifndef REGATTA_GIT
-#define REGATTA_GIT ""
-#endif
-#ifndef REGATTA_BUILD_TYPE
-#define REGATTA_BUILD_TYPE ""
-#endif
 
 namespace regatta {
 namespace {
@@ -133,14 +118,6 @@ std::string compiler() {
 #endif
 }
 
-std::string quoted(const std::string& argument) {
-  const auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("-_./=:,+@%", c); };
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return argument;
-  std::string text = "'";
-  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 } // namespace
 
 json describe_host(double cgroup_cpus) {
@@ -156,33 +133,6 @@ json describe_host(double cgroup_cpus) {
           {"interfaces", interfaces()},
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"libraries", {{"libc", std::string("glibc ") + gnu_get_libc_version()}, {"compiler", compiler()}}}};
-}
-
-json make_context(const std::string& command, json experiment, json hosts, json plugins,
-                  const std::vector<std::string>& warnings) {
-  return {{"regatta", text_or_null(REGATTA_VERSION)},
-          {"git", text_or_null(REGATTA_GIT)},
-          {"build", text_or_null(REGATTA_BUILD_TYPE)},
-          {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-          {"command", command},
-          {"experiment", std::move(experiment)},
-          {"hosts", std::move(hosts)},
-          {"plugins", std::move(plugins)},
-          {"warnings", warnings}};
-}
-
-std::string command_line(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words;
-  std::transform(arguments.begin(), arguments.end(), std::back_inserter(words), quoted);
-  return join(words, " ");
-}
-
-std::optional<std::string> build_warning() {
-#ifdef NDEBUG
-  return std::nullopt;
-#else
-  return "debug build: this program was not built for speed";
-#endif
 }
 
 } // namespace regatta

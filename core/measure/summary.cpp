@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "measure/host.hpp"
+#include "measure/context.hpp"
 #include "measure/statistics.hpp"
 
 namespace regatta {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/canary.hpp"
+#include "measure/context.hpp"
 #include "measure/host.hpp"
 #include "measure/summary.hpp"
 
@@ -207,16 +208,16 @@ TEST_CASE("canary: the first loss agrees, every loss is finite, replicas agree")
   other.swept = {{"cluster.workers", 2}, {"strategy.plugin", "sync_ps"}};
   CHECK(check_results({entry(2.302585), entry(2.302590, other)}).empty());
   CHECK(check_results({entry(2.302585), entry(2.31, other)}) ==
-        std::vector<std::string>{"cluster.workers = 2, strategy.plugin = sync_ps: the loss of the first step is 2.31, "
-                                 "but 2.302585 for cluster.workers = 2, on the same samples"});
+        std::vector<std::string>{"workers 2, strategy sync_ps: the loss of the first step is 2.31, "
+                                 "but 2.302585 for workers 2, on the same samples"});
   other.seed = 2; // other samples: nothing to compare
   CHECK(check_results({entry(2.302585), entry(2.31, other)}).empty());
   CHECK(check_results(json::array({entry(std::numeric_limits<double>::quiet_NaN())})) ==
-        std::vector<std::string>{"cluster.workers = 2: the loss is not finite"});
+        std::vector<std::string>{"workers 2: the loss is not finite"});
   json apart = entry(2.3);
   apart["replicas_identical"] = false;
   CHECK(check_results(json::array({apart})) ==
-        std::vector<std::string>{"cluster.workers = 2: the workers ended with different weights"});
+        std::vector<std::string>{"workers 2: the workers ended with different weights"});
   json silent = entry(2.3);
   silent["loss"] = nullptr; // a model without a loss
   CHECK(check_results({silent, silent}).empty());
@@ -225,13 +226,13 @@ TEST_CASE("canary: the first loss agrees, every loss is finite, replicas agree")
 TEST_CASE("a target is asked of the metric only where there is one") {
   json e = entry(2.3);
   CHECK_FALSE(missed_target(e, 0));
-  CHECK(missed_target(e, 0.5) == "cluster.workers = 2: measure.target is 0.5, but nothing was evaluated");
+  CHECK(missed_target(e, 0.5) == "workers 2: measure.target is 0.5, but nothing was evaluated");
   e["metric"] = {{"name", "top1"}, {"value", 0.6}};
   CHECK_FALSE(missed_target(e, 0.5));
-  CHECK(missed_target(e, 0.7) == "cluster.workers = 2: top1 is 0.6, measure.target asks for at least 0.7");
+  CHECK(missed_target(e, 0.7) == "workers 2: top1 is 0.6, measure.target asks for at least 0.7");
   e["metric"]["name"] = "perplexity";
   CHECK_FALSE(missed_target(e, 0.7));
-  CHECK(missed_target(e, 0.5) == "cluster.workers = 2: perplexity is 0.6, measure.target asks for at most 0.5");
+  CHECK(missed_target(e, 0.5) == "workers 2: perplexity is 0.6, measure.target asks for at most 0.5");
 }
 
 TEST_CASE("the context says where and how") {
@@ -243,7 +244,21 @@ TEST_CASE("the context says where and how") {
   CHECK(host["memory_bytes"] > 1 << 20);
   CHECK(host["cgroup_cpus"].is_null());
   CHECK(describe_host(1.5)["cgroup_cpus"] == 1.5);
-  const json context = make_context("regatta run a.toml", {{"model", "x"}}, {host}, json::array(), {"w"});
+  experiment e;
+  e.name = "sweep";
+  e.file = "a.toml";
+  e.swept = {"train.batch", "cluster.workers"};
+  for (const int batch : {64, 32})
+    for (const int workers : {1, 2}) {
+      case_config& c = e.cases.emplace_back(two_workers());
+      c.swept = {{"train.batch", batch}, {"cluster.workers", workers}};
+    }
+  const json context = make_context("regatta run a.toml", e, json::array({host}), json::array(), {"w"});
+  CHECK(context["experiment"]["sweep"] == json::array({{{"key", "train.batch"}, {"values", {64, 32}}},
+                                                       {{"key", "cluster.workers"}, {"values", {1, 2}}}}));
+  CHECK(context["experiment"]["strategy"]["plugin"] == "allreduce");
+  CHECK(context["experiment"]["experiment"]["file"] == "a.toml");
+  CHECK(context["hosts"].size() == 1);
   CHECK(context["command"] == "regatta run a.toml");
   CHECK(context["regatta"].is_string());
   CHECK(context["warnings"] == json{"w"});

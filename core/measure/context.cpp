@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/context.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <ctime>
+#include <iterator>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+
+// Given by the build; a build that does not know them says so by leaving them out.
+#ifndef REGATTA_VERSION
+#define REGATTA_VERSION ""
+#endif
+#ifndef REGATTA_GIT
+#define REGATTA_GIT ""
+#endif
+#ifndef REGATTA_BUILD_TYPE
+#define REGATTA_BUILD_TYPE ""
+#endif
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+json text_or_null(const std::string& text) {
+  return text.empty() ? json(nullptr) : json(text);
+}
+
+std::string quoted(const std::string& argument) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("-_./=:,+@%", c); };
+  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return argument;
+  std::string text = "'";
+  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// Every key with its different values, in the order in which the cases have them.
+json sweep_of(const experiment& e) {
+  json sweep = json::array();
+  for (const std::string& key : e.swept) {
+    json values = json::array();
+    for (const case_config& c : e.cases)
+      for (const auto& [name, value] : c.swept)
+        if (name == key && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    sweep.push_back({{"key", key}, {"values", std::move(values)}});
+  }
+  return sweep;
+}
+
+} // namespace
+
+json resolved_experiment(const experiment& e) {
+  json resolved = to_json(e.cases.at(0));
+  resolved.erase("swept");
+  resolved["experiment"]["file"] = e.file;
+  resolved["sweep"] = sweep_of(e);
+  resolved["report"] = {{"rows", e.report.rows}, {"columns", e.report.columns}, {"value", e.report.value}};
+  return resolved;
+}
+
+json make_context(const std::string& command, const experiment& e, json hosts, json plugins,
+                  const std::vector<std::string>& warnings) {
+  return {{"regatta", text_or_null(REGATTA_VERSION)},
+          {"git", text_or_null(REGATTA_GIT)},
+          {"build", text_or_null(REGATTA_BUILD_TYPE)},
+          {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+          {"command", command},
+          {"experiment", resolved_experiment(e)},
+          {"hosts", std::move(hosts)},
+          {"plugins", std::move(plugins)},
+          {"warnings", warnings}};
+}
+
+std::string command_line(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  std::transform(arguments.begin(), arguments.end(), std::back_inserter(words), quoted);
+  return join(words, " ");
+}
+
+std::optional<std::string> build_warning() {
+#ifdef NDEBUG
+  return std::nullopt;
+#else
+  return "debug build: this program was not built for speed";
+#endif
+}
+
+} // namespace regatta

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/cases_table.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "measure/canary.hpp"
+#include "report/fields.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+using cells = std::vector<std::string>;
+
+struct filled_column {
+  table_column column;
+  cells values;
+  std::string constant;
+};
+
+// The one text that all cells have, those aside that have nothing to say; nothing where they differ.
+std::optional<std::string> common(const cells& c) {
+  std::optional<std::string> text;
+  for (const std::string& cell : c) {
+    if (cell == "-") continue;
+    if (text && *text != cell) return std::nullopt;
+    text = cell;
+  }
+  return text;
+}
+bool all_equal(const cells& c) {
+  return std::all_of(c.begin(), c.end(), [&](const std::string& text) { return text == c.front(); });
+}
+bool all_unknown(const cells& c) {
+  return std::all_of(c.begin(), c.end(), [](const std::string& text) { return text == "-"; });
+}
+bool is_ok(const json& entry) {
+  return entry.at("status") == "ok";
+}
+
+template <class Of> cells each(const json& result, Of of) {
+  cells out;
+  for (const json& entry : result.at("results")) out.push_back(of(entry));
+  return out;
+}
+
+// Numbers of those that are ok, aligned among themselves.
+cells numbers(const json& result, const std::string& path) {
+  std::vector<json> values;
+  for (const json& entry : result.at("results")) values.push_back(is_ok(entry) ? field(result, entry, path) : json());
+  return aligned_numbers(values);
+}
+
+bool communicates(const json& result, const json& entry) {
+  return field(result, entry, "strategy.plugin") != "none";
+}
+
+std::string servers_of(const json& result, const json& entry) {
+  const json servers = entry.value("servers", json());
+  if (servers.is_null() || servers == 0) return "-";
+  return plain_text(servers) + (field(result, entry, "cluster.colocate") == true ? " (co)" : "");
+}
+
+// The largest parts, if they show at all: "communication 1.1 %  wait 0.6 %".
+std::string lost_to(const json& entry, std::size_t parts) {
+  constexpr double visible = 0.0005; // rounds to 0.1 %
+  const json lost = entry.value("lost", json());
+  if (!is_ok(entry) || !lost.is_object()) return "-";
+  std::vector<std::pair<double, std::string>> shares;
+  for (const auto& [name, share] : lost.items())
+    if (share.is_number() && share.get<double>() >= visible)
+      shares.emplace_back(share.get<double>(), name == "exposed_communication" ? "communication" : name);
+  std::sort(shares.rbegin(), shares.rend());
+  shares.resize(std::min(shares.size(), parts));
+  cells texts;
+  for (const auto& [share, name] : shares) texts.push_back(name + " " + percent(share));
+  return texts.empty() ? "-" : join(texts, "  ");
+}
+
+std::string loss_of(const json& entry) {
+  const json loss = entry.value("loss", json());
+  if (!is_ok(entry) || !loss.is_object()) return "-";
+  const auto text = [](const json& value) {
+    return value.is_number() ? fmt::format("{:.3g}", value.get<double>()) : std::string("not finite");
+  };
+  return text(loss.at("first")) + " → " + text(loss.at("last"));
+}
+
+std::string share_of(const json& value) {
+  return value.is_number() ? percent(value) : "-";
+}
+std::string ratio_of(const json& value) {
+  return value.is_number() ? fmt::format("{:.2f}", value.get<double>()) : "-";
+}
+
+std::string sent_of(const json& result, const json& entry) {
+  const json sent = field(result, entry, "bytes.sent_per_step.worker");
+  return is_ok(entry) && sent.is_number() && communicates(result, entry) ? human_bytes(sent) : "-";
+}
+
+table_column left(const std::string& header, int dispensable = 0) {
+  return {header, false, dispensable};
+}
+table_column right(const std::string& header, int dispensable = 0) {
+  return {header, true, dispensable};
+}
+
+class column_list {
+public:
+  explicit column_list(const json& result) : result_(result) {}
+
+  // `constant`: how the heading says it if no two cells differ, {} being the cell; empty: it stays a column.
+  void add(table_column column, cells values, const std::string& constant = "") {
+    columns_.push_back({std::move(column), std::move(values), constant});
+  }
+  // The field of every case that is ok, as `text` writes it.
+  template <class Text>
+  void add_field(table_column column, const std::string& path, Text text, const std::string& constant = "") {
+    add(std::move(column),
+        each(result_, [&](const json& e) { return is_ok(e) ? text(field(result_, e, path)) : std::string("-"); }),
+        constant);
+  }
+  std::vector<filled_column> take() { return std::move(columns_); }
+
+private:
+  const json& result_;
+  std::vector<filled_column> columns_;
+};
+
+// What a row is: the keys swept, and always strategy, transport, workers and servers, which the reader looks for first.
+std::vector<filled_column> key_columns(const json& result) {
+  const auto own = [](const std::string& key) {
+    return key == "strategy.plugin" || key == "transport.plugin" || key == "cluster.workers" ||
+           key == "cluster.servers" || key == "cluster.colocate";
+  };
+  const auto text = [&](const std::string& path) {
+    return each(result, [&](const json& e) { return plain_text(field(result, e, path)); });
+  };
+  column_list columns(result);
+  for (const std::string& key : swept_keys(result)) {
+    if (own(key)) continue;
+    const bool number = result["results"].front()["case"].value(key, json()).is_number();
+    columns.add(number ? right(short_name(key)) : left(short_name(key)), text(key));
+  }
+  columns.add(left("strategy"), text("strategy.plugin"), "{}");
+  columns.add(left("transport"),
+              each(result,
+                   [&](const json& e) {
+                     return communicates(result, e) ? plain_text(field(result, e, "transport.plugin")) : "-";
+                   }),
+              "over {}");
+  columns.add(right("workers"), text("workers"), "workers: {}");
+  columns.add(right("servers"), each(result, [&](const json& e) { return servers_of(result, e); }), "servers: {}");
+  return columns.take();
+}
+
+std::vector<filled_column> figure_columns(const json& result, std::size_t parts) {
+  column_list columns(result);
+  columns.add(right("samples/s"), numbers(result, "samples_per_second"));
+  columns.add_field(right("± cv", 5), "samples_per_second.cv", share_of);
+  columns.add(right("1 worker", 8), numbers(result, "baseline_samples_per_second"), "one worker alone: {} samples/s");
+  columns.add_field(right("E", 1), "efficiency", ratio_of);
+  columns.add_field(right("E none", 7), "contention", ratio_of, "without communication: E {}");
+  columns.add(left("lost to", 3), each(result, [&](const json& e) { return lost_to(e, parts); }));
+  columns.add(left("loss", 4), each(result, loss_of));
+  for (const json& entry : result.at("results"))
+    if (const json metric = entry.value("metric", json()); metric.is_object()) {
+      columns.add(right(metric.at("name").get<std::string>(), 2), numbers(result, "metric.value"));
+      break;
+    }
+  columns.add(right("sent/step", 6), each(result, [&](const json& e) { return sent_of(result, e); }));
+  return columns.take();
+}
+
+std::string note_of(const json& entry) {
+  if (is_ok(entry)) return "";
+  const std::string status = entry.at("status");
+  const json error = entry.value("error", json());
+  return error.is_string() ? status + ": " + one_line(error.get<std::string>()) : status;
+}
+
+} // namespace
+
+cases_table table_of_cases(const json& result, std::size_t parts) {
+  cases_table out;
+  const json& entries = result.at("results");
+  if (entries.empty()) return out;
+  for (const json& entry : entries) out.table.rows.push_back({{}, note_of(entry)});
+  const auto add = [&](filled_column c) {
+    for (std::size_t r = 0; r < c.values.size(); ++r) out.table.rows[r].cells.push_back(std::move(c.values[r]));
+    out.table.columns.push_back(std::move(c.column));
+  };
+  const auto to_heading = [&](const filled_column& c, const std::string& text) {
+    out.constant.push_back(fmt::format(fmt::runtime(c.constant), text));
+  };
+  for (filled_column& c : key_columns(result)) {
+    if (c.constant.empty() || !all_equal(c.values)) {
+      add(std::move(c));
+      ++out.table.keys;
+    } else if (!all_unknown(c.values)) {
+      to_heading(c, c.values.front());
+    }
+  }
+  for (filled_column& c : figure_columns(result, parts)) {
+    const auto text = common(c.values);
+    if (text && !c.constant.empty())
+      to_heading(c, *text);
+    else if (!all_unknown(c.values) || c.column.dispensable == 0)
+      add(std::move(c));
+  }
+  return out;
+}
+
+} // namespace regatta

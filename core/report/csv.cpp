@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quoted as RFC 4180 says, lines ended by a newline alone. A row a case; headers are the paths of the entry's members.
+// An array is one cell of JSON, so that the number of columns does not depend on the number of ranks or steps.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "report/render.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+using flat_row = std::map<std::string, json>;
+
+// As the result lists them; what is not named here follows.
+const std::vector<std::string> order = {"case",
+                                        "status",
+                                        "error",
+                                        "workers",
+                                        "servers",
+                                        "threads",
+                                        "batch_per_worker",
+                                        "global_batch",
+                                        "precision",
+                                        "parameters",
+                                        "fingerprint",
+                                        "samples_per_second",
+                                        "throughput",
+                                        "batches_per_second",
+                                        "step_seconds",
+                                        "baseline_samples_per_second",
+                                        "speedup",
+                                        "efficiency",
+                                        "contention",
+                                        "time",
+                                        "lost",
+                                        "communication_total",
+                                        "server_update",
+                                        "drain_seconds",
+                                        "bytes",
+                                        "memory_peak_bytes",
+                                        "cpu_seconds",
+                                        "loss",
+                                        "metric",
+                                        "replicas_identical",
+                                        "kernels",
+                                        "warnings"};
+
+std::size_t place_of(const std::string& path) {
+  const std::string top = path.substr(0, path.find('.'));
+  return static_cast<std::size_t>(std::find(order.begin(), order.end(), top) - order.begin());
+}
+
+// Names of kernels are the model's, as many as it has layers: one cell.
+void flatten(const json& value, const std::string& path, flat_row& row) {
+  if (!value.is_object() || path == "kernels") {
+    row[path] = value;
+    return;
+  }
+  for (const auto& [name, member] : value.items()) flatten(member, path.empty() ? name : path + "." + name, row);
+}
+
+std::string cell(const json& value) {
+  if (value.is_null()) return "";
+  std::string text =
+      value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+} // namespace
+
+std::string render_csv(const json& result) {
+  std::vector<flat_row> rows;
+  std::vector<std::string> headers;
+  for (const json& entry : result.at("results")) {
+    flatten(entry, "", rows.emplace_back());
+    for (const auto& [path, value] : rows.back()) headers.push_back(path);
+  }
+  std::sort(headers.begin(), headers.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(place_of(a), a) < std::pair(place_of(b), b);
+  });
+  headers.erase(std::unique(headers.begin(), headers.end()), headers.end());
+  // A member that is null in one case and an object in another has columns for its members only.
+  const std::vector<std::string> all = headers;
+  std::erase_if(headers, [&](const std::string& path) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& other) { return other.starts_with(path + "."); });
+  });
+  std::string out;
+  const auto add_line = [&](auto text) {
+    for (std::size_t i = 0; i < headers.size(); ++i) out += (i == 0 ? "" : ",") + text(headers[i]);
+    out += "\n";
+  };
+  add_line([](const std::string& header) { return cell(header); });
+  for (const flat_row& row : rows)
+    add_line([&](const std::string& header) {
+      const auto found = row.find(header);
+      return found == row.end() ? std::string() : cell(found->second);
+    });
+  return out;
+}
+
+} // namespace regatta
