@@ -315,6 +315,7 @@ rg_status exchange::worked(const rg_op& op, std::uint64_t bytes) {
 // ------------------------------------------------------------------------------------------------------- loop ---
 
 void exchange::ask(rg_status status, const char* what) {
+  if (status >= 0) return; // the text costs more than a small message
   check(status, strategy_host_, fmt::format("strategy {}: {}", setup_.strategy_id, what));
 }
 

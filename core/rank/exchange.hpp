@@ -4,6 +4,7 @@
 // nothing of threads, processes or models, so the same code drives real ranks and a thousand simulated ones.
 #pragma once
 
+#include "config/experiment.hpp"
 #include "memory/regions.hpp"
 #include "optimizer/optimizer.hpp"
 #include "rank/transfers.hpp"

@@ -73,6 +73,7 @@ model_instance::~model_instance() {
 }
 
 void model_instance::ask(rg_status status, const char* what) {
+  if (status >= 0) return;
   check(status, *failing_, fmt::format("{}: {}", name_, what));
 }
 

@@ -211,7 +211,8 @@ void worker::evaluate(rank_record& record) {
     const auto sums = session_.control.sum("state", std::vector<double>(state.begin(), state.end()));
     std::transform(sums.begin(), sums.end(), state.begin(), [&](double v) { return static_cast<float>(v / workers); });
   }
-  const auto source = make_evaluation_source(session_.job.config.data, session_.model().inputs());
+  const auto source =
+      make_evaluation_source(session_.job.config.data, session_.model().inputs(), session_.job.config.seed);
   std::vector<double> sums(session_.model().info().metric_sums, 0.0);
   const std::uint64_t batches = (source->size() + micro_ - 1) / micro_;
   for (std::uint64_t b = static_cast<std::uint64_t>(session_.cluster.worker); b < batches; b += workers) {

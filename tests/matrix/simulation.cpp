@@ -180,10 +180,17 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   for (std::uint32_t r = 0; r < layout.size(); ++r)
     ranks.push_back(std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan.lanes, network, r));
 
-  for (;;) {
+  std::vector<char> awake(ranks.size(), 1);
+  for (std::uint64_t rounds = 0;; ++rounds) {
+    if (rounds > 10'000'000)
+      throw std::runtime_error(fmt::format("{}: no end in sight at {} ns", setup.strategy, network.now()));
     bool moved = false, over = true;
-    for (auto& r : ranks) moved |= r->advance();
-    for (auto& r : ranks) over &= r->over();
+    for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+      // A rank that nothing happened to is left alone: there may be hundreds.
+      if (awake[r] || network.has_ended(r) || ranks[r]->next_event() <= network.now()) awake[r] = ranks[r]->advance();
+      moved |= awake[r] != 0;
+      over &= ranks[r]->over();
+    }
     if (over) break;
     if (moved) continue;
     std::uint64_t next = network.next_event();

@@ -48,6 +48,8 @@ public:
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
   };
   const counts& counted(std::uint32_t r) const { return ranks_[r]->counted; }
+  // Whether this rank's next poll has something to give.
+  bool has_ended(std::uint32_t r) const { return !ranks_[r]->ended.empty(); }
   // Operations that were begun and have not ended, over all ranks.
   std::size_t outstanding() const { return outstanding_; }
 

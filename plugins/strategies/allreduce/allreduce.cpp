@@ -60,7 +60,8 @@ struct allreduce {
 private:
   static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
     for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
-      co_await self.ready[b];
+      rg::event& ready = self.ready[b];
+      co_await ready;
       const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
       co_await reduce(self, gradient, static_cast<std::uint32_t>(lane));
       co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);

@@ -9,6 +9,9 @@
 
 namespace {
 
+// A rank may be worker and server at once: what it sends in one role must not meet what it receives in the other.
+enum : std::uint32_t { to_servers, to_workers, between_servers, lanes };
+
 struct sync_ps {
   struct parameters {
     std::int64_t bucket = 4 << 20;
@@ -23,7 +26,7 @@ struct sync_ps {
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
     plan.flags = RG_PLAN_SERVERS | RG_PLAN_SYNCHRONOUS;
-    plan.lanes = 1;
+    plan.lanes = lanes;
     return plan;
   }
   // Workers talk to servers; servers to server 0, which adds up the norm where updates wait for it.
@@ -67,8 +70,8 @@ struct sync_ps {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       const auto range = part_of_server(b, s);
       if (!range.count) continue;
-      pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(range));
-      pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(range));
+      pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(range), to_workers);
+      pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(range), to_servers);
     }
   }
   rg::task<> end_step(std::uint64_t) {
@@ -77,7 +80,8 @@ struct sync_ps {
   }
   // A message of nothing in place of the first push says goodbye.
   rg::task<> finish() {
-    for (std::uint32_t s = 0; s < comm.servers(); ++s) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}));
+    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+      co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
   }
 
   // ------------------------------------------------------------------------------------------------- server ---
@@ -125,7 +129,8 @@ private:
   void post(std::size_t b) {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
       auto& r = receives[b * comm.workers() + w];
-      if (parts[b].range.count) r = w ? comm.recv_add(w, parts[b].sum) : comm.recv(w, parts[b].sum);
+      if (parts[b].range.count)
+        r = w ? comm.recv_add(w, parts[b].sum, to_servers) : comm.recv(w, parts[b].sum, to_servers);
     }
   }
   static rg::task<bool> all_pushed(sync_ps& self, std::size_t b) {
@@ -144,18 +149,20 @@ private:
   }
   void answer(std::size_t b) {
     for (std::uint32_t w = 0; w < comm.workers(); ++w)
-      if (parts[b].range.count) sends[b * comm.workers() + w] = comm.send(w, parts[b].weights);
+      if (parts[b].range.count) sends[b * comm.workers() + w] = comm.send(w, parts[b].weights, to_workers);
   }
   // Server 0 adds up in the order of the servers and tells the sum to all.
   static rg::task<> add_up_norms(sync_ps& self) {
     rg::comm& comm = self.comm;
     co_await comm.norm(self.total, true);
     if (comm.cluster().server == 0) {
-      for (std::uint32_t s = 1; s < comm.servers(); ++s) co_await comm.recv_add(comm.server_rank(s), self.total);
-      for (std::uint32_t s = 1; s < comm.servers(); ++s) co_await comm.send(comm.server_rank(s), self.total);
+      for (std::uint32_t s = 1; s < comm.servers(); ++s)
+        co_await comm.recv_add(comm.server_rank(s), self.total, between_servers);
+      for (std::uint32_t s = 1; s < comm.servers(); ++s)
+        co_await comm.send(comm.server_rank(s), self.total, between_servers);
     } else {
-      co_await comm.send(comm.server_rank(0), self.total);
-      co_await comm.recv(comm.server_rank(0), self.total);
+      co_await comm.send(comm.server_rank(0), self.total, between_servers);
+      co_await comm.recv(comm.server_rank(0), self.total, between_servers);
     }
   }
 

@@ -165,8 +165,12 @@ inline task<void> promise<void>::get_return_object() {
 } // namespace detail
 
 // Something that happens: set() lets the one who awaits go on at once, or the next one who comes. Resets itself.
+// g++ 12 copies what `co_await container[i]` names: bind it to a reference first.
 class event {
 public:
+  event() = default;
+  event(const event&) = delete;
+  event& operator=(const event&) = delete;
   void set() {
     if (waiter_)
       std::exchange(waiter_, {}).resume();

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "config/experiment.hpp"
+#include "measure/summary.hpp"
+#include "registry/registry.hpp"
+
+#include <cstdint>
+
+namespace regatta {
+
+// What a model of this case is, before anything runs: made in this process, shapes only.
+struct model_facts {
+  std::string unit = "samples";
+  bool batch_statistics = false;      // it has running statistics
+  std::uint64_t parameters = 0;       // dense, by shape
+  std::uint64_t weight_bytes = 0;     // of the dense tensors in memory, padding included
+  std::uint64_t activation_bytes = 0; // of one worker; 0: unknown
+  double flops_per_sample = 0;        // 0: unknown
+};
+// Throws failure. [main]
+model_facts facts_of(const registry& plugins, const case_config& c);
+
+// What all ranks of the case together take: weights, gradients, the optimiser's state, activations, the strategy's
+// copies. An estimate from above for the strategies that are built in.
+std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::uint64_t servers);
+// What this machine can give now.
+std::uint64_t available_bytes();
+// How long one run of the case may take, in seconds, given the speed of one core in FLOP/s; 0: unknown.
+double estimated_seconds(const case_config& c, const model_facts& m, double flops_per_second);
+// What one core does when it does nothing but multiply and add, measured for some milliseconds: FLOP/s.
+double measure_flops();
+
+} // namespace regatta

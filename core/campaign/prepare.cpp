@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "campaign/prepare.hpp"
+
+#include "base/failure.hpp"
+#include "launch/address.hpp"
+#include "launch/cpus.hpp"
+#include "rank/model.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+std::uint64_t batch_per_worker(const case_config& c) {
+  const std::int64_t batch = c.train.batch, workers = c.cluster.workers;
+  if (c.train.scaling == "strong" && batch % workers)
+    throw failure(exit_code::usage,
+                  fmt::format("train.batch = {} is global (scaling = \"strong\") and does not divide by {} workers",
+                              batch, workers));
+  const std::int64_t mine = c.train.scaling == "strong" ? batch / workers : batch;
+  if (mine % c.train.accumulate)
+    throw failure(exit_code::usage, fmt::format("a worker's batch of {} does not divide by train.accumulate = {}", mine,
+                                                c.train.accumulate));
+  return static_cast<std::uint64_t>(mine);
+}
+
+std::vector<std::string> files_of(const registry& plugins, const case_config& c) {
+  const component& model = plugins.find(kind::model, c.model.id);
+  std::vector<std::string> files = {model.file.string(), plugins.find(kind::strategy, c.strategy.id).file.string(),
+                                    plugins.find(kind::transport, c.transport.id).file.string()};
+  if (is_graph(model)) files.push_back(executor_for(plugins, c.train.device).file.string());
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
+
+rg_transport_caps caps_of(const component& transport, const component_choice& choice) {
+  plugin_host host;
+  const parameter_values values(transport, choice.parameters);
+  void* self = nullptr;
+  const std::string name = "transport " + transport.id;
+  check(transport.transport.create(host.c(), values.data(), &self), host, name);
+  auto caps = rg::make_versioned<rg_transport_caps>();
+  const rg_status s = transport.transport.caps(self, &caps);
+  transport.transport.destroy(self);
+  check(s, host, name);
+  return caps;
+}
+
+// Whether the strategy and the transport fit each other; says why not.
+void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, bool communicates) {
+  const std::string pair = fmt::format("strategy {} cannot run over transport {}: ", c.strategy.id, c.transport.id);
+  if (communicates && ((caps.flags & RG_CAP_NONE) || caps.p2p == RG_P2P_NONE))
+    throw failure(exit_code::usage, pair + "it sends messages, and this transport connects nobody");
+  if ((plan.flags & RG_PLAN_INDEPENDENT) && caps.p2p == RG_P2P_ORDERED)
+    throw failure(exit_code::usage,
+                  pair + "it needs lanes that do not block each other, and this transport orders all messages");
+  if (caps.flags & RG_CAP_VIRTUAL)
+    throw failure(exit_code::usage,
+                  fmt::format("transport {} keeps a virtual clock: it is for simulations", c.transport.id));
+  if (c.train.device == "cpu" && caps.memory && !(caps.memory & RG_MEMORY_HOST))
+    throw failure(exit_code::usage,
+                  fmt::format("transport {} cannot reach the CPU's memory (train.device = \"cpu\")", c.transport.id));
+}
+
+std::string role_of(const rg_cluster& c) {
+  std::string role = c.worker >= 0 ? fmt::format("worker {}", c.worker) : "";
+  if (c.server >= 0) role += fmt::format("{}server {}", role.empty() ? "" : " + ", c.server);
+  return role;
+}
+
+} // namespace
+
+prepared_run prepare(const registry& plugins, const case_config& c, const std::string& kernels) {
+  const component& strategy = plugins.find(kind::strategy, c.strategy.id);
+  const component& transport = plugins.find(kind::transport, c.transport.id);
+  prepared_run run;
+  run.job.config = c;
+  run.job.batch = batch_per_worker(c);
+  run.job.kernels = kernels;
+  run.job.files = files_of(plugins, c);
+  run.address = run.job.address = address_of_interface(c.cluster.interface);
+
+  plugin_host host;
+  const parameter_values values(strategy, c.strategy.parameters);
+  const auto workers = static_cast<std::uint32_t>(c.cluster.workers),
+             servers = static_cast<std::uint32_t>(c.cluster.servers);
+  // Servers are started only where the strategy wants them; it says so itself.
+  run.job.layout = cluster_layout::make(workers, servers, c.cluster.colocate);
+  rg_plan plan = plan_of(strategy.strategy, values.data(), run.job.layout, host, strategy.id);
+  if (!(plan.flags & RG_PLAN_SERVERS)) {
+    run.job.layout = cluster_layout::make(workers, 0, false);
+    plan = plan_of(strategy.strategy, values.data(), run.job.layout, host, strategy.id);
+  } else if (!servers) {
+    throw failure(exit_code::usage,
+                  fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
+  }
+  run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
+  const cluster_layout& layout = run.job.layout;
+  const rg_cluster all = layout.view(UINT32_MAX);
+  for (std::uint32_t a = 0; a < layout.size() && !run.communicates; ++a)
+    for (std::uint32_t b = a + 1; b < layout.size() && !run.communicates; ++b)
+      run.communicates = !strategy.strategy.talks || strategy.strategy.talks(values.data(), &all, a, b);
+  check_fit(c, plan, caps_of(transport, c.transport), run.communicates);
+
+  run.job.period = plan.period;
+  run.job.warmup = static_cast<std::uint64_t>(c.measure.warmup);
+  if (plan.steady_from > run.job.warmup) {
+    run.warnings.push_back(fmt::format("warm-up raised from {} to {} steps: strategy {} is steady only from there on",
+                                       run.job.warmup, plan.steady_from, strategy.id));
+    run.job.warmup = plan.steady_from;
+  }
+  if (c.measure.seconds > 0 && run.job.warmup == 0) run.job.warmup = 1; // the pace is read off it
+  if (!(c.measure.seconds > 0)) {
+    const auto steps = static_cast<std::uint64_t>(c.measure.steps);
+    run.job.steps = (steps + plan.period - 1) / plan.period * plan.period;
+    if (run.job.steps != steps)
+      run.warnings.push_back(fmt::format("steps rounded up from {} to {}: strategy {} repeats itself every {} steps",
+                                         steps, run.job.steps, strategy.id, plan.period));
+  }
+
+  const cpu_assignment cpus = assign_cpus(layout.size(), static_cast<std::size_t>(c.cluster.threads), c.cluster.pin);
+  if (cpus.oversubscribed)
+    run.warnings.push_back(fmt::format("oversubscribed: {} ranks x {} threads on {} cores", layout.size(),
+                                       c.cluster.threads, cpus.available));
+  run.job.spin_ns = cpus.oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
+  if (cpus.oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
+  const nlohmann::json job = to_json(run.job);
+  for (std::uint32_t r = 0; r < layout.size(); ++r) run.ranks.push_back({role_of(layout.view(r)), cpus.cpus[r], job});
+  return run;
+}
+
+prepared_run prepare_tuning(const registry& plugins, const case_config& c) {
+  prepared_run run = prepare(plugins, baseline_of(c), "");
+  run.job.batch = batch_per_worker(c);
+  run.job.tune = true;
+  run.ranks[0].role = "the process that times kernels";
+  run.ranks[0].job = to_json(run.job);
+  return run;
+}
+
+case_config contention_of(const case_config& c) {
+  case_config b = c;
+  b.strategy = {"none", {}};
+  b.transport = {"null", {}};
+  b.data.evaluation_path.clear(); // it is not what this run is for
+  return b;
+}
+
+case_config baseline_of(const case_config& c) {
+  case_config b = contention_of(c);
+  b.cluster.workers = 1;
+  return b;
+}
+
+bool is_baseline(const case_config& c) {
+  return c.strategy.id == "none" && c.cluster.workers == 1;
+}
+
+std::string baseline_key(const case_config& c) {
+  nlohmann::json j = to_json(baseline_of(c));
+  j.erase("swept");
+  j.erase("name");
+  j["cluster"].erase("servers");
+  j["cluster"].erase("colocate");
+  return j.dump();
+}
+
+std::string kernels_key(const case_config& c) {
+  const nlohmann::json j = to_json(c);
+  return nlohmann::json{j.at("model"), batch_per_worker(c) / static_cast<std::uint64_t>(c.train.accumulate),
+                        c.train.precision, c.train.device, c.cluster.threads}
+      .dump();
+}
+
+} // namespace regatta
