@@ -166,7 +166,7 @@ items verdict_of(const json& result) {
   for (const json& entry : entries) {
     const std::string status = entry.at("status");
     ++(status == "ok" ? ok : status == "skipped" ? skipped : failed);
-    if (const json replicas = entry.value("replicas_identical", json()); replicas.is_boolean())
+    if (const json replicas = entry.value("replicas_identical", json()); status == "ok" && replicas.is_boolean())
       ++(replicas.get<bool>() ? identical : different);
   }
   items texts;

@@ -99,7 +99,8 @@ std::string draw(const text_table& table, std::size_t width) {
     if (!beside) end_line(line);
     out += line;
     if (!beside) out += std::string(gap, ' ');
-    out += fill(row.note, width == 0 ? 0 : width, beside ? indent : gap);
+    const std::size_t begin = beside ? indent : gap;
+    out += fill(row.note, width, begin, begin);
   }
   return out;
 }
@@ -140,10 +141,10 @@ std::string flow(const std::vector<std::string>& items, std::size_t width) {
   return line.empty() ? out : out + line + "\n";
 }
 
-std::string fill(const std::string& text, std::size_t width, std::size_t indent) {
+std::string fill(const std::string& text, std::size_t width, std::size_t indent, std::size_t begin) {
   if (width == 0) return text + "\n";
   std::string out;
-  std::size_t used = indent; // where the first line begins is the caller's
+  std::size_t used = begin;
   bool first = true;
   std::istringstream words(text);
   for (std::string word; words >> word; first = false) {

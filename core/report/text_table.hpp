@@ -43,7 +43,8 @@ std::string draw_markdown(const text_table& table);
 
 // Items side by side, three blanks between, as many a line as `width` takes (0: all); each line ended by a newline.
 std::string flow(const std::vector<std::string>& items, std::size_t width);
-// Words filled into lines of `width` (0: one line), the later ones indented; each line ended by a newline.
-std::string fill(const std::string& text, std::size_t width, std::size_t indent);
+// Words filled into lines of `width` (0: one line), the later ones indented; each line ended by a newline. `begin`: the
+// column where the first line goes on.
+std::string fill(const std::string& text, std::size_t width, std::size_t indent, std::size_t begin = 0);
 
 } // namespace regatta

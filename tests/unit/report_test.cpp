@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "report/progress.hpp"
+#include "report/render.hpp"
+#include "report/text_table.hpp"
+#include "report_fixture.hpp"
+
+using namespace regatta;
+using report_fixture::json;
+
+namespace {
+
+// Up to an empty line or the end, from the line that begins so.
+std::string paragraph(const std::string& text, const std::string& begin) {
+  const std::size_t at = text.find(begin);
+  if (at == std::string::npos) return "";
+  const std::size_t end = text.find("\n\n", at);
+  return text.substr(at, end == std::string::npos ? end : end + 1 - at);
+}
+
+bool fits(const std::string& text, std::size_t width) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (display_width(text.substr(at, end - at)) > width) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Strategies x transports x batches, one combination missing.
+json grid() {
+  json result = report_fixture::result();
+  json entries = json::array();
+  for (const char* strategy : {"allreduce", "sync_ps"})
+    for (const char* transport : {"shm", "tcp"})
+      for (const int batch : {32, 64, 128}) {
+        if (batch == 64 && strategy == std::string("sync_ps")) continue;
+        entries.push_back(report_fixture::entry(
+            {{"strategy.plugin", strategy}, {"transport.plugin", transport}, {"train.batch", batch}}, strategy, 2, 0,
+            15.44 * batch + (transport == std::string("tcp") ? -100 : 0)));
+      }
+  result["results"] = entries;
+  result["context"]["experiment"]["sweep"] =
+      json::array({{{"key", "strategy.plugin"}}, {{"key", "transport.plugin"}}, {{"key", "train.batch"}}});
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("the console table says how fast, how well it scaled, and why not better") {
+  CHECK(
+      render(report_fixture::result(), format::console, {0, "results/a/result.json"}) ==
+      R"(vgg16-cifar   vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients   momentum, fp32   1 thread and batch 128 a worker
+one worker alone: 138.9 samples/s   without communication: E 0.99
+2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18   regatta 0.1.0 (3f2a91c, Release)   3 repeats of 30 steps
+
+strategy   transport  workers  servers  samples/s   ± cv     E  lost to                                           loss         sent/step
+none       -                1        -      138.9  0.4 %     -  -                                                 2.31 → 1.94          -
+allreduce  shm              2        -      273.0  0.4 %  0.98  communication 1.1 %  wait 0.6 %  update 0.1 %     2.31 → 1.94    61.0 MB
+sync_ps    tcp              2   2 (co)      268.2  0.4 %  0.96  communication 2.2 %  update 0.9 %  compute 0.4 %  2.31 → 1.94    61.1 MB
+
+replicas identical   canary passed   results/a/result.json
+)");
+}
+
+TEST_CASE("a narrow terminal gets what matters most, and is told the rest") {
+  const json result = report_fixture::result();
+  CHECK(paragraph(render(result, format::console, {80, ""}), "strategy") ==
+        R"(strategy   transport  workers  servers  samples/s     E  lost to
+none       -                1        -      138.9     -  -
+allreduce  shm              2        -      273.0  0.98  communication 1.1 %
+sync_ps    tcp              2   2 (co)      268.2  0.96  communication 2.2 %
+)");
+  CHECK(has(render(result, format::console, {80, ""}), "left out at this width: sent/step, ± cv, loss\n"));
+  for (const std::size_t width : {60, 80, 100, 120}) CHECK(fits(render(result, format::console, {width, ""}), width));
+}
+
+TEST_CASE("a single case has everything else in the heading") {
+  json result = report_fixture::result();
+  json entry = result["results"][1];
+  entry["case"] = json::object();
+  result["results"] = json::array({entry});
+  result["context"]["experiment"]["strategy"]["plugin"] = "allreduce";
+  const std::string text = render(result, format::console);
+  CHECK(
+      has(text,
+          "\nallreduce   over shm   workers: 2   one worker alone: 138.9 samples/s   without communication: E 0.99\n"));
+  CHECK(paragraph(text, "samples/s   ± cv") ==
+        R"(samples/s   ± cv     E  lost to                                        loss         sent/step
+    273.0  0.4 %  0.98  communication 1.1 %  wait 0.6 %  update 0.1 %  2.31 → 1.94    61.0 MB
+)");
+}
+
+TEST_CASE("cases that did not run say why, in their row") {
+  json result = report_fixture::result();
+  json& ring = result["results"][1];
+  ring["status"] = "failed";
+  ring["error"] = "rank 1 (worker 1, pid 4711): killed by SIGKILL;\nlast operation: backward of step 12";
+  ring["samples_per_second"] = ring["loss"] = ring["efficiency"] = ring["lost"] = ring["bytes"] = nullptr;
+  result["results"][2]["status"] = "skipped";
+  result["results"][2]["error"] = "needs 30.1 GB of memory, 22.0 GB are free";
+  const std::string wide = render(result, format::console);
+  CHECK(paragraph(wide, "strategy") ==
+        R"(strategy   transport  workers  servers  samples/s   ± cv  loss
+none       -                1        -      138.9  0.4 %  2.31 → 1.94
+allreduce  shm              2        -  failed: rank 1 (worker 1, pid 4711): killed by SIGKILL; last operation: backward of step 12
+sync_ps    tcp              2   2 (co)  skipped: needs 30.1 GB of memory, 22.0 GB are free
+)");
+  CHECK(has(wide, "\n1 of 3 cases failed   1 of 3 cases skipped   canary passed\n"));
+  const std::string narrow = render(result, format::console, {80, ""});
+  CHECK(has(narrow, R"(allreduce  shm              2        -  failed: rank 1 (worker 1, pid 4711):
+                                        killed by SIGKILL; last operation:
+                                        backward of step 12
+)"));
+  CHECK(has(render(result, format::markdown),
+            "| sync_ps | tcp | 2 | 2 (co) | skipped: needs 30.1 GB of memory, 22.0 GB are free |  |"));
+}
+
+TEST_CASE("warnings name the cases they are of, and wrong results are not overlooked") {
+  json result = report_fixture::result();
+  result["context"]["warnings"] = {"plugin folder build/: empty"};
+  for (json& entry : result["results"]) entry["warnings"] = {"debug build: this program was not built for speed"};
+  result["results"][2]["warnings"].push_back("oversubscribed: 4 ranks x 1 thread on 2 cores");
+  result["results"][2]["replicas_identical"] = false;
+  const std::string text = render(result, format::console);
+  CHECK(paragraph(text, "warning") == R"(warning: plugin folder build/: empty
+warning: debug build: this program was not built for speed
+warning: oversubscribed: 4 ranks x 1 thread on 2 cores [workers 2, strategy sync_ps, transport tcp]
+)");
+  CHECK(has(text, "\nwrong: workers 2, strategy sync_ps, transport tcp: the workers ended with different weights\n"));
+  CHECK(has(text, "\nREPLICAS DIFFER   CANARY FAILED\n"));
+}
+
+TEST_CASE("swept keys are columns, in the order of the sweep, unless they do not vary") {
+  const std::string text = render(grid(), format::console);
+  CHECK(paragraph(text, "batch") == R"(batch  strategy   transport  samples/s   ± cv  loss         sent/step
+   32  allreduce  shm            494.1  0.4 %  2.31 → 1.94    61.0 MB
+   64  allreduce  shm            988.2  0.4 %  2.31 → 1.94    61.0 MB
+  128  allreduce  shm           1976.3  0.4 %  2.31 → 1.94    61.0 MB
+   32  allreduce  tcp            394.1  0.4 %  2.31 → 1.94    61.0 MB
+   64  allreduce  tcp            888.2  0.4 %  2.31 → 1.94    61.0 MB
+  128  allreduce  tcp           1876.3  0.4 %  2.31 → 1.94    61.0 MB
+   32  sync_ps    shm            494.1  0.4 %  2.31 → 1.94    61.0 MB
+  128  sync_ps    shm           1976.3  0.4 %  2.31 → 1.94    61.0 MB
+   32  sync_ps    tcp            394.1  0.4 %  2.31 → 1.94    61.0 MB
+  128  sync_ps    tcp           1876.3  0.4 %  2.31 → 1.94    61.0 MB
+)");
+  CHECK_FALSE(has(text, "and batch 128")); // it varies: not in the heading
+  CHECK(has(text, "   1 thread a worker\nworkers: 2\n"));
+}
+
+TEST_CASE("an interrupted campaign without any case still renders") {
+  json result = report_fixture::result();
+  result["results"] = json::array();
+  for (const format f : {format::console, format::markdown, format::csv, format::json})
+    CHECK_FALSE(render(result, f).empty());
+  CHECK(has(render(result, format::console), "\nno case has run\n"));
+  result["context"] = json::object();
+  CHECK(has(render(result, format::console), "no case has run\n"));
+}
+
+TEST_CASE("markdown") {
+  CHECK(
+      render(report_fixture::result(), format::markdown) ==
+      R"(* vgg16-cifar; vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients; momentum, fp32; 1 thread and batch 128 a worker
+* one worker alone: 138.9 samples/s; without communication: E 0.99
+* 2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18; regatta 0.1.0 (3f2a91c, Release); 3 repeats of 30 steps
+
+| strategy | transport | workers | servers | samples/s | ± cv | E | lost to | loss | sent/step |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: |
+| none | - | 1 | - | 138.9 | 0.4 % | - | - | 2.31 → 1.94 | - |
+| allreduce | shm | 2 | - | 273.0 | 0.4 % | 0.98 | communication 1.1 %  wait 0.6 %  update 0.1 % | 2.31 → 1.94 | 61.0 MB |
+| sync_ps | tcp | 2 | 2 (co) | 268.2 | 0.4 % | 0.96 | communication 2.2 %  update 0.9 %  compute 0.4 % | 2.31 → 1.94 | 61.1 MB |
+
+* replicas identical; canary passed
+)");
+}
+
+TEST_CASE("the pivot takes the shape of a publication: one table for each other thing swept") {
+  json result = grid();
+  CHECK(render_pivot(result, false).empty());
+  result["context"]["experiment"]["report"] = {
+      {"rows", "strategy.plugin"}, {"columns", "train.batch"}, {"value", "samples_per_second"}};
+  CHECK(render_pivot(result, false) == R"(samples_per_second [samples/s]: transport shm
+strategy \ batch     32     64     128
+allreduce         494.1  988.2  1976.3
+sync_ps           494.1      -  1976.3
+
+samples_per_second [samples/s]: transport tcp
+strategy \ batch     32     64     128
+allreduce         394.1  888.2  1876.3
+sync_ps           394.1      -  1876.3
+)");
+  CHECK(has(render(result, format::console), "\n\nsamples_per_second [samples/s]: transport shm\n"));
+  result["context"]["experiment"]["report"] = {
+      {"rows", "transport.plugin"}, {"columns", "workers"}, {"value", "loss.first"}};
+  result["results"] = json::array({result["results"][0], result["results"][3]});
+  CHECK(render_pivot(result, true) == R"(loss.first
+
+| transport \ workers | 2 |
+| --- | ---: |
+| shm | 2.31 |
+| tcp | 2.31 |
+)");
+  result["results"][1]["status"] = "failed";
+  CHECK(has(render_pivot(result, true), "| tcp | - |\n"));
+}
+
+TEST_CASE("CSV: a row a case, paths as headers, quoted where it must be") {
+  json result = report_fixture::result();
+  result["results"].erase(2);
+  result["results"][0]["error"] = "said \"no\", twice\nor so";
+  result["results"][0]["kernels"] = {{"conv1", "jit"}};
+  const std::string csv = render(result, format::csv);
+  const std::string header = csv.substr(0, csv.find('\n'));
+  CHECK(header.starts_with("case.cluster.workers,case.strategy.plugin,case.transport.plugin,status,error,workers,"));
+  CHECK(has(header, ",efficiency.max,efficiency.median,efficiency.min,contention,lost.compute,"));
+  CHECK_FALSE(has(header, ",efficiency,")); // null in one case, an object in the other
+  CHECK(has(csv, "\n1,none,shm,ok,\"said \"\"no\"\", twice\nor so\",1,0,"));
+  CHECK(has(csv, ",\"[138.9,138.9]\","));
+  CHECK(has(csv, ",\"{\"\"conv1\"\":\"\"jit\"\"}\","));
+  CHECK(has(csv, "\n2,allreduce,shm,ok,,2,0,"));
+}
+
+TEST_CASE("JSON is the document itself") {
+  const json result = report_fixture::result();
+  CHECK(json::parse(render(result, format::json)) == result);
+  CHECK(format_named("markdown") == format::markdown);
+  CHECK_FALSE(format_named("xml"));
+}
+
+TEST_CASE("the progress line gives up what matters least") {
+  const progress p{2, 6, "allreduce shm 2 workers", "baseline", 1, 3, 17, 35, 271.34, 80.0};
+  CHECK(progress_line(p, 0) ==
+        "[2/6] allreduce shm 2 workers   baseline   repeat 1/3   step 17/35   271.3 samples/s   1 min 20 s left");
+  CHECK(progress_line(p, 80) == "[2/6] allreduce shm 2 workers   baseline   step 17/35   1 min 20 s left");
+  CHECK(progress_line(p, 50) == "[2/6] allreduce shm 2 workers   1 min 20 s left");
+  CHECK(progress_line(p, 20) == "[2/6] allreduce shm…");
+  CHECK(progress_line({1, 1, "", "", 1, 1, 0, 0, {}, {}}, 80) == "[1/1]");
+  for (std::size_t width = 1; width < 120; ++width) CHECK(display_width(progress_line(p, width)) <= width);
+  CHECK(human_duration(45.4) == "45 s");
+  CHECK(human_duration(3599.6) == "1 h 0 min");
+  CHECK(human_duration(-3) == "0 s");
+}
+
+TEST_CASE("texts on a terminal") {
+  CHECK(display_width("± 2 → 1") == 7);
+  CHECK(shortened("abc→def", 5) == "abc→…");
+  CHECK(shortened("abc", 3) == "abc");
+  CHECK(flow({"one", "", "two", "three"}, 9) == "one   two\nthree\n");
+  CHECK(flow({"a b c d e f"}, 5) == "a b c\n  d e\n  f\n");
+  CHECK(fill("a bb ccc", 6, 2) == "a bb\n  ccc\n");
+  text_table table{
+      {{"k"}, {"a", true, 1}, {"b", true, 2}}, {{{"x", "1", "22"}, ""}, {{"yy", "3", "4"}, "long|note"}}, 1};
+  CHECK(draw(table, 0) == "k   a   b\nx   1  22\nyy  long|note\n");
+  CHECK(draw_markdown(table) == "| k | a | b |\n| --- | ---: | ---: |\n| x | 1 | 22 |\n| yy | long\\|note |  |\n");
+  CHECK(fit(table, 6) == std::vector<std::string>{"b"});
+  CHECK(width_of(table) == 5);
+  CHECK(fit(table, 1) == std::vector<std::string>{"a"}); // and what says what a row is stays
+}
