@@ -176,6 +176,21 @@ std::string explain_load_error(const std::string& text, const std::filesystem::p
   return fmt::format("cannot be loaded: {}", one_line(said));
 }
 
+boost::dll::shared_library open(const std::filesystem::path& file) {
+  boost::dll::shared_library library;
+  try {
+    namespace mode = boost::dll::load_mode;
+    library.load(file, static_cast<mode::type>(mode::rtld_now | mode::rtld_local));
+  } catch (const boost::dll::fs::system_error& e) {
+    refuse("{}", explain_load_error(e.what(), file));
+  } catch (const std::exception& e) {
+    refuse("an exception left a static constructor: {}", one_line(e.what()));
+  } catch (...) {
+    refuse("an exception left a static constructor");
+  }
+  return library;
+}
+
 // What plugins get while they are loaded; the interface promises that it lives as long as the process.
 plugin_host& loading_host() {
   static auto& host = *new plugin_host([](int level, const std::string& text) {
@@ -185,7 +200,7 @@ plugin_host& loading_host() {
 }
 
 // Never unloaded, not even at exit: threads and objects of a plugin may live as long as the process.
-const boost::dll::shared_library& keep(boost::dll::shared_library library) {
+boost::dll::shared_library& keep(boost::dll::shared_library library) {
   static auto& all = *new std::deque<boost::dll::shared_library>;
   return all.emplace_back(std::move(library));
 }
@@ -252,24 +267,20 @@ loaded_plugin read_description(const rg_plugin* description, const std::filesyst
   return out;
 }
 
-loaded_plugin load_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage) {
+loaded_plugin load_plugin(const std::filesystem::path& file) {
+  return read_description(call_entry(keep(open(file))), file);
+}
+
+void try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage) {
   stage("was being loaded");
-  boost::dll::shared_library library;
-  try {
-    namespace mode = boost::dll::load_mode;
-    library.load(file, static_cast<mode::type>(mode::rtld_now | mode::rtld_local));
-  } catch (const boost::dll::fs::system_error& e) {
-    refuse("{}", explain_load_error(e.what(), file));
-  } catch (const std::exception& e) {
-    refuse("an exception left a static constructor: {}", one_line(e.what()));
-  } catch (...) {
-    refuse("an exception left a static constructor");
-  }
-  const auto& kept = keep(std::move(library));
+  auto& library = keep(open(file));
   stage("ran " RG_ENTRY_SYMBOL);
-  const auto* description = call_entry(kept);
+  const auto* description = call_entry(library);
   stage("had its description read");
-  return read_description(description, file);
+  read_description(description, file);
+  // Not that anything is ever unloaded: what runs here is what would run when the program ends.
+  stage("ran its destructors");
+  library.unload();
 }
 
 } // namespace regatta

@@ -18,9 +18,12 @@ struct loaded_plugin {
   std::vector<std::string> unknown; // what a newer plugin holds and this version cannot use, one line each
 };
 
-// Loads the file for good and reads what it holds. `stage` hears how far it has come. Throws failure with one line,
-// without the file's name.
-loaded_plugin load_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage);
+// Loads the file for good and reads what it holds. Throws failure with one line, without the file's name.
+loaded_plugin load_plugin(const std::filesystem::path& file);
+
+// Does the same and then what happens when the program ends, in a process that can be spared; `stage` hears how far it
+// has come. Throws likewise.
+void try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage);
 
 // Checks and copies a description: ABI, sizes, parameter tables, required functions. Throws likewise.
 loaded_plugin read_description(const rg_plugin* description, const std::filesystem::path& file);

@@ -102,12 +102,12 @@ struct registry::state {
     if (auto why = elf_problem(file); !why.empty()) throw failure(exit_code::plugin, why);
     if (t == trust::untried) {
       auto why = probe([&](const stage_function& stage) {
-        load_plugin(file, stage);
+        try_plugin(file, stage);
         return std::string{};
       });
       if (!why.empty()) throw failure(exit_code::plugin, why);
     }
-    return load_plugin(file, [](const char*) {});
+    return load_plugin(file);
   }
 
   // Which of two would be meant depends on nothing that a user sees: neither is.
@@ -206,7 +206,7 @@ const component& registry::find(enum kind k, std::string_view id) const {
     if (c.kind == k) there.push_back(c.id);
   std::sort(there.begin(), there.end());
   auto text = fmt::format("there is no {}{}", wanted, did_you_mean(id, there));
-  text += there.empty() ? fmt::format(" (no {} was found: see `regatta list`)", plural_of(k))
+  text += there.empty() ? fmt::format(" (no {} were found: see `regatta list`)", plural_of(k))
                         : fmt::format(" (there is {})", join(there));
   for (const auto& f : state_->failures) text += fmt::format("; not usable: {}: {}", f.file.string(), f.reason);
   throw failure(exit_code::plugin, text);

@@ -168,6 +168,7 @@ TEST_CASE("plugins that break while they are loaded") {
   CHECK(has(reason_for_plugin("abort_in_constructor"), "was killed by SIGABRT while it was being loaded"));
   CHECK(has(reason_for_plugin("exit_in_constructor"), "ended the process while it was being loaded"));
   CHECK(has(reason_for_plugin("exit_in_entry"), "ended the process while it ran regatta_plugin"));
+  CHECK(has(reason_for_plugin("crash_in_destructor"), "while it ran its destructors"));
   CHECK(has(reason_for_plugin("throw_in_constructor"), "no licence was found"));
   CHECK(reason_for_plugin("throw_in_entry") == "its regatta_plugin threw: entry gave up");
   CHECK(has(reason_for_plugin("wild_pointer"), "while it had its description read"));
@@ -291,7 +292,7 @@ TEST_CASE("what is not there is told with a near name and what is there") {
                      (f.path() / "broken.so").string() +
                      ": not a shared object (no ELF file): remove it from the plugin folder")
                         .c_str());
-  CHECK_THROWS_WITH_AS(r.find(kind::model, "x"), doctest::Contains("no models was found"), failure);
+  CHECK_THROWS_WITH_AS(r.find(kind::model, "x"), doctest::Contains("no models were found"), failure);
 }
 
 TEST_CASE("folders") {

@@ -22,6 +22,10 @@ __attribute__((constructor)) static void start(void) {
 __attribute__((constructor)) static void start(void) {
   exit(0);
 }
+#elif defined(DEFECT_crash_in_destructor)
+__attribute__((destructor)) static void end(void) {
+  raise(SIGSEGV);
+}
 #elif defined(DEFECT_undefined_symbol)
 void nobody_defines_this(void);
 __attribute__((constructor)) static void start(void) {
