@@ -12,6 +12,7 @@ namespace regatta {
 namespace {
 
 constexpr std::array<std::uint8_t, 4> magic{'R', 'G', 'F', '1'};
+constexpr std::size_t piece = 1 << 20;
 
 std::uint64_t decode(const std::uint8_t* at, int bytes) {
   std::uint64_t value = 0;
@@ -31,8 +32,14 @@ channel::channel(tcp::socket socket) : socket_(std::move(socket)) {
 }
 
 asio::awaitable<message> channel::receive() {
+  // Asked before every piece of a read, not after the last: how much more, at most.
+  const auto note = [this](boost::system::error_code error, std::size_t got) -> std::size_t {
+    if (got > 0) heard_ = std::chrono::steady_clock::now();
+    return error ? 0 : piece;
+  };
   std::array<std::uint8_t, 16> prefix{};
-  co_await asio::async_read(socket_, asio::buffer(prefix), asio::use_awaitable);
+  co_await asio::async_read(socket_, asio::buffer(prefix), note, asio::use_awaitable);
+  heard_ = std::chrono::steady_clock::now();
   const std::uint64_t header_bytes = decode(prefix.data() + 4, 4), payload_bytes = decode(prefix.data() + 8, 8);
   if (!std::equal(magic.begin(), magic.end(), prefix.begin()) || header_bytes > max_header_bytes ||
       payload_bytes > max_payload_bytes)
@@ -42,7 +49,8 @@ asio::awaitable<message> channel::receive() {
   message m;
   m.payload.resize(payload_bytes);
   const std::array<asio::mutable_buffer, 2> parts{asio::buffer(header), asio::buffer(m.payload)};
-  co_await asio::async_read(socket_, parts, asio::use_awaitable);
+  co_await asio::async_read(socket_, parts, note, asio::use_awaitable);
+  heard_ = std::chrono::steady_clock::now();
   m.header = nlohmann::json::parse(header, nullptr, false);
   if (!m.header.is_object()) throw failure(exit_code::run, "a frame of the control channel has no header");
   co_return m;

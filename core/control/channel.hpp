@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -36,6 +37,9 @@ public:
   // The next frame. Throws system_error when the connection ends, failure when what came is no frame. One at a time.
   asio::awaitable<message> receive();
 
+  // When bytes last came. A frame may take long.
+  std::chrono::steady_clock::time_point heard() const noexcept { return heard_; }
+
   // Queues a frame and returns; `done` is called once it was handed to the kernel or cannot be any more.
   void send(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}, std::function<void()> done = {});
 
@@ -53,6 +57,7 @@ private:
   void write_next();
 
   tcp::socket socket_;
+  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
   std::deque<frame> queue_; // the first is being written
 };
 

@@ -161,7 +161,6 @@ void coordinator::refuse(const std::string& who, const std::string& why) {
 void coordinator::welcome(member& m, tcp::socket socket) {
   m.wire = std::make_shared<channel>(std::move(socket));
   m.wire_open = true;
-  m.heard = clock::now();
   m.wire->send({{"t", "job"}, {"ranks", members_.size()}},
                std::make_shared<const blob>(nlohmann::json::to_cbor(plan_.ranks[m.rank].job)));
   spawn(serve(m));
@@ -255,7 +254,6 @@ asio::awaitable<void> coordinator::serve(member& m) {
 }
 
 void coordinator::handle(member& m, message&& f) {
-  m.heard = clock::now();
   progress_[m.rank] = {f.header.at("step"), f.header.at("samples")};
   m.operation = f.header.at("operation");
   const std::string type = f.header.at("t");
@@ -314,6 +312,7 @@ asio::awaitable<void> coordinator::keep_time() {
 void coordinator::look_for_silence(clock::time_point now) {
   for (const auto& m : members_) {
     if (!m->running || m->reported) continue;
+    if (m->wire) m->heard = std::max(m->heard, m->wire->heard());
     const auto since = now - m->heard;
     const auto seconds = std::chrono::duration<double>(since).count();
     if (!m->wire) {
@@ -331,7 +330,7 @@ void coordinator::look_for_silence(clock::time_point now) {
 
 bool coordinator::somebody_is_quiet(clock::time_point now) const {
   return std::any_of(members_.begin(), members_.end(), [&](const auto& m) {
-    return m->running && m->wire_open && !m->reported && !m->has_result && now - m->heard > quiet;
+    return m->running && m->wire_open && !m->reported && !m->has_result && now - m->wire->heard() > quiet;
   });
 }
 
