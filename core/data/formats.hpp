@@ -21,7 +21,7 @@ std::unique_ptr<data_source> make_synthetic(std::vector<data_input> inputs, std:
                                             std::uint64_t seed);
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
                                           data_split split, bool shuffle, std::uint64_t seed);
-std::unique_ptr<data_source> make_npy(std::vector<data_input> inputs, const std::filesystem::path& folder, bool shuffle,
-                                      std::uint64_t seed);
+std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
+                                      bool shuffle, std::uint64_t seed);
 
 } // namespace regatta

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <utility>
+#include <type_traits>
 
 #include <fmt/core.h>
 
@@ -130,7 +130,8 @@ private:
 
 class npy_source final : public data_source {
 public:
-  npy_source(std::vector<data_input> inputs, const std::filesystem::path& folder, bool shuffle, std::uint64_t seed)
+  npy_source(const std::vector<data_input>& inputs, const std::filesystem::path& folder, bool shuffle,
+             std::uint64_t seed)
       : order_{1, shuffle, seed} {
     for (const auto& input : inputs) {
       if (input.name.find('/') != std::string::npos)
@@ -162,9 +163,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<data_source> make_npy(std::vector<data_input> inputs, const std::filesystem::path& folder, bool shuffle,
-                                      std::uint64_t seed) {
-  return std::make_unique<npy_source>(std::move(inputs), folder, shuffle, seed);
+std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
+                                      bool shuffle, std::uint64_t seed) {
+  return std::make_unique<npy_source>(inputs, folder, shuffle, seed);
 }
 
 } // namespace regatta

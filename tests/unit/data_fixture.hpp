@@ -93,7 +93,7 @@ template <class F> std::string failure_of(F f, regatta::exit_code code) {
   try {
     f();
   } catch (const regatta::failure& e) {
-    const std::string what = e.what();
+    std::string what = e.what();
     CHECK(e.code() == code);
     CHECK(what.find('\n') == std::string::npos);
     return what;

@@ -83,8 +83,8 @@ std::vector<double> run_reference(const optimizer_config& c, double workers) {
         state[i].update(c, static_cast<double>(g[i]) * factor, static_cast<double>(s.decay),
                         c.lr * (c.lr_scaling == "linear" ? workers : 1) * static_cast<double>(s.lr_scale));
   }
-  std::vector<double> w;
-  for (const auto& s : state) w.push_back(s.w);
+  std::vector<double> w(elements);
+  std::ranges::transform(state, w.begin(), &reference::w);
   return w;
 }
 
