@@ -50,9 +50,9 @@ int worse(int a, int b) {
 
 } // namespace
 
-campaign::campaign(const registry& plugins, const experiment& e, std::vector<nlohmann::json> done, campaign_hooks hooks)
-    : plugins_(plugins), experiment_(e), hooks_(std::move(hooks)), entries_(std::move(done)) {
-  entries_.resize(e.cases.size());
+campaign::campaign(const registry& plugins, const experiment& e, std::function<bool(std::size_t)> done,
+                   campaign_hooks hooks)
+    : plugins_(plugins), experiment_(e), hooks_(std::move(hooks)), done_(std::move(done)) {
   progress_.cases = e.cases.size();
 }
 
@@ -61,7 +61,7 @@ bool campaign::run() {
   std::vector<std::string> keys;
   std::map<std::string, group> groups;
   for (std::size_t i = 0; i < experiment_.cases.size(); ++i) {
-    if (!entries_[i].is_null()) continue;
+    if (done_(i)) continue;
     const case_config& c = experiment_.cases[i];
     // Without a baseline nothing is shared.
     const std::string key = c.measure.baseline ? baseline_key(c) : fmt::format("case {}", i);
@@ -105,7 +105,7 @@ bool campaign::run_group(group& g) {
   for (std::uint64_t r = 0; r < repeats; ++r)
     if (!run_repeat(g, r)) {
       for (planned& p : g.cases)
-        if (!p.over && p.repeats.size() < static_cast<std::size_t>(p.config->measure.repeats))
+        if (!p.over)
           fail(p, "failed",
                fmt::format("interrupted after {} of {} repeats", p.repeats.size(), p.config->measure.repeats), 0);
       return false;
@@ -121,7 +121,8 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
     const case_config& c = *p.config;
     if (p.over || repeat >= static_cast<std::uint64_t>(c.measure.repeats)) continue;
     progress_.case_number = p.index + 1;
-    progress_.repeats = static_cast<std::uint64_t>(c.measure.repeats);
+    progress_.repeats = static_cast<std::size_t>(c.measure.repeats);
+    progress_.label = label_of(c);
     const auto control = [&](const case_config& what, const std::string& name, auto&& keep) {
       outcome o = run_once(what, name);
       if (o.interrupted) return false;
@@ -137,11 +138,10 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
     // Several workers alone: once for every number of workers, as a case of its own where the sweep has it.
     if (compared && !p.over && c.cluster.workers > 1 && c.strategy.id != "none" &&
         !contention.count(c.cluster.workers) &&
-        !control(contention_of(c), fmt::format("{} workers alone", c.cluster.workers),
-                 [&](run_figures f) { contention[c.cluster.workers] = std::move(f); }))
+        !control(contention_of(c), "contention", [&](run_figures f) { contention[c.cluster.workers] = std::move(f); }))
       return false;
     if (p.over) continue;
-    outcome o = run_once(c, label_of(c));
+    outcome o = run_once(c, "");
     if (o.interrupted) return false;
     if (!o.figures) {
       fail(p, o.code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed", o.error, o.code);
@@ -158,7 +158,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
   return true;
 }
 
-campaign::outcome campaign::run_once(const case_config& c, const std::string& what) {
+campaign::outcome campaign::run_once(const case_config& c, const std::string& phase) {
   outcome o;
   try {
     const std::string kernels = kernels_for(c);
@@ -167,11 +167,10 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& wh
       return o;
     }
     const prepared_run run = prepare(plugins_, c, kernels);
-    progress_.what = what;
+    progress_.phase = phase;
     progress_.step = 0;
     progress_.steps = run.job.warmup + run.job.steps;
     run_begin_ = steady_ns();
-    run_batch_ = run.job.batch;
     show({});
     const launch_result r = launch({run.ranks, run.address, "", launch_plan{}.silence},
                                    {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
@@ -203,7 +202,7 @@ std::string campaign::kernels_for(const case_config& c) {
   const auto [at, is_new] = kernels_.try_emplace(kernels_key(c));
   if (!is_new) return at->second;
   const prepared_run run = prepare_tuning(plugins_, c);
-  progress_.what = "timing kernels";
+  progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
   const launch_result r = launch({run.ranks, run.address, "", launch_plan{}.silence}, {{}, hooks_.log});
@@ -218,23 +217,26 @@ std::string campaign::kernels_for(const case_config& c) {
 
 void campaign::finish(planned& p) {
   p.over = true;
-  entries_[p.index] = case_entry(*p.config, p.facts, p.repeats);
-  if (hooks_.results) hooks_.results(entries_);
+  hooks_.entry(p.index, case_entry(*p.config, p.facts, p.repeats));
 }
 
 void campaign::fail(planned& p, const std::string& status, const std::string& error, int code) {
   p.over = true;
   runs_planned_ -= std::min(runs_planned_, static_cast<std::size_t>(p.config->measure.repeats) - p.repeats.size());
-  entries_[p.index] = case_entry(*p.config, p.facts, status, error);
   worst_ = worst_ ? worse(worst_, code) : code;
-  if (hooks_.results) hooks_.results(entries_);
+  // Repeats that did finish are figures all the same.
+  nlohmann::json entry =
+      p.repeats.empty() ? case_entry(*p.config, p.facts, status, error) : case_entry(*p.config, p.facts, p.repeats);
+  entry["status"] = status;
+  entry["error"] = error;
+  hooks_.entry(p.index, entry);
 }
 
 void campaign::show(const std::vector<rank_progress>& ranks) {
   if (!hooks_.progress) return;
   const double elapsed = static_cast<double>(steady_ns() - run_begin_) * 1e-9;
   progress_.step = 0;
-  progress_.samples_per_second = 0;
+  progress_.samples_per_second.reset();
   std::uint64_t slowest = UINT64_MAX, samples = 0;
   for (const rank_progress& r : ranks) {
     if (!r.step) continue; // a server, or one that has not begun

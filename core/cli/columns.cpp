@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/columns.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace regatta {
 
-std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& right) {
-  std::vector<std::size_t> width;
-  for (const auto& row : rows) {
-    if (width.size() < row.size()) width.resize(row.size());
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+std::string indented(std::vector<table_column> columns, std::vector<std::vector<std::string>> rows) {
+  text_table table;
+  table.columns = std::move(columns);
+  for (auto& cells : rows) table.rows.push_back({std::move(cells), {}});
+  std::string out = "  ";
+  for (const char c : draw(table, 0)) {
+    out += c;
+    if (c == '\n') out += "  ";
   }
-  std::string out;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(width[i] - row[i].size(), ' ');
-      const bool to_right = std::find(right.begin(), right.end(), i) != right.end();
-      line += "  " + (to_right ? pad + row[i] : row[i] + pad);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
-  }
+  out.resize(out.size() - 2);
   return out;
 }
 

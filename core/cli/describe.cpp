@@ -10,11 +10,13 @@
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -81,9 +83,9 @@ void print_parameters(const component& c) {
     fmt::print("\nno parameters\n");
     return;
   }
-  std::vector<std::vector<std::string>> rows{{"name", "default", "allowed", "what for"}};
+  std::vector<std::vector<std::string>> rows;
   for (const auto& p : c.parameters) rows.push_back({p.name, default_text(p), expectation(p), one_line(p.help)});
-  fmt::print("\nparameters\n{}", aligned(rows));
+  fmt::print("\nparameters\n{}", indented({{"name"}, {"default"}, {"allowed"}, {"what for"}}, std::move(rows)));
 }
 
 // ------------------------------------------------------------------------------------------------ capabilities ---
@@ -164,7 +166,7 @@ void print_capabilities(const json& all) {
     if (value.is_array()) text = join(value.get<std::vector<std::string>>());
     rows.push_back({key, text});
   }
-  fmt::print("{}", aligned(rows));
+  fmt::print("{}", indented({{"what"}, {"here"}}, std::move(rows)));
 }
 
 // ----------------------------------------------------------------------------------------------------- network ---
@@ -206,12 +208,13 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 void print_network(const network_summary& n) {
-  std::vector<std::vector<std::string>> rows{{"layer", "op", "output", "parameters", "operations"}};
+  std::vector<std::vector<std::string>> rows;
   for (const auto& l : n.layers)
     rows.push_back(
         {l.name, l.op, shape_text(l.shape), l.parameters ? grouped(l.parameters) : "-", operations_text(l.operations)});
   rows.push_back({"total", "", "", grouped(n.parameters), operations_text(n.operations)});
-  fmt::print("\nlayers (a sample's output; operations a sample, forward and backward)\n{}", aligned(rows, {3, 4}));
+  fmt::print("\nlayers (a sample's output; operations a sample, forward and backward)\n{}",
+             indented({{"layer"}, {"op"}, {"output"}, {"parameters", true}, {"operations", true}}, std::move(rows)));
   if (n.state) fmt::print("  and {} elements of state, without gradients\n", grouped(n.state));
 }
 

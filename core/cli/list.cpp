@@ -6,6 +6,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -46,7 +47,10 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
     std::vector<std::vector<std::string>> rows;
     for (const auto& c : plugins.components())
       if (c.kind == k) rows.push_back({c.id, c.plugin_version, c.file.string(), c.summary});
-    fmt::print("{}{}\n{}\n", plural_of(k), rows.empty() ? ": none found" : "", aligned(rows));
+    if (rows.empty())
+      fmt::print("{}: none found\n\n", plural_of(k));
+    else
+      fmt::print("{}\n{}\n", plural_of(k), indented({{"id"}, {"version"}, {"file"}, {"summary"}}, std::move(rows)));
   }
   if (!plugins.hidden().empty()) {
     fmt::print("hidden by a folder that comes first\n");

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program: its verbs and their options. Results go to standard output, everything else to standard error.
+#include "base/failure.hpp"
+#include "cli/describe.hpp"
+#include "cli/list.hpp"
+#include "cli/run.hpp"
+#include "control/client.hpp"
+#include "control/invitation.hpp"
+#include "measure/context.hpp"
+#include "rank/rank.hpp"
+#include "registry/registry.hpp"
+
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+using namespace regatta;
+
+namespace {
+
+// What the coordinator starts; not for people.
+int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd) {
+  invitation i = read_invitation(connect, rank, secret_fd);
+  control_client control(i.host, i.port, i.rank, std::move(i.secret));
+  return run_rank(control, i.rank);
+}
+
+std::optional<kind> kind_named(const std::string& plural) {
+  for (const kind k : {kind::model, kind::executor, kind::transport, kind::strategy})
+    if (plural == fmt::format("{}s", name_of(k)) || plural == fmt::format("{}", name_of(k))) return k;
+  return (plural == "strategies") ? std::optional(kind::strategy) : std::nullopt;
+}
+
+int dispatch(int argc, char** argv) {
+  CLI::App app("A benchmark engine for distributed deep-learning training.", "regatta");
+  app.set_version_flag("--version", "regatta " REGATTA_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(36);
+  app.footer("Exit codes: 0 done; 1 a run failed; 2 command line or TOML wrong; 3 a plugin is missing or unusable;\n"
+             "4 results wrong; 77 every case was skipped; 130 interrupted.");
+
+  std::vector<std::string> plugin_path;
+  const auto takes_plugins = [&](CLI::App* verb) {
+    verb->add_option("--plugin-path", plugin_path,
+                     "folder with plugins, searched first (repeatable; also REGATTA_PLUGIN_PATH)")
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+  };
+
+  run_options run;
+  CLI::App* run_app = app.add_subcommand("run", "run the experiment of a TOML file");
+  run_app->add_option("FILE", run.file, "the experiment")->required()->type_name("FILE.toml");
+  run_app->add_option("--set", run.changes.set, "override a key (repeatable)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  run_app->add_option("--sweep", run.changes.sweep, "sweep a key (repeatable)")
+      ->type_name("KEY=V1,V2,...")
+      ->allow_extra_args(false);
+  run_app->add_option("--out", run.out, "folder for the results (default: results/NAME-TIME)")->type_name("DIR");
+  run_app->add_flag("--resume", run.resume, "go on in a folder that holds results: run what is not ok there");
+  run_app->add_option("--format", run.format, "of standard output: console, markdown, csv, json")->type_name("FORMAT");
+  run_app->add_option("--progress", run.progress, "a live line on standard error: auto, always, never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
+  takes_plugins(run_app);
+
+  std::string list_kind;
+  bool json = false;
+  CLI::App* list_app = app.add_subcommand("list", "list the plugins, where they are, and what could not be loaded");
+  list_app->add_option("KIND", list_kind, "models, executors, transports or strategies")
+      ->type_name("")
+      ->check(CLI::IsMember({"models", "executors", "transports", "strategies"}));
+  list_app->add_flag("--json", json, "as JSON");
+  takes_plugins(list_app);
+
+  std::string described;
+  std::vector<std::string> described_with;
+  CLI::App* describe_app = app.add_subcommand("describe", "a plugin's parameters and what it can do; a graph's layers");
+  describe_app->add_option("KIND/ID", described, "for example model/vgg16")->required()->type_name("");
+  describe_app->add_option("--set", described_with, "change a parameter (repeatable)")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  describe_app->add_flag("--json", json, "as JSON");
+  takes_plugins(describe_app);
+
+  std::string connect;
+  std::uint32_t rank = 0;
+  int secret_fd = -1;
+  CLI::App* rank_app = app.add_subcommand("rank", "")->group("");
+  rank_app->add_option("--connect", connect)->required();
+  rank_app->add_option("--rank", rank)->required();
+  rank_app->add_option("--secret-fd", secret_fd)->required();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
+    fmt::print(stderr, "regatta: {}\n", e.what());
+    const auto chosen = app.get_subcommands();
+    fmt::print(stderr, "see `regatta {}--help`\n", chosen.empty() ? "" : chosen[0]->get_name() + " ");
+    return static_cast<int>(exit_code::usage);
+  }
+  if (*rank_app) return rank_verb(connect, rank, secret_fd);
+  if (*run_app) {
+    run.plugin_path = plugin_path;
+    run.command = command_line({argv, argv + argc});
+    return run_verb(run);
+  }
+  if (*list_app)
+    return list_verb(plugin_folders(plugin_path), list_kind.empty() ? std::nullopt : kind_named(list_kind), json);
+  return describe_verb(plugin_folders(plugin_path), described, json, described_with);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return dispatch(argc, argv);
+  } catch (const failure& e) {
+    fmt::print(stderr, "regatta: {}\n", e.what());
+    return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "regatta: {}\n", e.what());
+    return static_cast<int>(exit_code::run);
+  }
+}
