@@ -23,15 +23,6 @@ std::size_t floats(const desc& d) {
   return d.get_size() / sizeof(float);
 }
 
-// Numbers around 0 in steps of 2^-8: neither zeros nor denormals, which some machines multiply at another speed.
-void scribble(float* p, std::size_t count) {
-  std::uint32_t state = 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    state = state * 1664525 + 1013904223;
-    p[i] = static_cast<float>(static_cast<int>(state >> 24) - 128) / 256.0F;
-  }
-}
-
 } // namespace
 
 std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d) const {
@@ -44,7 +35,6 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
   const auto enough = static_cast<std::size_t>(1e10 / shape_.flops()) + 1;
   const std::size_t batch = std::min(p.batch, enough);
   std::vector<std::unique_ptr<conv_kernel>> trials;
-  aligned_bytes memory;
   conv_data work{};
   auto set_up = [&] {
     trials = batch == p.batch ? std::move(found) : candidates(batch);
@@ -56,13 +46,11 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
     std::size_t scratch = 0;
     for (const auto& k : trials) scratch = std::max(scratch, k->scratch_bytes());
     auto even = [](std::size_t n) { return (n + 15) / 16 * 16; };
-    memory = allocate_zeroed((even(x) + even(w) + even(bias) + even(y)) * sizeof(float) + scratch);
-    work.x = reinterpret_cast<float*>(memory.get());
+    work.x = p.choices.workspace((even(x) + even(w) + even(bias) + even(y)) * sizeof(float) + scratch);
     work.w = work.x + even(x);
     work.bias = work.w + even(w);
     work.y = work.bias + even(bias);
     work.scratch = reinterpret_cast<std::byte*>(work.y + even(y));
-    scribble(work.x, even(x) + even(w) + even(bias) + even(y));
   };
   auto seconds = [&](std::size_t i) {
     if (trials.empty()) set_up();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels of kernels.hpp over a vector type that the including file brings: `vec`, `lanes`, load, store, splat,
-// fma, add, mul, sub, max, greater, keep (zero where the mask has no bit). No function of another header is called in
-// here: its code would be compiled for this instruction set and might be linked for all.
+// fma, add, mul, sub, max, greater, keep (zero where the mask has no bit); and over vectors of as many 32-bit `words`:
+// load_words, splat_word, multiply (to 64 bits), exclusive_or, lower_at_least and upper_at_least (of their halves). No
+// function of another header is called in here: its code would be compiled for this instruction set and might be linked
+// for all.
 
 template <unsigned Flags> void forward(const pass& p) {
   constexpr bool norm = Flags & with_norm, relu = Flags & with_relu, masked = Flags & with_dropout,
@@ -131,19 +133,18 @@ template <unsigned Flags> void backward(const pass& p) {
 }
 
 // Philox 4x32-10 (regatta/random.hpp) for `lanes` counters at once.
-struct bits {
-  alignas(64) std::uint32_t word[4][lanes];
+struct counters {
+  words word[4];
 };
-inline void philox(bits& r, std::uint32_t key0, std::uint32_t key1) {
+inline void philox(counters& c, std::uint32_t key0, std::uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * r.word[0][l];
-      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * r.word[2][l];
-      r.word[0][l] = static_cast<std::uint32_t>(p1 >> 32) ^ r.word[1][l] ^ key0;
-      r.word[1][l] = static_cast<std::uint32_t>(p1);
-      r.word[2][l] = static_cast<std::uint32_t>(p0 >> 32) ^ r.word[3][l] ^ key1;
-      r.word[3][l] = static_cast<std::uint32_t>(p0);
-    }
+    words high0, low0, high1, low1;
+    multiply(c.word[0], 0xD2511F53, high0, low0);
+    multiply(c.word[2], 0xCD9E8D57, high1, low1);
+    c.word[0] = exclusive_or(exclusive_or(high1, c.word[1]), splat_word(key0));
+    c.word[1] = low1;
+    c.word[2] = exclusive_or(exclusive_or(high0, c.word[3]), splat_word(key1));
+    c.word[3] = low0;
     key0 += 0x9E3779B9;
     key1 += 0xBB67AE85;
   }
@@ -152,43 +153,39 @@ inline void philox(bits& r, std::uint32_t key0, std::uint32_t key1) {
 void dropout(const dropout_pass& p) {
   const auto key0 = static_cast<std::uint32_t>(p.seed), key1 = static_cast<std::uint32_t>(p.seed >> 32);
   const std::size_t first = p.first_channel * p.spatial; // canonical number of the block's first element
+  // Lane l draws group block + l * step of 8 elements.
+  auto draw = [&](std::uint64_t sample, std::size_t block, std::size_t step) {
+    alignas(64) std::uint32_t groups[lanes];
+    for (std::size_t l = 0; l < lanes; ++l) groups[l] = static_cast<std::uint32_t>(block + l * step);
+    counters c = {{splat_word(static_cast<std::uint32_t>(sample)), splat_word(static_cast<std::uint32_t>(sample >> 32)),
+                   load_words(groups), splat_word(0)}};
+    philox(c, key0, key1);
+    return c;
+  };
   for (std::size_t s = 0; s < p.samples; ++s) {
     mask_word* mask = p.mask + s * p.mask_stride;
     const std::uint64_t sample = p.sample + s;
-    bits r;
-    auto draw = [&](auto&& block_of_lane) {
-      for (std::size_t l = 0; l < lanes; ++l) {
-        r.word[0][l] = static_cast<std::uint32_t>(sample);
-        r.word[1][l] = static_cast<std::uint32_t>(sample >> 32);
-        r.word[2][l] = static_cast<std::uint32_t>(block_of_lane(l));
-        r.word[3][l] = 0;
-      }
-      philox(r, key0, key1);
-    };
     if (p.spatial % 8 == 0) { // 8 positions of every channel in one draw
       for (std::size_t i = 0; i < p.spatial; i += 8) {
-        draw([&](std::size_t l) { return (first + l * p.spatial + i) / 8; });
+        const counters c = draw(sample, (first + i) / 8, p.spatial / 8);
         for (std::size_t k = 0; k < 4; ++k) {
-          mask_word low = 0, high = 0;
-          for (std::size_t l = 0; l < lanes; ++l) {
-            low |= static_cast<mask_word>(((r.word[k][l] & 0xFFFF) >= p.threshold) << l);
-            high |= static_cast<mask_word>((r.word[k][l] >> 16 >= p.threshold) << l);
-          }
-          mask[i + 2 * k] = low;
-          mask[i + 2 * k + 1] = high;
+          mask[i + 2 * k] = lower_at_least(c.word[k], p.threshold);
+          mask[i + 2 * k + 1] = upper_at_least(c.word[k], p.threshold);
         }
       }
     } else { // 8 elements in canonical order a lane
       for (std::size_t i = 0; i < p.spatial; ++i) mask[i] = 0;
       const std::size_t groups = lanes * p.spatial / 8;
       for (std::size_t g = 0; g < groups; g += lanes) {
-        draw([&](std::size_t l) { return first / 8 + g + l; });
-        for (std::size_t l = 0; l < lanes && g + l < groups; ++l)
-          for (std::size_t k = 0; k < 8; ++k) {
+        const counters c = draw(sample, first / 8 + g, 1);
+        for (std::size_t k = 0; k < 8; ++k) {
+          const mask_word stays =
+              k % 2 ? upper_at_least(c.word[k / 2], p.threshold) : lower_at_least(c.word[k / 2], p.threshold);
+          for (std::size_t l = 0; l < lanes && g + l < groups; ++l) {
             const std::size_t e = (g + l) * 8 + k;
-            const std::uint32_t half = r.word[k / 2][l] >> (k % 2 * 16) & 0xFFFF;
-            mask[e % p.spatial] |= static_cast<mask_word>((half >= p.threshold) << (e / p.spatial));
+            mask[e % p.spatial] |= static_cast<mask_word>((stays >> l & 1) << (e / p.spatial));
           }
+        }
       }
     }
   }

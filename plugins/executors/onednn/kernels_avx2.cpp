@@ -42,6 +42,34 @@ inline vec keep(mask_word m, vec v) {
   return _mm256_and_ps(v, _mm256_castsi256_ps(set));
 }
 
+using words = __m256i;
+inline words load_words(const std::uint32_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+inline words splat_word(std::uint32_t w) {
+  return _mm256_set1_epi32(static_cast<int>(w));
+}
+inline words exclusive_or(words a, words b) {
+  return _mm256_xor_si256(a, b);
+}
+inline void multiply(words a, std::uint32_t b, words& high, words& low) {
+  const words factor = splat_word(b);
+  const words even = _mm256_mul_epu32(a, factor);
+  const words odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), factor);
+  high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
+  low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
+}
+inline mask_word halves_at_least(words a, std::uint32_t threshold) { // below 2^16, so that signs do not matter
+  const __m256i less = _mm256_cmpgt_epi32(splat_word(threshold), a);
+  return static_cast<mask_word>(~_mm256_movemask_ps(_mm256_castsi256_ps(less)) & all_lanes);
+}
+inline mask_word lower_at_least(words a, std::uint32_t threshold) {
+  return halves_at_least(_mm256_and_si256(a, splat_word(0xFFFF)), threshold);
+}
+inline mask_word upper_at_least(words a, std::uint32_t threshold) {
+  return halves_at_least(_mm256_srli_epi32(a, 16), threshold);
+}
+
 #include "kernels.inl"
 
 } // namespace

@@ -30,7 +30,7 @@ inline vec mul(vec a, vec b) {
 inline vec fma(vec a, vec b, vec c) {
   return _mm512_fmadd_ps(a, b, c);
 }
-// g++ 12 warns of the undefined register in _mm512_max_ps; the masked form is the same instruction.
+// g++ 12 warns of an undefined register in the plain form of some; the masked form is the same instruction.
 inline vec max(vec a, vec b) {
   return _mm512_maskz_max_ps(all_lanes, a, b);
 }
@@ -39,6 +39,30 @@ inline mask_word greater(vec a, vec b) {
 }
 inline vec keep(mask_word m, vec v) {
   return _mm512_maskz_mov_ps(m, v);
+}
+
+using words = __m512i;
+inline words load_words(const std::uint32_t* p) {
+  return _mm512_loadu_si512(p);
+}
+inline words splat_word(std::uint32_t w) {
+  return _mm512_set1_epi32(static_cast<int>(w));
+}
+inline words exclusive_or(words a, words b) {
+  return _mm512_xor_si512(a, b);
+}
+inline void multiply(words a, std::uint32_t b, words& high, words& low) {
+  const words factor = splat_word(b);
+  const words even = _mm512_maskz_mul_epu32(0xFF, a, factor);
+  const words odd = _mm512_maskz_mul_epu32(0xFF, _mm512_maskz_srli_epi64(0xFF, a, 32), factor);
+  high = _mm512_mask_mov_epi32(_mm512_maskz_srli_epi64(0xFF, even, 32), 0xAAAA, odd);
+  low = _mm512_mask_mov_epi32(even, 0xAAAA, _mm512_maskz_slli_epi64(0xFF, odd, 32));
+}
+inline mask_word lower_at_least(words a, std::uint32_t threshold) {
+  return _mm512_cmpge_epu32_mask(_mm512_and_si512(a, splat_word(0xFFFF)), splat_word(threshold));
+}
+inline mask_word upper_at_least(words a, std::uint32_t threshold) {
+  return _mm512_cmpge_epu32_mask(_mm512_maskz_srli_epi32(all_lanes, a, 16), splat_word(threshold));
 }
 
 #include "kernels.inl"

@@ -47,6 +47,41 @@ inline vec keep(mask_word m, vec v) {
   return each([&](std::size_t l) { return m >> l & 1 ? v.f[l] : 0.0F; });
 }
 
+struct words {
+  std::uint32_t w[lanes];
+};
+template <class F> inline words each_word(F f) {
+  words r;
+  for (std::size_t l = 0; l < lanes; ++l) r.w[l] = f(l);
+  return r;
+}
+inline words load_words(const std::uint32_t* p) {
+  return each_word([&](std::size_t l) { return p[l]; });
+}
+inline words splat_word(std::uint32_t w) {
+  return each_word([&](std::size_t) { return w; });
+}
+inline words exclusive_or(const words& a, const words& b) {
+  return each_word([&](std::size_t l) { return a.w[l] ^ b.w[l]; });
+}
+inline void multiply(const words& a, std::uint32_t b, words& high, words& low) {
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const std::uint64_t product = std::uint64_t{b} * a.w[l];
+    high.w[l] = static_cast<std::uint32_t>(product >> 32);
+    low.w[l] = static_cast<std::uint32_t>(product);
+  }
+}
+inline mask_word lower_at_least(const words& a, std::uint32_t threshold) {
+  mask_word m = 0;
+  for (std::size_t l = 0; l < lanes; ++l) m |= static_cast<mask_word>(((a.w[l] & 0xFFFF) >= threshold) << l);
+  return m;
+}
+inline mask_word upper_at_least(const words& a, std::uint32_t threshold) {
+  mask_word m = 0;
+  for (std::size_t l = 0; l < lanes; ++l) m |= static_cast<mask_word>((a.w[l] >> 16 >= threshold) << l);
+  return m;
+}
+
 #include "kernels.inl"
 
 } // namespace

@@ -32,19 +32,37 @@ std::size_t picks::choose(const std::string& name, const std::string& shape, con
   }
   if (const auto known = known_.find(shape); known != known_.end()) return known->second;
 
-  std::size_t best = 0;
-  double best_time = 0;
-  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+  // In turns, so that a disturbance does not meet one candidate alone; what is far behind drops out.
+  std::vector<double> times(algorithms.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
     seconds(i); // warms caches, makes pages
-    double time = seconds(i);
-    for (int again = 0; again < 2 && (i == 0 || time < 1.3 * best_time); ++again) time = std::min(time, seconds(i));
-    if (i == 0 || time < best_time) {
-      best = i;
-      best_time = time;
-    }
+    times[i] = seconds(i);
   }
+  auto fastest = [&] { return std::min_element(times.begin(), times.end()) - times.begin(); };
+  for (int round = 0; round < 3; ++round) {
+    const double limit = 1.5 * times[static_cast<std::size_t>(fastest())];
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (times[i] < limit) times[i] = std::min(times[i], seconds(i));
+  }
+  const auto best = static_cast<std::size_t>(fastest());
   known_[shape] = best;
   return best;
+}
+
+float* picks::workspace(std::size_t bytes) {
+  if (bytes > workspace_bytes_) {
+    workspace_.reset(); // before the new one is there
+    workspace_ = allocate_zeroed(bytes);
+    workspace_bytes_ = bytes;
+    // Numbers around 0 in steps of 2^-8: neither zeros nor denormals, which some machines multiply at another speed.
+    auto* numbers = reinterpret_cast<float*>(workspace_.get());
+    std::uint32_t state = 1;
+    for (std::size_t i = 0; i < bytes / sizeof(float); ++i) {
+      state = state * 1664525 + 1013904223;
+      numbers[i] = static_cast<float>(static_cast<int>(state >> 24) - 128) / 256.0F;
+    }
+  }
+  return reinterpret_cast<float*>(workspace_.get());
 }
 
 } // namespace onednn

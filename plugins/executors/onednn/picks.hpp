@@ -3,6 +3,8 @@
 // Which kernel runs where there are several: by a fixed rule, as another instance has picked, or by timing.
 #pragma once
 
+#include "memory_plan.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,8 +25,13 @@ public:
   std::size_t choose(const std::string& name, const std::string& shape, const std::vector<std::string>& algorithms,
                      const std::function<double(std::size_t)>& seconds);
 
+  // Memory for trials, filled with harmless numbers before its first use.
+  float* workspace(std::size_t bytes);
+
 private:
   bool timed_;
+  aligned_bytes workspace_;
+  std::size_t workspace_bytes_ = 0;
   std::map<std::string, std::string> given_; // name to algorithm
   std::map<std::string, std::size_t> known_; // shape to candidate
 };
