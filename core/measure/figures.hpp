@@ -54,7 +54,7 @@ struct run_figures {
   std::vector<std::vector<double>> step_seconds; // of every counted step, by worker
   time_parts time;                               // mean over workers of their means over counted steps
 
-  double communication_seconds = 0;            // a step: the loop's work in transport and strategy, mean over workers
+  double communication_seconds = 0;            // a step: CPU time of the loop, mean over workers
   std::optional<double> server_update_seconds; // a step: mean over servers; nothing without servers
   double drain_seconds = 0;                    // the longest
   // A step: mean over ranks that are workers (with a co-located server's), and over those that are only servers.

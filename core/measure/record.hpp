@@ -46,7 +46,7 @@ struct rank_record {
   std::vector<double> loss_sums;
   std::vector<std::uint64_t> loss_counts;
 
-  std::int64_t communication_ns = 0; // the loop's time in the transport and the strategy, inside the region
+  std::int64_t communication_ns = 0; // CPU time of the loop: transport, strategy, sums; inside the region
   std::int64_t server_update_ns = 0; // the optimiser's time as a server, inside the region
   std::int64_t drain_ns = 0;         // from region_end until finish() was over
   std::uint64_t bytes_sent = 0, bytes_received = 0; // inside the region, as the transport counts them

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/result_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -140,13 +142,8 @@ result_file::result_file(fs::path folder, json context, std::vector<json> cases,
       }
 }
 
-bool result_file::done(std::size_t index) const {
-  const json& entry = entries_.at(index);
-  return !entry.is_null() && entry.at("status") == "ok";
-}
-
-void result_file::put(std::size_t index, json entry) {
-  entries_.at(index) = std::move(entry);
+void result_file::store(std::vector<json> entries) {
+  entries_ = std::move(entries);
   write_atomically(path_, document().dump(1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 

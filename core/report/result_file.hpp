@@ -4,7 +4,6 @@
 // finished is kept.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -31,10 +30,10 @@ public:
   // taken over. Throws failure (exit code usage).
   result_file(std::filesystem::path folder, nlohmann::json context, std::vector<nlohmann::json> cases, bool resume);
 
-  // Whether the case is there already and ran, so that it need not run again.
-  bool done(std::size_t index) const;
-  // Sets the entry of a case and writes the file.
-  void put(std::size_t index, nlohmann::json entry);
+  // By case; null where there is none. After resuming: what need not run again.
+  const std::vector<nlohmann::json>& entries() const { return entries_; }
+  // Replaces all entries, one a case, and writes the file.
+  void store(std::vector<nlohmann::json> entries);
 
   // {schema, context, results}, entries in the order of the cases.
   nlohmann::json document() const;
