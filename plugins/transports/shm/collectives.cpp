@@ -147,7 +147,7 @@ bool group::has(std::uint32_t rank) const noexcept {
 // --------------------------------------------------------------------------------------------------- operations ---
 
 void group::all_reduce(float* address, std::uint64_t count, std::uint64_t cookie) {
-  if (is_ended()) return home_.complete(cookie, verdict_);
+  if (is_ended()) throw rg::error(verdict_, "shm: all_reduce: the group has ended, since it lost a member");
   if (members_.size() == 1) return home_.complete(cookie, RG_OK);
   operation op{};
   op.address = op.shared = address;
@@ -189,7 +189,7 @@ bool group::progress() {
     }
   }
   while (finish_first()) moved = true;
-  if (moved || (head().broken.value.load() == 0 && !has_lost_member())) return moved;
+  if (moved || (head().broken.value.load() == 0 && !lost_member())) return moved;
   // Nothing will move any more. What was complete by then has completed on all members, and so must here.
   while (finish_first()) {
   }
@@ -366,15 +366,19 @@ void group::retire_first(rg_status status) {
 void group::end(rg_status status) {
   if (is_ended()) return;
   verdict_ = status;
+  if (!operations_.empty()) {
+    const peer* lost = lost_member();
+    home_.report(status, "shm: all_reduce: " + (lost ? lost->loss() : "another member of the group ended it"));
+  }
   head().broken.value.store(1);
   wake_others();
 }
 
-bool group::has_lost_member() const noexcept {
-  return std::any_of(members_.begin(), members_.end(), [&](std::uint32_t rank) {
-    const peer* p = home_.find(rank);
-    return p && p->is_lost();
-  });
+// Null: none.
+const peer* group::lost_member() const noexcept {
+  for (std::uint32_t rank : members_)
+    if (const peer* p = home_.find(rank); p && p->is_lost()) return p;
+  return nullptr;
 }
 
 bool group::is_quiet() const noexcept {

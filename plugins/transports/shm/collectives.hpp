@@ -40,7 +40,7 @@ public:
   // member that is slow may still look at it when the others have gone.
   group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns);
 
-  // [loop] Taken always; how it ends is told by a completion.
+  // [loop] Throws once the group has ended; else taken always.
   void all_reduce(float* address, std::uint64_t count, std::uint64_t cookie);
   // [loop] Does what can be done, up to about a portion. False: there was nothing.
   bool progress();
@@ -87,7 +87,7 @@ private:
   bool is_done(const operation& op) const noexcept;
   bool finish_first();
   void retire_first(rg_status status);
-  bool has_lost_member() const noexcept;
+  const peer* lost_member() const noexcept;
   bool is_quiet() const noexcept;
   void wake_others() noexcept;
 

@@ -19,7 +19,7 @@ peer::peer(station& home, std::uint32_t rank, file_descriptor socket, control_ar
 // ------------------------------------------------------------------------------------------------------ sending ---
 
 void peer::send(const rg_transfer& t, std::uint64_t bytes) {
-  if (cancelled_) return home_.complete(t.cookie, RG_E_CANCELLED);
+  if (lost_) throw rg::error(cancelled_ ? RG_E_CANCELLED : RG_E_PEER, "shm: cannot send: " + loss());
   lane& l = lanes_[t.lane];
   l.sends.push_back({.address = static_cast<const std::byte*>(t.address),
                      .bytes = bytes,
@@ -104,6 +104,10 @@ bool peer::retire_sends(lane& l) {
 }
 
 void peer::end_send(lane& l, rg_status status) {
+  if (status == RG_E_PEER) report_loss(status);
+  if (status == RG_E_OPERATION)
+    home_.report(status, "shm: a message of " + std::to_string(l.sends.front().bytes) + " bytes to rank " +
+                             std::to_string(rank_) + " does not fit its receive there");
   home_.complete(l.sends.front().cookie, status);
   l.sends.pop_front();
   if (l.in_ring > 0) --l.in_ring;
@@ -112,7 +116,7 @@ void peer::end_send(lane& l, rg_status status) {
 // ---------------------------------------------------------------------------------------------------- receiving ---
 
 void peer::receive(const rg_transfer& t, std::uint64_t bytes) {
-  if (cancelled_) return home_.complete(t.cookie, RG_E_CANCELLED);
+  if (cancelled_) throw rg::error(RG_E_CANCELLED, "shm: cannot receive: " + loss());
   lanes_[t.lane].receives.push_back({.address = static_cast<std::byte*>(t.address),
                                      .capacity = bytes,
                                      .cookie = t.cookie,
@@ -168,14 +172,14 @@ bool peer::overlaps_earlier(const incoming& op) const noexcept {
 void peer::begin(incoming& op, const record* r) {
   op.begun = true;
   op.total = r->total;
-  const char* why = op.total > op.capacity                     ? "longer than its receive"
-                    : op.adds && op.total % sizeof(float) != 0 ? "to be added, but not a whole number of floats"
-                                                               : nullptr;
+  const char* why = op.total > op.capacity ? "longer than its receive"
+                    : op.adds && op.total % sizeof(float) != 0
+                        ? "not a whole number of floats, to be added to a receive"
+                        : nullptr;
   if (!why) return;
   op.status = RG_E_OPERATION;
-  rg::logger(home_.host)
-      .warning("shm: a message of " + std::to_string(op.total) + " bytes from rank " + std::to_string(rank_) + " is " +
-               why + " (" + std::to_string(op.capacity) + " bytes)");
+  home_.report(op.status, "shm: a message of " + std::to_string(op.total) + " bytes from rank " +
+                              std::to_string(rank_) + " is " + why + " of " + std::to_string(op.capacity) + " bytes");
 }
 
 // Returns how many bytes it dealt with, here and below.
@@ -240,6 +244,7 @@ void peer::pass(lane& l, record* r, rg_status status, bool sender_waits) noexcep
 }
 
 void peer::end_receive(lane& l, rg_status status) {
+  if (status == RG_E_PEER) report_loss(status);
   const incoming& op = l.receives.front();
   if (status == RG_OK) ++home_.counters.messages_received;
   home_.complete(op.cookie, status, status == RG_OK ? op.moved : 0);
@@ -266,7 +271,7 @@ void peer::look() {
   if (lost_) return;
   switch (their_link_.owner.closed.load()) {
   case closing::open: break;
-  case closing::left: lose(nullptr); break; // in order
+  case closing::left: lose("has left"); break;
   default: lose("cancelled its operations with this rank");
   }
 }
@@ -278,15 +283,19 @@ void peer::look_for_death(short events) {
   if (!lost_) lose("died");
 }
 
-void peer::lose(const char* why) {
+void peer::lose(const char* how) {
   lost_ = true;
-  if (why) rg::logger(home_.host).warning("shm: rank " + std::to_string(rank_) + " " + why);
+  how_lost_ = how;
+}
+
+void peer::report_loss(rg_status status) const {
+  home_.report(status, "shm: " + loss());
 }
 
 // Nothing it says is believed any more, and it is kept from our heap.
-void peer::distrust(const char* why) {
+void peer::distrust(const char* how) {
   own_link_.owner.closed.store(closing::cancelled);
-  lose(why);
+  lose(how);
 }
 
 void peer::announce_sleep() noexcept {
@@ -294,7 +303,8 @@ void peer::announce_sleep() noexcept {
 }
 
 void peer::cancel() {
-  cancelled_ = lost_ = true;
+  cancelled_ = true;
+  if (!lost_) lose("was cancelled");
   own_link_.owner.closed.store(closing::cancelled);
   wake();
   for (lane& l : lanes_)

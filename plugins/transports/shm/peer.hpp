@@ -33,6 +33,8 @@ struct station {
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes = 0) {
     completions.push_back({cookie, status, 0, bytes, 0});
   }
+  // Why an operation that completes fails: completions carry no text.
+  void report(rg_status status, const std::string& text) const { host->fail(host->context, status, text.c_str()); }
   peer* find(std::uint32_t r) const noexcept { return r < peers.size() ? peers[r].get() : nullptr; }
 
   const rg_host* host;
@@ -50,7 +52,7 @@ class peer {
 public:
   peer(station& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory);
 
-  // [loop] Both are taken always; how they end is told by a completion.
+  // [loop] Throws for a peer that is lost, but one whose last messages may still be received.
   void send(const rg_transfer& t, std::uint64_t bytes);
   void receive(const rg_transfer& t, std::uint64_t bytes);
   // [loop] Does what can be done on a lane, up to about a portion. False: there was nothing.
@@ -69,6 +71,7 @@ public:
 
   std::uint32_t rank() const noexcept { return rank_; }
   bool is_lost() const noexcept { return lost_; }
+  std::string loss() const { return "rank " + std::to_string(rank_) + " " + how_lost_; } // "rank 3 died"
   bool is_gone() const noexcept { return gone_; } // its process or instance is no more: it touches nothing
   int socket() const noexcept { return socket_.get(); }
   const mapping& memory() const noexcept { return memory_; }
@@ -116,8 +119,9 @@ private:
   void take(incoming& op, const std::byte* from, std::uint64_t bytes) noexcept;
   void pass(lane& l, record* r, rg_status status, bool sender_waits) noexcept;
   void end_receive(lane& l, rg_status status);
-  void lose(const char* why);
-  void distrust(const char* why);
+  void lose(const char* how);
+  void distrust(const char* how);
+  void report_loss(rg_status status) const;
   bool reads_our_heap() const noexcept { return !gone_ && own_link_.peer.reading.load() != 0; }
 
   station& home_;
@@ -129,6 +133,7 @@ private:
   link_state& their_link_; // in the peer's, for us
   std::vector<lane> lanes_;
   bool lost_ = false, gone_ = false, cancelled_ = false;
+  const char* how_lost_ = "";
 };
 
 } // namespace shm
