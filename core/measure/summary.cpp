@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t most_samples = 1000; // of a curve or of a rank's steps in a result: the file stays readable
+// Warnings say no exact figure, so that those of many cases come together in one line.
 constexpr double spread_worth_a_warning = 0.05;
 constexpr double steal_worth_a_warning = 0.02;
 
@@ -190,7 +191,8 @@ json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& rep
   const auto check_spread = [&](const char* of, const std::vector<double>& rates) {
     const auto cv = variation(rates);
     if (cv && *cv > spread_worth_a_warning)
-      add(fmt::format("spread: samples/s of {} differ by {:.1f} % between repeats", of, 100 * *cv));
+      add(fmt::format("spread: samples/s of {} differ by more than {:g} % between repeats", of,
+                      100 * spread_worth_a_warning));
   };
   check_spread("the case", over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); }));
   check_spread("its baseline", over(repeats, [](const auto& r) {
@@ -203,7 +205,7 @@ json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& rep
       if (run && run->steal) steal = std::max(steal, *run->steal);
   }
   if (steal > steal_worth_a_warning)
-    add(fmt::format("steal: the hypervisor gave up to {:.1f} % of the CPU time to others", 100 * steal));
+    add(fmt::format("steal: the hypervisor gave {:.0f} % of the CPU time to others", 100 * steal));
   return warnings;
 }
 

@@ -177,8 +177,8 @@ TEST_CASE("what spoils a result is said, once") {
   const auto has = [&](const std::string& text) { return std::count(warnings.begin(), warnings.end(), text); };
   CHECK(has("oversubscribed: 4 ranks x 1 thread on 2 cores") == 1);
   CHECK(has("warm-up raised from 2 to 5 steps") == 1);
-  CHECK(has("spread: samples/s of the case differ by 12.9 % between repeats") == 1);
-  CHECK(has("steal: the hypervisor gave up to 3.4 % of the CPU time to others") == 1);
+  CHECK(has("spread: samples/s of the case differ by more than 5 % between repeats") == 1);
+  CHECK(has("steal: the hypervisor gave 3 % of the CPU time to others") == 1);
   CHECK(warnings.size() == 4 + (build_warning() ? 1 : 0));
 }
 
