@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <regex>
 
 using namespace layers_cases;
 
@@ -54,7 +55,8 @@ reference::batch part_of(const reference::batch& b, std::size_t first, std::size
 
 } // namespace
 
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete" // g++ 12 does not see that these belong together
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // they bring their own
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"            // g++ 12 does not see that these belong together
 void* operator new(std::size_t bytes) {
   if (bytes > 4096) allocated += bytes;
   if (void* p = std::malloc(bytes)) return p;
@@ -66,6 +68,7 @@ void operator delete(void* p) noexcept {
 void operator delete(void* p, std::size_t) noexcept {
   std::free(p);
 }
+#endif
 
 TEST_CASE("the whole of a small network agrees with the reference") {
   for (const bool norm : {false, true})
@@ -214,6 +217,33 @@ TEST_CASE("picks of one instance make another choose the same") {
   }
   CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "nonsense"}));
   CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "a forward: direct\n"}));
+}
+
+TEST_CASE("winograd differs from the direct algorithm by rounding alone") {
+  rg::network net;
+  const rg::value image = net.values("image", {32, 16, 16});
+  const rg::value label = net.index("label", 4);
+  const rg::value x = rg::conv2d(rg::conv2d(image, "a", 48, {.padding = 1}), "b", 32, {.padding = 1});
+  rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4, {.gain = 0.1}), label);
+  const rg_graph& g = *net.graph();
+  reference::executed direct(onednn_plugin, g, {.batch = 8});
+  REQUIRE(direct.kernels().find("winograd") == std::string::npos);
+  const std::string picks = std::regex_replace(direct.kernels(), std::regex("(b [a-z ]+): direct"), "$1: winograd");
+  std::unique_ptr<reference::executed> winograd;
+  try {
+    winograd = std::make_unique<reference::executed>(
+        onednn_plugin, g, reference::execution_options{.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
+  } catch (const std::runtime_error& e) {
+    MESSAGE("no winograd on this machine: " << std::string(e.what()));
+    return;
+  }
+  CHECK(winograd->kernels().find("b weight gradient: winograd") != std::string::npos);
+  direct.start(1);
+  winograd->start(1);
+  const auto b = make_batch(g, 8, 1);
+  CHECK(winograd->step(b).loss_sum == doctest::Approx(direct.step(b).loss_sum).epsilon(1e-6));
+  const auto expected = gradients_of(direct), got = gradients_of(*winograd);
+  for (std::size_t t = 0; t < got.size(); ++t) CHECK(distance(got[t], expected[t]) < 5e-6);
 }
 
 TEST_CASE("a step allocates nothing once it has run") {

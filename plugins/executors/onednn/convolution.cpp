@@ -29,6 +29,7 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
   auto candidates = [&](std::size_t batch) { return conv_candidates(dev_, shape_, weight_->layout, batch, d); };
   auto found = candidates(p.batch);
   std::vector<std::string> algorithms;
+  algorithms.reserve(found.size());
   for (const auto& k : found) algorithms.push_back(k->algorithm());
 
   // Ten billion operations tell candidates apart; the whole batch may be a hundred times that.

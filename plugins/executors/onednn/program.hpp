@@ -34,7 +34,7 @@ struct device {
 };
 
 // Calls f(i) for i < tasks on the device's threads. f throws nothing.
-template <class F> void parallel(const device& d, std::size_t tasks, const F& f) {
+template <class F> void parallel([[maybe_unused]] const device& d, std::size_t tasks, const F& f) {
 #ifdef _OPENMP
   if (d.threads > 1 && tasks > 1) {
 #pragma omp parallel for num_threads(d.threads) schedule(static)
@@ -111,7 +111,7 @@ struct preparation {
 // One fused operation. Constructed with shapes and layouts alone; prepare() builds what runs.
 class op {
 public:
-  op(std::string name, std::vector<value*> inputs, value* output) : name_(std::move(name)), output_(output) {
+  op(std::string name, const std::vector<value*>& inputs, value* output) : name_(std::move(name)), output_(output) {
     for (value* v : inputs) inputs_.push_back({.from = v});
   }
   virtual ~op() = default;

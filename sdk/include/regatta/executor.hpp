@@ -33,7 +33,7 @@ template <class E> struct entry {
                            const rg_model_setup* setup, void** model) noexcept {
     return fence(host, [&] {
       auto m = E::compile(host, read_parameters<E>(values), copy_versioned(*graph), copy_versioned(*setup));
-      *model = new models::instance<M>(host, std::move(m));
+      *model = std::make_unique<models::instance<M>>(host, std::move(m)).release();
     });
   }
   static constexpr rg_executor functions = {sizeof(rg_executor), E::memory, &compile, &models::functions<M>};

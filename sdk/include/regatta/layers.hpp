@@ -102,7 +102,7 @@ public:
   void unit(std::string name) { unit_ = std::move(name); }
 
   // Inputs come before everything else. Numbers, of this shape a sample:
-  value values(std::string name, shape dims) { return input(std::move(name), RG_INPUT_VALUES, RG_F32, 0, dims); }
+  value values(std::string name, const shape& dims) { return input(std::move(name), RG_INPUT_VALUES, RG_F32, 0, dims); }
   // One integer from 0 to range - 1 a sample:
   value index(std::string name, std::int64_t range) {
     return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, {});
@@ -125,8 +125,8 @@ public:
   }
 
   // The one way to add a node; layers below are written with it. An empty name becomes the op and a number.
-  value node(const char* op, std::string name, std::vector<value> inputs, std::vector<std::uint32_t> weights,
-             std::vector<std::pair<const char*, double>> attributes, shape dims) {
+  value node(const char* op, std::string name, const std::vector<value>& inputs, std::vector<std::uint32_t> weights,
+             const std::vector<std::pair<const char*, double>>& attributes, shape dims) {
     auto& n = nodes_.emplace_back();
     n.op = op;
     n.name = name.empty() ? op + std::to_string(nodes_.size()) : std::move(name);

@@ -168,7 +168,7 @@ template <class M> struct entry {
                           void** self) noexcept {
     return fence(host, [&] {
       auto m = std::make_unique<M>(host, read_parameters<M>(values), copy_versioned(*setup));
-      *self = new instance<M>(host, std::move(m));
+      *self = std::make_unique<instance<M>>(host, std::move(m)).release();
     });
   }
   static void destroy(void* self) noexcept { delete &of(self); }
