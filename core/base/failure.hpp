@@ -19,4 +19,10 @@ private:
   exit_code code_;
 };
 
+// Something failed because another rank is gone: a consequence, where that rank's end is the cause.
+class peer_failure : public failure {
+public:
+  explicit peer_failure(const std::string& what) : failure(exit_code::run, what) {}
+};
+
 } // namespace regatta

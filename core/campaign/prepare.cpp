@@ -32,7 +32,7 @@ std::vector<std::string> files_of(const registry& plugins, const case_config& c)
   const component& model = plugins.find(kind::model, c.model.id);
   std::vector<std::string> files = {model.file.string(), plugins.find(kind::strategy, c.strategy.id).file.string(),
                                     plugins.find(kind::transport, c.transport.id).file.string()};
-  if (is_graph(model)) files.push_back(executor_for(plugins, c.train.device).file.string());
+  if (model.graph.create) files.push_back(executor_for(plugins, c.train.device).file.string());
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;

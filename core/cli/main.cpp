@@ -27,12 +27,6 @@ int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd) {
   return run_rank(control, i.rank);
 }
 
-std::optional<kind> kind_named(const std::string& plural) {
-  for (const kind k : {kind::model, kind::executor, kind::transport, kind::strategy})
-    if (plural == fmt::format("{}s", name_of(k)) || plural == fmt::format("{}", name_of(k))) return k;
-  return (plural == "strategies") ? std::optional(kind::strategy) : std::nullopt;
-}
-
 int dispatch(int argc, char** argv) {
   CLI::App app("A benchmark engine for distributed deep-learning training.", "regatta");
   app.set_version_flag("--version", "regatta " REGATTA_VERSION);
@@ -109,8 +103,7 @@ int dispatch(int argc, char** argv) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }
-  if (*list_app)
-    return list_verb(plugin_folders(plugin_path), list_kind.empty() ? std::nullopt : kind_named(list_kind), json);
+  if (*list_app) return list_verb(plugin_folders(plugin_path), kind_of(list_kind), json);
   return describe_verb(plugin_folders(plugin_path), described, json, described_with);
 }
 

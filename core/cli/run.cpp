@@ -86,7 +86,7 @@ json plugins_of(const registry& plugins, const experiment& e) {
   };
   for (const case_config& c : e.cases) {
     add(kind::model, c.model);
-    if (is_graph(plugins.find(kind::model, c.model.id))) {
+    if (plugins.find(kind::model, c.model.id).graph.create) {
       try {
         add(kind::executor, {executor_for(plugins, c.train.device).id, {}});
       } catch (const failure&) { // the case itself will say that there is none
@@ -149,9 +149,7 @@ int run_verb(const run_options& o) {
   const auto form = format_named(o.format);
   if (!form)
     throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
-  std::vector<std::string> asked = o.plugin_path;
-  for (std::string& p : plugin_path_of(o.file, o.changes)) asked.push_back(std::move(p));
-  const registry plugins(plugin_folders(asked));
+  const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
   if (o.dry_run) return dry_run(plugins, e);
 

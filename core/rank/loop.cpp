@@ -30,7 +30,7 @@ loop::~loop() {
 }
 
 void loop::check_aborted() const {
-  if (aborted_()) throw failure(exit_code::run, "ended because another rank failed");
+  if (aborted_()) throw peer_failure("ended because another rank failed");
 }
 
 void loop::thread() {
@@ -75,7 +75,7 @@ void loop::take() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-void loop::compute_begins() {
+void loop::release() {
   full_ = 0;
   if (exchange_.busy()) hand_over();
 }

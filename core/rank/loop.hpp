@@ -24,7 +24,7 @@ public:
 
   // All [compute]. The compute thread holds the exchange at first.
   void take();                             // returns once it holds it; throws what the other thread met
-  void compute_begins();                   // what follows is computation: hand over if something is under way
+  void release();                          // it turns to something else: hand over if anything is under way
   void gradients_ready(std::uint64_t end); // elements [0, end) are final
   // Holds the exchange and runs it until `done`. Throws failure, also when the case is aborted.
   void run_until(const std::function<bool()>& done);

@@ -36,27 +36,24 @@ bool is_graph(const component& model) {
 
 model_instance::model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
                                const rg_model_setup& setup, plugin_host::log_function log)
-    : host_(log), executor_host_(log), name_("model " + choice.id) {
-  const component& c = plugins.find(kind::model, choice.id);
-  values_.emplace_back(c, choice.parameters);
-  if (is_graph(c)) {
+    : host_(log), executor_host_(log), component_(plugins.find(kind::model, choice.id)), name_("model " + choice.id) {
+  values_.emplace_back(component_, choice.parameters);
+  if (component_.graph.create) {
     const component& executor = executor_for(plugins, device);
-    source_ = rg::copy_versioned(*static_cast<const rg_graph_source*>(c.extension(RG_EXT_GRAPH)));
-    check(source_.create(host_.c(), values_[0].data(), &source_self_), host_, name_);
-    std::map<std::string, nlohmann::json> defaults; // executors have no table in the file
-    values_.emplace_back(executor, defaults);
+    call(host_, name_, [&] { return component_.graph.create(host_.c(), values_[0].data(), &source_self_); });
+    values_.emplace_back(executor, std::map<std::string, nlohmann::json>{}); // executors have no table in the file
     functions_ = executor.executor_model;
-    const rg_status s =
-        executor.executor.compile(executor_host_.c(), values_[1].data(), source_.graph(source_self_), &setup, &self_);
-    if (s < 0) source_.destroy(source_self_);
-    check(s, executor_host_, fmt::format("{} on executor {}", name_, executor.id));
     failing_ = &executor_host_;
+    call(executor_host_, fmt::format("{} on executor {}", name_, executor.id), [&] {
+      return executor.executor.compile(executor_host_.c(), values_[1].data(), component_.graph.graph(source_self_),
+                                       &setup, &self_);
+    });
   } else {
     if (setup.memory != RG_MEMORY_HOST)
       throw failure(exit_code::skipped, fmt::format("{} computes on the CPU only: it is no graph", name_));
-    functions_ = c.model;
-    check(functions_.create(host_.c(), values_[0].data(), &setup, &self_), host_, name_);
+    functions_ = component_.model;
     failing_ = &host_;
+    call(host_, name_, [&] { return functions_.create(host_.c(), values_[0].data(), &setup, &self_); });
   }
   auto info = rg::make_versioned<rg_model_info>();
   ask(functions_.describe(self_, &info), "describe");
@@ -69,7 +66,7 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
 
 model_instance::~model_instance() {
   if (self_) functions_.destroy(self_);
-  if (source_self_) source_.destroy(source_self_);
+  if (source_self_) component_.graph.destroy(source_self_);
 }
 
 void model_instance::ask(rg_status status, const char* what) {

@@ -21,8 +21,6 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
 
 // The executor for a graph on this device; throws failure when there is none.
 const component& executor_for(const registry& plugins, const std::string& device);
-// Whether this model component is a graph.
-bool is_graph(const component& model);
 
 class model_instance {
 public:
@@ -47,9 +45,9 @@ public:
 
 private:
   plugin_host host_, executor_host_;
+  const component& component_;
   std::string name_;
   std::vector<parameter_values> values_; // of the model, of the executor: instances may keep pointers
-  rg_graph_source source_{};
   void* source_self_ = nullptr;
   rg_model functions_{};
   void* self_ = nullptr;

@@ -81,6 +81,9 @@ int run_rank(control_client& control, std::uint32_t rank) {
     rank_job job = job_from_json(control.job());
     control.result(job.tune ? tune(control, job) : train(control, std::move(job), rank));
     return 0;
+  } catch (const peer_failure& e) {
+    control.failed(e.what(), static_cast<int>(e.code()), blame::peer);
+    return static_cast<int>(e.code());
   } catch (const failure& e) {
     control.failed(e.what(), static_cast<int>(e.code()));
     return static_cast<int>(e.code());

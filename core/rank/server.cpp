@@ -39,7 +39,7 @@ rank_record run_server(session& s) {
   try {
     while (!x.done(exchange::serve)) {
       x.poll(std::numeric_limits<std::uint64_t>::max(), s.job.spin_ns);
-      if (s.control.aborted()) throw failure(exit_code::run, "ended because another rank failed");
+      if (s.control.aborted()) throw peer_failure("ended because another rank failed");
       if (phase.load() == met) {
         region.begin(record);
         phase.store(begun);

@@ -98,7 +98,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   t.begin = steady_ns();
   x.begin(exchange::begin_step, n);
   loop_.run_until([&] { return x.done(exchange::begin_step); });
-  loop_.compute_begins();
+  loop_.release();
 
   auto result = rg::make_versioned<rg_step_result>();
   double loss = 0;
@@ -177,6 +177,7 @@ rank_record worker::run() {
     warm_.push_back(t.end - t.begin);
   }
   session_.control.operation("meeting the other workers after warm-up");
+  loop_.release(); // a server that shares the rank goes on serving those who are not there yet
   const std::uint64_t steps = steps_to_time();
   record.steps.reserve(steps);
   record.loss_sums.reserve(warmup + steps);
@@ -184,6 +185,7 @@ rank_record worker::run() {
   end_step_cpu_ = 0;
   const auto thread_before = static_cast<std::int64_t>(loop_.thread_cpu_ns());
   session_.control.barrier("start");
+  loop_.take();
   region.begin(record);
   for (std::uint64_t n = warmup; n < warmup + steps; ++n) record.steps.push_back(step(n, record));
   loop_.take();

@@ -65,6 +65,7 @@ void check(rg_status status, plugin_host& host, std::string_view what) {
   if (status >= 0) return;
   auto text = host.take_error();
   if (text.empty()) text = fmt::format("{} (status {}; the plugin gave no text)", meaning_of(status), status);
+  if (status == RG_E_PEER || status == RG_E_CANCELLED) throw peer_failure(fmt::format("{}: {}", what, text));
   auto code = exit_code::run;
   if (status == RG_E_CONFIG) code = exit_code::usage;
   if (status == RG_E_UNSUPPORTED) code = exit_code::skipped;

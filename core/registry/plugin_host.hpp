@@ -38,7 +38,7 @@ private:
 
 // Throws regatta::failure with "<what>: <the plugin's text>" unless `status` says that all is well (RG_OK, RG_DONE,
 // RG_AGAIN, RG_TIMEOUT). `what` names the instance: "transport tcp". Exit codes: RG_E_CONFIG usage, RG_E_UNSUPPORTED
-// skipped, RG_E_PLUGIN plugin, else run. [any]
+// skipped, RG_E_PLUGIN plugin, else run; RG_E_PEER and RG_E_CANCELLED throw peer_failure. [any]
 void check(rg_status status, plugin_host& host, std::string_view what);
 
 // Calls into a plugin: what it throws against the rules becomes RG_E_PLUGIN, then as check(). `f` returns an rg_status.
