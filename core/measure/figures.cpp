@@ -152,11 +152,13 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   const rank_record& first = *workers.front();
   f.kernels = first.kernels;
   f.layout = first.layout;
+  f.weights_hash = first.weights_hash;
   const bool hashed = std::none_of(workers.begin(), workers.end(), [](auto* w) { return w->weights_hash.empty(); });
   if (hashed)
     f.replicas_identical =
         std::all_of(workers.begin(), workers.end(), [&](auto* w) { return w->weights_hash == first.weights_hash; });
   std::vector<const rank_record*> by_rank;
+  by_rank.reserve(records.size());
   for (const rank_record& r : records) by_rank.push_back(&r);
   std::sort(by_rank.begin(), by_rank.end(), [](auto* a, auto* b) { return a->rank < b->rank; });
   for (const rank_record* r : by_rank) {

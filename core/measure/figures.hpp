@@ -64,6 +64,7 @@ struct run_figures {
 
   std::vector<double> losses; // mean over the samples of all workers, a step, warm-up included
   bool loss_finite = true;
+  std::string weights_hash;               // of worker 0's final weights; empty: not hashed
   std::optional<bool> replicas_identical; // final weights of all workers; nothing where a rank did not hash them
   std::string metric;
   std::optional<double> metric_value;

@@ -78,7 +78,7 @@ json step_entry(const std::vector<repeat_figures>& repeats) {
 json time_entry(const std::vector<repeat_figures>& repeats, const std::vector<double>& rates) {
   json j = json::object();
   for (const auto& [name, part] : time_part_names)
-    j[name] = over_middle(rates, [&](std::size_t i) { return repeats[i].run.time.*part; });
+    j[name] = over_middle(rates, [&, member = part](std::size_t i) { return repeats[i].run.time.*member; });
   return j;
 }
 
@@ -239,6 +239,9 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   if (first.metric_value)
     entry["metric"] = {{"name", first.metric}, {"value", median_of([](const auto& r) { return r.run.metric_value; })}};
   entry["replicas_identical"] = replicas_entry(config, facts, repeats);
+  entry["weights_sha256"] = json::array();
+  for (const auto& r : repeats)
+    entry["weights_sha256"].push_back(r.run.weights_hash.empty() ? json() : json(r.run.weights_hash));
   entry["kernels"] = kernels_entry(first.kernels);
 }
 
@@ -274,6 +277,7 @@ json entry_of(const case_config& config, const case_facts& facts) {
                               "loss",
                               "metric",
                               "replicas_identical",
+                              "weights_sha256",
                               "kernels"})
     entry[unknown] = nullptr;
   return entry;

@@ -121,8 +121,8 @@ public:
   }
   // The field of every case that is ok, as `text` writes it.
   template <class Text>
-  void add_field(table_column column, const std::string& path, Text text, const std::string& constant = "") {
-    add(std::move(column),
+  void add_field(const table_column& column, const std::string& path, Text text, const std::string& constant = "") {
+    add(column,
         each(result_, [&](const json& e) { return is_ok(e) ? text(field(result_, e, path)) : std::string("-"); }),
         constant);
   }

@@ -62,7 +62,11 @@ void flatten(const json& value, const std::string& path, flat_row& row) {
     row[path] = value;
     return;
   }
-  for (const auto& [name, member] : value.items()) flatten(member, path.empty() ? name : path + "." + name, row);
+  for (const auto& [name, member] : value.items()) {
+    std::string inner = path;
+    if (!inner.empty()) inner += '.';
+    flatten(member, inner += name, row);
+  }
 }
 
 std::string cell(const json& value) {

@@ -78,6 +78,7 @@ std::vector<std::string> aligned_numbers(const std::vector<json>& values) {
   int digits = smallest >= 1000 ? 0 : smallest >= 10 ? 1 : smallest >= 1 ? 2 : smallest >= 0.1 ? 3 : 4;
   if (smallest < 1e-3) digits = -1; // no fixed number of digits serves
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const json& v : values)
     texts.push_back(v.is_number() && digits >= 0 ? fmt::format("{:.{}f}", v.get<double>(), digits) : plain_text(v));
   return texts;

@@ -123,7 +123,7 @@ std::string resume_conflict(const json& before, const json& now) {
   return "";
 }
 
-result_file::result_file(fs::path folder, json context, std::vector<json> cases, bool resume)
+result_file::result_file(const fs::path& folder, json context, const std::vector<json>& cases, bool resume)
     : path_(folder / "result.json"), context_(std::move(context)), entries_(cases.size()) {
   std::error_code error;
   fs::create_directories(folder, error);

@@ -28,7 +28,8 @@ public:
   // `cases`: the "case" member (swept keys and values) of every case, in order. Makes the folder where it is missing. A
   // folder that holds a result.json is refused unless `resume`; then its entries that are "ok" and still asked for are
   // taken over. Throws failure (exit code usage).
-  result_file(std::filesystem::path folder, nlohmann::json context, std::vector<nlohmann::json> cases, bool resume);
+  result_file(const std::filesystem::path& folder, nlohmann::json context, const std::vector<nlohmann::json>& cases,
+              bool resume);
 
   // By case; null where there is none. After resuming: what need not run again.
   const std::vector<nlohmann::json>& entries() const { return entries_; }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `./dev bench [models|scaling|engine]`: ratios against what a user would pick instead and against the machine's
+// limits, the two sides of each in turn in one run. Nothing here is asserted: timings belong into tables, not into
+// tests.
+#include "limits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+// Standard output of a command, or nothing where it fails; standard error goes where ours goes.
+std::optional<std::string> output_of(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> part;
+  while (const std::size_t n = fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), n);
+  const int status = pclose(pipe);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  return text;
+}
+
+class bench {
+public:
+  explicit bench(fs::path build) : build_(std::move(build)) {
+    std::string name = (fs::temp_directory_path() / "regatta-bench-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no folder for temporary files");
+    scratch_ = name;
+  }
+  ~bench() { fs::remove_all(scratch_); }
+
+  void limits() {
+    fmt::print("limits of this machine\n");
+    fmt::print("  multiply-add, one core      {:8.1f} GFLOP/s\n", regatta::bench::fma_peak() * 1e-9);
+    fmt::print("  memory copy, one core       {:8.1f} GB/s\n", regatta::bench::memory_copy() * 1e-9);
+    for (const std::uint64_t bytes : {std::uint64_t{64} << 10, std::uint64_t{4} << 20})
+      fmt::print("  loopback TCP, {:5} KiB     {:8.1f} GB/s\n", bytes >> 10,
+                 regatta::bench::loopback_tcp(bytes) * 1e-9);
+    fmt::print("\n");
+  }
+
+  // VGG16-CIFAR, batch 128, one worker, one thread, beside PyTorch on the same core.
+  void models() {
+    constexpr double flops_per_sample = 1.882e9; // of the direct algorithm, as `regatta describe model/vgg16` counts
+    const std::string toml =
+        "[model]\nplugin=\"vgg16\"\n[train]\nbatch=128\n[strategy]\nplugin=\"none\"\n[transport]\nplugin=\"null\"\n"
+        "[measure]\nwarmup=1\nsteps=4\nrepeats=1\nbaseline=false\n";
+    const std::string peer =
+        "OMP_NUM_THREADS=1 taskset -c 0 /usr/bin/python3 " REGATTA_SOURCE "/tests/bench/peers/vgg16_cifar.py";
+    const bool has_peer = output_of("/usr/bin/python3 -c 'import torch' 2>/dev/null").has_value();
+    std::vector<double> ours, theirs, peaks;
+    for (int i = 0; i < 3; ++i) {
+      peaks.push_back(regatta::bench::fma_peak());
+      ours.push_back(run(toml).at(0).at("samples_per_second").at("median"));
+      if (has_peer)
+        if (const auto text = output_of(peer)) theirs.push_back(json::parse(*text).at("samples_per_second"));
+    }
+    const double mine = median(ours), peak = median(peaks);
+    fmt::print("vgg16 cifar10, batch 128, fp32, momentum, one thread (median of {} runs in turn)\n", ours.size());
+    fmt::print("  regatta                     {:8.1f} samples/s   {:.2f}x a core's multiply-add peak, counted as "
+               "direct convolutions\n",
+               mine, mine * flops_per_sample / peak);
+    if (theirs.empty())
+      fmt::print("  PyTorch                     not measured: install python3-torch\n\n");
+    else
+      fmt::print("  PyTorch                     {:8.1f} samples/s   regatta is {:.2f}x\n\n", median(theirs),
+                 mine / median(theirs));
+  }
+
+  // Two workers on two cores, batch 64.
+  void scaling() {
+    const std::string toml =
+        "[model]\nplugin=\"vgg16\"\n[train]\nbatch=64\n[cluster]\nworkers=2\nservers=2\ncolocate=true\n"
+        "[measure]\nwarmup=2\nsteps=8\nrepeats=3\n[sweep]\n\"strategy.plugin\"=[\"allreduce\",\"sync_ps\"]\n"
+        "\"transport.plugin\"=[\"shm\",\"tcp\"]\n";
+    fmt::print("vgg16 cifar10, 2 workers on 2 cores, batch 64, fp32 (each repeat beside its baseline)\n");
+    for (const json& e : run(toml)) {
+      fmt::print("  {:<10} {:<4}             E {:5.3f}   without communication {:5.3f}   lost to",
+                 text_of(e, "strategy.plugin"), text_of(e, "transport.plugin"),
+                 e.at("efficiency").at("median").get<double>(), e.at("contention").get<double>());
+      for (const auto& [what, share] : e.at("lost").items())
+        if (std::abs(share.get<double>()) >= 0.002) fmt::print("  {} {:.1f} %", what, 100 * share.get<double>());
+      fmt::print("\n");
+    }
+    fmt::print("\n");
+  }
+
+  // The engine itself: a model that computes nothing, two workers.
+  void engine() {
+    fmt::print("null model, 2 workers, one bucket (the engine's own step)\n");
+    for (const char* transport : {"shm", "tcp"})
+      for (const char* spin : {"200us", "0s"}) {
+        const std::string toml = fmt::format(
+            "[model]\nplugin=\"null\"\ntensors=1\nbytes=\"64B\"\n[train]\nbatch=1\n[data]\ncontent=\"zeros\"\n"
+            "[transport]\nplugin=\"{}\"\n[cluster]\nworkers=2\nspin=\"{}\"\n"
+            "[measure]\nwarmup=1000\nsteps=20000\nrepeats=3\nbaseline=false\n",
+            transport, spin);
+        const json step = run(toml).at(0).at("step_seconds");
+        fmt::print("  {:<4} {:<9}              {:8.1f} us a step   p99 {:.1f} us\n", transport,
+                   *spin == '0' ? "blocking" : "spinning", step.at("median").get<double>() * 1e6,
+                   step.at("p99").get<double>() * 1e6);
+      }
+    fmt::print("\n");
+  }
+
+private:
+  json run(const std::string& toml) {
+    const fs::path file = scratch_ / "bench.toml", out = scratch_ / "out";
+    std::ofstream(file) << toml;
+    fs::remove_all(out);
+    const auto text = output_of(fmt::format("{} run {} --out {} --format json", (build_ / "bin" / "regatta").string(),
+                                            file.string(), out.string()));
+    if (!text) throw std::runtime_error("a run failed");
+    return json::parse(*text).at("results");
+  }
+  static std::string text_of(const json& e, const char* key) { return e.at("case").at(key); }
+  static double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+  }
+  fs::path build_, scratch_;
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::string what = argc > 1 ? argv[1] : "all";
+    if (what != "all" && what != "models" && what != "scaling" && what != "engine") {
+      fmt::print(stderr, "usage: bench [models | scaling | engine]\n");
+      return 2;
+    }
+    bench b(REGATTA_BUILD);
+    b.limits();
+    if (what == "all" || what == "engine") b.engine();
+    if (what == "all" || what == "scaling") b.scaling();
+    if (what == "all" || what == "models") b.models();
+    return 0;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench: {}\n", e.what());
+    return 1;
+  }
+}

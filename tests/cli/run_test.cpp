@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program as a user runs it, real processes and all: what it computes, what it prints, how it ends.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+// A folder of its own, gone at the end.
+struct scratch {
+  fs::path path;
+  scratch() {
+    std::string name = (fs::temp_directory_path() / "regatta-run-test-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~scratch() { fs::remove_all(path); }
+};
+
+struct outcome {
+  int code;
+  std::string out, err;
+};
+
+std::string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+outcome regatta(const scratch& s, const std::string& arguments) {
+  const std::string command =
+      "cd " + s.path.string() + " && " REGATTA_PROGRAM " " + arguments + " >out 2>err </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(s.path / "out"), read(s.path / "err")};
+}
+
+// Runs the file's text with options; the results, which must have come with exit code 0.
+json results(const scratch& s, const std::string& toml, const std::string& options = "") {
+  std::ofstream(s.path / "x.toml") << toml;
+  fs::remove_all(s.path / "result");
+  const outcome o = regatta(s, "run x.toml --out result --progress never --format json " + options);
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  return json::parse(o.out).at("results");
+}
+
+const std::string tiny = R"(
+[model]
+plugin = "mlp"
+hidden = [32, 16]
+[data]
+source = "random"
+[train]
+batch = 24
+scaling = "strong"
+kernels = "fixed"
+[cluster]
+spin = "0s"
+[measure]
+warmup = 0
+steps = 20
+repeats = 1
+baseline = false
+)";
+
+} // namespace
+
+TEST_CASE("N workers train as one does on the same global batch, over every transport, dropout included") {
+  const scratch s;
+  const std::string dropout = "--set model.dropout=0.5 ";
+  const json alone = results(s, tiny, dropout + "--set strategy.plugin=none --set transport.plugin=null");
+  const auto expected = alone.at(0).at("loss").at("curve").get<std::vector<double>>();
+  REQUIRE(expected.size() == 20);
+  // A pairwise cover of strategy x transport x workers x servers x co-location.
+  const std::array<const char*, 8> cases = {
+      "strategy.plugin=allreduce --set strategy.algorithm=ring --set transport.plugin=tcp --set cluster.workers=2",
+      "strategy.plugin=allreduce --set strategy.algorithm=ring --set transport.plugin=shm --set cluster.workers=3",
+      "strategy.plugin=allreduce --set strategy.algorithm=halving_doubling --set transport.plugin=tcp --set "
+      "cluster.workers=3",
+      "strategy.plugin=allreduce --set strategy.algorithm=auto --set transport.plugin=shm --set cluster.workers=4",
+      "strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=2 --set cluster.servers=1",
+      "strategy.plugin=sync_ps --set transport.plugin=shm --set cluster.workers=2 --set cluster.servers=3 --set "
+      "cluster.colocate=true",
+      "strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=3 --set cluster.servers=2 --set "
+      "cluster.colocate=true",
+      "strategy.plugin=sync_ps --set transport.plugin=shm --set cluster.workers=4 --set cluster.servers=2"};
+  for (const char* options : cases) {
+    CAPTURE(options);
+    const json r = results(s, tiny, dropout + "--set " + options);
+    CHECK(r.at(0).at("replicas_identical") == true);
+    const auto curve = r.at(0).at("loss").at("curve").get<std::vector<double>>();
+    REQUIRE(curve.size() == expected.size());
+    for (std::size_t i = 0; i < curve.size(); ++i) CHECK(curve[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("tcp and shm compute the same weights to the bit, run after run") {
+  const scratch s;
+  for (const char* strategy :
+       {"strategy.plugin=sync_ps --set cluster.servers=2", "strategy.plugin=allreduce --set strategy.algorithm=ring"}) {
+    CAPTURE(strategy);
+    std::vector<json> hashes;
+    for (const char* transport : {"tcp", "shm", "tcp", "shm"})
+      hashes.push_back(
+          results(s, tiny,
+                  std::string("--set cluster.workers=3 --set ") + strategy + " --set transport.plugin=" + transport)
+              .at(0)
+              .at("weights_sha256")
+              .at(0));
+    REQUIRE(hashes[0].is_string());
+    for (const json& h : hashes) CHECK(h == hashes[0]);
+  }
+}
+
+TEST_CASE("clipping, accumulation and every optimiser work with several workers") {
+  const scratch s;
+  for (const char* options :
+       {"optimizer.plugin=adam --set optimizer.lr=0.001", "optimizer.clip_norm=0.1", "train.accumulate=3",
+        "optimizer.plugin=adagrad", "optimizer.nesterov=true", "optimizer.weight_decay=0.01"}) {
+    CAPTURE(options);
+    const std::string set = std::string("--set ") + options;
+    const auto curve_of = [](const json& r) { return r.at(0).at("loss").at("curve").get<std::vector<double>>(); };
+    const auto alone = curve_of(results(s, tiny, set + " --set strategy.plugin=none --set transport.plugin=null"));
+    const auto two = curve_of(
+        results(s, tiny, set + " --set strategy.plugin=sync_ps --set cluster.servers=2 --set cluster.workers=2"));
+    for (std::size_t i = 0; i < alone.size(); ++i) CHECK(two[i] == doctest::Approx(alone[i]).epsilon(2e-5));
+  }
+}
+
+TEST_CASE("a result says what the contract promises") {
+  const scratch s;
+  const json r = results(
+      s, tiny,
+      "--set measure.baseline=true --set measure.repeats=2 --sweep cluster.workers=1,2 --set train.scaling=weak");
+  REQUIRE(r.size() == 2);
+  for (const json& e : r) {
+    CHECK(e.at("status") == "ok");
+    CHECK(e.at("samples_per_second").at("repeats").size() == 2);
+    CHECK(e.at("efficiency").at("median").get<double>() > 0);
+    double parts = 0, lost = 0;
+    for (const auto& [name, seconds] : e.at("time").items()) parts += seconds.get<double>();
+    for (const auto& [name, share] : e.at("lost").items()) lost += share.get<double>();
+    CHECK(lost == doctest::Approx(1 - e.at("efficiency").at("median").get<double>()).epsilon(1e-6));
+    CHECK(parts > 0);
+    CHECK(e.at("cpu_seconds").size() == e.at("workers").get<std::size_t>());
+  }
+  CHECK(r.at(0).at("case").at("cluster.workers") == 1);
+  CHECK(r.at(1).at("contention").is_number());
+  CHECK(r.at(1).at("bytes").at("sent_per_step").at("worker").get<double>() > 0);
+  CHECK(fs::exists(s.path / "result" / "resolved-1.toml"));
+  // The resolved file runs the same case again.
+  std::ofstream(s.path / "again.toml") << read(s.path / "result" / "resolved-2.toml");
+  const outcome again = regatta(s, "run again.toml --out again --progress never --format csv");
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(again.out.find("samples_per_second.median") != std::string::npos);
+}
+
+TEST_CASE("resume runs what is missing and refuses another experiment") {
+  const scratch s;
+  results(s, tiny);
+  CHECK(regatta(s, "run x.toml --out result --progress never").code == 2); // holds results already
+  const std::string before = json::parse(read(s.path / "result" / "result.json")).at("context").at("date");
+  const outcome resumed = regatta(s, "run x.toml --out result --progress never --resume");
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(regatta(s, "run x.toml --out result --progress never --resume --set train.batch=12").code == 2);
+}
+
+TEST_CASE("what cannot be is refused before anything starts") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const auto refused = [&](const std::string& options, int code, const std::string& says) {
+    CAPTURE(options);
+    const outcome o = regatta(s, "run x.toml --out r --progress never " + options);
+    INFO(o.err);
+    CHECK(o.code == code);
+    CHECK(o.err.find(says) != std::string::npos);
+    CHECK(!fs::exists(s.path / "r" / "result.json"));
+  };
+  refused("--set model.plugin=vgg61", 3, "vgg16");
+  refused("--set train.btach=3", 2, "train.batch");
+  refused("--set cluster.workers=2 --set transport.plugin=null", 2, "connects nobody");
+  refused("--set strategy.plugin=sync_ps --set cluster.servers=0", 2, "cluster.servers");
+  refused("--set cluster.interface=nosuch0", 2, "nosuch0");
+  refused("--format yaml", 2, "console, markdown, csv or json");
+  CHECK(regatta(s, "run nosuch.toml").code == 2);
+  CHECK(regatta(s, "fly").code == 2);
+  CHECK(regatta(s, "--help").code == 0);
+  CHECK(regatta(s, "run --help").code == 0);
+  CHECK(regatta(s, "--version").out == "regatta 0.1.0\n");
+}
+
+TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the others run") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const outcome o = regatta(
+      s, "run x.toml --out r --progress never --format json --set cluster.workers=2 --sweep transport.plugin=null,shm");
+  INFO(o.err);
+  CHECK(o.code == 0);
+  const json r = json::parse(o.out).at("results");
+  CHECK(r.at(0).at("status") == "skipped");
+  CHECK(r.at(0).at("error").get<std::string>().find("connects nobody") != std::string::npos);
+  CHECK(r.at(1).at("status") == "ok");
+}
+
+TEST_CASE("a dry run names the cases and starts nothing") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const outcome o = regatta(s, "run x.toml --dry-run --sweep cluster.workers=1,2,3");
+  CHECK(o.code == 0);
+  CHECK(o.out.find("cluster.workers = 3") != std::string::npos);
+  CHECK(!fs::exists(s.path / "results"));
+}
+
+TEST_CASE("Ctrl-C ends everything at once and keeps the finished cases") {
+  const scratch s;
+  // The first case is short, the second endless: the signal comes once the first one's entry is in the file.
+  std::ofstream(s.path / "x.toml") << tiny << "[sweep]\n\"measure.steps\" = [2, 100000000]\n";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (chdir(s.path.c_str()) != 0) _exit(99);
+    const int null = open("/dev/null", O_RDWR);
+    dup2(null, 1);
+    dup2(null, 2);
+    execl(REGATTA_PROGRAM, REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never",
+          static_cast<char*>(nullptr));
+    _exit(99);
+  }
+  const fs::path file = s.path / "r" / "result.json";
+  const auto first_done = [&] {
+    const json j = json::parse(read(file), nullptr, false);
+    return j.is_object() && !j.at("results").empty() && j.at("results").at(0).at("status") == "ok";
+  };
+  while (!(fs::exists(file) && first_done())) REQUIRE(waitpid(child, nullptr, WNOHANG) == 0);
+  kill(child, SIGINT);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  const json r = json::parse(read(file)).at("results");
+  REQUIRE(r.size() == 2);
+  CHECK(r.at(0).at("status") == "ok");
+  CHECK(r.at(1).at("status") == "failed");
+}
