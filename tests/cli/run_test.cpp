@@ -1,67 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program as a user runs it, real processes and all: what it computes, what it prints, how it ends.
-#include <doctest/doctest.h>
+#include "program.hpp"
 
 #include <array>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
+#include <vector>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-namespace fs = std::filesystem;
-using nlohmann::json;
+using namespace regatta::test;
 
 namespace {
-
-// A folder of its own, gone at the end.
-struct scratch {
-  fs::path path;
-  scratch() {
-    std::string name = (fs::temp_directory_path() / "regatta-run-test-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~scratch() { fs::remove_all(path); }
-};
-
-struct outcome {
-  int code;
-  std::string out, err;
-};
-
-std::string read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-outcome regatta(const scratch& s, const std::string& arguments) {
-  const std::string command =
-      "cd " + s.path.string() + " && " REGATTA_PROGRAM " " + arguments + " >out 2>err </dev/null";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(s.path / "out"), read(s.path / "err")};
-}
-
-// Runs the file's text with options; the results, which must have come with exit code 0.
-json results(const scratch& s, const std::string& toml, const std::string& options = "") {
-  std::ofstream(s.path / "x.toml") << toml;
-  fs::remove_all(s.path / "result");
-  const outcome o = regatta(s, "run x.toml --out result --progress never --format json " + options);
-  INFO(o.err);
-  REQUIRE(o.code == 0);
-  return json::parse(o.out).at("results");
-}
 
 const std::string tiny = R"(
 [model]
