@@ -5,6 +5,7 @@
 #include "cli/describe.hpp"
 #include "cli/list.hpp"
 #include "cli/run.hpp"
+#include "config/schema.hpp"
 #include "control/client.hpp"
 #include "control/invitation.hpp"
 #include "measure/context.hpp"
@@ -59,6 +60,13 @@ int dispatch(int argc, char** argv) {
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
+  run_app->add_flag_callback(
+      "--keys",
+      [] {
+        fmt::print("{}", schema_text());
+        throw CLI::Success();
+      },
+      "print the keys that a file may have, with defaults and what is allowed");
   takes_plugins(run_app);
 
   std::string list_kind;
