@@ -36,7 +36,7 @@ constexpr std::size_t scratch_bytes = 128 << 10; // a part of a core's L2 cache
 class tcp_transport {
 public:
   struct parameters {
-    std::int64_t chunk = 256 << 10;
+    std::int64_t chunk = 1 << 20;
     std::int64_t depth = 4096;
     std::int64_t socket_buffer = 0;
   };
