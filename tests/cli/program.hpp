@@ -43,7 +43,7 @@ inline std::string read(const fs::path& file) {
   return text.str();
 }
 
-inline outcome regatta(const scratch& s, const std::string& arguments) {
+inline outcome program(const scratch& s, const std::string& arguments) {
   const std::string command =
       "cd " + s.path.string() + " && " REGATTA_PROGRAM " " + arguments + " >out 2>err </dev/null";
   const int status = std::system(command.c_str());
@@ -54,7 +54,7 @@ inline outcome regatta(const scratch& s, const std::string& arguments) {
 inline json results(const scratch& s, const std::string& toml, const std::string& options = "") {
   std::ofstream(s.path / "x.toml") << toml;
   fs::remove_all(s.path / "result");
-  const outcome o = regatta(s, "run x.toml --out result --progress never --format json " + options);
+  const outcome o = program(s, "run x.toml --out result --progress never --format json " + options);
   INFO(o.err);
   REQUIRE(o.code == 0);
   return json::parse(o.out).at("results");

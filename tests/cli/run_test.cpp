@@ -119,7 +119,7 @@ TEST_CASE("a result says what the contract promises") {
   CHECK(fs::exists(s.path / "result" / "resolved-1.toml"));
   // The resolved file runs the same case again.
   std::ofstream(s.path / "again.toml") << read(s.path / "result" / "resolved-2.toml");
-  const outcome again = regatta(s, "run again.toml --out again --progress never --format csv");
+  const outcome again = program(s, "run again.toml --out again --progress never --format csv");
   INFO(again.err);
   CHECK(again.code == 0);
   CHECK(again.out.find("samples_per_second.median") != std::string::npos);
@@ -128,12 +128,12 @@ TEST_CASE("a result says what the contract promises") {
 TEST_CASE("resume runs what is missing and refuses another experiment") {
   const scratch s;
   results(s, tiny);
-  CHECK(regatta(s, "run x.toml --out result --progress never").code == 2); // holds results already
+  CHECK(program(s, "run x.toml --out result --progress never").code == 2); // holds results already
   const std::string before = json::parse(read(s.path / "result" / "result.json")).at("context").at("date");
-  const outcome resumed = regatta(s, "run x.toml --out result --progress never --resume");
+  const outcome resumed = program(s, "run x.toml --out result --progress never --resume");
   INFO(resumed.err);
   CHECK(resumed.code == 0);
-  CHECK(regatta(s, "run x.toml --out result --progress never --resume --set train.batch=12").code == 2);
+  CHECK(program(s, "run x.toml --out result --progress never --resume --set train.batch=12").code == 2);
 }
 
 TEST_CASE("what cannot be is refused before anything starts") {
@@ -141,7 +141,7 @@ TEST_CASE("what cannot be is refused before anything starts") {
   std::ofstream(s.path / "x.toml") << tiny;
   const auto refused = [&](const std::string& options, int code, const std::string& says) {
     CAPTURE(options);
-    const outcome o = regatta(s, "run x.toml --out r --progress never " + options);
+    const outcome o = program(s, "run x.toml --out r --progress never " + options);
     INFO(o.err);
     CHECK(o.code == code);
     CHECK(o.err.find(says) != std::string::npos);
@@ -153,11 +153,11 @@ TEST_CASE("what cannot be is refused before anything starts") {
   refused("--set strategy.plugin=sync_ps --set cluster.servers=0", 2, "cluster.servers");
   refused("--set cluster.interface=nosuch0", 2, "nosuch0");
   refused("--format yaml", 2, "console, markdown, csv or json");
-  CHECK(regatta(s, "run nosuch.toml").code == 2);
-  CHECK(regatta(s, "fly").code == 2);
-  CHECK(regatta(s, "--help").code == 0);
-  CHECK(regatta(s, "run --help").code == 0);
-  CHECK(regatta(s, "--version").out == "regatta 0.1.0\n");
+  CHECK(program(s, "run nosuch.toml").code == 2);
+  CHECK(program(s, "fly").code == 2);
+  CHECK(program(s, "--help").code == 0);
+  CHECK(program(s, "run --help").code == 0);
+  CHECK(program(s, "--version").out == "regatta 0.1.0\n");
 }
 
 TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the others run") {
@@ -176,7 +176,7 @@ TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the othe
 TEST_CASE("a dry run names the cases and starts nothing") {
   const scratch s;
   std::ofstream(s.path / "x.toml") << tiny;
-  const outcome o = regatta(s, "run x.toml --dry-run --sweep cluster.workers=1,2,3");
+  const outcome o = program(s, "run x.toml --dry-run --sweep cluster.workers=1,2,3");
   CHECK(o.code == 0);
   CHECK(o.out.find("cluster.workers = 3") != std::string::npos);
   CHECK(!fs::exists(s.path / "results"));
