@@ -163,7 +163,7 @@ TEST_CASE("what cannot be is refused before anything starts") {
 TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the others run") {
   const scratch s;
   std::ofstream(s.path / "x.toml") << tiny;
-  const outcome o = regatta(
+  const outcome o = program(
       s, "run x.toml --out r --progress never --format json --set cluster.workers=2 --sweep transport.plugin=null,shm");
   INFO(o.err);
   CHECK(o.code == 0);
