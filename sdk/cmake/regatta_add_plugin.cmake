@@ -9,6 +9,10 @@ set(REGATTA_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 function(regatta_add_plugin name)
   add_library(${name} MODULE ${ARGN})
   target_link_libraries(${name} PRIVATE regatta::sdk)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if("CXX" IN_LIST languages) # a plugin may be C alone
+    target_compile_features(${name} PRIVATE cxx_std_20)
+  endif()
   set_target_properties(
     ${name}
     PROPERTIES PREFIX ""

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model that computes its steps itself: y = w x + b under squared error. Write one like this where the computation is
+// no graph of layers; where it is one, see residual_mlp.cpp.
+#include <regatta/model.hpp>
+#include <regatta/random.hpp>
+
+#include <algorithm>
+
+namespace {
+
+class linear_regression {
+public:
+  struct parameters {
+    std::int64_t features = 32;
+  };
+  static constexpr auto fields =
+      rg::fields(rg::field("features", &parameters::features, "numbers that a sample has").range(1, 1 << 20));
+
+  // [main] setup.purpose may be RG_PURPOSE_INIT: a server, which asks for shapes and initial weights only. Memory for
+  // activations therefore belongs into bind().
+  linear_regression(const rg_host*, const parameters& p, const rg_model_setup& setup)
+      : features_(static_cast<std::size_t>(p.features)) {
+    if (setup.precision != RG_F32 || setup.memory != RG_MEMORY_HOST)
+      throw rg::error(RG_E_UNSUPPORTED, "linear_regression computes in fp32 on the CPU only: set train.precision = "
+                                        "\"fp32\" and train.device = \"cpu\"");
+    // Tensors stand in the order in which their gradients become ready: what the strategy may send first comes first.
+    tensors_ = {rg::dense_tensor("bias", {1}), rg::dense_tensor("weight", {p.features})};
+    tensors_[bias].decay = 0; // weight decay is for weights
+    inputs_ = {values("x", {p.features}), values("y", {})};
+  }
+
+  // [main] What it points to must live as long as the model.
+  rg_model_info describe() {
+    rg_model_info info{};
+    info.tensors = tensors_.data();
+    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+    info.inputs = inputs_.data();
+    info.input_count = static_cast<std::uint32_t>(inputs_.size());
+    info.metric_sums = 2; // evaluate() adds to these, metric() reads their sum over all ranks
+    info.metric = "mean_squared_error";
+    info.unit = "samples";
+    info.layout = "canonical"; // ranks whose layouts differ refuse to start
+    info.flops_per_sample = 4.0 * static_cast<double>(features_);
+    return info;
+  }
+
+  // [main] Depends on (seed, tensor, element) alone, so every rank starts with the same weights.
+  void init(std::uint32_t tensor, std::span<const std::uint64_t>, std::uint64_t seed, std::span<float> out) {
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = tensor == bias ? 0.0F : 0.01F * rg::random_normals(seed, i / 4, tensor, rg::stream_init)[i % 4];
+  }
+
+  // [main] The engine's memory for weights and gradients; the pointers stay valid until the model ends.
+  void bind(const rg_model_memory& memory) { memory_ = memory; }
+
+  // [compute]
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    // need() before a weight is first read: a strategy may still be pulling it.
+    hooks.need(weight);
+    hooks.need(bias);
+    hooks.backward(); // forward and backward are one loop here; the time goes to the backward pass
+
+    float* const gradient = memory_.gradients[weight];
+    float& gradient_of_bias = *memory_.gradients[bias];
+    if (!(batch.flags & RG_BATCH_ACCUMULATE)) { // else this is a later micro-batch of the same step
+      std::fill_n(gradient, features_, 0.0F);
+      gradient_of_bias = 0;
+    }
+    // Gradients are divided by the GLOBAL batch: strategies then only ever have to add.
+    const float scale = 1.0F / static_cast<float>(batch.global_samples);
+    double loss = 0;
+    for (std::uint64_t s = 0; s < batch.samples; ++s) {
+      const float* const x = sample(batch, s);
+      const float error = predict(x) - target(batch, s);
+      loss += 0.5 * error * error;
+      for (std::size_t i = 0; i < features_; ++i) gradient[i] += scale * error * x[i];
+      gradient_of_bias += scale * error;
+    }
+    // ready(i): the gradients of tensors 0..i are final and this step reads their weights no more. With gradient
+    // accumulation that is so in the last micro-batch only.
+    if (batch.flags & RG_BATCH_LAST) hooks.ready(weight);
+    return {.loss_sum = loss, .count = batch.samples}; // a sum, not a mean: the engine divides
+  }
+
+  // [compute] Only the first `valid` samples count: the last batch of a data set may be padded.
+  void evaluate(const rg_batch& batch, std::span<double> sums) {
+    for (std::uint64_t s = 0; s < batch.valid; ++s) {
+      const double error = predict(sample(batch, s)) - target(batch, s);
+      sums[0] += error * error;
+      sums[1] += 1;
+    }
+  }
+  double metric(std::span<const double> sums) { return sums[0] / sums[1]; } // [main]
+
+private:
+  enum : std::uint32_t { bias, weight }; // indices into tensors_
+
+  static rg_input values(const char* name, const rg::shape& dims) {
+    auto input = rg::make_versioned<rg_input>(); // zeroed, struct_size set
+    input.kind = RG_INPUT_VALUES;
+    input.name = name;
+    input.type = RG_F32;
+    input.ndim = static_cast<std::uint32_t>(dims.size());
+    std::copy(dims.begin(), dims.end(), input.shape);
+    return input;
+  }
+  const float* sample(const rg_batch& batch, std::uint64_t s) const {
+    return static_cast<const float*>(batch.inputs[0]) + s * features_; // [samples, features]
+  }
+  static float target(const rg_batch& batch, std::uint64_t s) { return static_cast<const float*>(batch.inputs[1])[s]; }
+  float predict(const float* x) const {
+    float y = *memory_.weights[bias];
+    for (std::size_t i = 0; i < features_; ++i) y += memory_.weights[weight][i] * x[i];
+    return y;
+  }
+
+  std::size_t features_;
+  std::vector<rg_tensor> tensors_;
+  std::vector<rg_input> inputs_;
+  rg_model_memory memory_{};
+};
+
+} // namespace
+
+RG_PLUGIN("custom_regression", "1.0",
+          rg::model<linear_regression>("linear_regression", "example: least squares, with a step of its own"))

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A strategy in C99, with nothing but abi.h: synchronous training by a star. When a step's gradients are complete,
+ * every worker sends them to worker 0, which adds them up in the order of the ranks and sends the sum back.
+ *
+ * Without coroutines a strategy is a state machine: submit() begins an operation and returns, completed() hears that it
+ * has ended, and when nothing of the current phase is outstanding the next one begins. `advance` is that machine. */
+#include <regatta/abi.h>
+
+#include <stdlib.h>
+
+enum phase { IDLE, COLLECT, SPREAD, APPLY, NORM, COMMIT, FINISHED };
+
+typedef struct star {
+  const rg_strategy_host* host;
+  enum phase phase;
+  uint32_t outstanding; /* operations of this phase that have not ended */
+  uint64_t step, activity;
+  rg_buffer total; /* 2 doubles, for clipping by global norm */
+} star;
+
+/* --------------------------------------------------------------------------------------- before anything starts --- */
+
+/* [any] SYNCHRONOUS promises the same weights everywhere after every step; the engine checks it. */
+static rg_status plan(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out) {
+  (void)host, (void)values, (void)cluster;
+  out->flags = RG_PLAN_SYNCHRONOUS;
+  out->lanes = 1;
+  return RG_OK;
+}
+
+/* [any] Pairs that never talk are not connected. */
+static uint32_t talks(const rg_value* values, const rg_cluster* cluster, uint32_t a, uint32_t b) {
+  (void)values, (void)cluster;
+  return a == 0 || b == 0;
+}
+
+/* [main] Ownership: the engine keeps the optimiser's state for what a rank owns; here every worker owns everything. */
+static rg_status create(const rg_strategy_host* host, const rg_value* values, void** self) {
+  rg_buffer weights;
+  rg_status status;
+  star* s = calloc(1, sizeof *s);
+  (void)values;
+  if (!s) return host->host->fail(host->host->context, RG_E_OPERATION, "star: out of memory");
+  s->host = host; /* stays valid until destroy() returns */
+  status = host->own(host->context, 0, 0, host->arena->count, &weights);
+  if (status == RG_OK) status = host->alloc(host->context, RG_F64, 2, &s->total);
+  if (status != RG_OK) {
+    free(s); /* an instance that create() refuses is never destroyed */
+    return status;
+  }
+  *self = s;
+  return RG_OK;
+}
+
+/* [main] */
+static void destroy(void* self) {
+  free(self);
+}
+
+/* ------------------------------------------------------------------------------------------------------- a step --- */
+
+static rg_op operation(const star* s, uint32_t kind) {
+  rg_op op = {0};
+  op.struct_size = sizeof op; /* the engine reads no further than this */
+  op.kind = kind;
+  op.step = s->step;
+  return op;
+}
+
+/* RG_OK: completed() will hear of it. RG_DONE: it has ended already. Anything negative: it failed. */
+static rg_status submit(star* s, const rg_op* op) {
+  const rg_status status = s->host->submit(s->host->context, op);
+  if (status == RG_OK) ++s->outstanding;
+  return status < 0 ? status : RG_OK;
+}
+
+/* Begins one operation with each worker that this one talks to. */
+static rg_status exchange(star* s, uint32_t kind, uint32_t flags) {
+  const rg_cluster* cluster = s->host->cluster;
+  const uint32_t first = cluster->rank == 0 ? 1 : 0, end = cluster->rank == 0 ? cluster->workers : 1;
+  rg_status status = RG_OK;
+  uint32_t peer;
+  for (peer = first; peer < end && status == RG_OK; ++peer) {
+    rg_op op = operation(s, kind);
+    op.flags = flags;
+    op.peer = peer;
+    op.source = op.target = s->host->arena->gradients; /* a send reads source, a receive writes target */
+    status = submit(s, &op);
+  }
+  return status;
+}
+
+/* Begins what a phase consists of. */
+static rg_status begin(star* s) {
+  const int root = s->host->cluster->rank == 0;
+  rg_op op;
+  switch (s->phase) {
+  case COLLECT: /* receives that add take effect in the order in which they are posted: that of the ranks */
+    return root ? exchange(s, RG_OP_RECV, RG_OP_ADD) : exchange(s, RG_OP_SEND, 0);
+  case SPREAD: return root ? exchange(s, RG_OP_SEND, 0) : exchange(s, RG_OP_RECV, 0);
+  case APPLY: /* the optimiser's step, from element 0 on */
+    op = operation(s, RG_OP_APPLY);
+    op.source = s->host->arena->gradients;
+    return submit(s, &op);
+  case NORM: /* only with clipping by global norm: until now nothing was updated */
+    if (!(s->host->flags & RG_HOST_DEFERRED)) return RG_OK;
+    op = operation(s, RG_OP_NORM);
+    op.target = s->total;
+    return submit(s, &op);
+  case COMMIT:
+    if (!(s->host->flags & RG_HOST_DEFERRED)) return RG_OK;
+    op = operation(s, RG_OP_COMMIT);
+    op.source = s->total;
+    return submit(s, &op);
+  default: return RG_OK;
+  }
+}
+
+/* Goes on from phase to phase as long as nothing is outstanding. */
+static rg_status advance(star* s) {
+  while (s->outstanding == 0 && s->phase != IDLE) {
+    rg_status status;
+    ++s->phase;
+    if (s->phase == FINISHED) {
+      s->phase = IDLE; /* before done(): the engine may begin the next step at once */
+      s->host->done(s->host->context, s->activity, RG_OK);
+      return RG_OK;
+    }
+    status = begin(s);
+    if (status != RG_OK) return status;
+  }
+  return RG_OK;
+}
+
+/* [loop] All gradients of this step are there. Returns at once; done() says when the next step may begin. */
+static rg_status end_step(void* self, uint64_t step, uint64_t activity) {
+  star* s = self;
+  s->step = step;
+  s->activity = activity;
+  s->phase = COLLECT;
+  {
+    const rg_status status = begin(s);
+    return status == RG_OK ? advance(s) : status;
+  }
+}
+
+/* [loop] Never called from within submit(). An error, such as a peer that is gone, is returned and ends the run. */
+static rg_status completed(void* self, const rg_completion* completions, uint32_t count) {
+  star* s = self;
+  uint32_t i;
+  for (i = 0; i < count; ++i) {
+    --s->outstanding;
+    if (completions[i].status != RG_OK)
+      return s->host->host->fail(s->host->host->context, completions[i].status, "star: an operation failed");
+  }
+  return advance(s);
+}
+
+/* ------------------------------------------------------------------------------------------------- descriptions --- */
+
+/* A slot that is left out is null: "not supported", and for begin_step or finish "over at once". */
+static const rg_strategy functions = {.struct_size = sizeof(rg_strategy),
+                                      .plan = plan,
+                                      .talks = talks,
+                                      .create = create,
+                                      .destroy = destroy,
+                                      .end_step = end_step,
+                                      .completed = completed};
+
+static const rg_component component = {.struct_size = sizeof(rg_component),
+                                       .kind = RG_KIND_STRATEGY,
+                                       .id = "star",
+                                       .summary = "example in C: worker 0 adds up all gradients",
+                                       .functions = &functions};
+
+static const rg_component* const components[] = {&component};
+
+static const rg_plugin plugin = {.struct_size = sizeof(rg_plugin),
+                                 .abi_major = RG_ABI_MAJOR,
+                                 .abi_minor = RG_ABI_MINOR,
+                                 .name = "custom_strategy_c",
+                                 .version = "1.0",
+                                 .components = components,
+                                 .component_count = 1};
+
+RG_EXPORT const rg_plugin* regatta_plugin(const rg_host* host) {
+  (void)host;
+  return &plugin;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ranks of one host find each other over Unix-domain sockets. Any process of the host may connect to an abstract
+// socket, so both sides prove that they know the run's secret before anything else is said. The secret stays with the
+// engine, which makes the proofs (regatta.authenticate/1).
+#pragma once
+
+#include <regatta/plugin.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace unix_sockets {
+
+using token = std::array<std::uint8_t, 16>; // names a listening socket, and makes every proof a new one
+using proof = std::array<std::uint8_t, 32>;
+
+inline std::string rank_name(std::uint32_t rank) {
+  return "unix: rank " + std::to_string(rank);
+}
+[[noreturn]] inline void fail_with_errno(rg_status status, const std::string& what) {
+  throw rg::error(status, what + ": " + std::strerror(errno));
+}
+
+class descriptor {
+public:
+  descriptor(int fd = -1) : fd_(fd) {}
+  descriptor(descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  descriptor& operator=(descriptor&& o) noexcept { return std::swap(fd_, o.fd_), *this; }
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  operator int() const { return fd_; }
+
+private:
+  int fd_;
+};
+
+class deadline {
+public:
+  explicit deadline(std::uint64_t ns) : start_(std::chrono::steady_clock::now()), ns_(ns) {}
+  std::uint64_t waited() const {
+    return static_cast<std::uint64_t>((std::chrono::steady_clock::now() - start_).count());
+  }
+  std::uint64_t left() const { return ns_ - std::min(ns_, waited()); }
+
+private:
+  std::chrono::steady_clock::time_point start_;
+  std::uint64_t ns_;
+};
+
+inline timespec to_timespec(std::uint64_t ns) {
+  ns = std::min<std::uint64_t>(ns, 1'000'000'000'000'000'000); // 30 years: UINT64_MAX means "for ever"
+  return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+// Waits for exactly `bytes`; false where they do not come.
+inline bool read_all(int fd, void* to, std::size_t bytes, std::uint64_t timeout_ns) {
+  const timespec t = to_timespec(timeout_ns);
+  const timeval limit = {t.tv_sec, t.tv_nsec / 1000 + 1}; // 0 would mean for ever
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  return ::recv(fd, to, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
+}
+
+class meeting {
+public:
+  // Opens for peers. An abstract name (its first byte is 0) is in no directory, and gone with the last descriptor:
+  // nothing stays behind, however a rank dies.
+  meeting(const rg_host* host, const rg_world& world) : world_(world) {
+    authenticate_ = static_cast<const rg_authenticate*>(host->extension(host->context, RG_EXT_AUTHENTICATE));
+    if (!authenticate_) throw rg::error(RG_E_CONFIG, "unix: the engine offers no " RG_EXT_AUTHENTICATE);
+    if (::getrandom(token_.data(), token_.size(), 0) != static_cast<ssize_t>(token_.size()))
+      fail_with_errno(RG_E_OPERATION, "unix: no random bytes");
+    const auto [address, length] = address_of(token_.data());
+    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) || ::listen(listener_, SOMAXCONN))
+      fail_with_errno(RG_E_OPERATION, "unix: cannot listen");
+  }
+
+  // What the engine hands to every peer.
+  rg_blob blob() const { return {token_.data(), token_.size()}; }
+
+  // Calls the ranks below and answers those above; `socket(peer, lane)` is where each connection goes.
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
+               const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) {
+    const deadline until(timeout_ns);
+    const auto each = [&](auto visit) { // every connection there is to be
+      for (const std::uint32_t peer : std::span(world_.peers, world_.peer_count))
+        for (std::uint32_t lane = 0; lane < world_.lanes; ++lane) visit(peer, lane, socket(peer, lane));
+    };
+    each([&](std::uint32_t peer, std::uint32_t lane, descriptor& s) {
+      if (blobs[peer].bytes != sizeof(token)) throw rg::error(RG_E_PEER, rank_name(peer) + " sent no address");
+      if (peer < world_.rank) s = call(peer, lane, blobs);
+    });
+    for (;;) {
+      std::uint32_t missing = world_.size;
+      each([&](std::uint32_t peer, std::uint32_t, descriptor& s) {
+        if (s < 0) missing = peer;
+      });
+      if (missing == world_.size) break;
+      answer(missing, blobs, until, socket);
+    }
+    each([&](std::uint32_t peer, std::uint32_t lane, descriptor& s) {
+      proof theirs;
+      if (peer < world_.rank &&
+          (!read_all(s, &theirs, sizeof theirs, until.left()) || !equal(theirs, prove(peer, world_.rank, lane, blobs))))
+        throw rg::error(RG_E_PEER, rank_name(peer) + " does not prove who it is");
+    });
+  }
+
+private:
+  struct hello { // the first bytes on a connection; they are answered by a proof
+    std::uint32_t from, lane;
+    proof mac;
+  };
+
+  descriptor call(std::uint32_t peer, std::uint32_t lane, std::span<const rg_blob> blobs) const {
+    descriptor s = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const auto [address, length] = address_of(blobs[peer].data);
+    const hello h = {world_.rank, lane, prove(world_.rank, peer, lane, blobs)};
+    if (::connect(s, reinterpret_cast<const sockaddr*>(&address), length) ||
+        ::send(s, &h, sizeof h, MSG_NOSIGNAL) != sizeof h)
+      fail_with_errno(RG_E_PEER, rank_name(peer) + " cannot be connected to");
+    return s;
+  }
+
+  // Takes the next one who comes, if it is a rank that is expected. A stranger who keeps silent costs 0.1 s.
+  void answer(std::uint32_t missing, std::span<const rg_blob> blobs, const deadline& until,
+              const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) const {
+    pollfd waiting{listener_, POLLIN, 0};
+    const timespec t = to_timespec(until.left());
+    if (::ppoll(&waiting, 1, &t, nullptr) == 0)
+      throw rg::error(RG_E_PEER, rank_name(missing) + " did not connect in time");
+    descriptor s = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    hello h;
+    if (!read_all(s, &h, sizeof h, std::min<std::uint64_t>(until.left(), 100'000'000))) return;
+    const std::span peers(world_.peers, world_.peer_count);
+    if (h.lane >= world_.lanes || h.from <= world_.rank || !std::count(peers.begin(), peers.end(), h.from) ||
+        socket(h.from, h.lane) >= 0 || !equal(h.mac, prove(h.from, world_.rank, h.lane, blobs)))
+      return;
+    const proof ours = prove(world_.rank, h.from, h.lane, blobs);
+    if (::send(s, &ours, sizeof ours, MSG_NOSIGNAL) == sizeof ours) socket(h.from, h.lane) = std::move(s);
+  }
+
+  // What only a rank of this run can say, and only on this connection: both sides' tokens are new in every run.
+  proof prove(std::uint32_t from, std::uint32_t to, std::uint32_t lane, std::span<const rg_blob> blobs) const {
+    struct {
+      char what[16] = "regatta-unix/1";
+      std::uint32_t from, to, lane;
+      token of_from, of_to;
+    } said;
+    said.from = from;
+    said.to = to;
+    said.lane = lane;
+    const auto token_of = [&](std::uint32_t rank) -> const void* {
+      return rank == world_.rank ? token_.data() : blobs[rank].data;
+    };
+    std::memcpy(said.of_from.data(), token_of(from), sizeof(token));
+    std::memcpy(said.of_to.data(), token_of(to), sizeof(token));
+    proof out;
+    if (authenticate_->mac(authenticate_->context, &said, sizeof said, out.data()) != RG_OK)
+      throw rg::error(RG_E_OPERATION, "unix: the engine made no proof");
+    return out;
+  }
+  static bool equal(const proof& a, const proof& b) { // takes as long wherever they differ
+    unsigned difference = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
+    return difference == 0;
+  }
+  static std::pair<sockaddr_un, socklen_t> address_of(const void* name) {
+    sockaddr_un a{};
+    a.sun_family = AF_UNIX;
+    std::memcpy(a.sun_path + 1, name, sizeof(token));
+    return {a, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + sizeof(token))};
+  }
+
+  const rg_world& world_;
+  const rg_authenticate* authenticate_;
+  token token_{};
+  descriptor listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+};
+
+} // namespace unix_sockets
