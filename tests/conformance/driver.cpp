@@ -150,6 +150,7 @@ std::vector<std::uint8_t> endpoint::listen() {
 
 rg_status endpoint::try_connect(const std::vector<std::vector<std::uint8_t>>& blobs, std::uint64_t timeout_ns) {
   std::vector<rg_blob> views;
+  views.reserve(blobs.size());
   for (const auto& b : blobs) views.push_back({b.data(), b.size()});
   return functions_.connect(self_, views.data(), timeout_ns);
 }
