@@ -331,15 +331,21 @@ rg_component component(std::uint32_t kind, const char* id, const char* summary, 
 
 template <std::size_t N>
 const rg_plugin* describe_plugin(const char* name, const char* version, std::array<rg_component, N>& components) {
-  static std::array<const rg_component*, N> pointers;
-  for (std::size_t i = 0; i < N; ++i) pointers[i] = &components[i];
-  static rg_plugin plugin = make_versioned<rg_plugin>();
-  plugin.abi_major = RG_ABI_MAJOR;
-  plugin.abi_minor = RG_ABI_MINOR;
-  plugin.name = name;
-  plugin.version = version;
-  plugin.components = pointers.data();
-  plugin.component_count = N;
+  static const auto pointers = [&] {
+    std::array<const rg_component*, N> p;
+    for (std::size_t i = 0; i < N; ++i) p[i] = &components[i];
+    return p;
+  }();
+  static const rg_plugin plugin = [&] {
+    auto p = make_versioned<rg_plugin>();
+    p.abi_major = RG_ABI_MAJOR;
+    p.abi_minor = RG_ABI_MINOR;
+    p.name = name;
+    p.version = version;
+    p.components = pointers.data();
+    p.component_count = N;
+    return p;
+  }();
   return &plugin;
 }
 
