@@ -2,29 +2,32 @@
 //
 // The C++ layer for transports. What each function must do, and who may call it when, is said in abi.h at rg_transport.
 //
+// clang-format off
 //   class carrier {
 //   public:
 //     struct parameters { ... };                              // optional, see plugin.hpp
 //     carrier(const rg_host* host, const parameters& p);      // [main]
 //     rg_transport_caps caps();                               // [main] struct_size need not be set
-//     rg_blob listen(const rg_world& world);                  // [main] the blob's bytes stay valid until connect
-//     returns void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns); // [main] one blob a rank, empty:
-//     no peer rg_status send(const rg_transfer& t);                   // [loop] RG_OK: taken; RG_AGAIN: no room now
+//     rg_blob listen(const rg_world& world);                  // [main] the blob's bytes stay valid until connect returns
+//     void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns); // [main] one blob a rank, empty: no peer
+//     rg_status send(const rg_transfer& t);                   // [loop] RG_OK: taken; RG_AGAIN: no room now
 //     rg_status recv(const rg_transfer& t);                   // [loop] likewise
-//     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out); // [loop] how
-//     many void wake() noexcept;                                   // [any] void cancel(std::uint32_t peer); // [loop]
+//     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out); // [loop] how many
+//     void wake() noexcept;                                   // [any]
+//     void cancel(std::uint32_t peer);                        // [loop]
 //     void close(std::uint64_t timeout_ns);                   // [main]
 //     rg_counters counters();                                 // [loop] struct_size need not be set
 //
 //     // What follows may be left out.
 //     std::uint64_t now();                                    // [loop] virtual clock
-//     void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory);           // [main]
-//     regatta.regions/1 void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory);  //
-//     [main] void remove(rg_region region) noexcept;                 // [main] must be there where allocate or add is
+//     void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory);            // [main] regatta.regions/1
+//     void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory);   // [main]
+//     void remove(rg_region region) noexcept;                 // [main] must be there where allocate or add is
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] regatta.collectives/1; returns the group
 //     rg_status all_reduce(const rg_collective& c);           // [loop] both or neither
 //     const void* extension(const char* id);                  // [any] what else there is, by id
 //   };
+// clang-format on
 //   RG_PLUGIN("carrier", "1.0", rg::transport<carrier>("carrier", "carries bytes"))
 //
 // Errors are thrown as rg::error. `world` and what it points to stay valid until close(); a transfer only during its
