@@ -51,8 +51,14 @@ public:
       out[i] = tensor == bias ? 0.0F : 0.01F * rg::random_normals(seed, i / 4, tensor, rg::stream_init)[i % 4];
   }
 
-  // [main] The engine's memory for weights and gradients; the pointers stay valid until the model ends.
-  void bind(const rg_model_memory& memory) { memory_ = memory; }
+  // [main] The engine's memory for weights and gradients stays until the model ends; the lists of pointers to it are
+  // there during this call only, so what they say is copied.
+  void bind(const rg_model_memory& memory) {
+    for (const std::uint32_t tensor : {bias, weight}) {
+      weights_[tensor] = memory.weights[tensor];
+      gradients_[tensor] = memory.gradients[tensor];
+    }
+  }
 
   // [compute]
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
@@ -61,8 +67,8 @@ public:
     hooks.need(bias);
     hooks.backward(); // forward and backward are one loop here; the time goes to the backward pass
 
-    float* const gradient = memory_.gradients[weight];
-    float& gradient_of_bias = *memory_.gradients[bias];
+    float* const gradient = gradients_[weight];
+    float& gradient_of_bias = *gradients_[bias];
     if (!(batch.flags & RG_BATCH_ACCUMULATE)) { // else this is a later micro-batch of the same step
       std::fill_n(gradient, features_, 0.0F);
       gradient_of_bias = 0;
@@ -94,7 +100,7 @@ public:
   double metric(std::span<const double> sums) { return sums[0] / sums[1]; } // [main]
 
 private:
-  enum : std::uint32_t { bias, weight }; // indices into tensors_
+  enum : std::uint32_t { bias, weight }; // by this number tensors are known
 
   static rg_input values(const char* name, const rg::shape& dims) {
     auto input = rg::make_versioned<rg_input>(); // zeroed, struct_size set
@@ -110,15 +116,15 @@ private:
   }
   static float target(const rg_batch& batch, std::uint64_t s) { return static_cast<const float*>(batch.inputs[1])[s]; }
   float predict(const float* x) const {
-    float y = *memory_.weights[bias];
-    for (std::size_t i = 0; i < features_; ++i) y += memory_.weights[weight][i] * x[i];
+    float y = *weights_[bias];
+    for (std::size_t i = 0; i < features_; ++i) y += weights_[weight][i] * x[i];
     return y;
   }
 
   std::size_t features_;
   std::vector<rg_tensor> tensors_;
   std::vector<rg_input> inputs_;
-  rg_model_memory memory_{};
+  float *weights_[2] = {}, *gradients_[2] = {}; // by tensor
 };
 
 } // namespace
