@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   try {
     return dispatch(argc, argv);
   } catch (const failure& e) {
-    fmt::print(stderr, "regatta: {}\n", e.what());
+    fmt::print(stderr, "{}\n", e.what()); // FILE:LINE:COLUMN: ... stays at the beginning of its line
     return static_cast<int>(e.code());
   } catch (const std::exception& e) {
     fmt::print(stderr, "regatta: {}\n", e.what());

@@ -4,6 +4,9 @@
 #include "program.hpp"
 
 #include <array>
+#include <chrono>
+#include <functional>
+#include <random>
 #include <vector>
 
 #include <fcntl.h>
@@ -23,8 +26,6 @@ source = "random"
 batch = 24
 scaling = "strong"
 kernels = "fixed"
-[cluster]
-spin = "0s"
 [measure]
 warmup = 0
 steps = 20
@@ -182,20 +183,96 @@ TEST_CASE("a dry run names the cases and starts nothing") {
   CHECK(!fs::exists(s.path / "results"));
 }
 
+namespace {
+
+// Starts the program on x.toml; its output goes to the file "err".
+pid_t start(const scratch& s) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  if (chdir(s.path.c_str()) != 0) _exit(99);
+  const int null = open("/dev/null", O_RDWR), err = open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  dup2(null, 1);
+  dup2(err, 2);
+  execl(REGATTA_PROGRAM, REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never", nullptr);
+  _exit(99);
+}
+
+// The processes whose parent is `parent`: a run's ranks.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> found;
+  std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+  for (pid_t p = 0; list >> p;) found.push_back(p);
+  return found;
+}
+
+bool alive(pid_t p) {
+  std::string stat = read("/proc/" + std::to_string(p) + "/stat");
+  const auto state = stat.rfind(") ");
+  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
+}
+
+bool within(std::chrono::milliseconds limit, const std::function<bool()>& f) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!f())
+    if (std::chrono::steady_clock::now() > end) return false;
+  return true;
+}
+
+const std::string endless = tiny + "[sweep]\n\"measure.steps\" = [100000000]\n";
+
+} // namespace
+
+TEST_CASE("a rank killed at any moment ends its case within 5 s, with its name, and leaves nothing") {
+  std::mt19937 random(7);
+  for (const char* parts : {"plugin = \"allreduce\"\n[transport]\nplugin = \"shm\"\n",
+                            "plugin = \"allreduce\"\n[transport]\nplugin = \"tcp\"\n",
+                            "plugin = \"sync_ps\"\n[transport]\nplugin = \"shm\"\n",
+                            "plugin = \"sync_ps\"\n[transport]\nplugin = \"tcp\"\n"}) {
+    CAPTURE(parts);
+    const scratch s;
+    std::ofstream(s.path / "x.toml") << endless << "[cluster]\nworkers = 2\nservers = 1\n[strategy]\n" << parts;
+    const pid_t run = start(s);
+    std::vector<pid_t> ranks;
+    REQUIRE(within(std::chrono::seconds(20), [&] { return (ranks = children_of(run)).size() >= 2; }));
+    // Anywhere from the rendezvous to some steps into the training.
+    within(std::chrono::milliseconds(random() % 1500), [] { return false; });
+    ranks = children_of(run);
+    REQUIRE(ranks.size() >= 2);
+    kill(ranks[random() % ranks.size()], SIGKILL);
+    int status = 0;
+    REQUIRE(within(std::chrono::seconds(5), [&] { return waitpid(run, &status, WNOHANG) == run; }));
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 1);
+    const std::string err = read(s.path / "err");
+    CAPTURE(err);
+    CHECK(err.find("killed by SIGKILL") != std::string::npos);
+    for (const pid_t p : ranks) CHECK_FALSE(alive(p));
+  }
+}
+
+TEST_CASE("a coordinator killed at any moment takes its ranks along") {
+  std::mt19937 random(8);
+  for (const char* transport : {"shm", "tcp"}) {
+    const scratch s;
+    std::ofstream(s.path / "x.toml") << endless << "[cluster]\nworkers = 2\n[transport]\nplugin = \"" << transport
+                                     << "\"\n";
+    const pid_t run = start(s);
+    std::vector<pid_t> ranks;
+    REQUIRE(within(std::chrono::seconds(20), [&] { return (ranks = children_of(run)).size() >= 2; }));
+    within(std::chrono::milliseconds(random() % 1500), [] { return false; });
+    ranks = children_of(run);
+    kill(run, SIGKILL);
+    int status = 0;
+    waitpid(run, &status, 0);
+    for (const pid_t p : ranks) CHECK(within(std::chrono::seconds(5), [&] { return !alive(p); }));
+  }
+}
+
 TEST_CASE("Ctrl-C ends everything at once and keeps the finished cases") {
   const scratch s;
   // The first case is short, the second endless: the signal comes once the first one's entry is in the file.
   std::ofstream(s.path / "x.toml") << tiny << "[sweep]\n\"measure.steps\" = [2, 100000000]\n";
-  const pid_t child = fork();
-  if (child == 0) {
-    if (chdir(s.path.c_str()) != 0) _exit(99);
-    const int null = open("/dev/null", O_RDWR);
-    dup2(null, 1);
-    dup2(null, 2);
-    execl(REGATTA_PROGRAM, REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never",
-          static_cast<char*>(nullptr));
-    _exit(99);
-  }
+  const pid_t child = start(s);
   const fs::path file = s.path / "r" / "result.json";
   const auto first_done = [&] {
     const json j = json::parse(read(file), nullptr, false);
