@@ -162,7 +162,7 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
   outcome o;
   try {
     const std::string kernels = kernels_for(c);
-    if (interrupted_) {
+    if (interrupted_ |= interruption_.requested(); interrupted_) {
       o.interrupted = true;
       return o;
     }

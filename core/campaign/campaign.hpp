@@ -5,6 +5,7 @@
 // finished is handed out at once: an interrupted campaign keeps it.
 #pragma once
 
+#include "campaign/interruption.hpp"
 #include "config/experiment.hpp"
 #include "launch/launch.hpp"
 #include "measure/figures.hpp"
@@ -61,6 +62,7 @@ private:
   regatta::progress progress_;
   std::int64_t run_begin_ = 0, campaign_begin_ = 0;
   std::size_t runs_done_ = 0, runs_planned_ = 0;
+  interruption interruption_;
   bool interrupted_ = false;
   int worst_ = 0;
 };

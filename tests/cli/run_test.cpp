@@ -191,6 +191,7 @@ pid_t start(const scratch& s) {
   if (child != 0) return child;
   if (chdir(s.path.c_str()) != 0) _exit(99);
   const int null = open("/dev/null", O_RDWR), err = open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  signal(SIGINT, SIG_DFL); // a shell may have it ignored
   dup2(null, 1);
   dup2(err, 2);
   execl(REGATTA_PROGRAM, REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never", nullptr);
