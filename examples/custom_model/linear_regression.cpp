@@ -22,7 +22,7 @@ public:
   linear_regression(const rg_host*, const parameters& p, const rg_model_setup& setup)
       : features_(static_cast<std::size_t>(p.features)) {
     if (setup.precision != RG_F32 || setup.memory != RG_MEMORY_HOST)
-      throw rg::error(RG_E_UNSUPPORTED, "linear_regression computes in fp32 on the CPU only: set train.precision = "
+      throw rg::error(RG_E_UNSUPPORTED, "it computes in fp32 on the CPU only: set train.precision = "
                                         "\"fp32\" and train.device = \"cpu\"");
     // Tensors stand in the order in which their gradients become ready: what the strategy may send first comes first.
     tensors_ = {rg::dense_tensor("bias", {1}), rg::dense_tensor("weight", {p.features})};
