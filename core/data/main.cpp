@@ -12,8 +12,10 @@
 int main(int argc, char** argv) {
   constexpr std::uint64_t samples_per_file = 10'000; // as CIFAR-10 has
   if (argc != 3 || std::string(argv[1]) != "cifar10-like") {
-    fmt::print(stderr, "usage: regatta-data cifar10-like DIR\n\n"
-                       "  cifar10-like   learnable images of ten classes in CIFAR-10's binary format, 60,000 of them (184 MB)\n");
+    fmt::print(
+        stderr,
+        "usage: regatta-data cifar10-like DIR\n\n"
+        "  cifar10-like   learnable images of ten classes in CIFAR-10's binary format, 60,000 of them (184 MB)\n");
     return 2;
   }
   try {

@@ -11,9 +11,9 @@
 //   batches/s = counted steps, averaged over workers / length of the region
 //
 // Partition of the step. For step s of worker r, with `last` = max over workers of compute_end[s]:
-//   wait                  = min(end, last) - compute_end[r], at least 0 and at most blocked: a peer had not got there
-//   yet exposed_communication = blocked - wait: bytes or a server's update were outstanding other                 =
-//   step - everything else, so that the parts sum to the step
+//   wait                  = min(end, last) - compute_end[r], at least 0 and at most blocked: a peer had not got there yet
+//   exposed_communication = blocked - wait: bytes or a server's update were outstanding
+//   other                 = step - everything else, so that the parts sum to the step
 // An asynchronous worker waits for no peer's step, so all that it is blocked is exposed communication. Clocks of
 // different hosts are not compared: there, too, being blocked counts as communication.
 #pragma once

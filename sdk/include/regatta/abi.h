@@ -86,27 +86,27 @@ enum {
   RG_PARAM_INT = 2,
   RG_PARAM_FLOAT = 3,
   RG_PARAM_STRING = 4,
-  RG_PARAM_INTS = 5,     /* array of integers */
-  RG_PARAM_FLOATS = 6    /* array of floats */
+  RG_PARAM_INTS = 5,  /* array of integers */
+  RG_PARAM_FLOATS = 6 /* array of floats */
 };
 
 enum {
   RG_UNIT_NONE = 0,
-  RG_UNIT_BYTES = 1,        /* an RG_PARAM_INT in bytes; "64KiB" is accepted */
-  RG_UNIT_NANOSECONDS = 2,  /* an RG_PARAM_INT in ns; "50us" is accepted */
+  RG_UNIT_BYTES = 1,          /* an RG_PARAM_INT in bytes; "64KiB" is accepted */
+  RG_UNIT_NANOSECONDS = 2,    /* an RG_PARAM_INT in ns; "50us" is accepted */
   RG_UNIT_BITS_PER_SECOND = 3 /* an RG_PARAM_FLOAT in bit/s; "10Gbit/s" is accepted */
 };
 
 /* One parameter, as a user may write it under [model], [transport] or [strategy]. `name` may be neither "plugin" nor
- * the id of a component. min and max bound numbers (each element of an array); both NaN or both 0: unbounded. */
+ * the id of a component of its kind. min and max bound numbers (each element of an array); both NaN or both 0: unbounded. */
 typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;
   uint32_t unit;
   uint32_t reserved;
   const char* name;
-  const char* help;           /* one line */
-  const char* default_value;  /* as TOML would write it: 5, 0.5, true, "text", [1, 2]; null: must be given */
+  const char* help;          /* one line */
+  const char* default_value; /* as TOML would write it: 5, 0.5, true, "text", [1, 2]; null: must be given */
   double min, max;
   const char* const* choices; /* strings only: what is allowed, ended by null; null: anything */
 } rg_param;
@@ -155,15 +155,7 @@ typedef const rg_plugin* (*rg_entry)(const rg_host* host);
 
 /* ----------------------------------------------------------------------------------------------------- memory --- */
 
-typedef enum rg_type {
-  RG_F32 = 1,
-  RG_F16 = 2,
-  RG_BF16 = 3,
-  RG_F64 = 4,
-  RG_I32 = 5,
-  RG_I64 = 6,
-  RG_U8 = 7
-} rg_type;
+typedef enum rg_type { RG_F32 = 1, RG_F16 = 2, RG_BF16 = 3, RG_F64 = 4, RG_I32 = 5, RG_I64 = 6, RG_U8 = 7 } rg_type;
 
 enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 }; /* bit mask where several are meant */
 
@@ -240,14 +232,14 @@ enum { RG_KERNELS_FIXED = 1, RG_KERNELS_TIMED = 2 };
 typedef struct rg_model_setup {
   uint32_t struct_size;
   uint32_t purpose;
-  uint32_t precision;   /* rg_type computed in; weights and gradients are RG_F32 in memory */
-  uint32_t memory;      /* RG_MEMORY_*: where the model runs */
-  int32_t device;       /* index, on devices */
-  uint32_t threads;     /* compute threads it may use, its caller included */
-  uint64_t batch;       /* samples of every step() and evaluate() */
-  uint32_t kernels;     /* RG_KERNELS_FIXED: no choice may depend on a timing */
+  uint32_t precision; /* rg_type computed in; weights and gradients are RG_F32 in memory */
+  uint32_t memory;    /* RG_MEMORY_*: where the model runs */
+  int32_t device;     /* index, on devices */
+  uint32_t threads;   /* compute threads it may use, its caller included */
+  uint64_t batch;     /* samples of every step() and evaluate() */
+  uint32_t kernels;   /* RG_KERNELS_FIXED: no choice may depend on a timing */
   uint32_t reserved;
-  const char* picks;    /* TIMED: what kernels() said in the process that timed; null: time now */
+  const char* picks; /* TIMED: what kernels() said in the process that timed; null: time now */
 } rg_model_setup;
 
 typedef struct rg_model_info {
@@ -256,15 +248,16 @@ typedef struct rg_model_info {
   const rg_tensor* tensors; /* dense ones in the order in which their gradients become ready; valid until destroy */
   const rg_input* inputs;   /* likewise */
   uint32_t input_count;
-  uint32_t metric_sums;     /* doubles that evaluate() adds to */
-  const char* metric;       /* what metric() returns: "top1", "auc", "perplexity"; null: none */
-  const char* unit;         /* what a sample is: "images", "words" */
-  const char* layout;       /* names the layout of weights in memory: equal on all ranks, or they refuse to start */
+  uint32_t metric_sums; /* doubles that evaluate() adds to */
+  const char* metric;   /* what metric() returns: "top1", "auc", "perplexity"; null: none */
+  const char* unit;     /* what a sample is: "images", "words" */
+  const char* layout;   /* names the layout of weights in memory: equal on all ranks, or they refuse to start */
   uint64_t activation_bytes;
-  double flops_per_sample;  /* forward and backward, counted by the direct algorithm; 0: unknown */
+  double flops_per_sample; /* forward and backward, counted by the direct algorithm; 0: unknown */
 } rg_model_info;
 
-/* Where the engine keeps what the model reads and writes: one pointer a tensor, by its index; valid until destroy. */
+/* Where the engine keeps what the model reads and writes: one pointer a tensor, by its index. The arrays are valid during
+ * bind only; what they point to, until destroy. */
 typedef struct rg_model_memory {
   uint32_t struct_size;
   uint32_t tensor_count;
@@ -319,7 +312,7 @@ typedef struct rg_model {
   uint32_t reserved;
   /* [main] Null in models that are graphs: an executor makes their instances. */
   rg_status (*create)(const rg_host* host, const rg_value* values, const rg_model_setup* setup, void** self);
-  void (*destroy)(void* self); /* [main] */
+  void (*destroy)(void* self);                            /* [main] */
   rg_status (*describe)(void* self, rg_model_info* info); /* [main] */
   /* [main] Fills `out` with the tensor's start, in its layout in memory (`storage` elements), or, where `rows` is given,
    * with those rows, one after the other. Depends on (seed, tensor, row) alone, the same on every rank. */
@@ -352,22 +345,22 @@ typedef struct rg_attr {
 typedef struct rg_node {
   uint32_t struct_size;
   uint32_t ndim;
-  const char* op;                /* "conv2d" */
-  const char* name;              /* "conv1_2" */
-  const uint32_t* inputs;        /* indices of earlier nodes */
-  const uint32_t* weights;       /* indices into rg_graph.tensors, as the op orders them */
+  const char* op;          /* "conv2d" */
+  const char* name;        /* "conv1_2" */
+  const uint32_t* inputs;  /* indices of earlier nodes */
+  const uint32_t* weights; /* indices into rg_graph.tensors, as the op orders them */
   const rg_attr* attrs;
   uint32_t input_count, weight_count, attr_count;
   uint32_t reserved;
-  int64_t shape[RG_MAX_DIMS];    /* of one sample's output, canonical: channels, height, width */
+  int64_t shape[RG_MAX_DIMS]; /* of one sample's output, canonical: channels, height, width */
 } rg_node;
 
 typedef struct rg_graph {
   uint32_t struct_size;
   uint32_t node_count;
-  const rg_node* nodes;          /* in an order in which they can run; the last one is the loss */
-  const rg_tensor* tensors;      /* in the order of their first use */
-  const rg_input* inputs;        /* node k < input_count stands for inputs[k] */
+  const rg_node* nodes;     /* in an order in which they can run; the last one is the loss */
+  const rg_tensor* tensors; /* in the order of their first use */
+  const rg_input* inputs;   /* node k < input_count stands for inputs[k] */
   uint32_t tensor_count, input_count;
   const char* unit;
 } rg_graph;
@@ -377,7 +370,7 @@ typedef struct rg_graph_source {
   uint32_t reserved;
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self); /* [main] */
   void (*destroy)(void* self);                                                   /* [main] */
-  const rg_graph* (*graph)(void* self); /* [main] valid until destroy */
+  const rg_graph* (*graph)(void* self);                                          /* [main] valid until destroy */
 } rg_graph_source;
 
 /* --------------------------------------------------------------------------------------------------- executor --- */
@@ -423,12 +416,12 @@ typedef struct rg_blob {
 typedef struct rg_world {
   uint32_t struct_size;
   uint32_t rank, size;
-  uint32_t lanes;           /* 0 is the most urgent */
-  const uint32_t* peers;    /* the ranks this one talks to, ascending, itself left out */
+  uint32_t lanes;        /* 0 is the most urgent */
+  const uint32_t* peers; /* the ranks this one talks to, ascending, itself left out */
   uint32_t peer_count;
   uint32_t reserved;
-  const uint32_t* host_of;  /* number of the host of every rank */
-  const char* address;      /* numeric address of the interface to listen on */
+  const uint32_t* host_of; /* number of the host of every rank */
+  const char* address;     /* numeric address of the interface to listen on */
 } rg_world;
 
 enum { RG_TRANSFER_ADD = 1 }; /* receive: add to what is in the buffer; only with RG_CAP_ADD, RG_F32 */
@@ -461,7 +454,8 @@ typedef struct rg_counters {
 typedef struct rg_transport {
   uint32_t struct_size;
   uint32_t reserved;
-  rg_status (*create)(const rg_host* host, const rg_value* values, void** self); /* [main] */
+  /* [main] Also where nothing will be connected, to ask for caps: what it needs of the host it asks for in listen. */
+  rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
   void (*destroy)(void* self); /* [main] also after a failed listen or connect, and without close */
   rg_status (*caps)(void* self, rg_transport_caps* out); /* [main] before listen */
   /* [main] Opens for peers; `*blob` is handed to every peer's connect and stays valid until ours returns. */
@@ -575,8 +569,8 @@ typedef struct rg_slice {
 typedef struct rg_arena {
   uint32_t struct_size;
   uint32_t slice_count;
-  uint64_t count;        /* elements */
-  rg_buffer weights;     /* RG_F32; region 0 on a rank that is no worker */
+  uint64_t count;    /* elements */
+  rg_buffer weights; /* RG_F32; region 0 on a rank that is no worker */
   rg_buffer gradients;
   const rg_slice* slices; /* one a dense tensor, ascending and without gaps */
   const rg_tensor* tensors;
@@ -598,8 +592,8 @@ typedef enum rg_op_kind {
   RG_OP_APPLY = 8,
   /* target (2 x RG_F64) = {elements that are not finite, sum of squares} of what this rank applied since the last commit. */
   RG_OP_NORM = 9,
-  RG_OP_COMMIT = 10,    /* source: the NORM of all owners, added up; does the deferred updates, or skips them all */
-  RG_OP_TIMER = 11      /* completes `a` nanoseconds from now */
+  RG_OP_COMMIT = 10, /* source: the NORM of all owners, added up; does the deferred updates, or skips them all */
+  RG_OP_TIMER = 11   /* completes `a` nanoseconds from now */
 } rg_op_kind;
 
 enum {

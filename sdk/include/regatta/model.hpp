@@ -16,9 +16,9 @@
 //   class counter {
 //   public:
 //     counter(const rg_host* host, const parameters& p, const rg_model_setup& setup);       // [main]
-//     rg_model_info describe();                                   // [main] what it points to lives as long as the
-//     model void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float>
-//     out); void bind(const rg_model_memory& memory);                                             // [main]
+//     rg_model_info describe();                                                             // [main] lives as long as this
+//     void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out);
+//     void bind(const rg_model_memory& memory);                                             // [main]
 //     rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);                   // [compute]
 //
 //     // What follows may be left out.

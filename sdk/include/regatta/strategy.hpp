@@ -2,18 +2,19 @@
 //
 // Strategies in C++: straight-line coroutines over rg::comm.
 //
-//   struct broadcast_like {
+//   struct mine {
 //     struct parameters { std::int64_t bucket = 4 << 20; };
-//     static constexpr auto fields = rg::fields(rg::field("bucket", &parameters::bucket, "bytes sent at
-//     once").unit(RG_UNIT_BYTES)); static rg_plan plan(const parameters&, const rg_cluster&);                       //
-//     what it is and needs static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b);
-//     // optional: all do broadcast_like(rg::comm&, const parameters&);                                    //
-//     allocates, owns, sets buckets void begin_step(std::uint64_t step);                                             //
-//     optional void on_gradient(std::uint64_t step, std::uint32_t bucket);                      // optional rg::task<>
-//     end_step(std::uint64_t step); rg::task<> serve();                                                              //
-//     with RG_PLAN_SERVERS rg::task<> finish();                                                             // optional
+//     static constexpr auto fields = rg::fields(rg::field("bucket", &parameters::bucket, "bytes sent at once"));
+//     static rg_plan plan(const parameters&, const rg_cluster&);       // what it is and needs
+//     static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b); // optional: all do
+//     mine(rg::comm&, const parameters&);                              // allocates, owns, sets buckets
+//     void begin_step(std::uint64_t step);                             // optional
+//     void on_gradient(std::uint64_t step, std::uint32_t bucket);      // optional
+//     rg::task<> end_step(std::uint64_t step);
+//     rg::task<> serve();                                              // with RG_PLAN_SERVERS
+//     rg::task<> finish();                                             // optional
 //   };
-//   RG_PLUGIN("mine", "1.0", rg::strategy<broadcast_like>("broadcast_like", "one line"))
+//   RG_PLUGIN("mine", "1.0", rg::strategy<mine>("mine", "one line"))
 //
 // Everything runs on the rank's loop: one thing at a time, no locks.
 #pragma once

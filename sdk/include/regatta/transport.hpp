@@ -2,7 +2,6 @@
 //
 // The C++ layer for transports. What each function must do, and who may call it when, is said in abi.h at rg_transport.
 //
-// clang-format off
 //   class carrier {
 //   public:
 //     struct parameters { ... };                              // optional, see plugin.hpp
@@ -27,7 +26,6 @@
 //     rg_status all_reduce(const rg_collective& c);           // [loop] both or neither
 //     const void* extension(const char* id);                  // [any] what else there is, by id
 //   };
-// clang-format on
 //   RG_PLUGIN("carrier", "1.0", rg::transport<carrier>("carrier", "carries bytes"))
 //
 // Errors are thrown as rg::error. `world` and what it points to stay valid until close(); a transfer only during its
