@@ -151,7 +151,7 @@ TEST_CASE("a case that did not run has the same members") {
   const json failed = case_entry(two_workers(), weak(), "failed", "rank 1 died");
   CHECK(failed["status"] == "failed");
   CHECK(failed["error"] == "rank 1 died");
-  for (const auto& [name, value] : ok.items()) CHECK_MESSAGE(failed.contains(name), name);
+  for (const auto& member : ok.items()) CHECK_MESSAGE(failed.contains(member.key()), member.key());
   CHECK(failed["samples_per_second"].is_null());
   CHECK(check_results(json::array({failed})).empty());
 }
