@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 using namespace conformance;
 
@@ -48,8 +48,8 @@ void reduce(endpoint& e, std::uint32_t group, const std::vector<std::uint32_t>& 
     for (std::uint64_t i = 0; i < count; ++i) {
       float sum = term(members.front(), i);
       for (std::size_t k = 1; k < members.size(); ++k) sum += term(members[k], i);
-      if (std::memcmp(&m.floats()[first + i], &sum, 4) !=
-          0) // the text is made only where it is needed: this runs often
+      // The text is made only where it is needed: this runs often.
+      if (std::bit_cast<std::uint32_t>(m.floats()[first + i]) != std::bit_cast<std::uint32_t>(sum))
         throw failure("the sum of " + std::to_string(count) + " is not the one in rank order, at " + std::to_string(i));
     }
     first += (count + 15) / 16 * 16;

@@ -167,7 +167,7 @@ struct rendezvous::state {
   }
 
   // The first failure ends it all.
-  void give_up(std::exception_ptr why) {
+  void give_up(const std::exception_ptr& why) {
     if (!failure) failure = why;
     io.stop();
   }
