@@ -20,7 +20,7 @@ bool overlap(const rg_transfer& a, const rg_transfer& b) {
 
 std::vector<std::uint8_t> read(const rg_transfer& t) {
   std::vector<std::uint8_t> bytes(t.address ? bytes_of(t.buffer) : 0);
-  if (t.address) std::memcpy(bytes.data(), t.address, bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), t.address, bytes.size());
   return bytes;
 }
 
@@ -160,7 +160,7 @@ void virtual_network::settle(rank& r) {
         auto* y = static_cast<float*>(p->transfer.address);
         const auto* x = reinterpret_cast<const float*>(p->bytes.data());
         for (std::size_t e = 0; e < p->bytes.size() / sizeof(float); ++e) y[e] += x[e];
-      } else {
+      } else if (!p->bytes.empty()) {
         std::memcpy(p->transfer.address, p->bytes.data(), p->bytes.size());
       }
     }
