@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "control/asio.hpp" // before any other of Asio's
+
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 
-#include "control/asio.hpp"
 #include "control/channel.hpp"
 #include "launch/gathering.hpp"
 #include "launch/launch.hpp"
