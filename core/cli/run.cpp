@@ -192,7 +192,8 @@ int run_verb(const run_options& o) {
   std::fflush(stdout);
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
-    s.say("wrong: " + problem);
+    // The tables say it themselves.
+    if (*form == format::csv || *form == format::json) s.say("wrong: " + problem);
     wrong = static_cast<int>(exit_code::wrong);
   }
   for (std::size_t i = 0; i < e.cases.size(); ++i)

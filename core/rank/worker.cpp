@@ -143,7 +143,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated);
   t.end = steady_ns();
   t.blocked = t.end - t.compute_end - t.update;
-  end_step_cpu_ += thread_cpu_ns() - cpu - t.update;
+  // The update is timed by the wall: where others took the CPU from it, what is left would fall below nothing.
+  end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - t.update);
   session_.control.progress(n + 1, (n + 1) * session_.job.batch);
   return t;
 }
