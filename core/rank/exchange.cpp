@@ -174,13 +174,6 @@ std::span<float> exchange::gradients() const {
   if (!arena_.gradients.region || regions_.ghosts()) return {};
   return regions_.elements<float>(arena_.gradients);
 }
-void exchange::for_each_server_range(const std::function<void(std::uint64_t, std::span<const float>)>& f) const {
-  for (const auto& r : server_ranges_) f(r.first, regions_.elements<float>(r.weights));
-}
-std::uint64_t exchange::optimizer_bytes() const {
-  return worker_optimizer_->state_bytes() + server_optimizer_->state_bytes();
-}
-
 rg_status exchange::own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out) {
   if (first > arena_.count || count > arena_.count - first || !count)
     return refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
@@ -190,7 +183,6 @@ rg_status exchange::own(bool as_server, std::uint64_t first, std::uint64_t count
   if (as_server) {
     b = regions_.allocate(RG_F32, count);
     if (!regions_.ghosts()) setup_.initial_weights(first, count, static_cast<float*>(regions_.address(b)));
-    server_ranges_.push_back({first, count, b});
   } else {
     b.offset += first * sizeof(float);
     b.count = count;

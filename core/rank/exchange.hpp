@@ -72,12 +72,7 @@ public:
   const rg_arena& arena() const { return arena_; }
   std::span<float> weights() const; // empty on a rank that is no worker, and with ghosts
   std::span<float> gradients() const;
-  region_table& regions() { return regions_; }
-  // A server's own part of the final weights: calls f(first, weights) for each range, ascending.
-  void for_each_server_range(const std::function<void(std::uint64_t first, std::span<const float>)>& f) const;
   std::span<const std::uint64_t> bucket_ends() const { return bucket_ends_; }
-  std::uint64_t optimizer_bytes() const;
-  std::string optimizer_fingerprint() const { return worker_optimizer_->fingerprint(); }
 
   // [loop] Begins one of the strategy's activities, done() tells when it is over. A failed one throws failure from
   // poll.
@@ -102,11 +97,6 @@ private:
     std::uint64_t at, order, cookie;
     bool operator>(const timer& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
-  struct owned_range {
-    std::uint64_t first, count;
-    rg_buffer weights;
-  };
-
   void lay_out();
   std::uint64_t now() const;
   rg_status submit(const rg_op& op);
@@ -129,7 +119,6 @@ private:
   std::vector<rg_slice> slices_;
   rg_arena arena_{};
   std::unique_ptr<optimizer> worker_optimizer_, server_optimizer_;
-  std::vector<owned_range> server_ranges_;
   rg_collectives collectives_{};
   rg_strategy_host host_{};
   void* self_ = nullptr;
