@@ -3,12 +3,6 @@
 // Boost.Asio as the control channel uses it.
 #pragma once
 
-// Boost 1.74 knows GCC's coroutines, and of Clang's only the experimental ones.
-#if defined(__clang__) && defined(__cpp_impl_coroutine) && !defined(BOOST_ASIO_HAS_CO_AWAIT)
-#define BOOST_ASIO_HAS_CO_AWAIT 1
-#define BOOST_ASIO_HAS_STD_COROUTINE 1
-#endif
-
 #include <utility> // Boost 1.74's coroutine support uses std::exchange without including it
 
 #include <boost/asio/awaitable.hpp>

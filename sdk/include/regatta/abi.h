@@ -209,6 +209,7 @@ typedef struct rg_tensor {
   uint32_t init;    /* RG_INIT_*: how a graph's tensor starts; a model that is no graph does its own */
   uint32_t reserved;
   double init_a, init_b;
+  uint64_t max_rows; /* RG_TENSOR_ROWS: rows that one batch of rg_model_setup.batch can touch at most */
 } rg_tensor;
 
 enum {
@@ -254,7 +255,30 @@ typedef struct rg_model_info {
   const char* layout;   /* names the layout of weights in memory: equal on all ranks, or they refuse to start */
   uint64_t activation_bytes;
   double flops_per_sample; /* forward and backward, counted by the direct algorithm; 0: unknown */
+  uint32_t count_kinds;    /* what count() counts: tokens, masked words; at most RG_MAX_COUNTS */
+  uint32_t reserved;
 } rg_model_info;
+
+#define RG_MAX_COUNTS 8
+
+/* Rows of a table: unique, ascending. */
+typedef struct rg_rows {
+  uint32_t struct_size;
+  uint32_t tensor;
+  const uint64_t* rows;
+  uint64_t count;
+} rg_rows;
+
+/* What a step sees of a table: the rows that its batch touches, one after the other, ascending by their number. With
+ * gradient accumulation they are those of all of the step's micro-batches. */
+typedef struct rg_table_rows {
+  uint32_t struct_size;
+  uint32_t tensor;
+  const uint64_t* rows; /* their numbers */
+  uint64_t count;
+  const float* weights; /* [count, row] */
+  float* gradients;     /* likewise; null in evaluation */
+} rg_table_rows;
 
 /* Where the engine keeps what the model reads and writes: one pointer a tensor, by its index. The arrays are valid during
  * bind only; what they point to, until destroy. */
@@ -281,7 +305,10 @@ typedef struct rg_batch {
   uint64_t global_samples;   /* of this step, over all workers and micro-batches: what the loss is divided by */
   uint64_t seed;             /* random numbers depend on (seed, step, index of the sample, layer) alone */
   uint32_t flags;            /* RG_BATCH_* */
-  uint32_t reserved;
+  uint32_t table_count;
+  const rg_table_rows* tables; /* one a tensor of RG_TENSOR_ROWS, in the order of rg_model_info.tensors */
+  const uint64_t*
+      global_counts; /* [rg_model_info.count_kinds] of this step, as global_samples; null in rows(), count() */
 } rg_batch;
 
 enum { RG_PHASE_BACKWARD = 1 };
@@ -331,6 +358,12 @@ typedef struct rg_model {
   /* [main] One line a kernel, "name: what runs", ended by newlines; valid until destroy. Given back as `picks`, it makes
    * another instance of the same set-up choose the same. Null: there is no choice. */
   const char* (*kernels)(void* self);
+  /* [compute] The rows that this batch will touch (negative samples already drawn, by seed, step and sample): one entry
+   * in `out` for every tensor of RG_TENSOR_ROWS, in their order. What they point to is valid until the next rows().
+   * Required where there are such tensors. */
+  rg_status (*rows)(void* self, const rg_batch* batch, rg_rows* out);
+  /* [compute] Adds to rg_model_info.count_kinds numbers what of this batch counts: its tokens, its masked words. */
+  rg_status (*count)(void* self, const rg_batch* batch, uint64_t* counts);
 } rg_model;
 
 /* A model's network as a list of nodes: extension "regatta.graph/1" of a model. The ops, their attributes and the
@@ -546,7 +579,9 @@ enum {
   RG_PLAN_SERVERS = 1,     /* needs at least one server; without this flag none is started */
   RG_PLAN_SYNCHRONOUS = 2, /* after end_step all workers have the same weights */
   RG_PLAN_INDEPENDENT = 4, /* needs lanes that do not block each other: not over an ordered transport */
-  RG_PLAN_BYTES = 8        /* works on bytes outside the host's arithmetic: no ghosts */
+  RG_PLAN_BYTES = 8,       /* works on bytes outside the host's arithmetic: no ghosts */
+  RG_PLAN_ROWS = 16,       /* exchanges the rows of sparse tables; without it, models that have some are refused */
+  RG_PLAN_MOMENTUM = 32 /* does the momentum itself: the optimiser's coefficient is handed over, its own part is sgd */
 };
 
 typedef struct rg_plan {
@@ -566,6 +601,17 @@ typedef struct rg_slice {
   uint64_t count;  /* elements, its padding included */
 } rg_slice;
 
+/* A sparse table, as this rank's step sees it: windows that hold the rows of one batch. */
+typedef struct rg_table {
+  uint32_t struct_size;
+  uint32_t tensor;     /* index into rg_arena.tensors */
+  uint64_t rows, row;  /* rows of the whole table; elements of one */
+  uint64_t max_rows;   /* of one step */
+  rg_buffer numbers;   /* RG_I64 [max_rows]: the rows of this step; begin_step says how many. Region 0: no worker */
+  rg_buffer weights;   /* RG_F32 [max_rows, row]: to be in place when begin_step is done */
+  rg_buffer gradients; /* RG_F32 [max_rows, row]: complete when end_step is called */
+} rg_table;
+
 typedef struct rg_arena {
   uint32_t struct_size;
   uint32_t slice_count;
@@ -575,7 +621,8 @@ typedef struct rg_arena {
   const rg_slice* slices; /* one a dense tensor, ascending and without gaps */
   const rg_tensor* tensors;
   uint32_t tensor_count;
-  uint32_t reserved;
+  uint32_t table_count;
+  const rg_table* tables;
 } rg_arena;
 
 typedef enum rg_op_kind {
@@ -593,12 +640,22 @@ typedef enum rg_op_kind {
   /* target (2 x RG_F64) = {elements that are not finite, sum of squares} of what this rank applied since the last commit. */
   RG_OP_NORM = 9,
   RG_OP_COMMIT = 10, /* source: the NORM of all owners, added up; does the deferred updates, or skips them all */
-  RG_OP_TIMER = 11   /* completes `a` nanoseconds from now */
+  RG_OP_TIMER = 11,  /* completes `a` nanoseconds from now */
+  /* Sparse tables: what this rank holds of `table` (own_rows), by number. `index` (RG_I64) are n row numbers, unique,
+   * each one owned; values are RG_F32 [n, row]. Rows start as the model's init says, made when first asked for. */
+  RG_OP_ROWS_READ = 12,  /* target = the rows' weights */
+  RG_OP_ROWS_ADD = 13,   /* the rows' pending gradients += source; sums take the order of the calls */
+  RG_OP_ROWS_APPLY = 14, /* the optimiser's step on every row with a pending gradient, which is thereby used up */
+  RG_OP_ROWS_WRITE = 15, /* the rows' weights += a * source; no optimiser */
+  /* Row by row, with rows of target.count / index.count (source.count / index.count) elements. */
+  RG_OP_GATHER = 16,  /* target[i] = source[index[i]] */
+  RG_OP_SCATTER = 17, /* target[index[i]] = source[i]; with RG_OP_ADD added */
+  RG_OP_CONVERT = 18  /* target = source, of another type: RG_F32, RG_F16, RG_BF16; rounds to nearest even */
 } rg_op_kind;
 
 enum {
   RG_OP_ADD = 1,      /* RECV: add to the target (RG_F32, RG_F64) instead of overwriting it */
-  RG_OP_AS_SERVER = 2 /* APPLY, NORM, COMMIT: what this rank owns as a server, not as a worker */
+  RG_OP_AS_SERVER = 2 /* APPLY, NORM, COMMIT, ROWS_*: what this rank owns as a server, not as a worker */
 };
 
 typedef struct rg_op {
@@ -612,6 +669,9 @@ typedef struct rg_op {
   uint64_t step;  /* APPLY, COMMIT: global step */
   double a;
   rg_fence after;
+  rg_buffer index; /* ROWS_*, GATHER, SCATTER: RG_I64 */
+  uint32_t table;  /* ROWS_*: index into rg_arena.tables */
+  uint32_t wire;   /* SEND, RECV: rg_type on the wire where it is another than in memory (RG_F32 only); 0: the same */
 } rg_op;
 
 enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by global norm) */
@@ -642,15 +702,20 @@ typedef struct rg_strategy_host {
   rg_status (*submit)(void* context, const rg_op* op);
   /* The activity that a begin_step, end_step, serve or finish began is over. */
   void (*done)(void* context, uint64_t activity, rg_status status);
+  /* [main] This rank holds the rows r of a table with r mod shards == shard, their optimiser's state and pending gradients. */
+  rg_status (*own_rows)(void* context, uint32_t as_server, uint32_t table, uint64_t shards, uint64_t shard);
+  /* Host memory behind a buffer, for host code; RG_E_UNSUPPORTED for ghosts and devices. */
+  rg_status (*pointer)(void* context, const rg_buffer* buffer, void** out);
+  /* Elements [first, arena.count) of the weights may be read; what lies before is still coming. Called within end_step
+   * (with arena.count, say) it lets the next step begin before all weights are there: a model's forward pass reads them
+   * from the arena's end to its beginning. Calls only lower it; 0: all are there. Without a call all are, after end_step. */
+  void (*weights_from)(void* context, uint64_t first);
+  /* Something worth reporting, by name: counts how often each value was seen (the staleness of a push), or adds up (the
+   * time spent encoding). In the timed region only; shown in the result. */
+  void (*record_value)(void* context, const char* name, int64_t value);
+  void (*record_sum)(void* context, const char* name, double amount);
+  double momentum; /* RG_PLAN_MOMENTUM: the optimiser's coefficient */
 } rg_strategy_host;
-
-/* The rows of a table that the coming batch touches: unique, ascending. */
-typedef struct rg_rows {
-  uint32_t struct_size;
-  uint32_t tensor;
-  const uint64_t* rows;
-  uint64_t count;
-} rg_rows;
 
 typedef struct rg_strategy {
   uint32_t struct_size;
@@ -671,6 +736,9 @@ typedef struct rg_strategy {
   rg_status (*on_gradient)(void* self, uint64_t step, uint32_t bucket, rg_fence fence);
   /* [loop] What was submitted has ended; never called within submit. */
   rg_status (*completed)(void* self, const rg_completion* completions, uint32_t count);
+  /* [loop] An activity like begin_step, between steps: brings the weights of rows into the windows of the tables, for an
+   * evaluation. Null where RG_PLAN_ROWS is not set. */
+  rg_status (*pull_rows)(void* self, const rg_rows* rows, uint32_t tables, uint64_t activity);
 } rg_strategy;
 
 #ifdef __cplusplus
