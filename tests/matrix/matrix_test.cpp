@@ -3,7 +3,7 @@
 // Every strategy x 1 to 8 workers x 1 to 4 servers, in one process under virtual time: equals the serial run, replicas
 // to the bit the same, nothing left under way; and the steps and bytes of each algorithm are those of
 // docs/algorithms.md.
-#include "simulation.hpp"
+#include "simulation/simulation.hpp"
 
 #include <doctest/doctest.h>
 
