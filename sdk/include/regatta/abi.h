@@ -560,6 +560,37 @@ typedef struct rg_authenticate {
   rg_status (*mac)(void* context, const void* data, uint64_t bytes, uint8_t out[32]); /* [any] */
 } rg_authenticate;
 
+/* Other transports: extension of a transport's host, for transports that are made of others (one that limits the rate of
+ * another; one inside a host and another between hosts). */
+#define RG_EXT_NEST "regatta.nest/1"
+
+typedef struct rg_nested {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const rg_transport* functions; /* valid as long as the host */
+  void* self;                    /* the opener's: it ends with functions->destroy */
+} rg_nested;
+
+typedef struct rg_nest {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void* context;
+  /* [main] In create only: so the engine learns which plugins are needed. Makes an instance of the transport `id`, its
+   * parameters the defaults, its host the opener's own: what it reports reaches the engine at once. */
+  rg_status (*open)(void* context, const char* id, rg_nested* out);
+} rg_nest;
+
+/* Waiting for several transports at once: extension of an instance. */
+#define RG_EXT_WAIT "regatta.wait/1"
+
+typedef struct rg_wait {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* [loop] `*descriptor` will be readable once poll() has something to do, wake() included. It is the instance's, the
+   * same every time, and means nothing after the next poll(). RG_AGAIN: there is something to do now. */
+  rg_status (*arm)(void* self, int32_t* descriptor);
+} rg_wait;
+
 /* --------------------------------------------------------------------------------------------------- strategy --- */
 
 /* Ranks 0 .. workers-1 are workers. Servers have ranks of their own after them, or, co-located, server k shares rank k. */
