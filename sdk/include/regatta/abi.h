@@ -426,7 +426,8 @@ enum {
   RG_CAP_SLEEP = 4,       /* poll() can sleep until something happens */
   RG_CAP_VIRTUAL = 8,     /* keeps a virtual clock and moves ghosts: buffers without bytes */
   RG_CAP_CANCEL_ALL = 16, /* cancel(peer) ends the operations with all peers */
-  RG_CAP_NONE = 32        /* connects nobody: only strategies without pairs run over it */
+  RG_CAP_NONE = 32,       /* connects nobody: only strategies without pairs run over it */
+  RG_CAP_CONVERT = 64     /* converts between memory and wire (rg_transfer.wire); else the engine does */
 };
 
 enum { RG_P2P_INDEPENDENT = 1, RG_P2P_ORDERED = 2, RG_P2P_NONE = 3 };
@@ -467,6 +468,8 @@ typedef struct rg_transfer {
   void* address;    /* of the buffer's first byte; null for ghosts */
   rg_fence after;   /* do not touch the bytes before; 0 on the host */
   uint64_t cookie;  /* comes back in the completion */
+  uint32_t wire;    /* with RG_CAP_CONVERT: RG_F16 or RG_BF16 on the wire, RG_F32 in memory; 0: the same in both */
+  uint32_t reserved;
 } rg_transfer;
 
 /* What crossed the medium, headers and everything else included. */
@@ -660,9 +663,9 @@ typedef enum rg_op_kind {
   RG_OP_SEND = 1,       /* source to peer */
   RG_OP_RECV = 2,       /* target from peer; peer may be this rank itself, in both */
   RG_OP_ALL_REDUCE = 3, /* target, in place, over `group`; only where split() succeeded */
-  RG_OP_FILL = 4,       /* target = a */
+  RG_OP_FILL = 4,       /* target = a; with `index` (RG_I32) only the elements that it names */
   RG_OP_COPY = 5,       /* target = source */
-  RG_OP_AXPY = 6,       /* target += a * source */
+  RG_OP_AXPY = 6,       /* target += a * source; with `index` (RG_I32) only to the elements that it names */
   RG_OP_SCALE = 7,      /* target *= a */
   /* The optimiser's step on the owned elements first .. first + source.count: `source` is their gradient, summed over
    * all workers. Where updates are deferred (RG_HOST_DEFERRED) it only takes part in the norm, and source must stay as it
@@ -681,7 +684,18 @@ typedef enum rg_op_kind {
   /* Row by row, with rows of target.count / index.count (source.count / index.count) elements. */
   RG_OP_GATHER = 16,  /* target[i] = source[index[i]] */
   RG_OP_SCATTER = 17, /* target[index[i]] = source[i]; with RG_OP_ADD added */
-  RG_OP_CONVERT = 18  /* target = source, of another type: RG_F32, RG_F16, RG_BF16; rounds to nearest even */
+  /* target = source, of another type: RG_F32, RG_F16, RG_BF16; rounds to nearest even. Of one type, RG_F32, with `wire`:
+   * rounded as that type would, as who keeps his own copy of what he sends must. */
+  RG_OP_CONVERT = 18,
+  /* What compresses gradients. `index` is RG_I32: elements of a buffer, unique, ascending.
+   * TOP_K: index, target = places and values of the target.count elements of source that are largest by magnitude, of
+   * equal ones those that come first.
+   * SELECT: likewise of all with a magnitude above a; more than target.count are an error. Never RG_DONE: the
+   * completion's bytes are those of the values that were found. */
+  RG_OP_TOP_K = 19,
+  RG_OP_SELECT = 20,
+  RG_OP_CLIP = 21,      /* target *= min(1, a / its Euclidean norm) */
+  RG_OP_ACCUMULATE = 22 /* target = a * target + source; index (RG_F32) += target: momentum, and its sum */
 } rg_op_kind;
 
 enum {
@@ -700,7 +714,7 @@ typedef struct rg_op {
   uint64_t step;  /* APPLY, COMMIT: global step */
   double a;
   rg_fence after;
-  rg_buffer index; /* ROWS_*, GATHER, SCATTER: RG_I64 */
+  rg_buffer index; /* ROWS_*, GATHER, SCATTER: RG_I64; others as they say */
   uint32_t table;  /* ROWS_*: index into rg_arena.tables */
   uint32_t wire;   /* SEND, RECV: rg_type on the wire where it is another than in memory (RG_F32 only); 0: the same */
 } rg_op;
