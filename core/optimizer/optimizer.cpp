@@ -2,8 +2,6 @@
 #include "optimizer/optimizer.hpp"
 
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
-#include "optimizer/kernels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +11,6 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 
 namespace regatta {
@@ -69,39 +66,7 @@ struct optimizer::owned {
 };
 
 optimizer::optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices)
-    : lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay), beta1_(config.beta1),
-      beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm), slices_(std::move(slices)) {
-  const auto& name = config.plugin;
-  if (name == "sgd") {
-    rule_ = rule::sgd;
-    fingerprint_ = "sgd";
-  } else if (name == "momentum") {
-    rule_ = config.nesterov ? rule::nesterov : rule::momentum;
-    states_ = 1;
-    fingerprint_ = fmt::format("momentum momentum={} nesterov={}", momentum_, config.nesterov);
-  } else if (name == "adagrad") {
-    rule_ = rule::adagrad;
-    states_ = 1;
-    fingerprint_ = fmt::format("adagrad epsilon={}", epsilon_);
-  } else if (name == "adam") {
-    rule_ = rule::adam;
-    states_ = 2;
-    fingerprint_ = fmt::format("adam beta1={} beta2={} epsilon={}", beta1_, beta2_, epsilon_);
-  } else {
-    throw failure(exit_code::usage,
-                  fmt::format("optimizer.plugin: no \"{}\"; there are sgd, momentum, adagrad and adam", name));
-  }
-  // Where neither weight nor gradient ever moved (padding), 0 / (0 + epsilon) must stay 0.
-  if ((rule_ == rule::adagrad || rule_ == rule::adam) && !(static_cast<float>(epsilon_) > 0))
-    throw failure(exit_code::usage, fmt::format("optimizer.epsilon: expected a number above 0, got {}", epsilon_));
-  if (config.lr_scaling == "linear")
-    lr_ *= static_cast<double>(workers);
-  else if (config.lr_scaling != "none")
-    throw failure(exit_code::usage,
-                  fmt::format("optimizer.lr_scaling: expected none or linear, got \"{}\"", config.lr_scaling));
-  fingerprint_ += fmt::format(" lr={} lr_scaling={} weight_decay={} clip_norm={}", config.lr, config.lr_scaling,
-                              weight_decay_, clip_norm_);
-}
+    : rule_(config, workers), slices_(std::move(slices)) {}
 
 optimizer::~optimizer() = default;
 
@@ -116,8 +81,8 @@ void optimizer::own(std::uint64_t first, std::uint64_t count, float* weights) {
       (next != owned_.begin() && (next - 1)->first + (next - 1)->count > first))
     throw failure(exit_code::plugin, fmt::format("elements {} + {} are owned already, at least in part", first, count));
   owned range{first, count, weights, {}, {}};
-  for (int s = 0; s < states_; ++s) range.state[s] = make_state(count);
-  if (rule_ == rule::adam) range.pieces.push_back({first, count, 0});
+  for (int s = 0; s < rule_.states(); ++s) range.state[s] = make_state(count);
+  if (rule_.counts_updates()) range.pieces.push_back({first, count, 0});
   owned_.insert(next, std::move(range));
 }
 
@@ -158,7 +123,7 @@ bool optimizer::commit(const norm& total, [[maybe_unused]] std::uint64_t step) {
   const bool finite = total.not_finite == 0 && std::isfinite(total.sum_of_squares);
   if (finite) {
     const double length = std::sqrt(total.sum_of_squares);
-    const double factor = length > clip_norm_ ? clip_norm_ / length : 1;
+    const double factor = length > rule_.clip_norm() ? rule_.clip_norm() / length : 1;
     for (const waiting& w : waiting_) update(w.first, w.gradient, factor);
   }
   waiting_.clear();
@@ -170,7 +135,7 @@ void optimizer::update(std::uint64_t first, std::span<const float> gradient, dou
   while (!gradient.empty()) {
     owned& range = owner_of(first);
     const auto here = gradient.first(std::min<std::uint64_t>(gradient.size(), range.first + range.count - first));
-    if (rule_ == rule::adam) {
+    if (rule_.counts_updates()) {
       cut(range.pieces, first);
       cut(range.pieces, first + here.size());
       for (auto p = holding(range.pieces, first); p != range.pieces.end() && p->first < first + here.size(); ++p)
@@ -186,36 +151,17 @@ void optimizer::update(std::uint64_t first, std::span<const float> gradient, dou
 // Elements of one owned range with one t; splits them at the ends of slices.
 void optimizer::update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
                                std::uint64_t t) const {
-  using namespace optimizer_kernels;
-  double lr = lr_, epsilon = epsilon_;
-  if (rule_ == rule::adam) {
-    // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), its fraction expanded by sqrt(1 - beta2^t)
-    const double root = std::sqrt(1 - std::pow(beta2_, static_cast<double>(t)));
-    lr *= root / (1 - std::pow(beta1_, static_cast<double>(t)));
-    epsilon *= root;
-  }
-  coefficients c{};
-  c.factor = static_cast<float>(factor);
-  c.first = static_cast<float>(rule_ == rule::adam ? beta1_ : momentum_);
-  c.second = static_cast<float>(beta2_);
-  c.one_minus_first = static_cast<float>(1 - beta1_);
-  c.one_minus_second = static_cast<float>(1 - beta2_);
-  c.epsilon = static_cast<float>(epsilon);
+  // Slices of one tensor's kind share their constants, and most do.
+  update_rule::coefficients c{};
+  const optimizer_slice* made_for = nullptr;
   for (auto slice = holding(slices_, first); !gradient.empty(); ++slice) {
     const std::uint64_t n = std::min<std::uint64_t>(gradient.size(), slice->first + slice->count - first);
-    c.decay = static_cast<float>(weight_decay_ * static_cast<double>(slice->decay));
-    c.lr = static_cast<float>(lr * static_cast<double>(slice->lr_scale));
+    if (!made_for || made_for->decay != slice->decay || made_for->lr_scale != slice->lr_scale)
+      c = rule_.of(t, factor, slice->decay, slice->lr_scale);
+    made_for = &*slice;
     const std::uint64_t at = first - range.first;
-    float* const w = range.weights + at;
-    float* const a = states_ > 0 ? range.state[0].get() + at : nullptr;
-    float* const b = states_ > 1 ? range.state[1].get() + at : nullptr;
-    switch (rule_) {
-    case rule::sgd: sgd(c, w, gradient.data(), n); break;
-    case rule::momentum: momentum(c, w, gradient.data(), a, n); break;
-    case rule::nesterov: nesterov(c, w, gradient.data(), a, n); break;
-    case rule::adagrad: adagrad(c, w, gradient.data(), a, n); break;
-    case rule::adam: adam(c, w, gradient.data(), a, b, n); break;
-    }
+    rule_.update(c, range.weights + at, gradient.data(), range.state[0] ? range.state[0].get() + at : nullptr,
+                 range.state[1] ? range.state[1].get() + at : nullptr, n);
     first += n;
     gradient = gradient.subspan(n);
   }
@@ -224,11 +170,11 @@ void optimizer::update_uniform(const owned& range, std::uint64_t first, std::spa
 std::uint64_t optimizer::state_bytes() const noexcept {
   std::uint64_t count = 0;
   for (const owned& range : owned_) count += range.count;
-  return count * static_cast<std::uint64_t>(states_) * sizeof(float);
+  return count * static_cast<std::uint64_t>(rule_.states()) * sizeof(float);
 }
 
 std::string optimizer::fingerprint() const {
-  return fingerprint_;
+  return rule_.fingerprint();
 }
 
 } // namespace regatta

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's optimiser, over ranges of the arena. With g the gradient, summed over all workers (losses are divided by
-// the global batch already), scaled by the clip factor; w the weight; lr = optimizer.lr x the slice's lr_scale (x the
-// workers, with lr_scaling = "linear"):
-//
-//   all        g += weight_decay * the slice's decay * w                 (L2 added to the gradient, as SGD in Paddle,
-//                                                                         TensorFlow and PyTorch has it; not AdamW)
-//   sgd        w -= lr * g
-//   momentum   v = momentum * v + g;  w -= lr * v                        Nesterov: w -= lr * (g + momentum * v)
-//   adagrad    h += g * g;            w -= lr * g / (sqrt(h) + epsilon)
-//   adam       m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g * g       (Kingma and Ba, 2015)
-//              w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+// The engine's optimiser, over ranges of the arena, by the formulas of rule.hpp.
 //
 // t counts, from 1, how often an element was updated; skipped steps do not count. All state starts at 0. What an
 // element becomes does not depend on how ranges are cut nor on the machine's instruction set; only where updates are
@@ -20,6 +10,7 @@
 #pragma once
 
 #include "memory/arithmetic.hpp"
+#include "optimizer/rule.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -28,8 +19,6 @@
 #include <vector>
 
 namespace regatta {
-
-struct optimizer_config; // config/experiment.hpp
 
 // A tensor's part of the arena, as far as the optimiser cares. Units: elements.
 struct optimizer_slice {
@@ -48,7 +37,7 @@ public:
   optimizer& operator=(const optimizer&) = delete;
 
   // Whether updates wait for commit(): with clip_norm, every owner's part of the norm must be known first.
-  bool deferred() const noexcept { return clip_norm_ > 0; }
+  bool deferred() const noexcept { return rule_.clip_norm() > 0; }
 
   // Makes this rank the owner of elements first .. first + count of the arena, whose weights start at `weights` and
   // stay there. Allocates their state, zeroed and 64-byte aligned. Owned ranges do not overlap: else throws failure
@@ -73,7 +62,6 @@ public:
   std::string fingerprint() const;
 
 private:
-  enum class rule { sgd, momentum, nesterov, adagrad, adam };
   struct owned;
   struct waiting {
     std::uint64_t first;
@@ -87,10 +75,7 @@ private:
   void update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
                       std::uint64_t t) const;
 
-  rule rule_;
-  int states_ = 0; // floats of state an element
-  double lr_, momentum_, weight_decay_, beta1_, beta2_, epsilon_, clip_norm_;
-  std::string fingerprint_;
+  update_rule rule_;
   std::vector<optimizer_slice> slices_;
   std::vector<owned> owned_;     // ascending
   std::vector<waiting> waiting_; // ascending, so that sums do not follow the order in which gradients arrived

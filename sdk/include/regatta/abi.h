@@ -277,7 +277,7 @@ typedef struct rg_table_rows {
   const uint64_t* rows; /* their numbers */
   uint64_t count;
   const float* weights; /* [count, row] */
-  float* gradients;     /* likewise; null in evaluation */
+  float* gradients;     /* likewise, all of them overwritten (RG_BATCH_ACCUMULATE: added to); null in evaluation */
 } rg_table_rows;
 
 /* Where the engine keeps what the model reads and writes: one pointer a tensor, by its index. The arrays are valid during
@@ -342,7 +342,8 @@ typedef struct rg_model {
   void (*destroy)(void* self);                            /* [main] */
   rg_status (*describe)(void* self, rg_model_info* info); /* [main] */
   /* [main] Fills `out` with the tensor's start, in its layout in memory (`storage` elements), or, where `rows` is given,
-   * with those rows, one after the other. Depends on (seed, tensor, row) alone, the same on every rank. */
+   * with those rows, one after the other. Depends on (seed, tensor, row) alone, the same on every rank. Also [loop], of
+   * an instance of its own (RG_PURPOSE_INIT): rows of sparse tables are made when they are first asked for. */
   rg_status (*init)(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, float* out);
   /* [main] Once, before the first step. */
   rg_status (*bind)(void* self, const rg_model_memory* memory);
@@ -679,7 +680,9 @@ typedef enum rg_op_kind {
    * each one owned; values are RG_F32 [n, row]. Rows start as the model's init says, made when first asked for. */
   RG_OP_ROWS_READ = 12,  /* target = the rows' weights */
   RG_OP_ROWS_ADD = 13,   /* the rows' pending gradients += source; sums take the order of the calls */
-  RG_OP_ROWS_APPLY = 14, /* the optimiser's step on every row with a pending gradient, which is thereby used up */
+  /* The optimiser's step on every row with a pending gradient, which is thereby used up; with an index, on these rows,
+   * whose gradient is `source` (and what was pending for them). */
+  RG_OP_ROWS_APPLY = 14,
   RG_OP_ROWS_WRITE = 15, /* the rows' weights += a * source; no optimiser */
   /* Row by row, with rows of target.count / index.count (source.count / index.count) elements. */
   RG_OP_GATHER = 16,  /* target[i] = source[index[i]] */
