@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optimizer/rule.hpp"
+
+#include "base/failure.hpp"
+#include "config/experiment.hpp"
+
+#include <cmath>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
+    : lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay), beta1_(config.beta1),
+      beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
+  const auto& name = config.plugin;
+  if (name == "sgd") {
+    fingerprint_ = "sgd";
+  } else if (name == "momentum") {
+    kind_ = config.nesterov ? kind::nesterov : kind::momentum;
+    states_ = 1;
+    fingerprint_ = fmt::format("momentum momentum={} nesterov={}", momentum_, config.nesterov);
+  } else if (name == "adagrad") {
+    kind_ = kind::adagrad;
+    states_ = 1;
+    fingerprint_ = fmt::format("adagrad epsilon={}", epsilon_);
+  } else if (name == "adam") {
+    kind_ = kind::adam;
+    states_ = 2;
+    fingerprint_ = fmt::format("adam beta1={} beta2={} epsilon={}", beta1_, beta2_, epsilon_);
+  } else {
+    throw failure(exit_code::usage,
+                  fmt::format("optimizer.plugin: no \"{}\"; there are sgd, momentum, adagrad and adam", name));
+  }
+  // Where neither weight nor gradient ever moved (padding), 0 / (0 + epsilon) must stay 0.
+  if ((kind_ == kind::adagrad || kind_ == kind::adam) && !(static_cast<float>(epsilon_) > 0))
+    throw failure(exit_code::usage, fmt::format("optimizer.epsilon: expected a number above 0, got {}", epsilon_));
+  if (config.lr_scaling == "linear")
+    lr_ *= static_cast<double>(workers);
+  else if (config.lr_scaling != "none")
+    throw failure(exit_code::usage,
+                  fmt::format("optimizer.lr_scaling: expected none or linear, got \"{}\"", config.lr_scaling));
+  fingerprint_ += fmt::format(" lr={} lr_scaling={} weight_decay={} clip_norm={}", config.lr, config.lr_scaling,
+                              weight_decay_, clip_norm_);
+}
+
+update_rule::coefficients update_rule::of(std::uint64_t t, double factor, float decay, float lr_scale) const noexcept {
+  double lr = lr_, epsilon = epsilon_;
+  if (kind_ == kind::adam) {
+    // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), its fraction expanded by sqrt(1 - beta2^t)
+    const double root = std::sqrt(1 - std::pow(beta2_, static_cast<double>(t)));
+    lr *= root / (1 - std::pow(beta1_, static_cast<double>(t)));
+    epsilon *= root;
+  }
+  coefficients c{};
+  c.factor = static_cast<float>(factor);
+  c.decay = static_cast<float>(weight_decay_ * static_cast<double>(decay));
+  c.lr = static_cast<float>(lr * static_cast<double>(lr_scale));
+  c.first = static_cast<float>(kind_ == kind::adam ? beta1_ : momentum_);
+  c.second = static_cast<float>(beta2_);
+  c.one_minus_first = static_cast<float>(1 - beta1_);
+  c.one_minus_second = static_cast<float>(1 - beta2_);
+  c.epsilon = static_cast<float>(epsilon);
+  return c;
+}
+
+void update_rule::update(const coefficients& c, float* w, const float* g, float* a, float* b,
+                         std::size_t n) const noexcept {
+  switch (kind_) {
+  case kind::sgd: optimizer_kernels::sgd(c, w, g, n); break;
+  case kind::momentum: optimizer_kernels::momentum(c, w, g, a, n); break;
+  case kind::nesterov: optimizer_kernels::nesterov(c, w, g, a, n); break;
+  case kind::adagrad: optimizer_kernels::adagrad(c, w, g, a, n); break;
+  case kind::adam: optimizer_kernels::adam(c, w, g, a, b, n); break;
+  }
+}
+
+} // namespace regatta

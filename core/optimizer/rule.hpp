@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One optimiser's formula, whatever it is applied to: ranges of the arena (optimizer.hpp) or rows of a sparse table
+// (table.hpp). With g the gradient, summed over all workers (losses are divided by the global batch already), scaled by
+// the clip factor; w the weight; lr = optimizer.lr x the tensor's lr_scale (x the workers, with lr_scaling = "linear"):
+//
+//   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, as SGD in Paddle,
+//                                                                         TensorFlow and PyTorch has it; not AdamW)
+//   sgd        w -= lr * g
+//   momentum   v = momentum * v + g;  w -= lr * v                        Nesterov: w -= lr * (g + momentum * v)
+//   adagrad    h += g * g;            w -= lr * g / (sqrt(h) + epsilon)
+//   adam       m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g * g       (Kingma and Ba, 2015)
+//              w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//
+// t counts, from 1, how often an element was updated. All state starts at 0. [any]
+#pragma once
+
+#include "optimizer/kernels.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace regatta {
+
+struct optimizer_config; // config/experiment.hpp
+
+class update_rule {
+public:
+  using coefficients = optimizer_kernels::coefficients;
+
+  // Throws failure (usage) for a configuration it cannot do.
+  update_rule(const optimizer_config& config, std::int64_t workers);
+
+  int states() const noexcept { return states_; }                      // floats of state an element
+  bool counts_updates() const noexcept { return kind_ == kind::adam; } // what it does depends on t
+  double clip_norm() const noexcept { return clip_norm_; }             // 0: off
+
+  // Of elements that share all of it; `t` is looked at only where updates are counted.
+  coefficients of(std::uint64_t t, double factor, float decay, float lr_scale) const noexcept;
+  // One update of n elements; a, b: as many floats of state as states() says. None overlaps another.
+  void update(const coefficients& c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
+
+  // Names everything about the update: equal texts mean equal algorithms.
+  const std::string& fingerprint() const noexcept { return fingerprint_; }
+
+private:
+  enum class kind { sgd, momentum, nesterov, adagrad, adam };
+  kind kind_ = kind::sgd;
+  int states_ = 0;
+  double lr_, momentum_, weight_decay_, beta1_, beta2_, epsilon_, clip_norm_;
+  std::string fingerprint_;
+};
+
+} // namespace regatta
