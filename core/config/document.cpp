@@ -103,10 +103,10 @@ toml_node convert(const toml::node& from, position key) {
   if (const auto* table = from.as_table()) {
     node.is = toml_node::kind::table;
     for (const auto& [name, value] : *table)
-      node.members.emplace_back(std::string(name.str()), convert(value, of(name.source().begin)));
+      node.members.push_back({std::string(name.str()), convert(value, of(name.source().begin))});
     // TOML++ sorts by name, but the order of a sweep is the file's.
     std::stable_sort(node.members.begin(), node.members.end(),
-                     [](const auto& a, const auto& b) { return a.second.key < b.second.key; });
+                     [](const auto& a, const auto& b) { return a.node.key < b.node.key; });
   } else if (const auto* array = from.as_array()) {
     node.is = toml_node::kind::array;
     for (const auto& item : *array) node.items.push_back(convert(item, {}));

@@ -19,11 +19,10 @@ namespace regatta {
 // From 1, columns in characters; 0: nowhere.
 struct position {
   std::uint32_t line = 0, column = 0;
-  auto operator<=>(const position&) const = default;
+  auto operator<=>(const position&) const = default; // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 in it
 };
 
-struct toml_node;
-using toml_member = std::pair<std::string, toml_node>;
+struct toml_member;
 
 struct toml_node {
   enum class kind { scalar, array, table };
@@ -35,6 +34,11 @@ struct toml_node {
   std::vector<toml_member> members; // table, in the file's order
 
   const toml_node* find(std::string_view name) const; // table: null where there is none
+};
+
+struct toml_member {
+  std::string name;
+  toml_node node;
 };
 
 // A scalar or array as JSON; tables in it become null.

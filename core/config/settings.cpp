@@ -42,7 +42,7 @@ std::vector<std::string> keys_of(const std::string& section) {
 std::string hint_for(const std::string& path) {
   const std::vector<std::string> parts = split(path);
   if (parts.size() >= 2) {
-    const auto section = parts[0];
+    const auto& section = parts[0];
     const auto sections = section_names();
     if (std::find(sections.begin(), sections.end(), section) != sections.end()) {
       const std::string near = nearest(parts[1], keys_of(section));
@@ -324,7 +324,7 @@ std::optional<std::pair<std::string, setting>> parse_set(const std::string& text
   s.node.scalar = value;
   try {
     const toml_node parsed = parse_toml("value = " + value);
-    if (parsed.members.size() == 1) s.node = parsed.members[0].second;
+    if (parsed.members.size() == 1) s.node = parsed.members[0].node;
   } catch (const toml_error&) {
     // A string without its quotes, as shells leave them.
   }

@@ -141,10 +141,10 @@ asio::awaitable<void> control_client::state::keep_beating() {
 void control_client::state::start() {
   thread = std::thread([this] {
     ::pthread_setname_np(::pthread_self(), "control");
-    asio::co_spawn(io, listen(), [](std::exception_ptr e) {
+    asio::co_spawn(io, listen(), [](const std::exception_ptr& e) {
       if (e) std::rethrow_exception(e);
     });
-    asio::co_spawn(io, keep_beating(), [](std::exception_ptr e) {
+    asio::co_spawn(io, keep_beating(), [](const std::exception_ptr& e) {
       if (e) std::rethrow_exception(e);
     });
     io.run();
@@ -220,7 +220,7 @@ control_client::control_client(const std::string& host, std::uint16_t port, std:
   if (error) throw failure(exit_code::usage, fmt::format("{}: {} is no IP address", where, host));
   bool done = false;
   std::exception_ptr problem;
-  asio::co_spawn(s.io, s.join(address, port, std::move(secret)), [&](std::exception_ptr e) {
+  asio::co_spawn(s.io, s.join(address, port, std::move(secret)), [&](const std::exception_ptr& e) {
     done = true;
     problem = e;
   });

@@ -59,7 +59,7 @@ coordinator::~coordinator() {
 }
 
 void coordinator::spawn(asio::awaitable<void> coroutine) {
-  asio::co_spawn(io_, std::move(coroutine), [this](std::exception_ptr e) {
+  asio::co_spawn(io_, std::move(coroutine), [this](const std::exception_ptr& e) {
     if (!e) return;
     if (!broken_) broken_ = e;
     io_.stop();

@@ -35,7 +35,7 @@ bool is_graph(const component& model) {
 }
 
 model_instance::model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
-                               const rg_model_setup& setup, plugin_host::log_function log)
+                               const rg_model_setup& setup, const plugin_host::log_function& log)
     : host_(log), executor_host_(log), component_(plugins.find(kind::model, choice.id)), name_("model " + choice.id) {
   values_.emplace_back(component_, choice.parameters);
   if (component_.graph.create) {

@@ -26,7 +26,7 @@ class model_instance {
 public:
   // Throws failure with the plugin's own text.
   model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
-                 const rg_model_setup& setup, plugin_host::log_function log);
+                 const rg_model_setup& setup, const plugin_host::log_function& log);
   ~model_instance();
   model_instance(const model_instance&) = delete;
   model_instance& operator=(const model_instance&) = delete;

@@ -161,7 +161,8 @@ std::uint64_t worker::steps_to_time() {
       steps = static_cast<std::uint64_t>(std::ceil(session_.job.config.measure.seconds * 1e9 / pace));
     }
     const std::uint64_t period = session_.job.period;
-    mine = static_cast<double>((std::max<std::uint64_t>(steps, 1) + period - 1) / period * period);
+    steps = (std::max<std::uint64_t>(steps, 1) + period - 1) / period * period;
+    mine = static_cast<double>(steps);
   }
   return static_cast<std::uint64_t>(session_.control.sum("steps", {mine})[0]);
 }

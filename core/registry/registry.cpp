@@ -78,7 +78,7 @@ struct registry::state {
   std::vector<shadowed> hidden;
   std::set<fs::path> seen; // canonical: a folder given twice, or a link, is the same plugin
 
-  void refuse(const fs::path& file, std::string reason) { failures.push_back({file, one_line(reason)}); }
+  void refuse(const fs::path& file, const std::string& reason) { failures.push_back({file, one_line(reason)}); }
 
   // Files that stand on one level: of one folder, or given one by one.
   void add(const std::vector<fs::path>& files, trust t) {

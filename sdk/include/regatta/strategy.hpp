@@ -79,6 +79,7 @@ public:
   inline ~operation();
 
   bool await_ready() const noexcept { return !record_ || record_->done; }
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the analyser does not know that this follows await_ready
   void await_suspend(std::coroutine_handle<> h) noexcept { record_->waiter = h; }
   inline std::uint64_t await_resume();
 
