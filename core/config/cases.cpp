@@ -76,6 +76,7 @@ public:
     for (const plugin_section s : plugin_sections) choose(p, s, choice_of(c, s));
     check_batch(p, c);
     check_data(p, c);
+    check_schedule(p, c);
     for (const auto& [path, s] : p.swept())
       if (counts(path, c)) c.swept.emplace_back(path, value_of(s->node));
     return c;
@@ -190,6 +191,25 @@ private:
                  "must be given with data.source = \"dataset\": " + expectation(*find_key("data.format")));
     if (c.data.path.empty() && !p.spoiled("data.path"))
       wrong_.add(p.where("data.source"), "data.path", "must be given with data.source = \"dataset\": a folder");
+  }
+
+  void check_schedule(const point& p, const case_config& c) {
+    const schedule_config& s = c.optimizer.schedule;
+    const std::string table = "optimizer.schedule.", with = fmt::format(" with schedule.name = \"{}\"", s.name);
+    const auto expect = [&](bool fine, const char* key, const std::string& expected) {
+      if (!fine && !p.spoiled(table + key))
+        wrong_.add(p.where(table + key), table + key, "expected " + expected + with);
+    };
+    if (s.name == "step")
+      expect(!s.milestones.empty() && std::ranges::is_sorted(s.milestones), "milestones",
+             "a list of ascending numbers, at least one,");
+    if (s.name == "linear") expect(s.length > s.warmup, "length", "more than the warm-up");
+    if (s.name == "exponential") expect(s.every > 0, "every", "a number above 0");
+    if (s.name == "noam") expect(s.warmup > 0, "warmup", "a number above 0");
+    const bool endless = c.data.source == "constant" || c.data.source == "random";
+    if (s.unit == "epoch" && endless && !p.spoiled("data.source"))
+      wrong_.add(p.where(table + "unit"), table + "unit",
+                 fmt::format("expected \"step\": data.source = \"{}\" has no epochs", c.data.source));
   }
 
   const catalogue& components_;

@@ -39,12 +39,25 @@ struct train_config {
   std::string kernels = "timed"; // timed | fixed
 };
 
+// See optimizer/schedule.hpp for the formulas. Lengths are in `unit`s.
+struct schedule_config {
+  std::string name = "constant"; // constant | step | linear | exponential | noam
+  std::string unit = "step";     // step | epoch
+  double warmup = 0, start = 0;
+  std::vector<double> milestones;
+  double factor = 0.1, every = 0;
+  double length = 0, end = 0;
+  std::int64_t model_size = 512;
+  double epoch_steps = 0; // steps of one round of the dataset, found out by the ranks; 0: it has none. No key.
+};
+
 struct optimizer_config {
   std::string plugin = "momentum"; // sgd | momentum | adagrad | adam
   double lr = 0.01, momentum = 0.9, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool nesterov = false;
   double clip_norm = 0;            // 0: off
   std::string lr_scaling = "none"; // none | linear: times the number of workers
+  schedule_config schedule;
 };
 
 struct cluster_config {

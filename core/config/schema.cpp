@@ -27,6 +27,8 @@ template <class T> constexpr std::uint32_t type_of() {
     return RG_PARAM_INT;
   else if constexpr (std::is_floating_point_v<T>)
     return RG_PARAM_FLOAT;
+  else if constexpr (std::is_same_v<T, std::vector<double>>)
+    return RG_PARAM_FLOATS;
   else
     return RG_PARAM_STRING; // a list of strings, which no plugin can have, is told apart by its member
 }
@@ -75,6 +77,8 @@ const char* const devices[] = {"cpu", "cuda", nullptr};
 const char* const kernels[] = {"timed", "fixed", nullptr};
 const char* const optimizers[] = {"sgd", "momentum", "adagrad", "adam", nullptr};
 const char* const lr_scalings[] = {"none", "linear", nullptr};
+const char* const schedules[] = {"constant", "step", "linear", "exponential", "noam", nullptr};
+const char* const schedule_units[] = {"step", "epoch", nullptr};
 
 // A key is named like the member that it sets.
 #define POINT(path, help)                                                                                              \
@@ -131,6 +135,18 @@ std::vector<schema_key> make_schema() {
       POINT(optimizer.epsilon, "for adagrad and adam").range(0, unlimited),
       POINT(optimizer.clip_norm, "largest norm of the whole gradient; 0: no clipping").range(0, unlimited),
       POINT(optimizer.lr_scaling, "linear: lr times the number of workers").one_of(lr_scalings),
+      POINT(optimizer.schedule.name, "how lr changes over the run; docs/experiments.md has the formulas")
+          .one_of(schedules),
+      POINT(optimizer.schedule.unit, "what lengths are counted in: steps, or rounds of the dataset")
+          .one_of(schedule_units),
+      POINT(optimizer.schedule.warmup, "length over which lr rises to its full height").range(0, unlimited),
+      POINT(optimizer.schedule.start, "fraction of lr that the warm-up rises from").range(0, 1),
+      POINT(optimizer.schedule.milestones, "for step: where lr is multiplied by factor").range(0, unlimited),
+      POINT(optimizer.schedule.factor, "for step and exponential").range(0, unlimited),
+      POINT(optimizer.schedule.every, "for exponential: after how much lr is multiplied by factor").range(0, unlimited),
+      POINT(optimizer.schedule.length, "for linear: where lr has fallen to its end").range(0, unlimited),
+      POINT(optimizer.schedule.end, "for linear: fraction of lr at the end").range(0, unlimited),
+      POINT(optimizer.schedule.model_size, "for noam: width of the model's vectors").range(1, largest_count),
 
       make_row(
           "strategy.plugin", [](experiment&, case_config& c) { return config_member(&c.strategy.id); },
@@ -279,7 +295,7 @@ std::string schema_text() {
       section = key.section();
       text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section);
     }
-    text += fmt::format("  {:<16} {}\n  {:<16} {}; {}\n", key.leaf(), key.rule.help, "", expectation(key),
+    text += fmt::format("  {:<20} {}\n  {:<20} {}; {}\n", key.leaf(), key.rule.help, "", expectation(key),
                         default_text(key));
   }
   return text + R"(

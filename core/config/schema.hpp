@@ -19,8 +19,8 @@
 namespace regatta {
 
 // The member of a configuration that a key sets.
-using config_member =
-    std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*, std::vector<std::string>*>;
+using config_member = std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
+                                   std::vector<std::string>*, std::vector<double>*>;
 
 struct schema_key {
   rg_param rule; // type, unit, bounds, choices and help as in a plugin's table; `name` is the whole path "train.batch"

@@ -38,6 +38,11 @@ std::vector<std::string> keys_of(const std::string& section) {
   return names;
 }
 
+// Whether keys of the schema stand in a table of this name: "optimizer.schedule".
+bool is_inner_table(const std::string& path) {
+  return std::ranges::any_of(schema(), [&](const schema_key& key) { return key.path().starts_with(path + "."); });
+}
+
 // What somebody who wrote a name outside every section, or in the wrong one, probably meant.
 std::string hint_for(const std::string& path) {
   const std::vector<std::string> parts = split(path);
@@ -45,7 +50,7 @@ std::string hint_for(const std::string& path) {
     const auto& section = parts[0];
     const auto sections = section_names();
     if (std::find(sections.begin(), sections.end(), section) != sections.end()) {
-      const std::string near = nearest(parts[1], keys_of(section));
+      const std::string near = nearest(path.substr(section.size() + 1), keys_of(section));
       if (!near.empty()) return fmt::format(", did you mean \"{}.{}\"?", section, near);
     } else if (const std::string near = nearest(section, sections); !near.empty()) {
       return fmt::format(", did you mean \"{}\"?", near + path.substr(section.size()));
@@ -115,6 +120,8 @@ private:
     } else if (plugins && parts.size() == 2 && node.is == toml_node::kind::table && parts[1] != "plugin") {
       if (known_id(*plugins, parts[1], path, at_key, components_, wrong_))
         for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
+    } else if (node.is == toml_node::kind::table && is_inner_table(path)) {
+      for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
     } else if (const auto name = find_name(path, at_key, components_, wrong_)) {
       setting s{node, at_value, layer};
       if (fits(path, *name, s))

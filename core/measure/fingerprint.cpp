@@ -20,12 +20,33 @@ json hash_of_text(const std::string& text) {
   return text.empty() ? json(nullptr) : json(hash_of(text));
 }
 
+// Null where the rate is constant: only what has an effect tells cases apart.
+json schedule_of(const schedule_config& s) {
+  if (s.name == "constant" && !(s.warmup > 0)) return nullptr;
+  return {{"name", s.name},
+          {"unit", s.unit},
+          {"warmup", s.warmup},
+          {"start", s.start},
+          {"factor", s.factor},
+          {"every", s.every},
+          {"length", s.length},
+          {"end", s.end},
+          {"model_size", s.model_size},
+          {"milestones", s.milestones}};
+}
+
 json optimizer_of(const optimizer_config& o) {
-  return {{"plugin", o.plugin},       {"lr", o.lr},
-          {"momentum", o.momentum},   {"weight_decay", o.weight_decay},
-          {"beta1", o.beta1},         {"beta2", o.beta2},
-          {"epsilon", o.epsilon},     {"nesterov", o.nesterov},
-          {"clip_norm", o.clip_norm}, {"lr_scaling", o.lr_scaling}};
+  return {{"schedule", schedule_of(o.schedule)},
+          {"plugin", o.plugin},
+          {"lr", o.lr},
+          {"momentum", o.momentum},
+          {"weight_decay", o.weight_decay},
+          {"beta1", o.beta1},
+          {"beta2", o.beta2},
+          {"epsilon", o.epsilon},
+          {"nesterov", o.nesterov},
+          {"clip_norm", o.clip_norm},
+          {"lr_scaling", o.lr_scaling}};
 }
 
 json data_of(const case_config& c, const case_facts& facts) {

@@ -102,9 +102,9 @@ void optimizer::require_owned(std::uint64_t first, std::uint64_t count) {
   }
 }
 
-void optimizer::apply(std::uint64_t first, std::span<const float> gradient, [[maybe_unused]] std::uint64_t step) {
+void optimizer::apply(std::uint64_t first, std::span<const float> gradient, std::uint64_t step) {
   require_owned(first, gradient.size());
-  if (!deferred()) return update(first, gradient, 1);
+  if (!deferred()) return update(first, gradient, 1, step);
   const auto next = std::upper_bound(waiting_.begin(), waiting_.end(), first,
                                      [](std::uint64_t e, const waiting& w) { return e < w.first; });
   waiting_.insert(next, {first, gradient, arithmetic::sum_of_squares(gradient)});
@@ -119,19 +119,19 @@ optimizer::norm optimizer::partial() const {
   return sum;
 }
 
-bool optimizer::commit(const norm& total, [[maybe_unused]] std::uint64_t step) {
+bool optimizer::commit(const norm& total, std::uint64_t step) {
   const bool finite = total.not_finite == 0 && std::isfinite(total.sum_of_squares);
   if (finite) {
     const double length = std::sqrt(total.sum_of_squares);
     const double factor = length > rule_.clip_norm() ? rule_.clip_norm() / length : 1;
-    for (const waiting& w : waiting_) update(w.first, w.gradient, factor);
+    for (const waiting& w : waiting_) update(w.first, w.gradient, factor, step);
   }
   waiting_.clear();
   return finite;
 }
 
 // Splits what was applied at the ends of owned ranges, and of pieces where t may differ.
-void optimizer::update(std::uint64_t first, std::span<const float> gradient, double factor) {
+void optimizer::update(std::uint64_t first, std::span<const float> gradient, double factor, std::uint64_t step) {
   while (!gradient.empty()) {
     owned& range = owner_of(first);
     const auto here = gradient.first(std::min<std::uint64_t>(gradient.size(), range.first + range.count - first));
@@ -139,9 +139,9 @@ void optimizer::update(std::uint64_t first, std::span<const float> gradient, dou
       cut(range.pieces, first);
       cut(range.pieces, first + here.size());
       for (auto p = holding(range.pieces, first); p != range.pieces.end() && p->first < first + here.size(); ++p)
-        update_uniform(range, p->first, here.subspan(p->first - first, p->count), factor, ++p->updates);
+        update_uniform(range, p->first, here.subspan(p->first - first, p->count), factor, step, ++p->updates);
     } else {
-      update_uniform(range, first, here, factor, 0);
+      update_uniform(range, first, here, factor, step, 0);
     }
     first += here.size();
     gradient = gradient.subspan(here.size());
@@ -150,14 +150,14 @@ void optimizer::update(std::uint64_t first, std::span<const float> gradient, dou
 
 // Elements of one owned range with one t; splits them at the ends of slices.
 void optimizer::update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
-                               std::uint64_t t) const {
+                               std::uint64_t step, std::uint64_t t) const {
   // Slices of one tensor's kind share their constants, and most do.
   update_rule::coefficients c{};
   const optimizer_slice* made_for = nullptr;
   for (auto slice = holding(slices_, first); !gradient.empty(); ++slice) {
     const std::uint64_t n = std::min<std::uint64_t>(gradient.size(), slice->first + slice->count - first);
     if (!made_for || made_for->decay != slice->decay || made_for->lr_scale != slice->lr_scale)
-      c = rule_.of(t, factor, slice->decay, slice->lr_scale);
+      c = rule_.of(step, t, factor, slice->decay, slice->lr_scale);
     made_for = &*slice;
     const std::uint64_t at = first - range.first;
     rule_.update(c, range.weights + at, gradient.data(), range.state[0] ? range.state[0].get() + at : nullptr,

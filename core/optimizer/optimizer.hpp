@@ -71,9 +71,9 @@ private:
 
   owned& owner_of(std::uint64_t element);
   void require_owned(std::uint64_t first, std::uint64_t count);
-  void update(std::uint64_t first, std::span<const float> gradient, double factor);
+  void update(std::uint64_t first, std::span<const float> gradient, double factor, std::uint64_t step);
   void update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
-                      std::uint64_t t) const;
+                      std::uint64_t step, std::uint64_t t) const;
 
   update_rule rule_;
   std::vector<optimizer_slice> slices_;

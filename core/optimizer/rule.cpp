@@ -12,8 +12,8 @@
 namespace regatta {
 
 update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
-    : lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay), beta1_(config.beta1),
-      beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
+    : schedule_(config.schedule), lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay),
+      beta1_(config.beta1), beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
   const auto& name = config.plugin;
   if (name == "sgd") {
     fingerprint_ = "sgd";
@@ -43,10 +43,12 @@ update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
                   fmt::format("optimizer.lr_scaling: expected none or linear, got \"{}\"", config.lr_scaling));
   fingerprint_ += fmt::format(" lr={} lr_scaling={} weight_decay={} clip_norm={}", config.lr, config.lr_scaling,
                               weight_decay_, clip_norm_);
+  if (!schedule_.fingerprint().empty()) fingerprint_ += " schedule=" + schedule_.fingerprint();
 }
 
-update_rule::coefficients update_rule::of(std::uint64_t t, double factor, float decay, float lr_scale) const noexcept {
-  double lr = lr_, epsilon = epsilon_;
+update_rule::coefficients update_rule::of(std::uint64_t step, std::uint64_t t, double factor, float decay,
+                                          float lr_scale) const noexcept {
+  double lr = lr_ * schedule_.at(step), epsilon = epsilon_;
   if (kind_ == kind::adam) {
     // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), its fraction expanded by sqrt(1 - beta2^t)
     const double root = std::sqrt(1 - std::pow(beta2_, static_cast<double>(t)));

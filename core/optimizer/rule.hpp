@@ -2,7 +2,8 @@
 //
 // One optimiser's formula, whatever it is applied to: ranges of the arena (optimizer.hpp) or rows of a sparse table
 // (table.hpp). With g the gradient, summed over all workers (losses are divided by the global batch already), scaled by
-// the clip factor; w the weight; lr = optimizer.lr x the tensor's lr_scale (x the workers, with lr_scaling = "linear"):
+// the clip factor; w the weight; lr = optimizer.lr x the tensor's lr_scale (x the workers, with lr_scaling = "linear") x the
+// schedule's factor of the step that the gradient is of (schedule.hpp):
 //
 //   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, as SGD in Paddle,
 //                                                                         TensorFlow and PyTorch has it; not AdamW)
@@ -16,6 +17,7 @@
 #pragma once
 
 #include "optimizer/kernels.hpp"
+#include "optimizer/schedule.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +38,8 @@ public:
   bool counts_updates() const noexcept { return kind_ == kind::adam; } // what it does depends on t
   double clip_norm() const noexcept { return clip_norm_; }             // 0: off
 
-  // Of elements that share all of it; `t` is looked at only where updates are counted.
-  coefficients of(std::uint64_t t, double factor, float decay, float lr_scale) const noexcept;
+  // Of elements that share all of it, in the update of `step`; `t` is looked at only where updates are counted.
+  coefficients of(std::uint64_t step, std::uint64_t t, double factor, float decay, float lr_scale) const noexcept;
   // One update of n elements; a, b: as many floats of state as states() says. None overlaps another.
   void update(const coefficients& c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 
@@ -48,6 +50,7 @@ private:
   enum class kind { sgd, momentum, nesterov, adagrad, adam };
   kind kind_ = kind::sgd;
   int states_ = 0;
+  schedule schedule_;
   double lr_, momentum_, weight_decay_, beta1_, beta2_, epsilon_, clip_norm_;
   std::string fingerprint_;
 };

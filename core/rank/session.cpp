@@ -66,6 +66,10 @@ void session::open() {
                     fmt::format("ranks 0 and {} lay out the weights in different ways: their machines have "
                                 "different instruction sets; run on machines of one kind",
                                 r));
+  if (worker) {
+    control.operation("opening the data");
+    data_ = make_source(job.config.data, model_->inputs(), job.config.seed);
+  }
   connect();
   exchange_setup setup{};
   setup.strategy = &strategy_.strategy;
@@ -80,6 +84,7 @@ void session::open() {
   setup.lanes = plan_.lanes;
   setup.tensors = model_->tensors();
   setup.optimizer = job.config.optimizer;
+  if (setup.optimizer.schedule.unit == "epoch") setup.optimizer.schedule.epoch_steps = epoch_steps();
   setup.seed = job.config.seed;
   setup.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
     fill_shard(first, count, out);
@@ -88,6 +93,13 @@ void session::open() {
   exchange_ = std::make_unique<regatta::exchange>(std::move(setup));
   if (worker) load_weights();
   exchange_->start();
+}
+
+// Steps of one round of the dataset, as worker 0 has it; 0 where there is none. Servers, too, need to know.
+double session::epoch_steps() {
+  const double mine =
+      cluster.worker == 0 ? static_cast<double>(data_->size()) / static_cast<double>(job.global_batch()) : 0;
+  return control.sum("epoch", {mine})[0];
 }
 
 void session::connect() {

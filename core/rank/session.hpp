@@ -5,6 +5,7 @@
 #pragma once
 
 #include "control/client.hpp"
+#include "data/source.hpp"
 #include "rank/exchange.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
@@ -34,6 +35,7 @@ public:
   void close();
 
   model_instance& model() { return *model_; }
+  data_source& data() { return *data_; } // workers only
   regatta::exchange& exchange() { return *exchange_; }
   rg_counters counters();
   // Ends the exchange's poll. [any]
@@ -43,6 +45,7 @@ public:
 
 private:
   void connect();
+  double epoch_steps();
   void load_weights();
   void fill_shard(std::uint64_t first, std::uint64_t count, float* out);
 
@@ -58,6 +61,7 @@ private:
   std::atomic<void*> transport_self_{nullptr}; // wake() comes from other threads
   rg_plan plan_{};
   std::unique_ptr<model_instance> model_;
+  std::unique_ptr<data_source> data_;
   std::unique_ptr<regatta::exchange> exchange_;
   std::vector<std::vector<float>> states_;
   std::uint32_t filled_tensor_ = UINT32_MAX; // fill_shard's last tensor, whole: the next range often begins in it

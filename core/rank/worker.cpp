@@ -40,8 +40,7 @@ public:
   explicit worker(session& s)
       : session_(s), loop_(
                          s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns),
-        micro_(s.job.batch / static_cast<std::uint64_t>(s.job.config.train.accumulate)),
-        source_(make_source(s.job.config.data, s.model().inputs(), s.job.config.seed)),
+        micro_(s.job.batch / static_cast<std::uint64_t>(s.job.config.train.accumulate)), source_(s.data()),
         memory_(s.model().inputs(), micro_) {
     ready_end_.resize(s.model().tensors().size(), 0);
     const rg_arena& a = s.exchange().arena();
@@ -72,7 +71,7 @@ private:
   session& session_;
   loop loop_;
   std::uint64_t micro_; // samples of a micro-batch
-  std::unique_ptr<data_source> source_;
+  data_source& source_;
   batch_memory memory_;
   bool filled_ = false;
   std::vector<std::uint64_t> ready_end_; // by tensor: where the arena is final once its gradient is
@@ -85,8 +84,8 @@ private:
 
 void worker::read_batch(std::uint64_t step, std::uint64_t first) {
   // With several micro-batches a constant source has several batches.
-  if (filled_ && source_->constant() && session_.job.config.train.accumulate == 1) return;
-  source_->fill(step, session_.job.global_batch(), first, micro_, memory_.pointers());
+  if (filled_ && source_.constant() && session_.job.config.train.accumulate == 1) return;
+  source_.fill(step, session_.job.global_batch(), first, micro_, memory_.pointers());
   filled_ = true;
 }
 

@@ -86,7 +86,8 @@ TEST_CASE("clipping, accumulation and every optimiser work with several workers"
   const scratch s;
   for (const char* options :
        {"optimizer.plugin=adam --set optimizer.lr=0.001", "optimizer.clip_norm=0.1", "train.accumulate=3",
-        "optimizer.plugin=adagrad", "optimizer.nesterov=true", "optimizer.weight_decay=0.01"}) {
+        "optimizer.plugin=adagrad", "optimizer.schedule.name=linear --set optimizer.schedule.length=15",
+        "optimizer.nesterov=true", "optimizer.weight_decay=0.01"}) {
     CAPTURE(options);
     const std::string set = std::string("--set ") + options;
     const auto curve_of = [](const json& r) { return r.at(0).at("loss").at("curve").get<std::vector<double>>(); };

@@ -117,6 +117,20 @@ TEST_CASE("names that are no keys") {
   CHECK(after_model("[[train]]\nbatch = 1\n").starts_with("f.toml:3:1: error: train: expected a table, got [a table]"));
 }
 
+TEST_CASE("schedules that are none") {
+  const std::string table = "[optimizer.schedule]\n";
+  CHECK(after_model(table + "warmpu = 3\n") ==
+        "f.toml:4:1: error: optimizer.schedule.warmpu: no such key, did you mean \"optimizer.schedule.warmup\"?");
+  CHECK(after_model(table + "name = \"cosine\"\n")
+            .starts_with("f.toml:4:8: error: optimizer.schedule.name: expected one of"));
+  CHECK(
+      after_model(table + "name = \"linear\"\nwarmup = 10\nlength = 5\n") ==
+      "f.toml:6:10: error: optimizer.schedule.length: expected more than the warm-up with schedule.name = \"linear\"");
+  CHECK(after_model(table + "name = \"step\"\nmilestones = [3, 1]\n").find("ascending") != std::string::npos);
+  CHECK(after_model(table + "unit = \"epoch\"\n") ==
+        "f.toml:4:8: error: optimizer.schedule.unit: expected \"step\": data.source = \"constant\" has no epochs");
+}
+
 TEST_CASE("plugins that are not there") {
   exit_code code{};
   const std::string note = "\nnote: not loaded: /plugins/broken.so: no ELF file";

@@ -165,6 +165,20 @@ TEST_CASE("every key of the schema lands where it belongs") {
   }
 }
 
+TEST_CASE("a schedule is a table of the optimiser's") {
+  const case_config c = single(mlp + R"(
+    [optimizer.schedule]
+    name = "step"
+    warmup = 5
+    milestones = [30, 60.5]
+  )");
+  CHECK(c.optimizer.schedule.name == "step");
+  CHECK(c.optimizer.schedule.warmup == 5);
+  CHECK(c.optimizer.schedule.milestones == std::vector<double>{30, 60.5});
+  CHECK(to_json(single(resolved_toml(c))).dump() == to_json(c).dump());
+  CHECK(resolved_toml(c).find("schedule.milestones = [30.0, 60.5]") != std::string::npos);
+}
+
 TEST_CASE("the resolved file of every case of a sweep runs that case alone") {
   const experiment e = load(R"(
     [model]

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the learning rate changes over a run: a factor on optimizer.lr, a function of the step alone. t is the step,
+// from 0; all lengths (warmup, length, every, milestones) are given in steps or, with unit = "epoch", in rounds of the
+// dataset, and W, L, N and m below are in steps, which may be fractions.
+//
+//   warm-up       t + 1 < W: start + (1 - start) * (t + 1) / W, instead of what follows        (Goyal et al., 2017)
+//   constant      1
+//   step          factor ^ (how many milestones m have m <= t)                                 (He et al., 2015)
+//   linear        1 - (1 - end) * (t + 1 - W) / (L - W) up to step L, then `end`               (Devlin et al., 2018)
+//   exponential   factor ^ floor(t / N)
+//   noam          model_size^-0.5 * min((t + 1)^-0.5, (t + 1) * W^-1.5)     (Vaswani et al., 2017, section 5.3)
+//
+// noam's warm-up is part of its formula, and `start` does not count there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+struct schedule_config; // config/experiment.hpp
+
+class schedule {
+public:
+  // Throws failure (usage) for what makes no schedule: an unknown name, a length that is missing, epochs of a source
+  // that has none (epoch_steps is 0).
+  explicit schedule(const schedule_config& config);
+
+  // The factor at step t. [any]
+  double at(std::uint64_t t) const noexcept;
+
+  // "" for a constant rate.
+  const std::string& fingerprint() const noexcept { return fingerprint_; }
+
+private:
+  enum class shape { constant, step, linear, exponential, noam };
+  shape shape_;
+  double warmup_, start_, length_, end_, every_, factor_, scale_; // steps and factors
+  std::vector<double> milestones_;                                // steps
+  std::string fingerprint_;
+};
+
+} // namespace regatta
