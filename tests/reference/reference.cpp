@@ -97,6 +97,15 @@ void interpreter::run_forward(std::size_t k, const batch& b, bool training) {
   } else if (op == "add") {
     const auto& other = values_[n.raw.inputs[1]];
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] + other[i];
+  } else if (op == "sigmoid") {
+    std::transform(x.begin(), x.end(), y.begin(), [](double v) { return 1 / (1 + std::exp(-v)); });
+  } else if (op == "global_avg_pool") {
+    const std::size_t spatial = in.elements / n.elements;
+    for (std::size_t i = 0; i < x.size(); ++i) y[i / spatial] += x[i] / static_cast<double>(spatial);
+  } else if (op == "scale_channels") {
+    const auto& factors = values_[n.raw.inputs[1]];
+    const std::size_t spatial = x.size() / factors.size();
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] * factors[i / spatial];
   } else if (op == "dropout") {
     const double p = n.attr("p");
     note.assign(x.size(), 1);
@@ -203,6 +212,18 @@ void interpreter::run_backward(std::size_t k, const batch& b) {
     for (std::size_t i = 0; i < dy.size(); ++i) {
       dx[i] += dy[i];
       slopes_[n.raw.inputs[1]][i] += dy[i];
+    }
+  } else if (op == "sigmoid") {
+    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += dy[i] * values_[k][i] * (1 - values_[k][i]);
+  } else if (op == "global_avg_pool") {
+    const std::size_t spatial = in.elements / n.elements;
+    for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += dy[i / spatial] / static_cast<double>(spatial);
+  } else if (op == "scale_channels") {
+    const auto& factors = values_[n.raw.inputs[1]];
+    const std::size_t spatial = x.size() / factors.size();
+    for (std::size_t i = 0; i < dy.size(); ++i) {
+      dx[i] += dy[i] * factors[i / spatial];
+      slopes_[n.raw.inputs[1]][i / spatial] += dy[i] * x[i];
     }
   } else if (op == "dropout") {
     for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += dy[i] * note[i];

@@ -145,6 +145,44 @@ const std::vector<layer_case>& cases() {
          value y = rg::batch_norm(rg::conv2d(x, "b", 16, {.padding = 1}), "n");
          return rg::relu(rg::add(y, x));
        }},
+      {"global average pool", {3, 6, 5}, 4, [](value x) { return rg::global_avg_pool(rg::conv2d(x, "a", 20)); }},
+      {"sigmoid", {9}, 4, [](value x) { return rg::sigmoid(rg::dense(x, "a", 21)); }},
+      {"sigmoid of a map", {3, 5, 5}, 4, [](value x) { return rg::sigmoid(rg::conv2d(x, "a", 20)); }},
+      {"scaled channels",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         const value factors = rg::dense(rg::flatten(x), "f", 20);
+         return rg::scale_channels(rg::conv2d(x, "a", 20), factors);
+       }},
+      {"squeeze and excitation",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         x = rg::batch_norm(rg::conv2d(x, "a", 32, {.bias = false}), "n", {.scale = 0.5});
+         const value s = rg::relu(rg::dense(rg::global_avg_pool(x), "squeeze", 3));
+         return rg::scale_channels(x, rg::sigmoid(rg::dense(s, "excite", 32)));
+       }},
+      {"residual with a shortcut made first",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         const value shortcut = rg::batch_norm(rg::conv2d(x, "s", 20, {1, 2, 0, false}), "sn");
+         const value y = rg::batch_norm(rg::conv2d(x, "a", 20, {3, 2, 1, false}), "an");
+         return rg::relu(rg::add(y, shortcut));
+       }},
+      {"residual blocks in a row",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         x = rg::relu(rg::conv2d(x, "stem", 20, {3, 1, 1, false}));
+         for (const std::string name : {"a", "b"}) {
+           value y = rg::relu(rg::batch_norm(rg::conv2d(x, name, 20, {3, 1, 1, false}), name + "n"));
+           y = rg::batch_norm(rg::conv2d(y, name + "2", 20, {3, 1, 1, false}), name + "2n");
+           x = rg::relu(rg::add(x, y));
+         }
+         return rg::add(x, rg::batch_norm(rg::conv2d(x, "c", 20, {1, 1, 0, false}), "cn"));
+       }},
       {"three ways from one value",
        {3, 6, 6},
        4,

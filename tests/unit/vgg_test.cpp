@@ -2,76 +2,10 @@
 //
 // The models of plugins/models: what they are made of, and that a reduced one trains as the reference does.
 #include "layers_cases.hpp"
-
-#include <deque>
+#include "model_graph.hpp"
 
 using namespace layers_cases;
-
-namespace {
-
-// A graph of a plugin's model, with some parameters given as TOML would.
-class graph_of {
-public:
-  struct setting {
-    std::string name;
-    rg_value value;
-  };
-  graph_of(const std::string& file, const std::string& id, const std::vector<setting>& given) {
-    const rg_component& c = reference::load_component(REGATTA_PLUGINS "/" + file, RG_KIND_MODEL, id);
-    source_ = static_cast<const rg_graph_source*>(c.extension(RG_EXT_GRAPH));
-    REQUIRE(source_ != nullptr);
-    std::vector<rg_value> values;
-    for (std::uint32_t i = 0; i < c.param_count; ++i) {
-      const rg_param& p = rg::at_stride(c.params, i);
-      rg_value v{};
-      const std::string text = p.default_value;
-      if (p.type == RG_PARAM_STRING)
-        v.s = texts_.emplace_back(text.substr(1, text.size() - 2)).c_str();
-      else if (p.type == RG_PARAM_BOOL)
-        v.i = text == "true";
-      else if (p.type == RG_PARAM_INT)
-        v.i = std::stoll(text);
-      else if (p.type == RG_PARAM_FLOAT)
-        v.f = std::stod(text);
-      for (const auto& s : given)
-        if (s.name == p.name) v = s.value;
-      values.push_back(v);
-    }
-    REQUIRE(source_->create(nullptr, values.data(), &self_) == RG_OK);
-    graph = source_->graph(self_);
-  }
-  ~graph_of() { source_->destroy(self_); }
-  graph_of(const graph_of&) = delete;
-  graph_of& operator=(const graph_of&) = delete;
-
-  std::uint64_t parameters() const {
-    std::uint64_t n = 0;
-    for (std::uint32_t t = 0; t < graph->tensor_count; ++t)
-      if (graph->tensors[t].kind == RG_TENSOR_DENSE) n += rg::storage_of(graph->tensors[t]);
-    return n;
-  }
-  const rg_graph* graph = nullptr;
-
-private:
-  const rg_graph_source* source_ = nullptr;
-  void* self_ = nullptr;
-  std::deque<std::string> texts_;
-};
-
-rg_value text(const char* s) {
-  return {.s = s};
-}
-rg_value whole(std::int64_t i) {
-  return {.i = i};
-}
-rg_value number(double f) {
-  return {.f = f};
-}
-rg_value list(const std::vector<std::int64_t>& v) {
-  return {.ints = v.data(), .count = v.size()};
-}
-
-} // namespace
+using namespace model_graph;
 
 TEST_CASE("vgg16 has the parameters of its publications") {
   CHECK(graph_of("vgg.so", "vgg16", {}).parameters() == 15254602);

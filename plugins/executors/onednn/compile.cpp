@@ -4,6 +4,7 @@
 #include "activation.hpp"
 #include "convolution.hpp"
 #include "layers.hpp"
+#include "squeeze.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -180,6 +181,7 @@ private:
       emit<addition>(n.name, a, b, values_[k], program_.dev);
       return;
     }
+    if (n.op == "global_avg_pool" || n.op == "sigmoid" || n.op == "scale_channels") return add_squeeze(k);
     if (n.op == "softmax_cross_entropy") {
       n.expect(k + 1 == nodes_.size(), "the loss is the last node");
       value *logits = input(n, 0), *label = input(n, 1);
@@ -291,6 +293,25 @@ private:
     expect_window(n, s.kernel, s.stride, s.padding, *in);
     values_[k] = make_value(n.name, n.shape);
     emit<pooling>(n.name, in, values_[k], s, program_.dev);
+  }
+
+  void add_squeeze(std::size_t k) {
+    const node &n = nodes_[k], &first = nodes_[n.inputs.at(0)];
+    value* in = blocked(n, 0);
+    values_[k] = make_value(n.name, n.shape);
+    if (n.op == "global_avg_pool") {
+      n.expect(first.shape.size() == 3 && n.shape == std::vector<std::size_t>{first.shape[0]}, "averages channels");
+      emit<global_average>(n.name, in, values_[k], program_.dev);
+    } else if (n.op == "sigmoid") {
+      n.expect(same_shape(n, first), "its output has not the shape of its input");
+      emit<sigmoid>(n.name, in, values_[k]);
+    } else {
+      value* factors = blocked(n, 1);
+      n.expect(same_shape(n, first) && n.shape.size() == 3 &&
+                   nodes_[n.inputs[1]].shape == std::vector<std::size_t>{n.shape[0]},
+               "takes a map and one factor a channel");
+      emit<channel_scale>(n.name, in, factors, values_[k], program_.dev);
+    }
   }
 
   // Starts at node k and takes in what follows it, as long as it is of a later stage and nobody else needs what lies

@@ -26,6 +26,9 @@
 //   dropout                x               -                                  p, layer                 as x
 //   max_pool               x [C,H,W]       -                                  kernel, stride, padding  [C,H',W']
 //   avg_pool               x [C,H,W]       -                                  kernel, stride, padding  [C,H',W']
+//   global_avg_pool        x [C,H,W]       -                                  -                        [C]
+//   sigmoid                x               -                                  -                        as x
+//   scale_channels         x [C,H,W], s [C] -                                 -                        as x
 //   add                    a, b            -                                  -                        as a
 //   flatten                x               -                                  -                        [product of x]
 //   softmax_cross_entropy  logits [K],     -                                  -                        []
@@ -41,6 +44,7 @@
 //              least round(p * 65536): bits 2k and 2k + 1 are the lower and upper half of word k.
 //   max_pool   padding never wins. The first of equals takes the gradient.
 //   avg_pool   divides by the number of elements that are no padding.
+//   scale_channels  x times the factor that s has for its channel, sample by sample.
 //   softmax_cross_entropy  the loss, -log softmax(logits)[label], and the metric "top1".
 #pragma once
 
@@ -277,6 +281,7 @@ inline value dense(value x, const std::string& name, std::int64_t outputs, const
 struct batch_norm_options {
   double epsilon = 1e-5;
   double momentum = 0.9; // how much of the running statistics stays
+  double scale = 1;      // what the scale starts with
 };
 
 inline value batch_norm(value x, const std::string& name, const batch_norm_options& o = {}) {
@@ -287,10 +292,10 @@ inline value batch_norm(value x, const std::string& name, const batch_norm_optio
   state.kind = RG_TENSOR_STATE;
   weight_options variance = state;
   variance.a = 1;
-  const std::vector<std::uint32_t> weights = {net.weight(name + ".scale", channels, detail::small_vector(1, false)),
-                                              net.weight(name + ".bias", channels, detail::small_vector(0, false)),
-                                              net.weight(name + ".mean", channels, state),
-                                              net.weight(name + ".variance", channels, variance)};
+  const std::vector<std::uint32_t> weights = {
+      net.weight(name + ".scale", channels, detail::small_vector(o.scale, false)),
+      net.weight(name + ".bias", channels, detail::small_vector(0, false)), net.weight(name + ".mean", channels, state),
+      net.weight(name + ".variance", channels, variance)};
   return net.node("batch_norm", name, {x}, weights, {{"epsilon", o.epsilon}, {"momentum", o.momentum}}, x.dims());
 }
 
@@ -328,6 +333,23 @@ inline value max_pool(value x, const pool_options& o = {}) {
 }
 inline value avg_pool(value x, const pool_options& o = {}) {
   return detail::pool("avg_pool", x, o);
+}
+
+// The mean of every channel.
+inline value global_avg_pool(value x) {
+  detail::expect_rank(x, 3, "global_avg_pool");
+  return x.net().node("global_avg_pool", "", {x}, {}, {}, {x.dims()[0]});
+}
+
+inline value sigmoid(value x) {
+  return x.net().node("sigmoid", "", {x}, {}, {}, x.dims());
+}
+
+// Every channel of x times its factor in s.
+inline value scale_channels(value x, value s) {
+  detail::expect_rank(x, 3, "scale_channels");
+  if (s.dims() != shape{x.dims()[0]}) detail::bad_layer("scale_channels", "takes one factor a channel");
+  return x.net().node("scale_channels", "", {x, s}, {}, {}, x.dims());
 }
 
 // a + b, elementwise.

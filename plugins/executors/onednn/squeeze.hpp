@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What squeeze-and-excitation is made of: averages of channels, a sigmoid, and channels scaled by a factor each.
+#pragma once
+
+#include "program.hpp"
+
+namespace onednn {
+
+// [channels, height, width] to [channels].
+class global_average final : public op {
+public:
+  global_average(std::string name, value* in, value* out, const device& dev)
+      : op(std::move(name), {in}, out), dev_(dev) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  const device& dev_;
+  std::size_t batch_ = 0;
+};
+
+class sigmoid final : public op {
+public:
+  sigmoid(std::string name, value* in, value* out) : op(std::move(name), {in}, out) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool backward_in_place() const override { return true; }
+
+private:
+  std::size_t count_ = 0;
+};
+
+// Input 0 times input 1, which has one factor a channel of every sample.
+class channel_scale final : public op {
+public:
+  channel_scale(std::string name, value* in, value* factors, value* out, const device& dev)
+      : op(std::move(name), {in, factors}, out), dev_(dev) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool backward_in_place() const override { return true; }
+
+private:
+  const device& dev_;
+  std::size_t batch_ = 0;
+};
+
+} // namespace onednn
