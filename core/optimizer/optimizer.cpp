@@ -120,14 +120,11 @@ optimizer::norm optimizer::partial() const {
 }
 
 bool optimizer::commit(const norm& total, std::uint64_t step) {
-  const bool finite = total.not_finite == 0 && std::isfinite(total.sum_of_squares);
-  if (finite) {
-    const double length = std::sqrt(total.sum_of_squares);
-    const double factor = length > rule_.clip_norm() ? rule_.clip_norm() / length : 1;
-    for (const waiting& w : waiting_) update(w.first, w.gradient, factor, step);
-  }
+  const auto factor = rule_.clip(total);
+  if (factor)
+    for (const waiting& w : waiting_) update(w.first, w.gradient, *factor, step);
   waiting_.clear();
-  return finite;
+  return factor.has_value();
 }
 
 // Splits what was applied at the ends of owned ranges, and of pieces where t may differ.
@@ -151,13 +148,15 @@ void optimizer::update(std::uint64_t first, std::span<const float> gradient, dou
 // Elements of one owned range with one t; splits them at the ends of slices.
 void optimizer::update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
                                std::uint64_t step, std::uint64_t t) const {
-  // Slices of one tensor's kind share their constants, and most do.
+  // Neighbouring slices mostly share their constants.
+  const auto correction = rule_.correction(t);
+  const double lr = rule_.lr(step);
   update_rule::coefficients c{};
   const optimizer_slice* made_for = nullptr;
   for (auto slice = holding(slices_, first); !gradient.empty(); ++slice) {
     const std::uint64_t n = std::min<std::uint64_t>(gradient.size(), slice->first + slice->count - first);
     if (!made_for || made_for->decay != slice->decay || made_for->lr_scale != slice->lr_scale)
-      c = rule_.of(step, t, factor, slice->decay, slice->lr_scale);
+      c = rule_.of(lr, correction, factor, slice->decay, slice->lr_scale);
     made_for = &*slice;
     const std::uint64_t at = first - range.first;
     rule_.update(c, range.weights + at, gradient.data(), range.state[0] ? range.state[0].get() + at : nullptr,

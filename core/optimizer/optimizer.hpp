@@ -37,7 +37,7 @@ public:
   optimizer& operator=(const optimizer&) = delete;
 
   // Whether updates wait for commit(): with clip_norm, every owner's part of the norm must be known first.
-  bool deferred() const noexcept { return rule_.clip_norm() > 0; }
+  bool deferred() const noexcept { return rule_.clips(); }
 
   // Makes this rank the owner of elements first .. first + count of the arena, whose weights start at `weights` and
   // stay there. Allocates their state, zeroed and 64-byte aligned. Owned ranges do not overlap: else throws failure

@@ -12,8 +12,8 @@
 namespace regatta {
 
 update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
-    : schedule_(config.schedule), lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay),
-      beta1_(config.beta1), beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
+    : schedule_(config.schedule), lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay), beta1_(config.beta1),
+      beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
   const auto& name = config.plugin;
   if (name == "sgd") {
     fingerprint_ = "sgd";
@@ -46,24 +46,30 @@ update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
   if (!schedule_.fingerprint().empty()) fingerprint_ += " schedule=" + schedule_.fingerprint();
 }
 
-update_rule::coefficients update_rule::of(std::uint64_t step, std::uint64_t t, double factor, float decay,
+std::optional<double> update_rule::clip(const arithmetic::norm& total) const noexcept {
+  if (total.not_finite != 0 || !std::isfinite(total.sum_of_squares)) return std::nullopt;
+  const double length = std::sqrt(total.sum_of_squares);
+  return length > clip_norm_ ? clip_norm_ / length : 1;
+}
+
+update_rule::bias_correction update_rule::correction(std::uint64_t t) const noexcept {
+  if (!counts_updates()) return {};
+  // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), its fraction expanded by sqrt(1 - beta2^t)
+  const double root = std::sqrt(1 - std::pow(beta2_, static_cast<double>(t)));
+  return {root / (1 - std::pow(beta1_, static_cast<double>(t))), root};
+}
+
+update_rule::coefficients update_rule::of(double lr, const bias_correction& correction, double factor, float decay,
                                           float lr_scale) const noexcept {
-  double lr = lr_ * schedule_.at(step), epsilon = epsilon_;
-  if (kind_ == kind::adam) {
-    // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), its fraction expanded by sqrt(1 - beta2^t)
-    const double root = std::sqrt(1 - std::pow(beta2_, static_cast<double>(t)));
-    lr *= root / (1 - std::pow(beta1_, static_cast<double>(t)));
-    epsilon *= root;
-  }
   coefficients c{};
   c.factor = static_cast<float>(factor);
   c.decay = static_cast<float>(weight_decay_ * static_cast<double>(decay));
-  c.lr = static_cast<float>(lr * static_cast<double>(lr_scale));
+  c.lr = static_cast<float>(lr * correction.lr * static_cast<double>(lr_scale));
   c.first = static_cast<float>(kind_ == kind::adam ? beta1_ : momentum_);
   c.second = static_cast<float>(beta2_);
   c.one_minus_first = static_cast<float>(1 - beta1_);
   c.one_minus_second = static_cast<float>(1 - beta2_);
-  c.epsilon = static_cast<float>(epsilon);
+  c.epsilon = static_cast<float>(epsilon_ * correction.epsilon);
   return c;
 }
 

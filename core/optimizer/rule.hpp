@@ -2,8 +2,8 @@
 //
 // One optimiser's formula, whatever it is applied to: ranges of the arena (optimizer.hpp) or rows of a sparse table
 // (table.hpp). With g the gradient, summed over all workers (losses are divided by the global batch already), scaled by
-// the clip factor; w the weight; lr = optimizer.lr x the tensor's lr_scale (x the workers, with lr_scaling = "linear") x the
-// schedule's factor of the step that the gradient is of (schedule.hpp):
+// the clip factor; w the weight; lr = optimizer.lr x the tensor's lr_scale (x the workers, with lr_scaling = "linear")
+// x the schedule's factor of the step that the gradient is of (schedule.hpp):
 //
 //   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, as SGD in Paddle,
 //                                                                         TensorFlow and PyTorch has it; not AdamW)
@@ -16,11 +16,13 @@
 // t counts, from 1, how often an element was updated. All state starts at 0. [any]
 #pragma once
 
+#include "memory/arithmetic.hpp"
 #include "optimizer/kernels.hpp"
 #include "optimizer/schedule.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace regatta {
@@ -36,10 +38,19 @@ public:
 
   int states() const noexcept { return states_; }                      // floats of state an element
   bool counts_updates() const noexcept { return kind_ == kind::adam; } // what it does depends on t
-  double clip_norm() const noexcept { return clip_norm_; }             // 0: off
+  // Whether an update needs the norm of the whole gradient first, and the factor it then takes; nothing: to be skipped,
+  // for the gradient is not finite.
+  bool clips() const noexcept { return clip_norm_ > 0; }
+  std::optional<double> clip(const arithmetic::norm& total) const noexcept;
 
-  // Of elements that share all of it, in the update of `step`; `t` is looked at only where updates are counted.
-  coefficients of(std::uint64_t step, std::uint64_t t, double factor, float decay, float lr_scale) const noexcept;
+  // What t does to the update, where updates are counted: Adam's corrections of both biases, on lr and on epsilon.
+  struct bias_correction {
+    double lr = 1, epsilon = 1;
+  };
+  bias_correction correction(std::uint64_t t) const noexcept;
+  // The learning rate of a step, and the constants of elements that share all of it.
+  double lr(std::uint64_t step) const noexcept { return lr_ * schedule_.at(step); }
+  coefficients of(double lr, const bias_correction& correction, double factor, float decay, float lr_scale) const noexcept;
   // One update of n elements; a, b: as many floats of state as states() says. None overlaps another.
   void update(const coefficients& c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 

@@ -74,7 +74,8 @@ exchange::exchange(exchange_setup setup)
                    : nullptr,
                setup_.transport_self, setup_.ghosts),
       transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host, regions_, setup_.rank,
-                 setup_.layout.size(), setup_.lanes) {
+                 setup_.layout.size(), setup_.lanes),
+      rule_(setup_.optimizer, setup_.layout.workers) {
   if (transport_.extension)
     if (auto* c = static_cast<const rg_collectives*>(transport_.extension(setup_.transport_self, RG_EXT_COLLECTIVES)))
       collectives_ = rg::copy_versioned(*c);
@@ -95,17 +96,21 @@ void exchange::lay_out() {
     slices_.push_back(s);
     optimizer_slices.push_back({s.first, s.count, t.decay, t.lr_scale});
   }
-  if (!arena_.count) throw failure(exit_code::plugin, "the model has no dense weights");
   arena_.slices = slices_.data();
   arena_.slice_count = static_cast<std::uint32_t>(slices_.size());
   arena_.tensors = setup_.tensors.data();
   arena_.tensor_count = static_cast<std::uint32_t>(setup_.tensors.size());
-  if (cluster_.worker >= 0) {
+  if (cluster_.worker >= 0 && arena_.count) {
     arena_.weights = regions_.allocate(RG_F32, arena_.count);
     arena_.gradients = regions_.allocate(RG_F32, arena_.count);
   }
   worker_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, optimizer_slices);
   server_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, std::move(optimizer_slices));
+  tables_ = std::make_unique<regatta::tables>(setup_.tensors, setup_.micro_batches, cluster_.worker >= 0, regions_,
+                                              rule_, setup_.initial_rows);
+  arena_.tables = tables_->list().data();
+  arena_.table_count = static_cast<std::uint32_t>(tables_->list().size());
+  if (!arena_.count && !arena_.table_count) throw failure(exit_code::plugin, "the model has no weights");
 }
 
 void exchange::start() {
@@ -137,7 +142,7 @@ void exchange::start() {
   };
   host_.buckets = [](void* self, const std::uint64_t* ends, std::uint32_t count) {
     return fence(self, [&](exchange& x) {
-      if (!count || ends[count - 1] != x.arena_.count || !std::is_sorted(ends, ends + count, std::less_equal<>()))
+      if ((count ? ends[count - 1] : 0) != x.arena_.count || !std::is_sorted(ends, ends + count, std::less_equal<>()))
         return x.refuse("buckets must ascend and end where the arena does");
       x.bucket_ends_.assign(ends, ends + count);
       return rg_status{RG_OK};
@@ -158,8 +163,25 @@ void exchange::start() {
     if (which == end_step) x.stepping_ = false;
     if (status < 0 && x.activity_error_ == RG_OK) x.activity_error_ = status;
   };
+  host_.own_rows = [](void* self, std::uint32_t as_server, std::uint32_t table, std::uint64_t shards,
+                      std::uint64_t shard) {
+    return fence(self, [&](exchange& x) {
+      if ((as_server ? x.cluster_.server : x.cluster_.worker) < 0)
+        return x.refuse(as_server ? "own_rows: this rank is no server" : "own_rows: this rank is no worker");
+      x.tables_->own(as_server, table, shards, shard);
+      return rg_status{RG_OK};
+    });
+  };
+  host_.pointer = [](void* self, const rg_buffer* buffer, void** out) -> rg_status {
+    return fence(self, [&](exchange& x) -> rg_status {
+      if (x.regions_.ghosts()) return RG_E_UNSUPPORTED;
+      if (!x.regions_.contains(*buffer)) return x.refuse("pointer: the buffer lies outside its region");
+      *out = x.regions_.address(*buffer);
+      return RG_OK;
+    });
+  };
   ask(setup_.strategy->create(&host_, setup_.values, &self_), "create");
-  if (bucket_ends_.empty()) bucket_ends_ = {arena_.count};
+  if (bucket_ends_.empty() && arena_.count) bucket_ends_ = {arena_.count};
 }
 
 exchange::~exchange() {
@@ -215,6 +237,12 @@ rg_status exchange::submit(const rg_op& op) {
   case RG_OP_APPLY:
   case RG_OP_NORM:
   case RG_OP_COMMIT: return update(op);
+  case RG_OP_ROWS_READ:
+  case RG_OP_ROWS_ADD:
+  case RG_OP_ROWS_APPLY:
+  case RG_OP_ROWS_WRITE:
+  case RG_OP_GATHER:
+  case RG_OP_SCATTER: return rows(op);
   case RG_OP_TIMER:
     timers_.push({now() + static_cast<std::uint64_t>(std::max(0.0, op.a)), timer_order_++, op.cookie});
     return RG_OK;
@@ -285,15 +313,24 @@ rg_status exchange::update(const rg_op& op) {
     if (!regions_.ghosts()) {
       const auto pair = regions_.elements<double>(b);
       if (op.kind == RG_OP_NORM) {
-        const auto n = o.partial();
-        pair[0] = n.not_finite;
-        pair[1] = n.sum_of_squares;
+        const auto dense = o.partial(), sparse = tables_->partial(as_server);
+        pair[0] = dense.not_finite + sparse.not_finite;
+        pair[1] = dense.sum_of_squares + sparse.sum_of_squares;
       } else {
         o.commit({pair[0], pair[1]}, op.step);
+        tables_->commit(as_server, {pair[0], pair[1]}, op.step);
       }
     }
   }
   update_ns_[as_server] += steady_ns() - begin;
+  return worked(op, bytes);
+}
+
+rg_status exchange::rows(const rg_op& op) {
+  const std::uint64_t begin = steady_ns();
+  const std::uint64_t bytes = tables_->operate(op);
+  if (op.kind != RG_OP_GATHER && op.kind != RG_OP_SCATTER)
+    update_ns_[(op.flags & RG_OP_AS_SERVER) != 0] += steady_ns() - begin;
   return worked(op, bytes);
 }
 
@@ -316,19 +353,21 @@ void exchange::begin(activity a, std::uint64_t step) {
   const auto begun = [&](auto slot, auto... arguments) {
     if (slot) {
       running_[a] = true;
-      ask(slot(self_, arguments..., a), a == serve      ? "serve"
-                                        : a == finish   ? "finish"
-                                        : a == end_step ? "end_step"
-                                                        : "begin_step");
+      ask(slot(self_, arguments..., a), a == serve       ? "serve"
+                                        : a == finish    ? "finish"
+                                        : a == end_step  ? "end_step"
+                                        : a == pull_rows ? "pull_rows"
+                                                         : "begin_step");
     }
   };
+  const rg_rows* rows = tables_->rows().data();
   switch (a) {
   case begin_step:
     step_ = step;
     next_bucket_ = 0;
     ready_.store(0, std::memory_order_relaxed);
     stepping_ = true;
-    begun(s.begin_step, step, static_cast<const rg_rows*>(nullptr), 0u);
+    begun(s.begin_step, step, rows, arena_.table_count);
     break;
   case end_step:
     give_gradients();
@@ -337,6 +376,7 @@ void exchange::begin(activity a, std::uint64_t step) {
     break;
   case serve: begun(s.serve); break;
   case finish: begun(s.finish); break;
+  case pull_rows: begun(s.pull_rows, rows, arena_.table_count); break;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "config/experiment.hpp"
 #include "memory/regions.hpp"
 #include "optimizer/optimizer.hpp"
+#include "rank/tables.hpp"
 #include "rank/transfers.hpp"
 #include "registry/plugin_host.hpp"
 
@@ -49,18 +50,21 @@ struct exchange_setup {
   plugin_host* transport_host;
   cluster_layout layout;
   std::uint32_t rank, lanes;
-  std::vector<rg_tensor> tensors; // of the model; dense ones make the arena
+  std::vector<rg_tensor> tensors;  // of the model; dense ones make the arena, ROWS ones the tables
+  std::uint64_t micro_batches = 1; // of a step: their rows share the windows of the tables
   optimizer_config optimizer;
   std::uint64_t seed;
   bool ghosts = false;
   // Writes the start of elements [first, first + count) of the arena: for what a server owns. Null with ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
+  // Likewise of rows of a table; also called when a row is first asked for. [loop]
+  tables::init_function initial_rows;
   plugin_host::log_function log;
 };
 
 class exchange {
 public:
-  enum activity : std::uint64_t { begin_step = 1, end_step = 2, serve = 3, finish = 4 };
+  enum activity : std::uint64_t { begin_step = 1, end_step = 2, serve = 3, finish = 4, pull_rows = 5 };
 
   // [main] Lays out the arena and registers it; start() makes the strategy, when weights are in place.
   explicit exchange(exchange_setup setup);
@@ -72,10 +76,12 @@ public:
   const rg_arena& arena() const { return arena_; }
   std::span<float> weights() const; // empty on a rank that is no worker, and with ghosts
   std::span<float> gradients() const;
+  regatta::tables& tables() { return *tables_; }
+  const regatta::tables& tables() const { return *tables_; }
   std::span<const std::uint64_t> bucket_ends() const { return bucket_ends_; }
 
   // [loop] Begins one of the strategy's activities, done() tells when it is over. A failed one throws failure from
-  // poll.
+  // poll. begin_step and pull_rows are about the rows last set in tables().
   void begin(activity a, std::uint64_t step);
   bool done(activity a) const { return !running_[a]; }
   // [compute] Elements [0, end) of the arena hold the gradients of the step; poll() passes it on. Lock-free.
@@ -104,6 +110,7 @@ private:
   rg_status transfer(const rg_op& op);
   rg_status arithmetic(const rg_op& op);
   rg_status update(const rg_op& op);
+  rg_status rows(const rg_op& op);
   // The end of work on `bytes` of memory: at once, or, under a virtual clock, after the time it takes.
   rg_status worked(const rg_op& op, std::uint64_t bytes);
   rg_status refuse(const std::string& why);
@@ -119,6 +126,8 @@ private:
   std::vector<rg_slice> slices_;
   rg_arena arena_{};
   std::unique_ptr<optimizer> worker_optimizer_, server_optimizer_;
+  update_rule rule_; // of tables_
+  std::unique_ptr<regatta::tables> tables_;
   rg_collectives collectives_{};
   rg_strategy_host host_{};
   void* self_ = nullptr;
@@ -128,7 +137,7 @@ private:
   std::uint64_t step_ = 0;
   std::uint32_t next_bucket_ = 0;
   bool stepping_ = false; // between begin(begin_step) and the end of end_step
-  std::array<bool, 5> running_{};
+  std::array<bool, 6> running_{};
   rg_status activity_error_ = RG_OK;
   std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
   std::uint64_t timer_order_ = 0;

@@ -3,6 +3,8 @@
 
 #include "base/failure.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <regatta/plugin.hpp>
@@ -62,6 +64,8 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
     tensors_.push_back(rg::copy_versioned(rg::at_stride(info.tensors, i)));
   for (std::uint32_t i = 0; i < info.input_count; ++i)
     inputs_.push_back(rg::copy_versioned(rg::at_stride(info.inputs, i)));
+  if (has_tables() && !functions_.rows)
+    throw failure(exit_code::plugin, fmt::format("{} has sparse tables, but no function rows()", name_));
 }
 
 model_instance::~model_instance() {
@@ -81,6 +85,14 @@ std::string model_instance::kernels() const {
 
 void model_instance::init(std::uint32_t tensor, std::uint64_t seed, float* out) {
   ask(functions_.init(self_, tensor, nullptr, 0, seed, out), "init");
+}
+
+void model_instance::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out) {
+  ask(functions_.init(self_, tensor, rows.data(), rows.size(), seed, out), "init");
+}
+
+bool model_instance::has_tables() const {
+  return std::any_of(tensors_.begin(), tensors_.end(), [](const rg_tensor& t) { return t.kind == RG_TENSOR_ROWS; });
 }
 
 } // namespace regatta

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,11 @@ public:
   // Throws where `status` is an error.
   void ask(rg_status status, const char* what);
 
-  // Writes the start of tensor i, in memory's layout.
+  // Whether it has sparse tables.
+  bool has_tables() const;
+  // Writes the start of tensor i, in memory's layout; or of rows of a table.
   void init(std::uint32_t tensor, std::uint64_t seed, float* out);
+  void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out);
 
 private:
   plugin_host host_, executor_host_;

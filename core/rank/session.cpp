@@ -70,6 +70,12 @@ void session::open() {
     control.operation("opening the data");
     data_ = make_source(job.config.data, model_->inputs(), job.config.seed);
   }
+  if (model_->has_tables())
+    row_model_ = std::make_unique<model_instance>(
+        plugins_, job.config.model, job.config.train.device,
+        model_setup_of(job.config, job.batch / static_cast<std::uint64_t>(job.config.train.accumulate), RG_PURPOSE_INIT,
+                       nullptr),
+        log_);
   connect();
   exchange_setup setup{};
   setup.strategy = &strategy_.strategy;
@@ -83,11 +89,15 @@ void session::open() {
   setup.rank = rank;
   setup.lanes = plan_.lanes;
   setup.tensors = model_->tensors();
+  setup.micro_batches = static_cast<std::uint64_t>(job.config.train.accumulate);
   setup.optimizer = job.config.optimizer;
   if (setup.optimizer.schedule.unit == "epoch") setup.optimizer.schedule.epoch_steps = epoch_steps();
   setup.seed = job.config.seed;
   setup.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
     fill_shard(first, count, out);
+  };
+  setup.initial_rows = [this](std::uint32_t tensor, std::span<const std::uint64_t> rows, float* out) {
+    row_model_->init(tensor, rows, job.config.seed, out);
   };
   setup.log = log_;
   exchange_ = std::make_unique<regatta::exchange>(std::move(setup));

@@ -60,7 +60,7 @@ private:
   rg_transport_caps caps_{};
   std::atomic<void*> transport_self_{nullptr}; // wake() comes from other threads
   rg_plan plan_{};
-  std::unique_ptr<model_instance> model_;
+  std::unique_ptr<model_instance> model_, row_model_; // row_model_ makes rows on the loop, while model_ computes
   std::unique_ptr<data_source> data_;
   std::unique_ptr<regatta::exchange> exchange_;
   std::vector<std::vector<float>> states_;

@@ -41,7 +41,10 @@ public:
       : session_(s), loop_(
                          s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns),
         micro_(s.job.batch / static_cast<std::uint64_t>(s.job.config.train.accumulate)), source_(s.data()),
-        memory_(s.model().inputs(), micro_) {
+        sparse_(s.model().has_tables()) {
+    // The rows of all micro-batches are asked for before the first one runs, so all of them are there at once.
+    const std::uint64_t batches = sparse_ ? static_cast<std::uint64_t>(s.job.config.train.accumulate) : 1;
+    for (std::uint64_t b = 0; b < batches; ++b) memory_.emplace_back(s.model().inputs(), micro_);
     ready_end_.resize(s.model().tensors().size(), 0);
     const rg_arena& a = s.exchange().arena();
     for (std::uint32_t i = 0; i < a.slice_count; ++i)
@@ -64,7 +67,11 @@ public:
 
 private:
   step_time step(std::uint64_t n, rank_record& record);
-  void read_batch(std::uint64_t step, std::uint64_t first);
+  void read_batch(std::uint64_t step, std::uint64_t first, batch_memory& into);
+  rg_batch batch_of(std::uint64_t step, std::uint64_t micro, const batch_memory& inputs) const;
+  void set_rows(const rg_batch& batch);
+  void bring_rows(std::uint64_t step, step_time& t);
+  void pull_rows(rg_batch& batch);
   std::uint64_t steps_to_time();
   void evaluate(rank_record& record);
 
@@ -72,8 +79,12 @@ private:
   loop loop_;
   std::uint64_t micro_; // samples of a micro-batch
   data_source& source_;
-  batch_memory memory_;
+  bool sparse_;                      // the model has sparse tables
+  std::vector<batch_memory> memory_; // of one micro-batch, or, with sparse tables, of all
   bool filled_ = false;
+  std::vector<rg_rows> rows_;                      // of a batch, by table
+  std::vector<std::vector<std::uint64_t>> unions_; // of several batches, by table
+  std::vector<std::uint64_t> merged_;
   std::vector<std::uint64_t> ready_end_; // by tensor: where the arena is final once its gradient is
   rg_hooks hooks_{};
   bool last_micro_ = true;
@@ -82,43 +93,103 @@ private:
   std::int64_t end_step_cpu_ = 0;  // CPU time of this thread in end_step
 };
 
-void worker::read_batch(std::uint64_t step, std::uint64_t first) {
+void worker::read_batch(std::uint64_t step, std::uint64_t first, batch_memory& into) {
   // With several micro-batches a constant source has several batches.
   if (filled_ && source_.constant() && session_.job.config.train.accumulate == 1) return;
-  source_.fill(step, session_.job.global_batch(), first, micro_, memory_.pointers());
+  session_.control.operation("reading input");
+  source_.fill(step, session_.job.global_batch(), first, micro_, into.pointers());
   filled_ = true;
+}
+
+rg_batch worker::batch_of(std::uint64_t step, std::uint64_t micro, const batch_memory& inputs) const {
+  auto batch = rg::make_versioned<rg_batch>();
+  batch.input_count = static_cast<std::uint32_t>(inputs.pointers().size());
+  batch.inputs = inputs.pointers().data();
+  batch.samples = batch.valid = micro_;
+  batch.step = step;
+  batch.first_sample = static_cast<std::uint64_t>(session_.cluster.worker) * session_.job.batch + micro * micro_;
+  batch.global_samples = session_.job.global_batch();
+  batch.seed = session_.job.config.seed;
+  const bool last = micro + 1 == static_cast<std::uint64_t>(session_.job.config.train.accumulate);
+  batch.flags = (micro ? RG_BATCH_ACCUMULATE : 0) | (last ? RG_BATCH_LAST : 0);
+  return batch;
+}
+
+// Asks the model which rows the batch touches.
+void worker::set_rows(const rg_batch& batch) {
+  const auto& list = session_.exchange().tables().list();
+  rows_.assign(list.size(), rg::make_versioned<rg_rows>());
+  for (std::size_t t = 0; t < list.size(); ++t) rows_[t].tensor = list[t].tensor;
+  session_.model().ask(session_.model().functions().rows(session_.model().self(), &batch, rows_.data()), "rows");
+}
+
+// Reads the step's batches and has the strategy bring the rows that they touch.
+void worker::bring_rows(std::uint64_t n, step_time& t) {
+  tables& tables = session_.exchange().tables();
+  unions_.resize(tables.list().size());
+  for (std::uint64_t m = 0; m < memory_.size(); ++m) {
+    const std::int64_t before = steady_ns();
+    const rg_batch batch = batch_of(n, m, memory_[m]);
+    read_batch(n, batch.first_sample, memory_[m]);
+    const std::int64_t read = steady_ns();
+    t.input += read - before;
+    set_rows(batch);
+    if (memory_.size() > 1)
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const std::span rows(rows_[i].rows, rows_[i].count);
+        merged_.clear();
+        if (m)
+          std::set_union(unions_[i].begin(), unions_[i].end(), rows.begin(), rows.end(), std::back_inserter(merged_));
+        else
+          merged_.assign(rows.begin(), rows.end());
+        unions_[i].swap(merged_);
+      }
+    t.forward += steady_ns() - read;
+  }
+  if (memory_.size() > 1)
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      rows_[i].rows = unions_[i].data();
+      rows_[i].count = unions_[i].size();
+    }
+  tables.set_rows(rows_);
 }
 
 step_time worker::step(std::uint64_t n, rank_record& record) {
   exchange& x = session_.exchange();
   const auto micros = static_cast<std::uint64_t>(session_.job.config.train.accumulate);
-  const std::uint64_t mine = static_cast<std::uint64_t>(session_.cluster.worker) * session_.job.batch;
   step_time t;
   t.begin = steady_ns();
+  loop_.take(); // rows of tables are put into the windows, which the strategy reads
+  if (sparse_) bring_rows(n, t);
+  const std::int64_t asked = steady_ns();
+  const std::uint64_t updated_before = x.worker_update_ns();
+  if (sparse_) session_.control.operation("waiting for the rows of sparse tables");
   x.begin(exchange::begin_step, n);
   loop_.run_until([&] { return x.done(exchange::begin_step); });
   loop_.release();
+  if (sparse_) { // without, it is over at once
+    t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated_before);
+    t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
+  }
 
   auto result = rg::make_versioned<rg_step_result>();
   double loss = 0;
   std::uint64_t count = 0;
   for (std::uint64_t m = 0; m < micros; ++m) {
     const std::int64_t before = steady_ns();
-    session_.control.operation("reading input");
-    read_batch(n, mine + m * micro_);
+    batch_memory& inputs = memory_[sparse_ ? m : 0];
+    rg_batch batch = batch_of(n, m, inputs);
+    if (sparse_) {
+      const auto tables = x.tables().batch(true);
+      batch.tables = tables.data();
+      batch.table_count = static_cast<std::uint32_t>(tables.size());
+    } else {
+      read_batch(n, batch.first_sample, inputs);
+    }
     session_.control.operation("forward pass");
     const std::int64_t from = backward_begin_ = steady_ns();
     t.input += from - before;
     last_micro_ = m + 1 == micros;
-    auto batch = rg::make_versioned<rg_batch>();
-    batch.input_count = static_cast<std::uint32_t>(memory_.pointers().size());
-    batch.inputs = memory_.pointers().data();
-    batch.samples = batch.valid = micro_;
-    batch.step = n;
-    batch.first_sample = mine + m * micro_;
-    batch.global_samples = session_.job.global_batch();
-    batch.seed = session_.job.config.seed;
-    batch.flags = (m ? RG_BATCH_ACCUMULATE : 0) | (last_micro_ ? RG_BATCH_LAST : 0);
     session_.model().ask(session_.model().functions().step(session_.model().self(), &batch, &hooks_, &result), "step");
     const std::int64_t to = steady_ns();
     t.forward += backward_begin_ - from;
@@ -139,11 +210,12 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   const std::uint64_t updated = x.worker_update_ns();
   x.begin(exchange::end_step, n);
   loop_.run_until([&] { return x.done(exchange::end_step); });
-  t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated);
+  const auto update = static_cast<std::int64_t>(x.worker_update_ns() - updated);
+  t.update += update;
   t.end = steady_ns();
-  t.blocked = t.end - t.compute_end - t.update;
+  t.blocked += t.end - t.compute_end - update;
   // The update is timed by the wall: where others took the CPU from it, what is left would fall below nothing.
-  end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - t.update);
+  end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - update);
   session_.control.progress(n + 1, (n + 1) * session_.job.batch);
   return t;
 }
@@ -194,12 +266,29 @@ rank_record worker::run() {
   record.samples = steps * session_.job.batch;
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
 
+  if (sparse_) evaluate(record); // a server holds the rows until it hears goodbye
   session_.control.operation("finishing: the last bytes and updates");
+  const std::int64_t finishing = sparse_ ? steady_ns() : record.region_end;
+  loop_.take();
   x.begin(exchange::finish, warmup + steps);
   loop_.run_until([&] { return x.done(exchange::finish) && x.done(exchange::serve) && !x.busy(); });
-  record.drain_ns = steady_ns() - record.region_end;
-  evaluate(record);
+  record.drain_ns = steady_ns() - finishing;
+  if (!sparse_) evaluate(record);
   return record;
+}
+
+// Has the strategy bring the rows that a batch of an evaluation touches, and shows them to it.
+void worker::pull_rows(rg_batch& batch) {
+  exchange& x = session_.exchange();
+  loop_.take();
+  set_rows(batch);
+  x.tables().set_rows(rows_);
+  x.begin(exchange::pull_rows, 0);
+  loop_.run_until([&] { return x.done(exchange::pull_rows); });
+  loop_.release(); // a server that shares the rank goes on serving the others
+  const auto tables = x.tables().batch(false);
+  batch.tables = tables.data();
+  batch.table_count = static_cast<std::uint32_t>(tables.size());
 }
 
 // Every worker takes its turn of the batches, with running statistics averaged over workers; sums are added up over
@@ -220,13 +309,15 @@ void worker::evaluate(rank_record& record) {
   const std::uint64_t batches = (source->size() + micro_ - 1) / micro_;
   for (std::uint64_t b = static_cast<std::uint64_t>(session_.cluster.worker); b < batches; b += workers) {
     const std::uint64_t first = b * micro_;
-    source->fill(0, source->size(), first, micro_, memory_.pointers());
+    source->fill(0, source->size(), first, micro_, memory_[0].pointers());
     auto batch = rg::make_versioned<rg_batch>();
-    batch.input_count = static_cast<std::uint32_t>(memory_.pointers().size());
-    batch.inputs = memory_.pointers().data();
+    batch.input_count = static_cast<std::uint32_t>(memory_[0].pointers().size());
+    batch.inputs = memory_[0].pointers().data();
     batch.samples = batch.global_samples = micro_;
+    batch.first_sample = first;
     batch.valid = std::min(micro_, source->size() - first);
     batch.seed = session_.job.config.seed;
+    if (sparse_) pull_rows(batch);
     session_.model().ask(f.evaluate(session_.model().self(), &batch, sums.data()), "evaluate");
   }
   const auto total = session_.control.sum("metric", sums);

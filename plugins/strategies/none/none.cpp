@@ -6,13 +6,32 @@
 namespace {
 
 struct none {
-  static rg_plan plan(const rg::parameters_t<none>&, const rg_cluster&) { return {}; }
+  static rg_plan plan(const rg::parameters_t<none>&, const rg_cluster&) {
+    rg_plan plan{};
+    plan.flags = RG_PLAN_ROWS;
+    return plan;
+  }
   static bool talks(const rg::parameters_t<none>&, const rg_cluster&, std::uint32_t, std::uint32_t) { return false; }
 
-  none(rg::comm& c, const rg::parameters_t<none>&) : comm(c), total(c.alloc(2, RG_F64)) { c.own_as_worker(c.whole()); }
+  none(rg::comm& c, const rg::parameters_t<none>&) : comm(c), total(c.alloc(2, RG_F64)), touched(c.tables()) {
+    c.own_as_worker(c.whole());
+    for (std::uint32_t t = 0; t < c.tables(); ++t) c.own_rows(t, rg::role::worker);
+  }
+
+  rg::task<> begin_step(std::uint64_t, rg::step_rows rows) { return pull_rows(rows); }
+  rg::task<> pull_rows(rg::step_rows rows) {
+    for (std::uint32_t t = 0; t < rows.size(); ++t) {
+      touched[t] = rows[t].size();
+      co_await comm.rows_read(t, comm.row_numbers(t, 0, touched[t]), comm.row_weights(t, 0, touched[t]),
+                              rg::role::worker);
+    }
+  }
 
   rg::task<> end_step(std::uint64_t step) {
     co_await comm.apply_as_worker(0, comm.gradients(comm.whole()), step);
+    for (std::uint32_t t = 0; t < comm.tables(); ++t)
+      co_await comm.rows_apply(t, comm.row_numbers(t, 0, touched[t]), comm.row_gradients(t, 0, touched[t]), step,
+                               rg::role::worker);
     if (comm.deferred()) {
       co_await comm.norm(total, false);
       co_await comm.commit(total, step, false);
@@ -21,6 +40,7 @@ struct none {
 
   rg::comm& comm;
   rg_buffer total;
+  std::vector<std::uint64_t> touched; // rows of this step, by table
 };
 
 } // namespace

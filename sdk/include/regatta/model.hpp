@@ -27,6 +27,7 @@
 //     void canonical(std::uint32_t tensor, const float* memory, float* out);                // [main]
 //     void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);     // [main] both or neither
 //     const char* kernels();                                                                // [main]
+//     void rows(const rg_batch& batch, std::span<rg_rows> out);   // [compute] required where there are sparse tables
 //   };
 //   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
 //
@@ -56,6 +57,14 @@ inline rg_tensor dense_tensor(const char* name, const shape& dims) {
   for (std::size_t i = 0; i < dims.size(); ++i) t.shape[i] = dims[i];
   t.compressible = 1;
   t.decay = t.lr_scale = 1;
+  return t;
+}
+
+// A table of which a batch touches `max_rows` rows at most.
+inline rg_tensor table_tensor(const char* name, std::int64_t rows, std::int64_t row, std::uint64_t max_rows) {
+  auto t = dense_tensor(name, {rows, row});
+  t.kind = RG_TENSOR_ROWS;
+  t.max_rows = max_rows;
   return t;
 }
 
@@ -129,6 +138,10 @@ concept has_kernels = requires(M m) {
   { m.kernels() } -> std::convertible_to<const char*>;
 };
 template <class M>
+concept has_rows = requires(M m, const rg_batch& b, std::span<rg_rows> out) {
+  m.rows(b, out);
+};
+template <class M>
 concept has_build = requires(M m, network& net, const parameters_t<M>& p) {
   m.build(net, p);
 };
@@ -155,10 +168,16 @@ template <class M> constexpr bool check() {
 template <class M> struct instance {
   instance(const rg_host* h, std::unique_ptr<M> m) : host(h), model(std::move(m)), info(model->describe()) {
     info.struct_size = sizeof info;
+    for (std::uint32_t i = 0; i < info.tensor_count; ++i)
+      if (at_stride(info.tensors, i).kind == RG_TENSOR_ROWS) {
+        rows.push_back(make_versioned<rg_rows>());
+        rows.back().tensor = i;
+      }
   }
   const rg_host* host;
   std::unique_ptr<M> model;
   rg_model_info info;
+  std::vector<rg_rows> rows; // what rows() fills: one entry a table
 };
 
 template <class M> struct entry {
@@ -214,6 +233,13 @@ template <class M> struct entry {
   static rg_status from_canonical(void* self, std::uint32_t tensor, const float* canonical, float* memory) noexcept {
     return fence(of(self).host, [&] { of(self).model->from_canonical(tensor, canonical, memory); });
   }
+  static rg_status rows(void* self, const rg_batch* batch, rg_rows* out) noexcept {
+    return fence(of(self).host, [&] {
+      auto& mine = of(self).rows;
+      of(self).model->rows(copy_versioned(*batch), mine);
+      for (std::size_t i = 0; i < mine.size(); ++i) fill_versioned(&const_cast<rg_rows&>(at_stride(out, i)), mine[i]);
+    });
+  }
   static const char* kernels(void* self) noexcept {
     const char* text = nullptr;
     fence(of(self).host, [&] { text = of(self).model->kernels(); });
@@ -235,6 +261,7 @@ template <class M> constexpr rg_model make_functions() {
   if constexpr (has_canonical<M>) f.canonical = &entry<M>::canonical;
   if constexpr (has_from_canonical<M>) f.from_canonical = &entry<M>::from_canonical;
   if constexpr (has_kernels<M>) f.kernels = &entry<M>::kernels;
+  if constexpr (has_rows<M>) f.rows = &entry<M>::rows;
   return f;
 }
 template <class M> inline constexpr rg_model functions = make_functions<M>();

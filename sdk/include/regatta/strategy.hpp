@@ -16,6 +16,10 @@
 //   };
 //   RG_PLUGIN("mine", "1.0", rg::strategy<mine>("mine", "one line"))
 //
+// begin_step may be a rg::task<> too. A strategy that exchanges the rows of sparse tables (RG_PLAN_ROWS) has instead
+//     rg::task<> begin_step(std::uint64_t step, rg::step_rows rows);   // brings these rows into the tables' windows
+//     rg::task<> pull_rows(rg::step_rows rows);                        // likewise, between steps, for an evaluation
+//
 // Everything runs on the rank's loop: one thing at a time, no locks.
 #pragma once
 
@@ -50,6 +54,25 @@ inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
   b.count = count;
   return b;
 }
+
+// The rows that a step touches: [table] gives their numbers, unique and ascending, valid until the step's end.
+class step_rows {
+public:
+  step_rows() = default;
+  step_rows(const rg_rows* first, std::uint32_t tables) : first_(first), tables_(tables) {}
+  std::uint32_t size() const { return tables_; }
+  std::span<const std::uint64_t> operator[](std::uint32_t table) const {
+    const rg_rows r = copy_versioned(at_stride(first_, table));
+    return {r.rows, r.count};
+  }
+
+private:
+  const rg_rows* first_ = nullptr;
+  std::uint32_t tables_ = 0;
+};
+
+// In which of its roles a rank holds something.
+enum class role : std::uint32_t { worker = 0, server = RG_OP_AS_SERVER };
 
 class comm;
 
@@ -106,6 +129,18 @@ public:
   span_of_arena whole() const { return {0, arena_->count}; }
   rg_buffer weights(span_of_arena s) const { return sub(arena_->weights, s.first, s.count); }
   rg_buffer gradients(span_of_arena s) const { return sub(arena_->gradients, s.first, s.count); }
+  // Its sparse tables, and rows first .. first + count of a table's windows.
+  std::uint32_t tables() const { return arena_->table_count; }
+  rg_table table(std::uint32_t t) const { return copy_versioned(at_stride(arena_->tables, t)); }
+  rg_buffer row_numbers(std::uint32_t t, std::uint64_t first, std::uint64_t count) const {
+    return sub(table(t).numbers, first, count);
+  }
+  rg_buffer row_weights(std::uint32_t t, std::uint64_t first, std::uint64_t count) const {
+    return sub(table(t).weights, first * table(t).row, count * table(t).row);
+  }
+  rg_buffer row_gradients(std::uint32_t t, std::uint64_t first, std::uint64_t count) const {
+    return sub(table(t).gradients, first * table(t).row, count * table(t).row);
+  }
   // Updates wait for commit(): the sum of all owners' norm() is needed first.
   bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
 
@@ -117,6 +152,18 @@ public:
   }
   rg_buffer own_as_worker(span_of_arena s) { return own(0, s); }
   rg_buffer own_as_server(span_of_arena s) { return own(1, s); }
+  // This rank holds the rows r of table t with r mod shards == shard.
+  void own_rows(std::uint32_t t, role as, std::uint64_t shards = 1, std::uint64_t shard = 0) {
+    check(host_->own_rows ? host_->own_rows(host_->context, as == role::server, t, shards, shard) : RG_E_UNSUPPORTED,
+          "own_rows");
+  }
+  // Memory behind a buffer of the host's, for code of the strategy's own; throws where there is none (ghosts, devices).
+  template <class T> std::span<T> elements(rg_buffer b) const {
+    void* p = nullptr;
+    if (b.count)
+      check(host_->pointer ? host_->pointer(host_->context, &b, &p) : rg_status{RG_E_UNSUPPORTED}, "pointer");
+    return {static_cast<T*>(p), b.count};
+  }
   // Cuts the arena into buckets of `bytes` at most; returns them in order.
   std::vector<span_of_arena> make_buckets(std::uint64_t bytes) {
     const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16);
@@ -187,6 +234,32 @@ public:
     return submit(op);
   }
 
+  // Sparse tables, on rows of table t that this rank holds as `as`: n numbers (RG_I64), values of [n, row]. abi.h says
+  // more at RG_OP_ROWS_READ.
+  operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as) {
+    return on_rows(RG_OP_ROWS_READ, t, numbers, target, {}, as, 0, 0);
+  }
+  operation rows_add(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, role as) {
+    return on_rows(RG_OP_ROWS_ADD, t, numbers, {}, gradients, as, 0, 0);
+  }
+  // What was added; or these gradients at once.
+  operation rows_apply(std::uint32_t t, std::uint64_t step, role as) {
+    return on_rows(RG_OP_ROWS_APPLY, t, {}, {}, {}, as, step, 0);
+  }
+  operation rows_apply(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, std::uint64_t step, role as) {
+    return on_rows(RG_OP_ROWS_APPLY, t, numbers, {}, gradients, as, step, 0);
+  }
+  operation rows_write(std::uint32_t t, rg_buffer numbers, double a, rg_buffer source, role as) {
+    return on_rows(RG_OP_ROWS_WRITE, t, numbers, {}, source, as, 0, a);
+  }
+  // target[i] = source[index[i]], and target[index[i]] = (or +=) source[i], in rows as long as the listed side's.
+  operation gather(rg_buffer target, rg_buffer source, rg_buffer index) {
+    return on_rows(RG_OP_GATHER, 0, index, target, source, role::worker, 0, 0);
+  }
+  operation scatter(rg_buffer target, rg_buffer index, rg_buffer source) {
+    return on_rows(RG_OP_SCATTER, 0, index, target, source, role::worker, 0, 0);
+  }
+
   operation after(std::uint64_t ns) { return arithmetic(RG_OP_TIMER, {}, {}, static_cast<double>(ns)); }
   std::uint64_t now() const { return host_->now(host_->context); }
 
@@ -231,7 +304,20 @@ private:
     op.a = a;
     return submit(op);
   }
+  operation on_rows(std::uint32_t kind, std::uint32_t t, rg_buffer index, rg_buffer target, rg_buffer source, role as,
+                    std::uint64_t step, double a) {
+    rg_op op = make(kind);
+    op.flags = static_cast<std::uint32_t>(as);
+    op.table = t;
+    op.index = index;
+    op.target = target;
+    op.source = source;
+    op.step = step;
+    op.a = a;
+    return submit(op);
+  }
   operation apply(std::uint64_t first, rg_buffer gradient, std::uint64_t step, std::uint32_t flags) {
+    if (!gradient.count) return {}; // a model of tables alone has nothing dense
     rg_op op = make(RG_OP_APPLY);
     op.flags = flags;
     op.first = first;
@@ -241,6 +327,7 @@ private:
   }
   rg_buffer own(std::uint32_t as_server, span_of_arena s) {
     rg_buffer b{};
+    if (!s.count) return b;
     check(host_->own(host_->context, as_server, s.first, s.count, &b), "own");
     return b;
   }
@@ -358,11 +445,27 @@ template <class S> struct strategy_functions {
     });
   }
   static void destroy(void* self) { delete &of(self); }
-  static rg_status begin_step(void* self, std::uint64_t step, const rg_rows*, std::uint32_t, std::uint64_t activity) {
-    return fence(host_of(self), [&] {
-      of(self).impl->begin_step(step);
-      of(self).comm.host()->done(of(self).comm.host()->context, activity, RG_OK);
-    });
+  static constexpr bool begins_with_rows = requires(S s) { s.begin_step(std::uint64_t{}, step_rows{}); };
+  static constexpr bool begins = begins_with_rows || requires(S s) { s.begin_step(std::uint64_t{}); };
+
+  static rg_status begin_step(void* self, std::uint64_t step, const rg_rows* rows, std::uint32_t tables,
+                              std::uint64_t activity) {
+    auto call = [&](auto& s) {
+      if constexpr (begins_with_rows)
+        return s.begin_step(step, step_rows(rows, tables));
+      else
+        return s.begin_step(step);
+    };
+    if constexpr (std::is_void_v<decltype(call(std::declval<S&>()))>)
+      return fence(host_of(self), [&] {
+        call(*of(self).impl);
+        of(self).comm.host()->done(of(self).comm.host()->context, activity, RG_OK);
+      });
+    else
+      return begin(self, activity, call);
+  }
+  static rg_status pull_rows(void* self, const rg_rows* rows, std::uint32_t tables, std::uint64_t activity) {
+    return begin(self, activity, [&](auto& s) { return s.pull_rows(step_rows(rows, tables)); });
   }
   static rg_status end_step(void* self, std::uint64_t step, std::uint64_t activity) {
     return begin(self, activity, [&](S& s) { return s.end_step(step); });
@@ -393,7 +496,8 @@ template <class S> struct strategy_functions {
       t.destroy = destroy;
       t.end_step = end_step;
       t.completed = completed;
-      if constexpr (requires(S s) { s.begin_step(std::uint64_t{}); }) t.begin_step = begin_step;
+      if constexpr (begins) t.begin_step = begin_step;
+      if constexpr (requires(S s) { s.pull_rows(step_rows{}); }) t.pull_rows = pull_rows;
       if constexpr (requires(S s) { s.on_gradient(std::uint64_t{}, std::uint32_t{}); }) t.on_gradient = on_gradient;
       if constexpr (requires(S s) { s.serve(); }) t.serve = serve;
       if constexpr (requires(S s) { s.finish(); }) t.finish = finish;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/tables.hpp"
+
+#include "base/failure.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw failure(exit_code::plugin, why);
+}
+
+} // namespace
+
+tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, region_table& regions,
+               const update_rule& rule, init_function init)
+    : regions_(regions), rule_(rule), init_(std::move(init)) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const rg_tensor& t = tensors[i];
+    if (t.kind != RG_TENSOR_ROWS) continue;
+    if (t.ndim < 1 || t.shape[0] < 1 || !t.max_rows)
+      refuse(fmt::format("table {}: needs a first dimension (its rows) and max_rows", t.name));
+    auto table = rg::make_versioned<rg_table>();
+    table.tensor = static_cast<std::uint32_t>(i);
+    table.rows = static_cast<std::uint64_t>(t.shape[0]);
+    table.row = rg::storage_of(t) / table.rows;
+    table.max_rows = std::min(table.rows, t.max_rows * micro_batches);
+    if (!table.row) refuse(fmt::format("table {}: its rows have no elements", t.name));
+    if (worker) {
+      table.numbers = regions_.allocate(RG_I64, table.max_rows);
+      table.weights = regions_.allocate(RG_F32, table.max_rows * table.row);
+      table.gradients = regions_.allocate(RG_F32, table.max_rows * table.row);
+    }
+    tensors_.push_back(t);
+    list_.push_back(table);
+    auto rows = rg::make_versioned<rg_rows>();
+    rows.tensor = table.tensor;
+    rows_.push_back(rows);
+    auto view = rg::make_versioned<rg_table_rows>();
+    view.tensor = table.tensor;
+    batch_.push_back(view);
+  }
+  for (auto& h : held_) h.resize(list_.size());
+}
+
+void tables::set_rows(std::span<const rg_rows> rows) {
+  for (std::size_t t = 0; t < list_.size(); ++t) {
+    const rg_table& table = list_[t];
+    const auto given = rg::copy_versioned(rg::at_stride(rows.data(), t));
+    const auto name = [&] { return tensors_[t].name; };
+    if (given.tensor != table.tensor) refuse(fmt::format("rows(): entry {} is not of table {}", t, name()));
+    if (given.count > table.max_rows)
+      refuse(
+          fmt::format("rows(): {} rows of table {}, which has {} at most a step", given.count, name(), table.max_rows));
+    rows_[t].count = given.count;
+    if (regions_.ghosts()) continue;
+    for (std::uint64_t i = 0; i < given.count; ++i)
+      if (given.rows[i] >= table.rows || (i && given.rows[i] <= given.rows[i - 1]))
+        refuse(fmt::format("rows(): row {} of table {}: rows must ascend, be named once and lie below {}",
+                           given.rows[i], name(), table.rows));
+    void* numbers = regions_.address(table.numbers);
+    if (given.count) std::memmove(numbers, given.rows, given.count * sizeof(std::uint64_t));
+    rows_[t].rows = static_cast<const std::uint64_t*>(numbers);
+  }
+}
+
+std::span<const rg_table_rows> tables::batch(bool with_gradients) {
+  for (std::size_t t = 0; t < list_.size(); ++t) {
+    batch_[t].rows = rows_[t].rows;
+    batch_[t].count = rows_[t].count;
+    batch_[t].weights = static_cast<const float*>(regions_.address(list_[t].weights));
+    batch_[t].gradients = with_gradients ? static_cast<float*>(regions_.address(list_[t].gradients)) : nullptr;
+  }
+  return batch_;
+}
+
+void tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard) {
+  if (t >= list_.size()) refuse(fmt::format("own_rows: table {} of {}", t, list_.size()));
+  if (held_[as_server][t]) refuse(fmt::format("own_rows: table {} is owned already", t));
+  if (regions_.ghosts()) return;
+  row_table::shape shape;
+  shape.rows = list_[t].rows;
+  shape.row = list_[t].row;
+  shape.shards = shards;
+  shape.shard = shard;
+  shape.decay = tensors_[t].decay;
+  shape.lr_scale = tensors_[t].lr_scale;
+  held_[as_server][t] = std::make_unique<row_table>(
+      rule_, shape,
+      [this, tensor = list_[t].tensor](std::span<const std::uint64_t> rows, float* out) { init_(tensor, rows, out); });
+}
+
+std::span<const std::int64_t> tables::index_of(const rg_op& op) const {
+  if (!op.index.count) return {};
+  if (!regions_.contains(op.index) || op.index.type != RG_I64) refuse("rows: the index is no buffer of RG_I64");
+  return regions_.elements<const std::int64_t>(op.index);
+}
+
+std::uint64_t tables::operate(const rg_op& op) {
+  const bool gathers = op.kind == RG_OP_GATHER || op.kind == RG_OP_SCATTER;
+  const auto index = index_of(op);
+  const bool into = op.kind == RG_OP_ROWS_READ || op.kind == RG_OP_GATHER;
+  const rg_buffer& values = into ? op.target : op.source; // [n, row]
+  const bool has_values = op.kind != RG_OP_ROWS_APPLY || op.index.region;
+  if (has_values && values.count && (!regions_.contains(values) || values.type != RG_F32))
+    refuse("rows: the values are no buffer of RG_F32");
+  const std::uint64_t bytes = values.count * sizeof(float);
+  auto* const memory = has_values && values.count ? static_cast<float*>(regions_.address(values)) : nullptr;
+  if (gathers) {
+    if (!regions_.ghosts()) move_rows(op);
+    return bytes * 2;
+  }
+  if (op.table >= list_.size()) refuse(fmt::format("rows: table {} of {}", op.table, list_.size()));
+  if (has_values && values.count != op.index.count * list_[op.table].row)
+    refuse(fmt::format("rows: {} values for {} rows of {}", values.count, op.index.count, list_[op.table].row));
+  if (regions_.ghosts()) return bytes * (op.kind == RG_OP_ROWS_APPLY ? 5 : 3);
+  row_table* held = held_[(op.flags & RG_OP_AS_SERVER) != 0][op.table].get();
+  if (!held) refuse(fmt::format("rows: this rank owns none of table {}: own_rows comes first", op.table));
+  switch (op.kind) {
+  case RG_OP_ROWS_READ: held->read(index, memory); break;
+  case RG_OP_ROWS_ADD: held->add(index, memory); break;
+  case RG_OP_ROWS_WRITE: held->write(index, static_cast<float>(op.a), memory); break;
+  default:
+    if (op.index.region)
+      held->apply(index, memory, op.step);
+    else
+      held->apply(op.step);
+  }
+  return bytes * 3;
+}
+
+// GATHER: target[i] = source[index[i]]; SCATTER: target[index[i]] = source[i].
+void tables::move_rows(const rg_op& op) const {
+  const bool gather = op.kind == RG_OP_GATHER;
+  const rg_buffer &listed = gather ? op.target : op.source, &whole = gather ? op.source : op.target;
+  if (!op.index.count) return;
+  if (!regions_.contains(whole) || whole.type != RG_F32) refuse("gather, scatter: on buffers of RG_F32");
+  if (listed.count % op.index.count) refuse("gather, scatter: rows of different length");
+  const std::uint64_t row = listed.count / op.index.count, rows = row ? whole.count / row : 0;
+  const auto index = regions_.elements<const std::int64_t>(op.index);
+  auto* const one = static_cast<float*>(regions_.address(listed));
+  auto* const all = static_cast<float*>(regions_.address(whole));
+  for (const std::int64_t r : index)
+    if (static_cast<std::uint64_t>(r) >= rows) refuse(fmt::format("gather, scatter: row {} of {}", r, rows));
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    float *a = one + i * row, *b = all + static_cast<std::uint64_t>(index[i]) * row;
+    if (gather)
+      std::memcpy(a, b, row * sizeof(float));
+    else if (op.flags & RG_OP_ADD)
+      arithmetic::add(std::span(b, row), std::span<const float>(a, row));
+    else
+      std::memcpy(b, a, row * sizeof(float));
+  }
+}
+
+arithmetic::norm tables::partial(bool as_server) const {
+  arithmetic::norm sum;
+  for (const auto& held : held_[as_server])
+    if (held) {
+      sum.not_finite += held->partial().not_finite;
+      sum.sum_of_squares += held->partial().sum_of_squares;
+    }
+  return sum;
+}
+
+void tables::commit(bool as_server, const arithmetic::norm& total, std::uint64_t step) {
+  for (const auto& held : held_[as_server])
+    if (held) held->commit(total, step);
+}
+
+} // namespace regatta
