@@ -83,6 +83,7 @@ bool campaign::run_group(group& g) {
     try {
       const model_facts m = facts_of(plugins_, c);
       const prepared_run run = prepare(plugins_, c, "");
+      check_tables(c, m, run.exchanges_rows);
       p.facts.servers = run.job.layout.servers;
       p.facts.synchronous = run.synchronous;
       p.facts.batch_per_worker = run.job.batch;

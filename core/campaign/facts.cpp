@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/facts.hpp"
 
+#include "base/failure.hpp"
 #include "rank/clock.hpp"
 #include "rank/model.hpp"
 
@@ -8,6 +9,7 @@
 #include <array>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -21,11 +23,25 @@ model_facts facts_of(const registry& plugins, const case_config& c) {
   if (model.info().unit) f.unit = model.info().unit;
   for (const rg_tensor& t : model.tensors()) {
     if (t.kind == RG_TENSOR_STATE) f.batch_statistics = true;
-    if (t.kind != RG_TENSOR_DENSE) continue;
+    if (t.kind == RG_TENSOR_STATE) continue;
     std::uint64_t n = 1;
     for (std::uint32_t d = 0; d < t.ndim; ++d) n *= static_cast<std::uint64_t>(t.shape[d]);
     f.parameters += n;
-    f.weight_bytes += rg::storage_of(t) * sizeof(float);
+    if (t.kind == RG_TENSOR_DENSE) {
+      f.weight_bytes += rg::storage_of(t) * sizeof(float);
+      continue;
+    }
+    f.table = t.name;
+    const auto rows = static_cast<std::uint64_t>(t.shape[0]);
+    const std::uint64_t row_bytes = rg::storage_of(t) / std::max<std::uint64_t>(rows, 1) * sizeof(float);
+    const std::uint64_t step = std::min(rows, t.max_rows * static_cast<std::uint64_t>(c.train.accumulate));
+    f.window_bytes += step * (2 * row_bytes + sizeof(std::uint64_t));
+    // With measure.seconds nobody knows how many steps there will be.
+    const std::uint64_t steps = c.measure.seconds > 0
+                                    ? rows
+                                    : static_cast<std::uint64_t>((c.measure.warmup + c.measure.steps) *
+                                                                 c.cluster.workers);
+    f.table_bytes += std::min(rows, step * std::max<std::uint64_t>(steps, 1)) * row_bytes;
   }
   f.activation_bytes = model.info().activation_bytes;
   f.flops_per_sample = model.info().flops_per_sample;
@@ -37,8 +53,19 @@ std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::u
   constexpr std::uint64_t process = 64ull << 20; // code, libraries, buffers of the transport
   const auto workers = static_cast<std::uint64_t>(c.cluster.workers);
   // A worker: weights, gradients, state. The servers together: weights, sums, state.
-  const std::uint64_t worker = m.weight_bytes * (2 + (servers ? 0 : states)) + m.activation_bytes + process;
-  return workers * worker + (servers ? m.weight_bytes * (2 + states) + servers * process : 0);
+  // Of the tables, windows; whoever holds them: weights and state.
+  const std::uint64_t tables = m.table_bytes * (1 + states);
+  const std::uint64_t worker = m.weight_bytes * (2 + (servers ? 0 : states)) + m.activation_bytes + process +
+                               m.window_bytes + (servers ? 0 : tables);
+  return workers * worker + (servers ? m.weight_bytes * (2 + states) + tables + servers * process : 0);
+}
+
+void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows) {
+  if (m.table.empty() || exchanges_rows) return;
+  throw failure(exit_code::usage,
+                fmt::format("model {} has sparse tables ({}), and strategy {} does not exchange their rows; see \"rows of "
+                            "sparse tables\" in `regatta describe strategy/{}`",
+                            c.model.id, m.table, c.strategy.id, c.strategy.id));
 }
 
 std::uint64_t available_bytes() {

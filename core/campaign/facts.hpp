@@ -13,13 +13,19 @@ namespace regatta {
 struct model_facts {
   std::string unit = "samples";
   bool batch_statistics = false;      // it has running statistics
-  std::uint64_t parameters = 0;       // dense, by shape
+  std::uint64_t parameters = 0;       // by shape, tables included
   std::uint64_t weight_bytes = 0;     // of the dense tensors in memory, padding included
+  std::string table;                  // name of a sparse table; empty: it has none
+  std::uint64_t table_bytes = 0;      // of the rows that a run can touch at most
+  std::uint64_t window_bytes = 0;     // of what one step sees of the tables
   std::uint64_t activation_bytes = 0; // of one worker; 0: unknown
   double flops_per_sample = 0;        // 0: unknown
 };
 // Throws failure. [main]
 model_facts facts_of(const registry& plugins, const case_config& c);
+
+// Throws failure (usage) where the model has sparse tables and the strategy does not exchange their rows.
+void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows);
 
 // What all ranks of the case together take: weights, gradients, the optimiser's state, activations, the strategy's
 // copies. An estimate from above for the strategies that are built in.

@@ -99,6 +99,7 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
     throw failure(exit_code::usage,
                   fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
   }
+  run.exchanges_rows = plan.flags & RG_PLAN_ROWS;
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
   const rg_cluster all = layout.view(UINT32_MAX);

@@ -17,6 +17,7 @@ struct prepared_run {
   rank_job job; // the same for every rank
   std::vector<rank_plan> ranks;
   std::string address;
+  bool exchanges_rows = false; // of sparse tables
   bool synchronous = true;
   bool communicates = false; // whether any two ranks ever exchange a message
   std::vector<std::string> warnings;

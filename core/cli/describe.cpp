@@ -137,6 +137,7 @@ json strategy_json(const component& c, const parameter_values& values) {
   return {{"servers", (plan.flags & RG_PLAN_SERVERS) != 0},
           {"synchronous", (plan.flags & RG_PLAN_SYNCHRONOUS) != 0},
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},
+          {"rows_of_sparse_tables", (plan.flags & RG_PLAN_ROWS) != 0},
           {"needs_bytes", (plan.flags & RG_PLAN_BYTES) != 0},
           {"lanes", std::max(plan.lanes, 1u)},
           {"period", std::max<std::uint64_t>(plan.period, 1)},

@@ -112,6 +112,7 @@ int dry_run(const registry& plugins, const experiment& e) {
     try {
       const model_facts m = facts_of(plugins, c);
       const prepared_run run = prepare(plugins, c, "");
+      check_tables(c, m, run.exchanges_rows);
       // With its baseline and the control under `none`, where they run.
       const double runs = static_cast<double>(c.measure.repeats) * (c.measure.baseline && !is_baseline(c) ? 2.5 : 1.0);
       const double seconds = estimated_seconds(c, m, flops) * runs;

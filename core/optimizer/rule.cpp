@@ -12,8 +12,8 @@
 namespace regatta {
 
 update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
-    : schedule_(config.schedule), lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay), beta1_(config.beta1),
-      beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
+    : schedule_(config.schedule), lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay),
+      beta1_(config.beta1), beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
   const auto& name = config.plugin;
   if (name == "sgd") {
     fingerprint_ = "sgd";

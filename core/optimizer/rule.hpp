@@ -50,7 +50,8 @@ public:
   bias_correction correction(std::uint64_t t) const noexcept;
   // The learning rate of a step, and the constants of elements that share all of it.
   double lr(std::uint64_t step) const noexcept { return lr_ * schedule_.at(step); }
-  coefficients of(double lr, const bias_correction& correction, double factor, float decay, float lr_scale) const noexcept;
+  coefficients of(double lr, const bias_correction& correction, double factor, float decay,
+                  float lr_scale) const noexcept;
   // One update of n elements; a, b: as many floats of state as states() says. None overlaps another.
   void update(const coefficients& c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 

@@ -27,14 +27,6 @@ std::string hash_of(std::span<const float> values) {
   return hex;
 }
 
-// A server has no say in evaluation, but it keeps the ranks' meetings.
-void attend_evaluation(session& s) {
-  if (s.job.config.data.evaluation_path.empty()) return;
-  for (const rg_tensor& t : s.model().tensors())
-    if (t.kind == RG_TENSOR_STATE) s.control.sum("state", std::vector<double>(rg::storage_of(t), 0.0));
-  s.control.sum("metric", std::vector<double>(s.model().info().metric_sums, 0.0));
-}
-
 nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank) {
   session s(control, std::move(job), rank);
   control.on_death([&s](std::uint32_t) { s.wake(); });
@@ -43,7 +35,6 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank) 
   control.barrier("ready");
   const bool worker = s.cluster.worker >= 0;
   rank_record record = worker ? run_worker(s) : run_server(s);
-  if (!worker) attend_evaluation(s);
   record.rank = static_cast<std::int32_t>(rank);
   record.worker = s.cluster.worker;
   record.server = s.cluster.server;

@@ -10,7 +10,22 @@
 #include <limits>
 #include <thread>
 
+#include <nlohmann/json.hpp>
+#include <regatta/plugin.hpp>
+
 namespace regatta {
+
+namespace {
+
+// A server has no say in evaluation, but it keeps the ranks' meetings.
+void attend_evaluation(session& s) {
+  if (s.job.config.data.evaluation_path.empty()) return;
+  for (const rg_tensor& t : s.model().tensors())
+    if (t.kind == RG_TENSOR_STATE) s.control.sum("state", std::vector<double>(rg::storage_of(t), 0.0));
+  s.control.sum("metric", std::vector<double>(s.model().info().metric_sums, 0.0));
+}
+
+} // namespace
 
 rank_record run_server(session& s) {
   rank_record record;
@@ -31,6 +46,7 @@ rank_record run_server(session& s) {
       s.wake();
       phase.wait(met);
       s.control.barrier("start");
+      if (s.model().has_tables()) attend_evaluation(s); // workers evaluate while they can still ask for rows
     } catch (...) {
       meeting_error = std::current_exception();
       s.wake();
@@ -56,6 +72,7 @@ rank_record run_server(session& s) {
   if (meeting_error) std::rethrow_exception(meeting_error);
   region.end(record);
   while (x.busy()) x.poll(std::numeric_limits<std::uint64_t>::max(), 0);
+  if (!s.model().has_tables()) attend_evaluation(s);
   return record;
 }
 

@@ -285,7 +285,7 @@ void worker::pull_rows(rg_batch& batch) {
   x.tables().set_rows(rows_);
   x.begin(exchange::pull_rows, 0);
   loop_.run_until([&] { return x.done(exchange::pull_rows); });
-  loop_.release(); // a server that shares the rank goes on serving the others
+  loop_.release();
   const auto tables = x.tables().batch(false);
   batch.tables = tables.data();
   batch.table_count = static_cast<std::uint32_t>(tables.size());
@@ -296,6 +296,7 @@ void worker::pull_rows(rg_batch& batch) {
 void worker::evaluate(rank_record& record) {
   if (session_.job.config.data.evaluation_path.empty()) return;
   session_.control.operation("evaluating");
+  if (sparse_) loop_.release(); // a server that shares the rank goes on serving
   const rg_model& f = session_.model().functions();
   const std::uint32_t workers = session_.cluster.workers;
   for (auto& state : session_.states()) {

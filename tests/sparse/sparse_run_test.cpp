@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sparse tables in real processes: they train what dense tensors train, whoever holds their rows.
+#include "program.hpp"
+
+#include <vector>
+
+using namespace regatta::test;
+
+namespace {
+
+const std::string tiny = R"(
+[experiment]
+plugin_path = [")" SPARSE_PLUGINS R"("]
+[model]
+plugin = "bags"
+[data]
+source = "random"
+[train]
+batch = 24
+scaling = "strong"
+[optimizer]
+lr = 0.5
+[measure]
+warmup = 0
+steps = 20
+repeats = 1
+baseline = false
+)";
+
+std::vector<double> curve_of(const json& r) { return r.at(0).at("loss").at("curve").get<std::vector<double>>(); }
+
+void same_curve(const std::vector<double>& a, const std::vector<double>& b, double relative) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(relative));
+}
+
+const std::string alone = "--set strategy.plugin=none --set transport.plugin=null ";
+
+} // namespace
+
+TEST_CASE("a sparse table trains as a dense one does, with every optimiser whose untouched rows stay as they are") {
+  const scratch s;
+  // Momentum and Adam move a dense row on in steps that do not touch it; sparse, they wait.
+  for (const char* optimizer : {"optimizer.plugin=sgd", "optimizer.plugin=adagrad"})
+    for (const char* accumulate : {"1", "3"}) {
+      CAPTURE(optimizer);
+      CAPTURE(accumulate);
+      const std::string options =
+          alone + "--set " + optimizer + " --set train.accumulate=" + accumulate + " --set model.sparse=";
+      const auto sparse = curve_of(results(s, tiny, options + "true"));
+      const auto dense = curve_of(results(s, tiny, options + "false"));
+      same_curve(sparse, dense, 1e-6);
+      CHECK(sparse.back() < 0.7 * sparse.front());
+    }
+}
+
+TEST_CASE("a model of tables alone trains") {
+  const scratch s;
+  const auto curve = curve_of(results(s, tiny, alone + "--set model.bias=false --set optimizer.plugin=sgd"));
+  CHECK(curve.back() < 0.7 * curve.front());
+}
+
+TEST_CASE("clipping takes the norm over tables and dense tensors together") {
+  const scratch s;
+  const std::string options = alone + "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 --set model.sparse=";
+  same_curve(curve_of(results(s, tiny, options + "true")), curve_of(results(s, tiny, options + "false")), 1e-6);
+}
