@@ -177,6 +177,9 @@ void interpreter::run_forward(std::size_t k, const batch& b, bool training) {
       note[channels + c] = inverse;
       each([&](std::size_t i) { y[i] = (x[i] - mean) * inverse * weight(0)[c] + weight(1)[c]; });
     }
+  } else if (op == "sum_of_losses") {
+    for (std::uint32_t i = 0; i < n.raw.input_count; ++i)
+      for (std::size_t s = 0; s < b.samples; ++s) y[s] += values_[n.raw.inputs[i]][s];
   } else if (op == "softmax_cross_entropy") {
     const auto& labels = values_[n.raw.inputs[1]];
     note.assign(x.size(), 0); // probabilities
@@ -283,6 +286,9 @@ void interpreter::run_backward(std::size_t k, const batch& b) {
         dx[i] += weight(0)[c] * inverse * (dy[i] - sum / count - (x[i] - mean) * inverse * product / count);
       });
     }
+  } else if (op == "sum_of_losses") {
+    for (std::uint32_t i = 0; i < n.raw.input_count; ++i)
+      for (std::size_t s = 0; s < b.samples; ++s) slopes_[n.raw.inputs[i]][s] += dy[s];
   } else if (op == "softmax_cross_entropy") {
     const auto& labels = values_[n.raw.inputs[1]];
     for (std::size_t i = 0; i < dx.size(); ++i) {

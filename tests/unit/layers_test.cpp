@@ -273,6 +273,19 @@ TEST_CASE("a tied weight is ready where its last contribution falls") {
   CHECK(e.events == expected);
 }
 
+TEST_CASE("two losses add up, and the metric is the first one's") {
+  rg::network net;
+  const rg::value image = net.values("image", {12}), a = net.index("a", 5), b = net.index("b", 3);
+  const rg::value x = rg::relu(rg::dense(image, "shared", 16));
+  const rg::value first = rg::softmax_cross_entropy(rg::dense(x, "first", 5), a);
+  rg::sum_of_losses({first, rg::softmax_cross_entropy(rg::dense(x, "second", 3), b)});
+  pair p(*net.graph(), {.batch = 6});
+  compare_step(p);
+  CHECK(p.executed.info.metric_sums == 6);
+  CHECK(p.executed.info.count_kinds == 0);
+  CHECK(p.executed.metric({3, 6, 0, 5, 6, 0}) == doctest::Approx(0.5));
+}
+
 TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
   auto refuse = [](const std::function<void(rg::network&)>& make, const std::string& what) {
     rg::network net;
@@ -285,6 +298,21 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
     }
   };
   refuse([](rg::network&) {}, "softmax_cross_entropy");
+  refuse(
+      [](rg::network& net) {
+        auto x = net.values("image", {4});
+        auto y = net.index("label", 4);
+        rg::softmax_cross_entropy(x, y);
+        rg::softmax_cross_entropy(x, y);
+      },
+      "is a loss, but not added to the last one");
+  refuse(
+      [](rg::network& net) {
+        auto x = net.values("image", {4});
+        auto y = net.index("label", 4);
+        rg::sum_of_losses({rg::softmax_cross_entropy(x, y), x});
+      },
+      "adds up what is no loss");
   refuse(
       [](rg::network& net) {
         auto x = net.values("image", {4});

@@ -9,7 +9,7 @@
 namespace onednn {
 
 cross_entropy::cross_entropy(std::string name, value* logits, value* label, value* out, const device& dev)
-    : op(std::move(name), {logits, label}, out), dev_(dev) {}
+    : loss(std::move(name), {logits, label}, out), dev_(dev) {}
 
 void cross_entropy::plan(memory_plan& m) {
   batch_ = m.batch();
@@ -42,18 +42,16 @@ void cross_entropy::forward(run& r) {
     for (std::size_t c = 0; c < classes; ++c) p[c] *= inverse;
     losses_[s] = std::log(sum) - (x[labels[s]] - most);
   });
-  double loss = 0; // in order, so that the sum does not depend on threads
-  for (std::size_t s = 0; s < samples; ++s) loss += losses_[s];
-  if (r.training) {
-    r.loss = loss;
-    return;
-  }
+  sum_ = 0; // in order, so that the sum does not depend on threads
+  for (std::size_t s = 0; s < samples; ++s) sum_ += losses_[s];
+  if (r.training) return;
+  double* sums = r.sums + first_sum;
   for (std::size_t s = 0; s < samples; ++s) {
     const float* x = logits.data + s * logits.stride;
-    r.sums[0] += std::max_element(x, x + classes) - x == labels[s];
+    sums[0] += std::max_element(x, x + classes) - x == labels[s];
   }
-  r.sums[1] += static_cast<double>(samples);
-  r.sums[2] += loss;
+  sums[1] += static_cast<double>(samples);
+  sums[2] += sum_;
 }
 
 void cross_entropy::backward(run& r) {
@@ -61,7 +59,7 @@ void cross_entropy::backward(run& r) {
   if (!inputs_[0].gradient) return;
   const std::size_t classes = logits.channels;
   const auto* labels = static_cast<const std::int32_t*>(r.batch->inputs[inputs_[1].from->input]);
-  const float share = 1.0F / static_cast<float>(r.batch->global_samples);
+  const auto share = static_cast<float>(1 / divisor(*r.batch));
   parallel(dev_, batch_, [&](std::size_t s) {
     const float* p = probabilities_ + s * classes;
     float* g = inputs_[0].gradient + s * logits.stride;

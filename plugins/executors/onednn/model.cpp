@@ -95,8 +95,9 @@ rg_model_info model::describe() {
   info.tensors = tensors_.data();
   info.inputs = program_.inputs.data();
   info.input_count = static_cast<std::uint32_t>(program_.inputs.size());
-  info.metric_sums = 3; // correct, counted, loss
-  info.metric = "top1";
+  info.metric_sums = static_cast<std::uint32_t>(program_.metric_sums);
+  info.metric = program_.losses.front()->metric_name();
+  info.count_kinds = program_.count_kinds;
   info.unit = program_.unit.c_str();
   info.layout = layout_.c_str();
   info.activation_bytes = memory_bytes_;
@@ -188,7 +189,17 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
     }
     if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST)) hooks.ready(static_cast<std::uint32_t>(marks_[k].ready));
   }
-  return {.loss_sum = r.loss, .count = batch.samples};
+  rg_step_result result{};
+  if (program_.losses.size() == 1) {
+    const loss& only = *program_.losses.front();
+    result.loss_sum = only.sum();
+    result.count = only.count(batch);
+  } else { // each counted in samples, so that the sums over all workers are that of the means
+    for (const loss* l : program_.losses)
+      result.loss_sum += l->sum() * static_cast<double>(batch.global_samples) / l->divisor(batch);
+    result.count = batch.samples;
+  }
+  return result;
 }
 
 void model::evaluate(const rg_batch& batch, std::span<double> sums) {
@@ -198,7 +209,13 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
 }
 
 double model::metric(std::span<const double> sums) {
-  return sums[1] > 0 ? sums[0] / sums[1] : 0;
+  const loss& first = *program_.losses.front();
+  return first.metric(sums.data() + first.first_sum);
+}
+
+void model::count(const rg_batch& batch, std::span<std::uint64_t> counts) {
+  for (const loss* l : program_.losses)
+    if (l->counts()) counts[static_cast<std::size_t>(l->count_kind)] += l->count(batch);
 }
 
 const char* model::kernels() {

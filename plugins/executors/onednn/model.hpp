@@ -18,6 +18,7 @@ public:
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);
   void evaluate(const rg_batch& batch, std::span<double> sums);
   double metric(std::span<const double> sums);
+  void count(const rg_batch& batch, std::span<std::uint64_t> counts);
   void canonical(std::uint32_t tensor, const float* memory, float* out);
   void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);
   const char* kernels();

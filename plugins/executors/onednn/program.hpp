@@ -9,6 +9,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -86,8 +87,7 @@ struct run {
   const rg::hooks* hooks = nullptr;
   bool training = true;
   bool accumulate = false; // add to gradients
-  double* sums = nullptr;  // evaluation: correct, counted, loss
-  double loss = 0;         // training: sum over the samples
+  double* sums = nullptr;  // evaluation: what all losses add up
 };
 
 // An input of an op and where its gradient goes.
@@ -149,6 +149,37 @@ protected:
   std::vector<weight*> weights_;
 };
 
+// An op that a network ends in: a loss and what it is measured by.
+class loss : public op {
+public:
+  using op::op;
+  // What evaluate() adds up for it, in run::sums from first_sum on, and what that comes to.
+  virtual std::size_t metric_sums() const = 0;
+  virtual const char* metric_name() const = 0;
+  virtual double metric(const double* sums) const = 0;
+
+  // Whether the loss is a mean over something else than samples (tokens, masked words), and how many a batch has.
+  virtual bool counts() const { return false; }
+  virtual std::uint64_t count(const rg_batch& b) const { return b.samples; }
+
+  // What the loss is divided by: all that counts in this step, of all workers. Without the engine's count we take it
+  // that the other workers' batches are like ours.
+  double divisor(const rg_batch& b) const {
+    const auto samples = static_cast<double>(b.global_samples);
+    if (!counts()) return samples;
+    if (b.global_counts) return static_cast<double>(std::max<std::uint64_t>(1, b.global_counts[count_kind]));
+    return std::max(1.0, static_cast<double>(count(b)) * samples / static_cast<double>(b.samples));
+  }
+  // Of the last forward pass in training, not divided.
+  double sum() const { return sum_; }
+
+  std::size_t first_sum = 0;
+  int count_kind = -1; // its place in rg_batch::global_counts
+
+protected:
+  double sum_ = 0;
+};
+
 // The whole: what compile() makes of a graph.
 struct program {
   device dev;
@@ -156,6 +187,9 @@ struct program {
   std::vector<std::unique_ptr<value>> values;
   std::vector<std::unique_ptr<weight>> weights; // in the order of rg_model_info
   std::vector<std::unique_ptr<op>> ops;         // in the order of the forward pass
+  std::vector<loss*> losses;                    // those of the ops that are one; the first one's metric is the model's
+  std::size_t metric_sums = 0;
+  std::uint32_t count_kinds = 0;
   std::vector<std::string> input_names;
   std::vector<rg_input> inputs;
   std::string unit;

@@ -18,7 +18,7 @@
 //   input                  -               -                                  -                        as rg_input says
 //   conv2d                 x [C,H,W]       weight [O,C,kernel,kernel]         kernel, stride, padding  [O,H',W']
 //                                          bias [O], may be left out
-//   dense                  x [I]           weight [O,I]                       -                        [O]
+//   dense                  x [I] or [T,I]  weight [O,I]                       -                        [O] or [T,O]
 //                                          bias [O], may be left out
 //   batch_norm             x [C,...]       scale [C], bias [C],               epsilon, momentum        as x
 //                                          mean [C], variance [C] (states)
@@ -33,8 +33,11 @@
 //   flatten                x               -                                  -                        [product of x]
 //   softmax_cross_entropy  logits [K],     -                                  -                        []
 //                          label index
+//   sum_of_losses          losses          -                                  -                        []
 //
 //   H' = (H + 2 padding - kernel) / stride + 1, rounded down; likewise W'.
+// Layers for sequences and their ops are in regatta/layers_sequence.hpp.
+//
 //   conv2d     correlation; padding is zeros.
 //   batch_norm over the batch and all but the channels; training uses the batch's biased variance and updates
 //              state = momentum * state + (1 - momentum) * batch's; evaluation uses the states.
@@ -46,6 +49,7 @@
 //   avg_pool   divides by the number of elements that are no padding.
 //   scale_channels  x times the factor that s has for its channel, sample by sample.
 //   softmax_cross_entropy  the loss, -log softmax(logits)[label], and the metric "top1".
+//   sum_of_losses          each divided by its own count; the metric is the first one's.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -111,6 +115,10 @@ public:
   value index(std::string name, std::int64_t range) {
     return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, {});
   }
+  // Many of them: words.
+  value indices(std::string name, const shape& dims, std::int64_t range) {
+    return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, dims);
+  }
 
   // A weight, by its number; several nodes may share it.
   std::uint32_t weight(std::string name, const shape& dims, const weight_options& options) {
@@ -126,6 +134,11 @@ public:
     t.init_b = options.b;
     tensors_.push_back(t);
     return static_cast<std::uint32_t>(tensors_.size() - 1);
+  }
+
+  shape weight_dims(std::uint32_t number) const {
+    const rg_tensor& t = tensors_.at(number);
+    return {t.shape, t.shape + t.ndim};
   }
 
   // The one way to add a node; layers below are written with it. An empty name becomes the op and a number.
@@ -267,15 +280,21 @@ inline value conv2d(value x, const std::string& name, std::int64_t channels, con
 struct dense_options {
   bool bias = true;
   double gain = relu_gain; // 1 where no ReLU follows
+  double deviation = 0;    // of the initial weights; 0: gain / sqrt(inputs)
 };
 
+// Of a vector, or of each place of a sequence.
 inline value dense(value x, const std::string& name, std::int64_t outputs, const dense_options& o = {}) {
-  detail::expect_rank(x, 1, name);
+  if (x.dims().size() != 2) detail::expect_rank(x, 1, name);
   auto& net = x.net();
-  const std::int64_t in = x.dims()[0];
-  std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {outputs, in}, detail::he_normal(in, o.gain))};
+  const std::int64_t in = x.dims().back();
+  weight_options start = detail::he_normal(in, o.gain);
+  if (o.deviation > 0) start.b = o.deviation;
+  std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {outputs, in}, start)};
   if (o.bias) weights.push_back(net.weight(name + ".bias", {outputs}, detail::small_vector(0, true)));
-  return net.node("dense", name, {x}, weights, {}, {outputs});
+  shape out = x.dims();
+  out.back() = outputs;
+  return net.node("dense", name, {x}, weights, {}, out);
 }
 
 struct batch_norm_options {
@@ -369,4 +388,12 @@ inline value softmax_cross_entropy(value logits, value label) {
   return logits.net().node("softmax_cross_entropy", "loss", {logits, label}, {}, {}, {});
 }
 
+// Several losses as one; the network's last node. Each is a mean over what it counts: samples, tokens.
+inline value sum_of_losses(const std::vector<value>& losses) {
+  if (losses.empty()) throw error(RG_E_CONFIG, "sum_of_losses: there is nothing to add");
+  return losses[0].net().node("sum_of_losses", "", losses, {}, {}, {});
+}
+
 } // namespace rg
+
+#include <regatta/layers_sequence.hpp>

@@ -28,6 +28,7 @@
 //     void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);     // [main] both or neither
 //     const char* kernels();                                                                // [main]
 //     void rows(const rg_batch& batch, std::span<rg_rows> out);   // [compute] required where there are sparse tables
+//     void count(const rg_batch& batch, std::span<std::uint64_t> counts);                   // [compute]
 //   };
 //   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
 //
@@ -142,6 +143,10 @@ concept has_rows = requires(M m, const rg_batch& b, std::span<rg_rows> out) {
   m.rows(b, out);
 };
 template <class M>
+concept has_count = requires(M m, const rg_batch& b, std::span<std::uint64_t> counts) {
+  m.count(b, counts);
+};
+template <class M>
 concept has_build = requires(M m, network& net, const parameters_t<M>& p) {
   m.build(net, p);
 };
@@ -245,6 +250,11 @@ template <class M> struct entry {
     fence(of(self).host, [&] { text = of(self).model->kernels(); });
     return text;
   }
+  static rg_status count(void* self, const rg_batch* batch, std::uint64_t* counts) noexcept {
+    return fence(of(self).host, [&] {
+      of(self).model->count(copy_versioned(*batch), {counts, of(self).info.count_kinds});
+    });
+  }
 };
 
 template <class M> constexpr rg_model make_functions() {
@@ -262,6 +272,7 @@ template <class M> constexpr rg_model make_functions() {
   if constexpr (has_from_canonical<M>) f.from_canonical = &entry<M>::from_canonical;
   if constexpr (has_kernels<M>) f.kernels = &entry<M>::kernels;
   if constexpr (has_rows<M>) f.rows = &entry<M>::rows;
+  if constexpr (has_count<M>) f.count = &entry<M>::count;
   return f;
 }
 template <class M> inline constexpr rg_model functions = make_functions<M>();

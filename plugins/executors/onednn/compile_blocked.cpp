@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops on images and vectors of features, whose channels lie in blocks.
+#include "activation.hpp"
+#include "compiler.hpp"
+#include "convolution.hpp"
+#include "layers.hpp"
+#include "squeeze.hpp"
+
+namespace onednn {
+namespace {
+
+void expect_window(const node& n, std::size_t kernel, std::size_t stride, std::size_t padding, const value& in) {
+  auto size = [&](std::size_t d) { return (d + 2 * padding - kernel) / stride + 1; };
+  n.expect(kernel >= 1 && stride >= 1 && padding < kernel && in.height + 2 * padding >= kernel &&
+               in.width + 2 * padding >= kernel && n.shape[1] == size(in.height) && n.shape[2] == size(in.width),
+           "its output has not the size that kernel, stride and padding give");
+}
+
+void compile_convolution(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(c.source(n, 0).shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
+  // oneDNN reads a few row-major channels well, many not.
+  if (in->plain && in->channels >= c.lanes()) in = c.blocked(n, 0);
+  conv_shape s{.channels = in->channels,
+               .height = in->height,
+               .width = in->width,
+               .outputs = n.shape[0],
+               .out_height = n.shape[1],
+               .out_width = n.shape[2],
+               .kernel = n.count("kernel"),
+               .stride = n.count("stride"),
+               .padding = n.count("padding"),
+               .plain_input = in->plain};
+  expect_window(n, s.kernel, s.stride, s.padding, *in);
+  weight* w = c.tensor(n, 0, {s.outputs, s.channels, s.kernel, s.kernel});
+  if (w->layout == w->canonical) w->layout = conv_weight_layout(c.dev(), s);
+  weight* bias = c.bias_of(k, s.outputs);
+  c.output(k) = c.make_value(n.name, n.shape);
+  c.emit<convolution>(n.name, in, c.output(k), s, w, bias, c.dev());
+}
+
+void compile_dense(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(c.source(n, 0).shape.size() == 1 && n.shape.size() == 1, "takes and makes one dimension");
+  weight* w = c.tensor(n, 0, {n.shape[0], in->elements()});
+  weight* bias = c.bias_of(k, n.shape[0]);
+  c.output(k) = c.make_value(n.name, n.shape);
+  c.emit<dense>(n.name, in, c.output(k), w, bias, c.dev());
+}
+
+void compile_flatten(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(n.shape.size() == 1 && n.shape[0] == in->elements(), "must make one dimension of all");
+  if (!in->plain && in->spatial() == 1) {
+    c.output(k) = in; // rows of channels already
+  } else if (in->input >= 0 && in->elements() % c.lanes() == 0) {
+    c.output(k) = c.make_value(n.name, n.shape); // the batch's own rows
+    c.output(k)->input = in->input;
+  } else {
+    c.output(k) = c.make_value(n.name, n.shape);
+    c.emit<relayout>(n.name, in, c.output(k), in->plain, c.dev());
+  }
+}
+
+void compile_add(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value *a = c.blocked(n, 0), *b = c.blocked(n, 1);
+  n.expect(n.shape == c.source(n, 0).shape && n.shape == c.source(n, 1).shape, "adds different shapes");
+  c.output(k) = c.make_value(n.name, n.shape);
+  c.emit<addition>(n.name, a, b, c.output(k), c.dev());
+}
+
+void compile_pooling(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.blocked(n, 0);
+  n.expect(c.source(n, 0).shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
+  const pool_shape s{n.count("kernel"), n.count("stride"), n.count("padding"), n.op == "avg_pool"};
+  expect_window(n, s.kernel, s.stride, s.padding, *in);
+  c.output(k) = c.make_value(n.name, n.shape);
+  c.emit<pooling>(n.name, in, c.output(k), s, c.dev());
+}
+
+void compile_squeeze(compiler& c, std::size_t k) {
+  const node &n = c.at(k), &first = c.source(n, 0);
+  value* in = c.blocked(n, 0);
+  c.output(k) = c.make_value(n.name, n.shape);
+  if (n.op == "global_avg_pool") {
+    n.expect(first.shape.size() == 3 && n.shape == std::vector<std::size_t>{first.shape[0]}, "averages channels");
+    c.emit<global_average>(n.name, in, c.output(k), c.dev());
+  } else if (n.op == "sigmoid") {
+    n.expect(n.shape == first.shape, "its output has not the shape of its input");
+    c.emit<sigmoid>(n.name, in, c.output(k));
+  } else {
+    value* factors = c.blocked(n, 1);
+    n.expect(n.shape == first.shape && n.shape.size() == 3 &&
+                 c.source(n, 1).shape == std::vector<std::size_t>{n.shape[0]},
+             "takes a map and one factor a channel");
+    c.emit<channel_scale>(n.name, in, factors, c.output(k), c.dev());
+  }
+}
+
+bool fusible_pool(const compiler& c, const node& n) {
+  const node& in = c.source(n, 0);
+  return in.shape.size() == 3 && n.count("kernel") == 2 && n.count("stride") == 2 && n.count("padding") == 0 &&
+         in.shape[1] % 2 == 0 && in.shape[2] % 2 == 0;
+}
+
+// Makes node k a stage of an activation.
+void take(compiler& c, std::size_t k, stages& s) {
+  node& n = c.at(k);
+  n.done = true;
+  const node& in = c.source(n, 0);
+  if (n.op == "max_pool") {
+    s.pool = true;
+    n.expect(n.shape == std::vector<std::size_t>{in.shape[0], in.shape[1] / 2, in.shape[2] / 2},
+             "its output has not half the size of its input");
+    return;
+  }
+  n.expect(n.shape == in.shape, "its output has not the shape of its input");
+  if (n.op == "relu") {
+    s.relu = true;
+  } else if (n.op == "dropout") {
+    s.dropout = n.attr("p");
+    s.layer = static_cast<std::uint32_t>(n.count("layer"));
+    n.expect(s.dropout >= 0 && s.dropout < 1, "p must be at least 0 and less than 1");
+  } else {
+    n.expect(!n.shape.empty(), "needs channels");
+    s.norm = true;
+    s.epsilon = n.attr("epsilon");
+    s.momentum = n.attr("momentum");
+    const std::vector<std::size_t> channels = {n.shape[0]};
+    s.scale = c.tensor(n, 0, channels);
+    s.bias = c.tensor(n, 1, channels);
+    s.mean = c.tensor(n, 2, channels, RG_TENSOR_STATE);
+    s.variance = c.tensor(n, 3, channels, RG_TENSOR_STATE);
+    s.folded = c.folded(k);
+  }
+}
+
+// Starts at node k and takes in what follows it, as long as it is of a later stage and nobody else needs what lies
+// between.
+void compile_activation(compiler& c, std::size_t k) {
+  const node first = c.at(k);
+  value* in = c.blocked(first, 0);
+  stages s;
+  auto rank = [&](const node& n) {
+    if (n.op == "batch_norm") return 1;
+    if (n.op == "relu") return 2;
+    return n.op == "dropout" || (n.op == "max_pool" && fusible_pool(c, n)) ? 3 : 0;
+  };
+  std::size_t last = k;
+  take(c, k, s);
+  while (rank(c.at(last)) < 3) {
+    const node* next = c.follower(last);
+    if (!next || next->done || rank(*next) <= rank(c.at(last))) break;
+    last = c.at(last).consumers[0];
+    take(c, last, s);
+  }
+  c.output(last) = c.make_value(first.name, c.at(last).shape);
+  c.emit<activation>(first.name, in, c.output(last), s, c.dev());
+}
+
+void compile_max_pool(compiler& c, std::size_t k) {
+  return fusible_pool(c, c.at(k)) ? compile_activation(c, k) : compile_pooling(c, k);
+}
+
+constexpr compile_rule rules[] = {
+    {"conv2d", compile_convolution},    {"dense", compile_dense},
+    {"batch_norm", compile_activation}, {"relu", compile_activation},
+    {"dropout", compile_activation},    {"max_pool", compile_max_pool},
+    {"avg_pool", compile_pooling},      {"add", compile_add},
+    {"flatten", compile_flatten},       {"global_avg_pool", compile_squeeze},
+    {"sigmoid", compile_squeeze},       {"scale_channels", compile_squeeze},
+};
+
+} // namespace
+
+std::span<const compile_rule> blocked_rules() {
+  return rules;
+}
+
+} // namespace onednn

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a network can end in: a loss, or the sum of several.
+#include "compiler.hpp"
+#include "layers.hpp"
+
+#include <algorithm>
+
+namespace onednn {
+namespace {
+
+void compile_cross_entropy(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value *logits = c.input(n, 0), *label = c.indices(n, 1, 1);
+  n.expect(c.source(n, 0).shape.size() == 1, "logits have one dimension");
+  c.output(k) = c.make_value(n.name, {1});
+  c.emit<cross_entropy>(n.name, logits, label, c.output(k), c.dev());
+}
+
+// The losses add up in the model; see model::step.
+void compile_sum_of_losses(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  n.expect(!n.inputs.empty(), "has too few inputs");
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) n.expect(c.is_loss(c.input(n, i)), "adds up what is no loss");
+}
+
+constexpr compile_rule rules[] = {
+    {"softmax_cross_entropy", compile_cross_entropy},
+    {"sum_of_losses", compile_sum_of_losses},
+};
+
+} // namespace
+
+std::span<const compile_rule> loss_rules() {
+  return rules;
+}
+
+} // namespace onednn

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the functions that compile ops share. compile.cpp has the table of ops; a file compile_*.cpp has those of one
+// concern.
+#pragma once
+
+#include "program.hpp"
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace onednn {
+
+// A node of the graph, checked as far as one can without knowing its op.
+struct node {
+  std::string_view op;
+  std::string name;
+  std::vector<std::uint32_t> inputs, weights;
+  std::vector<rg_attr> attrs;
+  std::vector<std::size_t> shape;
+  std::vector<std::size_t> consumers; // nodes
+  bool done = false;                  // part of an op already
+
+  [[noreturn]] void fail(const std::string& why) const {
+    throw rg::error(RG_E_CONFIG, "layer " + name + " (" + std::string(op) + "): " + why);
+  }
+  void expect(bool holds, const char* what) const {
+    if (!holds) fail(what);
+  }
+  double attr(const char* key) const {
+    for (const rg_attr& a : attrs)
+      if (key == std::string_view(a.name)) return a.number;
+    fail("attribute " + std::string(key) + " is missing");
+  }
+  std::size_t count(const char* key) const {
+    const double d = attr(key);
+    expect(d >= 0 && d <= 1e9 && d == std::floor(d), "an attribute is no whole number");
+    return static_cast<std::size_t>(d);
+  }
+  std::size_t elements() const {
+    std::size_t n = 1;
+    for (std::size_t d : shape) n *= d;
+    return n;
+  }
+};
+
+class compiler;
+
+// Makes an op of node k, or of it and some that follow, which are then done: emits it and sets the nodes' values.
+using compile_function = void (*)(compiler& c, std::size_t k);
+struct compile_rule {
+  std::string_view op;
+  compile_function compile;
+};
+
+std::span<const compile_rule> blocked_rules(); // compile_blocked.cpp: images and vectors of features
+std::span<const compile_rule> loss_rules();    // compile_loss.cpp
+
+class compiler {
+public:
+  compiler(const rg_graph& graph, program& p);
+  void run();
+
+  const device& dev() const { return program_.dev; }
+  std::size_t lanes() const { return dev().kernels->lanes; }
+  std::size_t node_count() const { return nodes_.size(); }
+  node& at(std::size_t k) { return nodes_[k]; }
+  // Node number i that n reads.
+  const node& source(const node& n, std::size_t i) const;
+  // The only consumer of node k, or null.
+  node* follower(std::size_t k);
+  // How many nodes use a tensor.
+  int uses(std::uint32_t tensor) const { return uses_[tensor]; }
+
+  // Weight number i of n; its shape and kind must be these.
+  weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
+                 std::uint32_t kind = RG_TENSOR_DENSE);
+
+  // The output of node k. Null where an op that took it in keeps it to itself.
+  value*& output(std::size_t k) { return values_[k]; }
+  // Input i of n as it is: blocked, or row-major if the batch brings it so.
+  value* input(const node& n, std::size_t i) const;
+  // Input i of n, blocked.
+  value* blocked(const node& n, std::size_t i);
+  // Input i of n, which must be an input of the network, one whole number for each of `elements`.
+  value* indices(const node& n, std::size_t i, std::size_t elements) const;
+  bool is_loss(const value* v) const;
+  value* make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain = false);
+  std::size_t round_up(std::size_t channels) const { return (channels + lanes() - 1) / lanes() * lanes(); }
+
+  template <class Op, class... A> Op* emit(A&&... a) {
+    auto o = std::make_unique<Op>(std::forward<A>(a)...);
+    Op* raw = o.get();
+    if constexpr (std::is_base_of_v<loss, Op>) program_.losses.push_back(raw);
+    add(std::move(o));
+    return raw;
+  }
+
+  // The bias of node k, null where it has none; left to a batch norm that is all that follows.
+  weight* bias_of(std::size_t k, std::size_t outputs);
+  // The bias that batch norm k has been left, or null.
+  weight* folded(std::size_t k) const;
+
+private:
+  void read_tensors();
+  void add_input(std::size_t k);
+  void add(std::unique_ptr<op> o);
+  void check_end() const;
+  void finish();
+
+  const rg_graph& graph_;
+  program& program_;
+  std::vector<node> nodes_;
+  std::vector<value*> values_;            // by node
+  std::map<value*, value*> blocked_;      // row-major inputs and their blocked copies
+  std::map<std::size_t, weight*> folded_; // by batch norm
+  std::vector<int> uses_;                 // of tensors
+  std::vector<std::unique_ptr<weight>> tensors_;
+};
+
+} // namespace onednn
