@@ -59,8 +59,11 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
     tensors.push_back(rg::at_stride(info.tensors, t));
     weights.emplace_back(rg::storage_of(tensors.back()));
     gradients.emplace_back(rg::storage_of(tensors.back()));
-    w.push_back(weights.back().data());
-    g.push_back(tensors.back().kind == RG_TENSOR_DENSE ? gradients.back().data() : nullptr);
+    const std::uint32_t kind = tensors.back().kind;
+    w.push_back(kind == RG_TENSOR_ROWS ? nullptr : weights.back().data());
+    g.push_back(kind == RG_TENSOR_DENSE ? gradients.back().data() : nullptr);
+    if (kind == RG_TENSOR_ROWS)
+      windows_.push_back({.tensor = t, .dim = static_cast<std::size_t>(tensors.back().shape[1])});
   }
   for (std::uint32_t i = 0; i < info.input_count; ++i) {
     inputs_.push_back(rg::at_stride(info.inputs, i));
@@ -106,6 +109,13 @@ void executed::start(std::uint64_t seed) {
     check(functions_->init(self_, t, nullptr, 0, seed, weights[t].data()));
 }
 
+std::vector<float> executed::start_rows(std::size_t tensor, const std::vector<std::uint64_t>& rows,
+                                        std::uint64_t seed) const {
+  std::vector<float> out(rows.size() * static_cast<std::size_t>(tensors[tensor].shape[1]));
+  check(functions_->init(self_, static_cast<std::uint32_t>(tensor), rows.data(), rows.size(), seed, out.data()));
+  return out;
+}
+
 rg_batch executed::view(const batch& b) {
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     for (std::size_t k = 0; k < b.inputs[i].size(); ++k) {
@@ -127,9 +137,55 @@ rg_batch executed::view(const batch& b) {
   return raw;
 }
 
+// Rows are asked for anew unless gradients are added to those of micro-batches before.
+void executed::open_windows(rg_batch& b, bool training) {
+  if (windows_.empty()) return;
+  if (!(b.flags & RG_BATCH_ACCUMULATE)) {
+    std::vector<rg_rows> touched(windows_.size(), rg::make_versioned<rg_rows>());
+    check(functions_->rows(self_, &b, touched.data()));
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+      window& w = windows_[i];
+      w.rows.assign(touched[i].rows, touched[i].rows + touched[i].count);
+      w.weights.resize(w.rows.size() * w.dim);
+      w.gradients.assign(w.rows.size() * w.dim, 7.0F); // to be overwritten
+      for (std::size_t r = 0; r < w.rows.size(); ++r)
+        std::copy_n(weights[w.tensor].data() + w.rows[r] * w.dim, w.dim, w.weights.data() + r * w.dim);
+    }
+  }
+  tables_.clear();
+  for (window& w : windows_) {
+    auto& t = tables_.emplace_back(rg::make_versioned<rg_table_rows>());
+    t.tensor = static_cast<std::uint32_t>(w.tensor);
+    t.rows = w.rows.data();
+    t.count = w.rows.size();
+    t.weights = w.weights.data();
+    t.gradients = training ? w.gradients.data() : nullptr;
+  }
+  b.tables = tables_.data();
+  b.table_count = static_cast<std::uint32_t>(tables_.size());
+}
+
+// Gradients of all rows from those of the touched ones.
+void executed::close_windows() {
+  for (const window& w : windows_) {
+    std::fill_n(gradients[w.tensor].data(), rg::storage_of(tensors[w.tensor]), 0.0F);
+    for (std::size_t r = 0; r < w.rows.size(); ++r)
+      std::copy_n(w.gradients.data() + r * w.dim, w.dim, gradients[w.tensor].data() + w.rows[r] * w.dim);
+  }
+}
+
+std::vector<std::vector<std::uint64_t>> executed::rows(const batch& b) {
+  rg_batch raw = view(b);
+  open_windows(raw, false);
+  std::vector<std::vector<std::uint64_t>> all;
+  for (const window& w : windows_) all.push_back(w.rows);
+  return all;
+}
+
 rg_step_result executed::step(const batch& b, std::uint32_t flags) {
   rg_batch raw = view(b);
   raw.flags = flags;
+  open_windows(raw, true);
   events.clear();
   rg_hooks hooks = {};
   hooks.struct_size = sizeof hooks;
@@ -148,12 +204,14 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
   };
   auto result = rg::make_versioned<rg_step_result>();
   check(functions_->step(self_, &raw, &hooks, &result));
+  close_windows();
   return result;
 }
 
 std::vector<double> executed::evaluate(const batch& b, std::uint64_t valid) {
   rg_batch raw = view(b);
   raw.valid = valid;
+  open_windows(raw, false);
   std::vector<double> sums(info.metric_sums);
   check(functions_->evaluate(self_, &raw, sums.data()));
   return sums;

@@ -53,8 +53,11 @@ public:
   std::vector<double> canonical(const float* memory, std::size_t tensor) const;
   void set(std::size_t tensor, const std::vector<double>& canonical);
   void start(std::uint64_t seed); // every tensor as init() says
+  std::vector<float> start_rows(std::size_t tensor, const std::vector<std::uint64_t>& rows, std::uint64_t seed) const;
   // Throws std::runtime_error with the plugin's text.
   rg_step_result step(const batch& b, std::uint32_t flags = RG_BATCH_LAST);
+  // The rows that it touches in every sparse table, as the model says.
+  std::vector<std::vector<std::uint64_t>> rows(const batch& b);
   std::vector<double> evaluate(const batch& b, std::uint64_t valid);
   double metric(const std::vector<double>& sums) const;
   std::string kernels() const;
@@ -62,6 +65,14 @@ public:
 private:
   void check(rg_status s) const;
   rg_batch view(const batch& b);
+  // What a step sees of a sparse table, of which `weights` and `gradients` hold all rows.
+  struct window {
+    std::size_t tensor, dim;
+    std::vector<std::uint64_t> rows;
+    std::vector<float> weights, gradients;
+  };
+  void open_windows(rg_batch& b, bool training);
+  void close_windows();
 
   rg_host host_{};
   const rg_model* functions_ = nullptr;
@@ -69,6 +80,8 @@ private:
   std::vector<rg_input> inputs_;
   std::vector<aligned_floats> buffers_; // inputs as the engine brings them
   std::vector<const void*> pointers_;
+  std::vector<window> windows_;
+  std::vector<rg_table_rows> tables_;
 };
 
 } // namespace reference

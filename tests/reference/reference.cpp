@@ -191,7 +191,7 @@ void interpreter::run_forward(std::size_t k, const batch& b, bool training) {
       for (std::size_t c = 0; c < in.elements; ++c) note[s * in.elements + c] /= sum;
       y[s] = std::log(sum) - (logits[static_cast<std::size_t>(labels[s])] - most);
     }
-  } else {
+  } else if (!forward_sparse(k, b)) {
     throw rg::error(RG_E_UNSUPPORTED, "the reference has no op " + std::string(op));
   }
 }
@@ -295,6 +295,8 @@ void interpreter::run_backward(std::size_t k, const batch& b) {
       const bool hit = static_cast<std::size_t>(labels[i / in.elements]) == i % in.elements;
       dx[i] += dy[i / in.elements] * (note[i] - (hit ? 1 : 0));
     }
+  } else {
+    backward_sparse(k, b);
   }
 }
 

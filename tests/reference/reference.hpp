@@ -40,6 +40,10 @@ private:
   };
   void run_forward(std::size_t k, const batch& b, bool training);
   void run_backward(std::size_t k, const batch& b);
+  // sparse.cpp; false where the op is none of its own
+  bool forward_sparse(std::size_t k, const batch& b);
+  bool backward_sparse(std::size_t k, const batch& b);
+  template <class F> void each_lookup(std::size_t k, const batch& b, const F& f) const;
 
   std::vector<node> nodes_;
   std::vector<rg_tensor> info_;

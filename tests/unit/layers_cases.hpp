@@ -40,7 +40,7 @@ inline reference::batch make_batch(const rg_graph& g, std::size_t samples, std::
     std::vector<double> v = normals(count, seed + i);
     if (in.kind == RG_INPUT_INDEX)
       for (std::size_t k = 0; k < count; ++k)
-        v[k] = rg::to_index(rg::random_bits(seed, k, 0, 1025)[0], static_cast<std::uint32_t>(in.range));
+        v[k] = rg::to_index(rg::random_bits(seed + i, k, 0, 1025)[0], static_cast<std::uint32_t>(in.range));
     b.inputs.push_back(std::move(v));
   }
   return b;
@@ -70,6 +70,32 @@ inline double distance(const std::vector<double>& a, const std::vector<double>& 
   return std::sqrt(difference / n) / std::max(1e-6, std::sqrt(size / n));
 }
 
+// The reference's gradients are the slopes of its loss, as finite differences have them.
+inline void check_slopes(const rg_graph& g) {
+  reference::interpreter r(g);
+  fill(r, g);
+  const reference::batch b = make_batch(g, 3, 2);
+  r.forward(b);
+  r.backward(b);
+  const auto gradients = r.gradients;
+  for (std::uint32_t t = 0; t < g.tensor_count; ++t) {
+    if (g.tensors[t].kind == RG_TENSOR_STATE) continue;
+    // The slope along the tensor's own gradient: the sum of its squares. A step short enough to cross few kinks.
+    double square = 0;
+    for (double v : gradients[t]) square += v * v;
+    if (square < 1e-16) continue;
+    const double step = 1e-6 / std::sqrt(square);
+    auto moved = [&](double by) {
+      for (std::size_t i = 0; i < gradients[t].size(); ++i) r.tensors[t][i] += by * gradients[t][i];
+      return r.forward(b) / static_cast<double>(b.global_samples);
+    };
+    const double above = moved(step), below = moved(-2 * step);
+    moved(step);
+    CAPTURE(g.tensors[t].name);
+    CHECK((above - below) / (2 * step) == doctest::Approx(square).epsilon(1e-4));
+  }
+}
+
 // The executor and the reference with the same weights and a batch that is part of a larger one.
 struct pair {
   pair(const rg_graph& g, const reference::execution_options& options)
@@ -96,7 +122,7 @@ inline void compare_step(pair& p, double tolerance = 1e-5) {
     const std::string name = g.tensors[t].name;
     CAPTURE(name);
     const std::size_t i = e.index_of(name);
-    const bool dense = g.tensors[t].kind == RG_TENSOR_DENSE;
+    const bool dense = g.tensors[t].kind != RG_TENSOR_STATE; // or a sparse table, of which all rows are there
     const auto* memory = (dense ? e.gradients : e.weights)[i].data();
     CHECK(distance(e.canonical(memory, i), dense ? r.gradients[t] : r.tensors[t]) < tolerance);
     if (!dense) continue;

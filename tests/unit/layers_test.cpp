@@ -215,29 +215,7 @@ TEST_CASE("the reference's gradients are the slopes of its loss") {
     CAPTURE(std::string(c.name));
     rg::network net;
     build(c, net);
-    const rg_graph& g = *net.graph();
-    reference::interpreter r(g);
-    fill(r, g);
-    const reference::batch b = make_batch(g, 3, 2);
-    r.forward(b);
-    r.backward(b);
-    const auto gradients = r.gradients;
-    for (std::uint32_t t = 0; t < g.tensor_count; ++t) {
-      if (g.tensors[t].kind != RG_TENSOR_DENSE) continue;
-      // The slope along the tensor's own gradient: the sum of its squares. A step short enough to cross few kinks.
-      double square = 0;
-      for (double v : gradients[t]) square += v * v;
-      if (square < 1e-16) continue;
-      const double step = 1e-6 / std::sqrt(square);
-      auto moved = [&](double by) {
-        for (std::size_t i = 0; i < gradients[t].size(); ++i) r.tensors[t][i] += by * gradients[t][i];
-        return r.forward(b) / static_cast<double>(b.global_samples);
-      };
-      const double above = moved(step), below = moved(-2 * step);
-      moved(step);
-      CAPTURE(g.tensors[t].name);
-      CHECK((above - below) / (2 * step) == doctest::Approx(square).epsilon(1e-4));
-    }
+    check_slopes(*net.graph());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <deque>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ public:
         v.i = std::stoll(text);
       else if (p.type == RG_PARAM_FLOAT)
         v.f = std::stod(text);
+      else if (p.type == RG_PARAM_INTS)
+        v = whole_numbers(text);
       for (const auto& s : given)
         if (s.name == p.name) v = s.value;
       values.push_back(v);
@@ -55,18 +58,27 @@ public:
   graph_of(const graph_of&) = delete;
   graph_of& operator=(const graph_of&) = delete;
 
-  std::uint64_t parameters() const {
+  std::uint64_t parameters(std::uint32_t kind = RG_TENSOR_DENSE) const {
     std::uint64_t n = 0;
     for (std::uint32_t t = 0; t < graph->tensor_count; ++t)
-      if (graph->tensors[t].kind == RG_TENSOR_DENSE) n += rg::storage_of(graph->tensors[t]);
+      if (graph->tensors[t].kind == kind) n += rg::storage_of(graph->tensors[t]);
     return n;
   }
   const rg_graph* graph = nullptr;
 
 private:
+  rg_value whole_numbers(const std::string& text) { // "[400, 400]"
+    auto& numbers = lists_.emplace_back();
+    std::istringstream in(text);
+    in.ignore(); // the bracket; then a comma or the other one follows each number
+    for (std::int64_t n = 0; in >> n; in.ignore()) numbers.push_back(n);
+    return {.ints = numbers.data(), .count = numbers.size()};
+  }
+
   const rg_graph_source* source_ = nullptr;
   void* self_ = nullptr;
   std::deque<std::string> texts_;
+  std::deque<std::vector<std::int64_t>> lists_;
   std::string error_;
 };
 

@@ -35,7 +35,7 @@ std::vector<node> read_nodes(const rg_graph& g) {
 }
 
 compile_function rule_for(const node& n) {
-  for (const auto& rules : {blocked_rules(), loss_rules()})
+  for (const auto& rules : {blocked_rules(), loss_rules(), sparse_rules()})
     for (const compile_rule& r : rules)
       if (r.op == n.op) return r.compile;
   throw rg::error(RG_E_UNSUPPORTED, "layer " + n.name + ": the oneDNN executor has no op " + std::string(n.op));
@@ -70,7 +70,12 @@ void compiler::read_tensors() {
     w->name = w->info.name ? w->info.name : "";
     w->graph_index = t;
     auto wrong = [&](const char* why) { throw rg::error(RG_E_CONFIG, "tensor " + w->name + ": " + why); };
-    if (w->info.kind != RG_TENSOR_DENSE && w->info.kind != RG_TENSOR_STATE) wrong("sparse tables have no op here");
+    if (w->info.kind == RG_TENSOR_ROWS) {
+      if (w->info.ndim != 2) wrong("a sparse table needs rows and columns");
+      w->sparse = std::make_unique<sparse_table>();
+    } else if (w->info.kind != RG_TENSOR_DENSE && w->info.kind != RG_TENSOR_STATE) {
+      wrong("is of an unknown kind");
+    }
     if (w->info.ndim < 1 || w->info.ndim > RG_MAX_DIMS) wrong("needs 1 to 6 dimensions");
     if (uses_[t] == 0) wrong("no layer uses it");
     dnnl::memory::dims dims(w->info.shape, w->info.shape + w->info.ndim), strides(dims.size());
@@ -92,6 +97,13 @@ weight* compiler::tensor(const node& n, std::size_t i, const std::vector<std::si
                std::equal(shape.begin(), shape.end(), w->info.shape,
                           [](std::size_t a, std::int64_t b) { return static_cast<std::int64_t>(a) == b; }),
            "has a weight of the wrong kind or shape");
+  return w;
+}
+
+weight* compiler::table(const node& n, std::size_t i) {
+  n.expect(i < n.weights.size(), "has too few weights");
+  weight* w = tensors_[n.weights[i]].get();
+  n.expect(w->info.kind != RG_TENSOR_STATE && w->info.ndim == 2, "needs a table of rows");
   return w;
 }
 
@@ -122,7 +134,7 @@ void compiler::add(std::unique_ptr<op> o) {
     ++e.from->consumers;
     gradient = gradient || e.from->needs_gradient;
   }
-  for (const weight* w : o->weights()) gradient = gradient || w->info.kind == RG_TENSOR_DENSE;
+  for (const weight* w : o->weights()) gradient = gradient || w->info.kind != RG_TENSOR_STATE;
   o->output().needs_gradient = gradient;
   program_.ops.push_back(std::move(o));
 }
@@ -191,7 +203,7 @@ void compiler::check_end() const {
 }
 
 // Puts the weights in the order in which their gradients become ready: that of the first op that uses them, from the
-// last to the first; states follow.
+// last to the first; sparse tables and states follow.
 void compiler::finish() {
   check_end();
   for (loss* l : program_.losses) {
@@ -206,13 +218,14 @@ void compiler::finish() {
       first_use[w] = k;
     }
   std::stable_sort(tensors_.begin(), tensors_.end(), [&](const auto& a, const auto& b) {
-    if (a->info.kind != b->info.kind) return a->info.kind == RG_TENSOR_DENSE;
+    if (a->info.kind != b->info.kind) return a->info.kind < b->info.kind; // as abi.h numbers them
     return first_use.at(a.get()) > first_use.at(b.get());
   });
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     weight& w = *tensors_[i];
     w.index = static_cast<std::uint32_t>(i);
     w.info.name = w.name.c_str();
+    if (w.sparse) w.info.max_rows = w.sparse->most_rows(program_.batch, w.info);
     w.info.storage =
         w.info.ndim == 1 ? round_up(static_cast<std::size_t>(w.info.shape[0])) : w.layout.get_size() / sizeof(float);
   }

@@ -59,6 +59,7 @@ struct compile_rule {
 
 std::span<const compile_rule> blocked_rules(); // compile_blocked.cpp: images and vectors of features
 std::span<const compile_rule> loss_rules();    // compile_loss.cpp
+std::span<const compile_rule> sparse_rules();  // compile_sparse.cpp: tables, and models of what is looked up in them
 
 class compiler {
 public:
@@ -79,6 +80,8 @@ public:
   // Weight number i of n; its shape and kind must be these.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
+  // Weight number i of n, a table for lookups: sparse or dense.
+  weight* table(const node& n, std::size_t i);
 
   // The output of node k. Null where an op that took it in keeps it to itself.
   value*& output(std::size_t k) { return values_[k]; }

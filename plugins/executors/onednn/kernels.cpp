@@ -11,4 +11,12 @@ const kernel_table& kernels_for([[maybe_unused]] int level) {
   return portable::table;
 }
 
+const row_kernels& row_kernels_for([[maybe_unused]] int level) {
+#if defined(__x86_64__)
+  if (level >= 2) return avx512::row_table;
+  if (level == 1) return avx2::row_table;
+#endif
+  return portable::row_table;
+}
+
 } // namespace onednn

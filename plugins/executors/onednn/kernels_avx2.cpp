@@ -70,8 +70,20 @@ inline mask_word upper_at_least(words a, std::uint32_t threshold) {
   return halves_at_least(_mm256_srli_epi32(a, 16), threshold);
 }
 
+inline __m256i first(std::size_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline vec load_some(const float* p, std::size_t n) {
+  return _mm256_maskload_ps(p, first(n));
+}
+inline void store_some(float* p, vec v, std::size_t n) {
+  _mm256_maskstore_ps(p, first(n), v);
+}
+
 #include "kernels.inl"
+#include "row_kernels.inl"
 
 } // namespace
 const kernel_table table = table_of("avx2", all_flags{});
+const row_kernels row_table = row_table_of();
 } // namespace onednn::avx2

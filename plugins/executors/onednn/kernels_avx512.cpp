@@ -65,8 +65,20 @@ inline mask_word upper_at_least(words a, std::uint32_t threshold) {
   return _mm512_cmpge_epu32_mask(_mm512_maskz_srli_epi32(all_lanes, a, 16), splat_word(threshold));
 }
 
+inline __mmask16 first(std::size_t n) {
+  return static_cast<__mmask16>((1U << n) - 1);
+}
+inline vec load_some(const float* p, std::size_t n) {
+  return _mm512_maskz_loadu_ps(first(n), p);
+}
+inline void store_some(float* p, vec v, std::size_t n) {
+  _mm512_mask_storeu_ps(p, first(n), v);
+}
+
 #include "kernels.inl"
+#include "row_kernels.inl"
 
 } // namespace
 const kernel_table table = table_of("avx512", all_flags{});
+const row_kernels row_table = row_table_of();
 } // namespace onednn::avx512

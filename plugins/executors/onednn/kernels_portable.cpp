@@ -82,8 +82,17 @@ inline mask_word upper_at_least(const words& a, std::uint32_t threshold) {
   return m;
 }
 
+inline vec load_some(const float* p, std::size_t n) {
+  return each([&](std::size_t l) { return l < n ? p[l] : 0.0F; });
+}
+inline void store_some(float* p, const vec& v, std::size_t n) {
+  for (std::size_t l = 0; l < n; ++l) p[l] = v.f[l];
+}
+
 #include "kernels.inl"
+#include "row_kernels.inl"
 
 } // namespace
 const kernel_table table = table_of("portable", all_flags{});
+const row_kernels row_table = row_table_of();
 } // namespace onednn::portable

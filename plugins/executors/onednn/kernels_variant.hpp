@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels.hpp"
+#include "row_kernels.hpp"
 
 #include <utility>
 
@@ -15,13 +16,16 @@ using all_flags = std::make_integer_sequence<unsigned, pass_kinds>;
 #if defined(__x86_64__)
 namespace avx512 {
 extern const kernel_table table;
-}
+extern const row_kernels row_table;
+} // namespace avx512
 namespace avx2 {
 extern const kernel_table table;
-}
+extern const row_kernels row_table;
+} // namespace avx2
 #endif
 namespace portable {
 extern const kernel_table table;
-}
+extern const row_kernels row_table;
+} // namespace portable
 
 } // namespace onednn

@@ -3,6 +3,7 @@
 
 #include "compile.hpp"
 #include "picks.hpp"
+#include "sparse.hpp"
 
 #include <regatta/random.hpp>
 
@@ -39,12 +40,16 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
   if (setup.precision != RG_F32)
     throw rg::error(RG_E_UNSUPPORTED, "the oneDNN executor computes in fp32 only: set train.precision = \"fp32\"");
   program_.dev.kernels = &kernels_for(isa_level());
+  program_.dev.rows = &row_kernels_for(isa_level());
   program_.dev.threads = static_cast<int>(std::max<std::uint32_t>(1, setup.threads));
   program_.dev.log = rg::logger(host);
   program_.batch = setup.batch;
   use_threads(program_.dev.threads);
   compile(graph, program_);
-  for (const auto& w : program_.weights) tensors_.push_back(w->info);
+  for (const auto& w : program_.weights) {
+    tensors_.push_back(w->info);
+    if (w->sparse) tables_.push_back(w.get());
+  }
   name_layout();
   if (setup.purpose != RG_PURPOSE_INIT) prepare_to_run(setup);
 }
@@ -55,6 +60,10 @@ void model::prepare_to_run(const rg_model_setup& setup) {
   for (auto& o : program_.ops) o->prepare({program_.dev, program_.batch, choices});
   for (auto& o : program_.ops) o->report(kernels_);
   memory_ = plan_memory(program_, memory_bytes_);
+  for (weight* w : tables_) {
+    w->sparse->index.emplace(static_cast<std::uint64_t>(w->info.shape[0]));
+    w->sparse->touched.reserve(w->info.max_rows);
+  }
 
   marks_.resize(program_.ops.size());
   std::vector<std::int64_t> first_use(program_.weights.size(), -1);
@@ -105,27 +114,37 @@ rg_model_info model::describe() {
   return info;
 }
 
-void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
-  const weight& w = *program_.weights[tensor];
-  if (!rows.empty()) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
+// Canonical elements first .. first + out.size() of the tensor. They are drawn four by four, counted from its start.
+void model::start(const weight& w, std::uint64_t first, std::uint64_t seed, std::span<float> out) {
   const rg_tensor& t = w.info;
-  std::vector<float> start(w.canonical.get_size() / sizeof(float));
   const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
   switch (t.init) {
-  case RG_INIT_CONSTANT: std::fill(start.begin(), start.end(), a); break;
+  case RG_INIT_CONSTANT: std::fill(out.begin(), out.end(), a); break;
   case RG_INIT_UNIFORM:
   case RG_INIT_NORMAL:
-    for (std::size_t i = 0; i < start.size(); i += 4) {
+    for (std::uint64_t i = first / 4 * 4; i < first + out.size(); i += 4) {
       const auto four = t.init == RG_INIT_NORMAL ? rg::random_normals(seed, i / 4, w.graph_index, rg::stream_init)
                                                  : rg::random_uniforms(seed, i / 4, w.graph_index, rg::stream_init);
-      for (std::size_t k = 0; k < 4 && i + k < start.size(); ++k)
-        start[i + k] = t.init == RG_INIT_NORMAL ? a + b * four[k] : a + (b - a) * four[k];
+      for (std::uint64_t k = std::max(i, first); k < std::min(i + 4, first + out.size()); ++k)
+        out[k - first] = t.init == RG_INIT_NORMAL ? a + b * four[k - i] : a + (b - a) * four[k - i];
     }
     break;
   default: throw rg::error(RG_E_CONFIG, w.name + ": unknown way to start, number " + std::to_string(t.init));
   }
-  if (out.size() < t.storage) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
-  from_canonical(tensor, start.data(), out.data());
+}
+
+void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
+  const weight& w = *program_.weights[tensor];
+  if (!rows.empty() && !w.sparse) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
+  if (w.sparse && !rows.empty()) {
+    const auto dim = static_cast<std::uint64_t>(w.info.shape[1]);
+    for (std::size_t i = 0; i < rows.size(); ++i) start(w, rows[i] * dim, seed, out.subspan(i * dim, dim));
+    return;
+  }
+  std::vector<float> whole(w.canonical.get_size() / sizeof(float));
+  start(w, 0, seed, whole);
+  if (out.size() < w.info.storage) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
+  from_canonical(tensor, whole.data(), out.data());
 }
 
 void model::convert(const desc& from, const float* in, const desc& to, float* out) {
@@ -153,6 +172,7 @@ void model::bind(const rg_model_memory& memory) {
     throw rg::error(RG_E_PLUGIN, "bind: " + std::to_string(memory.tensor_count) + " tensors for " +
                                      std::to_string(program_.weights.size()));
   for (auto& w : program_.weights) {
+    if (w->sparse) continue; // comes with every step
     w->data = memory.weights[w->index];
     w->gradient = memory.gradients[w->index];
     if (!w->data || (w->info.kind == RG_TENSOR_DENSE && !w->gradient))
@@ -169,6 +189,20 @@ void model::enter(const rg_batch& batch, const char* what) {
   use_threads(program_.dev.threads);
   for (auto& v : program_.values) // what is read as numbers; nothing writes to it
     if (v->input >= 0) v->data = static_cast<float*>(const_cast<void*>(batch.inputs[v->input]));
+  if (batch.table_count < tables_.size())
+    throw rg::error(RG_E_PLUGIN, std::string(what) + ": " + std::to_string(batch.table_count) + " tables of " +
+                                     std::to_string(tables_.size()));
+  for (std::size_t t = 0; t < tables_.size(); ++t) take_rows(*tables_[t], rg::at_stride(batch.tables, t));
+}
+
+void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    weight& w = *tables_[t];
+    collect_rows(w, batch);
+    out[t].tensor = w.index;
+    out[t].rows = w.sparse->touched.data();
+    out[t].count = w.sparse->touched.size();
+  }
 }
 
 rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {

@@ -15,6 +15,7 @@ public:
   rg_model_info describe();
   void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out);
   void bind(const rg_model_memory& memory);
+  void rows(const rg_batch& batch, std::span<rg_rows> out);
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);
   void evaluate(const rg_batch& batch, std::span<double> sums);
   double metric(std::span<const double> sums);
@@ -32,6 +33,7 @@ private:
 
   void prepare_to_run(const rg_model_setup& setup);
   void name_layout();
+  static void start(const weight& w, std::uint64_t first, std::uint64_t seed, std::span<float> out);
   void enter(const rg_batch& batch, const char* what);
   void convert(const desc& from, const float* in, const desc& to, float* out);
 
@@ -40,7 +42,8 @@ private:
   aligned_bytes memory_;
   std::size_t memory_bytes_ = 0;
   std::vector<rg_tensor> tensors_;
-  std::vector<marks> marks_; // by op
+  std::vector<weight*> tables_; // the sparse ones, in their order
+  std::vector<marks> marks_;    // by op
   std::string layout_, kernels_;
 };
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "kernels.hpp"
+#include "row_index.hpp"
+#include "row_kernels.hpp"
 
 #include <regatta/model.hpp>
 
@@ -13,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,7 @@ struct device {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   const kernel_table* kernels = nullptr; // of the instruction set that oneDNN uses, too
+  const row_kernels* rows = nullptr;     // likewise
   int threads = 1;
   std::byte* scratch = nullptr; // one for all ops, used by one at a time
   rg::logger log;
@@ -69,7 +73,28 @@ struct value {
   std::size_t elements() const { return channels * spatial(); }
 };
 
-// A tensor of the model. The engine owns its memory.
+// What a sparse table has beside a weight.
+struct sparse_table {
+  // A layer's reads of it.
+  struct lookup {
+    int input;       // of the batch, holding ids
+    std::size_t ids; // a sample
+    std::int64_t padding;
+  };
+  std::vector<lookup> lookups;
+  std::optional<row_index> index;     // of the rows that this step brings
+  std::size_t count = 0;              // of them
+  std::vector<std::uint64_t> touched; // what model::rows last said
+
+  // That one batch can touch.
+  std::uint64_t most_rows(std::size_t batch, const rg_tensor& table) const {
+    std::uint64_t ids = 0;
+    for (const lookup& l : lookups) ids += batch * l.ids;
+    return std::min(ids, static_cast<std::uint64_t>(table.shape[0]));
+  }
+};
+
+// A tensor of the model. The engine owns its memory; a sparse table's is that of the rows of the current step.
 struct weight {
   rg_tensor info{};
   std::string name;
@@ -78,6 +103,7 @@ struct weight {
   desc canonical, layout;
   float* data = nullptr;
   float* gradient = nullptr;
+  std::unique_ptr<sparse_table> sparse;   // null: it is none
   const class op* first_writer = nullptr; // of its gradient in a backward pass; other ops that share it add
 };
 

@@ -283,18 +283,30 @@ struct dense_options {
   double deviation = 0;    // of the initial weights; 0: gain / sqrt(inputs)
 };
 
+// The weights of a dense layer, for several that share them.
+inline std::vector<std::uint32_t> dense_weights(network& net, const std::string& name, std::int64_t inputs,
+                                                std::int64_t outputs, const dense_options& o = {}) {
+  weight_options start = detail::he_normal(inputs, o.gain);
+  if (o.deviation > 0) start.b = o.deviation;
+  std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {outputs, inputs}, start)};
+  if (o.bias) weights.push_back(net.weight(name + ".bias", {outputs}, detail::small_vector(0, true)));
+  return weights;
+}
+
 // Of a vector, or of each place of a sequence.
+inline value dense(value x, const std::string& name, const std::vector<std::uint32_t>& weights) {
+  if (x.dims().size() != 2) detail::expect_rank(x, 1, name);
+  const shape matrix = x.net().weight_dims(weights.at(0));
+  if (matrix.at(1) != x.dims().back())
+    detail::bad_layer(name, "its weights take " + std::to_string(matrix[1]) + " elements, got " +
+                                std::to_string(x.dims().back()));
+  shape out = x.dims();
+  out.back() = matrix[0];
+  return x.net().node("dense", name, {x}, weights, {}, out);
+}
 inline value dense(value x, const std::string& name, std::int64_t outputs, const dense_options& o = {}) {
   if (x.dims().size() != 2) detail::expect_rank(x, 1, name);
-  auto& net = x.net();
-  const std::int64_t in = x.dims().back();
-  weight_options start = detail::he_normal(in, o.gain);
-  if (o.deviation > 0) start.b = o.deviation;
-  std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {outputs, in}, start)};
-  if (o.bias) weights.push_back(net.weight(name + ".bias", {outputs}, detail::small_vector(0, true)));
-  shape out = x.dims();
-  out.back() = outputs;
-  return net.node("dense", name, {x}, weights, {}, out);
+  return dense(x, name, dense_weights(x.net(), name, x.dims().back(), outputs, o));
 }
 
 struct batch_norm_options {

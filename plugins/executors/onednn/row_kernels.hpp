@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for rows of tables and for vectors, beside those of kernels.hpp; compiled once per instruction set
+// (row_kernels.inl).
+#pragma once
+
+#include "row_index.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace onednn {
+
+inline constexpr std::uint32_t no_row = ~std::uint32_t{0};
+
+struct row_kernels {
+  // at[i] = where row ids[i] stands in the index; no_row where it is not in the set. Ids are rows of the table.
+  void (*find)(const row_word* index, const std::int32_t* ids, std::size_t count, std::uint32_t* at);
+  // out[i] = table[at[i]], zeros for no_row; rows of `dim` elements, one after the other.
+  void (*gather)(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out);
+  // out = the sum of table[at[i]], in order.
+  void (*gather_sum)(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out);
+  // table[at[i]] += in + i * stride, in order, for those with first <= at[i] < last.
+  void (*scatter_add)(float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, const float* in,
+                      std::size_t stride, std::uint32_t first, std::uint32_t last);
+  // y = x / (1 + |x|), and dx = dy / (1 + |x|)^2.
+  void (*softsign)(const float* x, float* y, std::size_t count);
+  void (*softsign_backward)(const float* x, const float* dy, float* dx, std::size_t count);
+  // a . b, a . a, b . b
+  void (*products)(const float* a, const float* b, std::size_t count, float out[3]);
+  // y = p a + q b
+  void (*combine)(float p, const float* a, float q, const float* b, float* y, std::size_t count);
+};
+
+// As kernels_for.
+const row_kernels& row_kernels_for(int level);
+
+} // namespace onednn

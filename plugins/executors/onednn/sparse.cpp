@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparse.hpp"
+
+#include "memory_plan.hpp"
+
+#include <algorithm>
+
+namespace onednn {
+namespace {
+
+const std::int32_t* ids_of(const sparse_table::lookup& l, const rg_batch& b) {
+  return static_cast<const std::int32_t*>(b.inputs[l.input]);
+}
+
+// In training all samples count; in evaluation the first ones, and what the others hold is nobody's business.
+std::size_t valid_ids(const sparse_table::lookup& l, const rg_batch& b) {
+  return std::min<std::uint64_t>(b.valid, b.samples) * l.ids;
+}
+
+[[noreturn]] void no_such_row(const weight& table, const rg_batch& b, std::size_t sample, std::int64_t id) {
+  throw rg::error(RG_E_OPERATION, "sample " + std::to_string(sample) + " of step " + std::to_string(b.step) +
+                                      " has id " + std::to_string(id) + ", but " + table.name + " has " +
+                                      std::to_string(table.info.shape[0]) + " rows");
+}
+
+void check_ids(const weight& table, const rg_batch& b, const std::int32_t* ids, std::size_t count,
+               std::size_t a_sample) {
+  const auto rows = static_cast<std::uint64_t>(table.info.shape[0]);
+  bool fine = true; // one branch at the end: the compiler vectorises the loop
+  for (std::size_t i = 0; i < count; ++i) fine &= static_cast<std::uint32_t>(ids[i]) < rows;
+  if (fine) return;
+  for (std::size_t i = 0; i < count; ++i)
+    if (static_cast<std::uint32_t>(ids[i]) >= rows) no_such_row(table, b, i / a_sample, ids[i]);
+}
+
+} // namespace
+
+void collect_rows(weight& table, const rg_batch& batch) {
+  row_index& index = *table.sparse->index;
+  index.clear();
+  for (const sparse_table::lookup& l : table.sparse->lookups) {
+    const std::int32_t* ids = ids_of(l, batch);
+    const std::size_t count = valid_ids(l, batch);
+    check_ids(table, batch, ids, count, l.ids);
+    for (std::size_t i = 0; i < count; ++i)
+      if (ids[i] != l.padding) index.insert(static_cast<std::uint64_t>(ids[i]));
+  }
+  index.list(table.sparse->touched);
+}
+
+void take_rows(weight& table, const rg_table_rows& rows) {
+  if (rows.tensor != table.index)
+    throw rg::error(RG_E_PLUGIN,
+                    "the rows of tensor " + std::to_string(rows.tensor) + " where those of " + table.name + " belong");
+  if (!table.sparse->index->assign({rows.rows, rows.count}))
+    throw rg::error(RG_E_PLUGIN, "the rows of " + table.name + " do not ascend, or are not in the table");
+  table.data = const_cast<float*>(rows.weights); // nothing writes to it
+  table.gradient = rows.gradients;
+  table.sparse->count = rows.count;
+}
+
+embedding::embedding(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum,
+                     const device& dev)
+    : op(std::move(name), {ids}, out), dev_(dev), table_(table), padding_(padding), sum_(sum), ids_(ids->elements()),
+      dim_(static_cast<std::size_t>(table->info.shape[1])) {
+  weights_ = {table};
+  if (table->sparse) table->sparse->lookups.push_back({.input = ids->input, .ids = ids_, .padding = padding});
+}
+
+void embedding::plan(memory_plan& m) {
+  batch_ = m.batch();
+  slot_ = m.ask_kept(batch_ * ids_ * sizeof(std::uint32_t));
+}
+
+void embedding::attach(const memory_plan& m) {
+  at_ = m.at_slot<std::uint32_t>(slot_);
+}
+
+// Finds where the rows lie.
+void embedding::place(const run& r) {
+  const rg_batch& b = *r.batch;
+  const auto* ids = static_cast<const std::int32_t*>(b.inputs[inputs_[0].from->input]);
+  const std::size_t count = std::min<std::uint64_t>(b.valid, b.samples) * ids_;
+  check_ids(*table_, b, ids, count, ids_);
+  if (table_->sparse)
+    dev_.rows->find(table_->sparse->index->words(), ids, count, at_);
+  else
+    std::copy_n(ids, count, at_);
+  std::fill(at_ + count, at_ + batch_ * ids_, no_row);
+  for (std::size_t i = 0; i < count; ++i)
+    if (ids[i] == padding_)
+      at_[i] = no_row;
+    else if (at_[i] == no_row)
+      throw rg::error(RG_E_PLUGIN, table_->name + ": row " + std::to_string(ids[i]) + " of step " +
+                                       std::to_string(b.step) + " is not among those that were brought");
+}
+
+void embedding::forward(run& r) {
+  place(r);
+  const value& out = *output_;
+  auto* look_up = sum_ ? dev_.rows->gather_sum : dev_.rows->gather;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    float* y = out.data + s * out.stride;
+    look_up(table_->data, dim_, at_ + s * ids_, ids_, y);
+    std::fill(y + out.channels, y + out.stride, 0.0F);
+  });
+}
+
+// Every thread has a part of the table's rows to itself, and goes through all samples in order.
+void embedding::backward(run& r) {
+  const value& out = *output_;
+  const std::size_t rows = table_->sparse ? table_->sparse->count : static_cast<std::size_t>(table_->info.shape[0]);
+  const auto parts = static_cast<std::size_t>(dev_.threads);
+  parallel(dev_, parts, [&](std::size_t part) {
+    const std::size_t first = rows * part / parts, last = rows * (part + 1) / parts;
+    if (!adds(r, *table_)) std::fill(table_->gradient + first * dim_, table_->gradient + last * dim_, 0.0F);
+    for (std::size_t s = 0; s < batch_; ++s)
+      dev_.rows->scatter_add(table_->gradient, dim_, at_ + s * ids_, ids_, out.gradient + s * out.stride,
+                             sum_ ? 0 : dim_, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last));
+  });
+}
+
+double embedding::flops() const {
+  return 2.0 * static_cast<double>(ids_ * dim_); // a sum either way; copies cost nothing
+}
+
+} // namespace onednn
