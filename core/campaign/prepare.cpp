@@ -5,6 +5,7 @@
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "rank/model.hpp"
+#include "registry/transport_host.hpp"
 
 #include <algorithm>
 
@@ -33,13 +34,13 @@ std::vector<std::string> files_of(const registry& plugins, const case_config& c)
   std::vector<std::string> files = {model.file.string(), plugins.find(kind::strategy, c.strategy.id).file.string(),
                                     plugins.find(kind::transport, c.transport.id).file.string()};
   if (model.graph.create) files.push_back(executor_for(plugins, c.train.device).file.string());
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 
-rg_transport_caps caps_of(const component& transport, const component_choice& choice) {
-  plugin_host host;
+// Also appends the files of the transports inside it.
+rg_transport_caps caps_of(const registry& plugins, const component_choice& choice, std::vector<std::string>& files) {
+  const component& transport = plugins.find(kind::transport, choice.id);
+  transport_host host(plugins);
   const parameter_values values(transport, choice.parameters);
   void* self = nullptr;
   const std::string name = "transport " + transport.id;
@@ -48,6 +49,7 @@ rg_transport_caps caps_of(const component& transport, const component_choice& ch
   const rg_status s = transport.transport.caps(self, &caps);
   transport.transport.destroy(self);
   check(s, host, name);
+  files.insert(files.end(), host.nested_files().begin(), host.nested_files().end());
   return caps;
 }
 
@@ -77,7 +79,6 @@ std::string role_of(const rg_cluster& c) {
 
 prepared_run prepare(const registry& plugins, const case_config& c, const std::string& kernels) {
   const component& strategy = plugins.find(kind::strategy, c.strategy.id);
-  const component& transport = plugins.find(kind::transport, c.transport.id);
   prepared_run run;
   run.job.config = c;
   run.job.batch = batch_per_worker(c);
@@ -106,7 +107,10 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   for (std::uint32_t a = 0; a < layout.size() && !run.communicates; ++a)
     for (std::uint32_t b = a + 1; b < layout.size() && !run.communicates; ++b)
       run.communicates = !strategy.strategy.talks || strategy.strategy.talks(values.data(), &all, a, b);
-  check_fit(c, plan, caps_of(transport, c.transport), run.communicates);
+  std::vector<std::string>& files = run.job.files;
+  check_fit(c, plan, caps_of(plugins, c.transport, files), run.communicates);
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
 
   run.job.period = plan.period;
   run.job.warmup = static_cast<std::uint64_t>(c.measure.warmup);

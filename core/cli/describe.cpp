@@ -9,6 +9,7 @@
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
+#include "registry/transport_host.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -97,10 +98,10 @@ json memory_json(std::uint32_t mask) {
   return kinds;
 }
 
-json transport_json(const component& c, const parameter_values& values) {
+json transport_json(const registry& plugins, const component& c, const parameter_values& values) {
   const auto what = "transport " + c.id;
   const auto& t = c.transport;
-  plugin_host host;
+  transport_host host(plugins);
   void* self = nullptr;
   call(host, what, [&] { return t.create(host.c(), values.data(), &self); });
   const std::unique_ptr<void, void (*)(void*)> instance(self, t.destroy);
@@ -144,10 +145,10 @@ json strategy_json(const component& c, const parameter_values& values) {
           {"steady_from", plan.steady_from}};
 }
 
-json capabilities(const component& c, const parameter_values& values) {
+json capabilities(const registry& plugins, const component& c, const parameter_values& values) {
   switch (c.kind) {
   case kind::executor: return {{"memory", memory_json(c.executor.memory)}};
-  case kind::transport: return transport_json(c, values);
+  case kind::transport: return transport_json(plugins, c, values);
   case kind::strategy: return strategy_json(c, values);
   case kind::model: return {{"graph", c.graph.create != nullptr}, {"evaluates", c.graph.create || c.model.evaluate}};
   }
@@ -235,7 +236,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
     if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
   if (unknown.empty()) {
     const parameter_values values(c, chosen);
-    can = capabilities(c, values);
+    can = capabilities(plugins, c, values);
     if (c.graph.create) network = std::make_unique<network_summary>(summarise(c, values));
   }
 

@@ -27,7 +27,7 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
       plugins_(registry::of_files(paths_of(job.files))),
       log_([this](int level, const std::string& text) { control.log(level, text); }),
       transport_host_(
-          log_,
+          plugins_, log_,
           [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
       strategy_host_(log_), strategy_(plugins_.find(kind::strategy, job.config.strategy.id)),
       transport_(plugins_.find(kind::transport, job.config.transport.id)),

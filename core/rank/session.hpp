@@ -9,7 +9,7 @@
 #include "rank/exchange.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
-#include "registry/registry.hpp"
+#include "registry/transport_host.hpp"
 
 #include <atomic>
 #include <memory>
@@ -52,7 +52,8 @@ private:
   registry plugins_;
   plugin_host::log_function log_;
   rg_authenticate authenticate_{};
-  plugin_host transport_host_, strategy_host_;
+  regatta::transport_host transport_host_;
+  plugin_host strategy_host_;
   const component &strategy_, &transport_;
   parameter_values strategy_values_, transport_values_;
   std::vector<std::uint32_t> peers_;

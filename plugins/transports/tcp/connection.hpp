@@ -7,9 +7,9 @@
 // the kernel alone.
 #pragma once
 
+#include "../common/posting_order.hpp"
+#include "../common/ring.hpp"
 #include "descriptor.hpp"
-#include "posting_order.hpp"
-#include "ring.hpp"
 #include "wire.hpp"
 
 #include <array>
@@ -23,6 +23,9 @@
 struct iovec;
 
 namespace tcp {
+
+using transports::posting_order;
+using transports::ring;
 
 class connection;
 

@@ -7,7 +7,7 @@
 //   rendezvous.hpp     finding and proving each other
 //   connection.hpp     one socket: messages, gathering, scattering, adding
 //   wire.hpp           the bytes on it
-//   posting_order.hpp  the order of adds
+//   ../common/posting_order.hpp  the order of adds
 //
 // bytes_sent and bytes_received count what the streams carried: payloads and headers of 8 bytes, the handshake
 // excepted.

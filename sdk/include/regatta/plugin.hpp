@@ -40,7 +40,8 @@ namespace rg {
 
 // ------------------------------------------------------------------------------------------------------ errors ---
 
-// What a plugin throws. `status` says how far the damage reaches (abi.h); the text says what happened and what to do.
+// What a plugin throws. `status` says how far the damage reaches (abi.h); the text says what happened and what to do. An
+// empty one leaves what the host was told before, by a transport inside this one.
 class error : public std::runtime_error {
 public:
   error(rg_status status, const std::string& what) : std::runtime_error(what), status_(status) {}
@@ -63,7 +64,7 @@ template <class F> rg_status fence(const rg_host* host, F&& f) noexcept {
       return std::forward<F>(f)();
     }
   } catch (const error& e) {
-    return fail(e.status(), e.what());
+    return *e.what() ? fail(e.status(), e.what()) : e.status();
   } catch (const std::bad_alloc&) {
     return fail(RG_E_OPERATION, "out of memory");
   } catch (const std::exception& e) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace tcp {
+namespace transports {
 
 // A queue that allocates only to become longer than it ever was.
 template <class T> class ring {
@@ -35,4 +35,4 @@ private:
   std::size_t first_ = 0, last_ = 0; // count up for ever; the mask makes positions of them
 };
 
-} // namespace tcp
+} // namespace transports

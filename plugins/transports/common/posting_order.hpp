@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tcp {
+namespace transports {
 
 // `Owner` is who is told when its receive may start.
 template <class Owner> class posting_order {
@@ -70,4 +70,4 @@ private:
   std::size_t adding_ = 0, waiting_ = 0;
 };
 
-} // namespace tcp
+} // namespace transports

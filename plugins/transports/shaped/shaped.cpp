@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Another transport, made slower: every rank gets a network card of its own with a rate, a latency and jitter, kept in
+// user space. So strategies can be compared under bandwidths that the machine does not have, without root.
+//
+// A message is sent as its length and then in pieces, the urgent lanes' first, each once it would have left the card:
+//
+//     leaves  = max(the one before has left, it was posted) + bytes / bandwidth
+//     arrives = leaves + latency + jitter, never before the one before it on its lane
+//
+// The inner transport carries it then, as fast as it can. The receiver's card has the same rate: a message completes when
+// its last piece has passed there, too,
+//
+//     passed = max(arrived, max(the one before has passed, arrived - burst) + bytes / bandwidth)
+//
+// so that several senders share it; the burst forgives what arrives late because somebody overslept. All of this counts
+// on clocks that go on while nobody looks: the mean rate is exact however late a rank wakes up. What the inner transport
+// itself needs comes on top, and is the limit where `bandwidth` is beyond it.
+//
+// Native collectives are not passed on: they would go past the limit. Regions are: reads of a peer's memory happen when a
+// piece is received, which the sender delays.
+#include "../common/posting_order.hpp"
+#include "../common/ring.hpp"
+
+#include <regatta/nested.hpp>
+#include <regatta/random.hpp>
+#include <regatta/transport.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+namespace {
+
+using transports::posting_order;
+using transports::ring;
+
+constexpr double piece_seconds = 250e-6; // of the card's time, unless `quantum` says otherwise
+constexpr double smallest_piece = 4096, largest_piece = 1 << 20;
+constexpr std::uint64_t burst_ns = 500'000;
+constexpr std::uint32_t most_in_flight = 64; // pieces of a receive that are posted at a time
+constexpr std::uint64_t header_bytes = 8;
+constexpr std::uint64_t retry_ns = 1'000'000; // what the inner transport had no room for
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+class shaped {
+public:
+  struct parameters {
+    std::string over = "tcp";
+    double bandwidth = 1e9;
+    std::int64_t latency = 0;
+    std::int64_t jitter = 0;
+    std::int64_t quantum = 0;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("over", &parameters::over, "the transport inside, with its defaults"),
+      rg::field("bandwidth", &parameters::bandwidth, "of each rank, in and out alike")
+          .unit(RG_UNIT_BITS_PER_SECOND)
+          .range(1e3, 1e15),
+      rg::field("latency", &parameters::latency, "added to every message").unit(RG_UNIT_NANOSECONDS).range(0, 10e9),
+      rg::field("jitter", &parameters::jitter, "added to that, uniformly from 0; the order on a lane stays")
+          .unit(RG_UNIT_NANOSECONDS)
+          .range(0, 10e9),
+      rg::field("quantum", &parameters::quantum, "bytes that go at once; 0: what takes 250 us, 4 KiB to 1 MiB")
+          .unit(RG_UNIT_BYTES)
+          .range(0, 1 << 30));
+
+  shaped(const rg_host* host, const parameters& p)
+      : host_(host), parameters_(p), ns_per_byte_(8e9 / p.bandwidth), inner_(host, p.over.c_str()) {
+    if (inner_.caps().flags & RG_CAP_VIRTUAL)
+      throw rg::error(RG_E_CONFIG,
+                      "shaped: over = \"" + p.over + "\" keeps a virtual clock, and this one the real one");
+    const double fitting = std::clamp(p.bandwidth / 8 * piece_seconds, smallest_piece, largest_piece);
+    const std::uint64_t bytes = p.quantum ? static_cast<std::uint64_t>(p.quantum) : static_cast<std::uint64_t>(fitting);
+    piece_ = std::max<std::uint64_t>(bytes / 64 * 64, 64);
+  }
+
+  rg_transport_caps caps() const {
+    rg_transport_caps c = inner_.caps();
+    c.flags &= ~std::uint32_t{RG_CAP_EXACT_SIZE}; // a piece is always as long as its receive
+    c.memory &= RG_MEMORY_HOST;
+    return c;
+  }
+  rg_blob listen(const rg_world& world) {
+    size_ = world.size;
+    seed_ = world.rank;
+    ready_.resize(world.lanes);
+    by_rank_.resize(std::size_t{world.size} * world.lanes);
+    for (std::uint32_t i = 0; i < world.peer_count; ++i)
+      for (std::uint32_t lane = 0; lane < world.lanes; ++lane) {
+        connections_.push_back(std::make_unique<connection>(connection{.peer = world.peers[i], .lane = lane}));
+        by_rank_.at(world.peers[i] * world.lanes + lane) = connections_.back().get();
+      }
+    return inner_.listen(world);
+  }
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) { inner_.connect(blobs, timeout_ns); }
+
+  rg_status send(const rg_transfer& t) {
+    connection& c = check(t);
+    operation* o = take(t);
+    o->posted = now_ns();
+    if (c.sends.empty()) ready_[c.lane].push(&c);
+    c.sends.push(o);
+    return RG_OK;
+  }
+  rg_status recv(const rg_transfer& t) {
+    connection& c = check(t);
+    operation* o = take(t);
+    o->receives = true;
+    const auto* first = static_cast<const std::byte*>(t.address);
+    o->ticket = order_.enter(first, first + o->length, t.flags & RG_TRANSFER_ADD, &c);
+    c.receives.push(o);
+    return RG_OK;
+  }
+
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint64_t start = now_ns();
+    std::array<rg_completion, 64> got;
+    for (std::uint64_t wait = 0, spin = 0;;) {
+      const std::uint32_t count = inner_.poll(wait, spin, got);
+      const std::uint64_t now = now_ns();
+      for (std::uint32_t i = 0; i < count; ++i) inner_ended(got[i], now);
+      const std::uint64_t next = advance(now);
+      if (const std::uint32_t n = hand_over(out)) return n;
+      if (woken_.load(std::memory_order_relaxed) && woken_.exchange(false)) return 0;
+      const std::uint64_t waited = now - start;
+      if (waited >= timeout_ns) return 0;
+      wait = count == got.size() ? 0 : std::min(timeout_ns - waited, next - std::min(next, now));
+      spin = std::min(wait, spin_ns - std::min(spin_ns, waited));
+    }
+  }
+  void wake() noexcept {
+    woken_.store(true);
+    inner_.wake();
+  }
+
+  void cancel(std::uint32_t peer) { lose(peer, RG_E_CANCELLED); }
+  void close(std::uint64_t timeout_ns) { inner_.close(timeout_ns); }
+  rg_counters counters() const { return inner_.counters(); }
+
+  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) {
+    return inner_.allocate(region, bytes, memory);
+  }
+  void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory) {
+    inner_.add(region, address, bytes, memory);
+  }
+  void remove(rg_region region) noexcept { inner_.remove(region); }
+
+private:
+  struct connection;
+
+  struct operation {
+    rg_transfer transfer;
+    std::uint64_t length;    // of the message; of a receive's buffer until the header has come
+    std::uint64_t scheduled; // of it, what has left the card; receives: what is posted inside
+    std::uint64_t posted;    // sends: when
+    std::uint64_t header;
+    std::uint64_t passed;  // receives: when what has come has passed the card
+    std::uint32_t pending; // of what is scheduled, the header included, how many pieces have yet to end
+    std::uint32_t ticket;  // receives: in the posting order
+    rg_status status;
+    bool receives, announced; // announced: the header has left the card; receives: has come
+    bool queued;              // in its connection's queue
+  };
+
+  // What has left the card and not arrived yet; the inner transport carries it from `due` on.
+  struct piece {
+    operation* of;
+    std::uint64_t from, bytes; // of the message; bytes 0: the header
+    std::uint64_t due;
+  };
+
+  // A lane to one peer, both ways.
+  struct connection {
+    std::uint32_t peer, lane;
+    ring<operation*> sends; // that have not left the card as a whole
+    ring<piece> on_the_way;
+    std::uint64_t last_due = 0;
+    ring<operation*> receives; // that are not posted as a whole
+    bool header_asked = false; // that of the first of them
+  };
+
+  struct landing {
+    operation* of;
+    std::uint64_t at;
+  };
+
+  connection& check(const rg_transfer& t) const {
+    connection* c = t.lane < ready_.size() && t.peer < size_ ? by_rank_[t.peer * ready_.size() + t.lane] : nullptr;
+    const std::string which = "shaped: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane);
+    if (!c) throw rg::error(RG_E_OPERATION, which + ": no such connection");
+    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, which + ": a buffer of unknown type");
+    if (!t.address && t.buffer.count > 0)
+      throw rg::error(RG_E_OPERATION, which + ": a ghost buffer has no bytes to transfer");
+    return *c;
+  }
+
+  operation* take(const rg_transfer& t) {
+    if (free_.empty()) free_.push(operations_.emplace_back(std::make_unique<operation>()).get());
+    operation* o = free_.pop();
+    *o = {};
+    o->transfer = t;
+    o->length = t.buffer.count * rg::size_of(t.buffer.type);
+    o->queued = true;
+    return o;
+  }
+
+  std::uint64_t duration(std::uint64_t bytes) const {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes) * ns_per_byte_));
+  }
+
+  // Does what is due by now, and returns when something will be.
+  std::uint64_t advance(std::uint64_t now) {
+    again_ = UINT64_MAX;
+    while (out_free_ <= now && leave_next()) {
+    }
+    std::uint64_t next = UINT64_MAX;
+    for (auto& lane : ready_)
+      if (!lane.empty()) next = out_free_;
+    for (auto& c : connections_) {
+      pump(*c, now);
+      while (!c->on_the_way.empty() && c->on_the_way.front().due <= now && carry(*c, now)) c->on_the_way.pop();
+      if (!c->on_the_way.empty()) next = std::min(next, std::max(c->on_the_way.front().due, now));
+    }
+    while (!landings_.empty() && landings_.front().at <= now) end(landings_.pop().of);
+    if (!landings_.empty()) next = std::min(next, landings_.front().at);
+    return std::min(next, again_);
+  }
+
+  // ------------------------------------------------------------------------------------------------------ sending ---
+
+  // The next piece leaves the card: of the most urgent lane, connections taking turns. False: there is none.
+  bool leave_next() {
+    const auto lane = std::find_if(ready_.begin(), ready_.end(), [](auto& l) { return !l.empty(); });
+    if (lane == ready_.end()) return false;
+    connection& c = *lane->pop();
+    operation* o = c.sends.front();
+    if (o->status == RG_OK) {
+      const std::uint64_t bytes = o->announced ? std::min(piece_, o->length - o->scheduled) : 0;
+      out_free_ = std::max(out_free_, o->posted) + duration(bytes ? bytes : header_bytes);
+      c.last_due = std::max(c.last_due, out_free_ + delay());
+      c.on_the_way.push({o, o->scheduled, bytes, c.last_due});
+      ++o->pending;
+      o->announced = true;
+      o->scheduled += bytes;
+    }
+    if (o->status != RG_OK || o->scheduled == o->length) {
+      c.sends.pop()->queued = false;
+      settle(o);
+    }
+    if (!c.sends.empty()) lane->push(&c);
+    return true;
+  }
+
+  std::uint64_t delay() {
+    const double jitter =
+        rg::to_uniform(rg::random_bits(seed_, ++delays_)[0]) * static_cast<double>(parameters_.jitter);
+    return static_cast<std::uint64_t>(parameters_.latency) + static_cast<std::uint64_t>(jitter);
+  }
+
+  // Hands the first piece that is due to the inner transport. False: it has no room now.
+  bool carry(connection& c, std::uint64_t now) {
+    const piece& p = c.on_the_way.front();
+    operation* o = p.of;
+    if (o->status == RG_OK) {
+      o->header = p.bytes ? 0 : o->length;
+      const rg_status s = p.bytes ? post(*o, p.from, p.bytes) : post_header(*o);
+      if (s == RG_AGAIN) {
+        again_ = now + retry_ns;
+        return false;
+      }
+      if (s == RG_OK) return true;
+      o->status = s;
+    }
+    --o->pending;
+    settle(o);
+    return true;
+  }
+
+  // ---------------------------------------------------------------------------------------------------- receiving ---
+
+  // Posts what can be posted: the first receive's header, then its pieces, then the next one's header.
+  void pump(connection& c, std::uint64_t now) {
+    while (!c.receives.empty()) {
+      operation* o = c.receives.front();
+      rg_status s = RG_OK;
+      if (o->status == RG_OK && !o->announced) {
+        if (c.header_asked) return;
+        s = post_header(*o);
+        c.header_asked = s == RG_OK;
+        o->pending += s == RG_OK;
+      } else if (o->status == RG_OK) {
+        if (!order_.may_start(o->ticket)) return;
+        while (s == RG_OK && o->scheduled < o->length) {
+          if (o->pending >= most_in_flight) return;
+          const std::uint64_t bytes = std::min(piece_, o->length - o->scheduled);
+          s = post(*o, o->scheduled, bytes);
+          o->scheduled += s == RG_OK ? bytes : 0;
+          o->pending += s == RG_OK;
+        }
+      }
+      if (s == RG_AGAIN) {
+        again_ = now + retry_ns;
+        return;
+      }
+      if (s != RG_OK) o->status = s;
+      if (o->status == RG_OK && (!o->announced || o->scheduled < o->length)) continue;
+      c.header_asked = false;
+      c.receives.pop()->queued = false;
+      settle(o);
+    }
+  }
+
+  void header_came(operation& o) {
+    connection& c = check(o.transfer);
+    c.header_asked = false;
+    const std::uint64_t capacity = o.length;
+    const bool adds = o.transfer.flags & RG_TRANSFER_ADD;
+    o.announced = true;
+    o.length = o.header;
+    if (o.length <= capacity && !(adds && o.length % sizeof(float) != 0)) return;
+    fail(RG_E_OPERATION, "shaped: rank " + std::to_string(c.peer) + " sent a message of " + std::to_string(o.length) +
+                             " bytes" +
+                             (o.length > capacity ? ", longer than the receive posted for it"
+                                                  : " to be added, no whole number of floats"));
+    o.status = RG_E_OPERATION;
+    // Its pieces have nowhere to go: nothing that follows can be told from them.
+    lose(c.peer, RG_E_PEER);
+  }
+
+  // --------------------------------------------------------------------------------------------------- both ways ---
+
+  // Inner operations carry their operation's address.
+  rg_status post(operation& o, std::uint64_t from, std::uint64_t bytes) {
+    rg_transfer t = o.transfer;
+    const bool adds = t.flags & RG_TRANSFER_ADD;
+    t.address = static_cast<std::byte*>(t.address) + from;
+    t.buffer.offset += from;
+    t.buffer.type = adds ? RG_F32 : RG_U8;
+    t.buffer.count = adds ? bytes / sizeof(float) : bytes;
+    return post(t, o);
+  }
+  rg_status post_header(operation& o) {
+    rg_transfer t = o.transfer;
+    t.flags = 0;
+    t.address = &o.header;
+    t.buffer = {.region = 0, .type = RG_U8, .offset = 0, .count = header_bytes};
+    return post(t, o);
+  }
+  rg_status post(rg_transfer& t, operation& o) {
+    t.cookie = reinterpret_cast<std::uintptr_t>(&o);
+    try {
+      return o.receives ? inner_.recv(t) : inner_.send(t);
+    } catch (const rg::error& e) {
+      return e.status();
+    }
+  }
+
+  void inner_ended(const rg_completion& c, std::uint64_t now) {
+    auto* o = reinterpret_cast<operation*>(static_cast<std::uintptr_t>(c.cookie));
+    --o->pending;
+    if (o->status == RG_OK) o->status = c.status;
+    if (o->receives && c.status == RG_OK) {
+      in_free_ = std::max(in_free_, now - burst_ns) + duration(c.bytes);
+      o->passed = std::max(now, in_free_);
+      if (!o->announced && o->status == RG_OK) header_came(*o);
+    }
+    settle(o);
+  }
+
+  // Ends the operation if nothing more will happen to it.
+  void settle(operation* o) {
+    if (o->pending > 0 || o->queued) return;
+    if (o->receives) {
+      order_.leave(o->ticket, [this](connection*) { again_ = 0; });
+      if (o->status == RG_OK) return landings_.push({o, o->passed});
+    }
+    end(o);
+  }
+  void end(operation* o) {
+    finished_.push({.cookie = o->transfer.cookie, .status = o->status, .bytes = o->status == RG_OK ? o->length : 0});
+    free_.push(o);
+  }
+
+  // Ends everything with a peer: what the inner transport has not got here, the rest there, in the polls that follow.
+  void lose(std::uint32_t peer, rg_status status) {
+    for (auto& c : connections_) {
+      if (c->peer != peer) continue;
+      for (std::size_t i = 0; i < c->on_the_way.size(); ++i) mark(*c->on_the_way.at(i).of, status);
+      for (std::size_t i = 0; i < c->sends.size(); ++i) mark(*c->sends.at(i), status);
+      for (std::size_t i = 0; i < c->receives.size(); ++i) mark(*c->receives.at(i), status);
+      while (!c->on_the_way.empty()) {
+        operation* o = c->on_the_way.pop().of;
+        --o->pending;
+        settle(o);
+      }
+    }
+    inner_.cancel(peer);
+    again_ = 0;
+  }
+  static void mark(operation& o, rg_status status) {
+    if (o.status == RG_OK) o.status = status;
+  }
+  void fail(rg_status status, const std::string& text) const { host_->fail(host_->context, status, text.c_str()); }
+
+  std::uint32_t hand_over(std::span<rg_completion> out) {
+    std::uint32_t count = 0;
+    while (count < out.size() && !finished_.empty()) out[count++] = finished_.pop();
+    return count;
+  }
+
+  const rg_host* host_;
+  const parameters parameters_;
+  const double ns_per_byte_;
+  std::uint64_t piece_ = 0;
+  std::uint32_t size_ = 0;
+  std::uint64_t seed_ = 0, delays_ = 0;
+  std::vector<std::unique_ptr<connection>> connections_;
+  std::vector<connection*> by_rank_;     // [rank][lane]; null: we do not talk
+  std::vector<ring<connection*>> ready_; // by lane: those with something to send
+  std::uint64_t out_free_ = 0;           // when the card has sent what has left it
+  std::uint64_t in_free_ = 0;            // when what arrived has passed it
+  std::uint64_t again_ = UINT64_MAX;     // when to look again at what could not be done
+  posting_order<connection> order_;      // of receives into overlapping bytes
+  ring<landing> landings_;               // what has arrived, but has yet to pass the card
+  ring<rg_completion> finished_;         // what poll has yet to hand over
+  std::vector<std::unique_ptr<operation>> operations_;
+  ring<operation*> free_;
+  std::atomic<bool> woken_{false};
+  rg::nested inner_; // ends first: it touches operations
+};
+
+} // namespace
+
+RG_PLUGIN("shaped", "0.1", rg::transport<shaped>("shaped", "another transport with a limited rate, latency and jitter"))

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A transport inside another one, for transports that are made of others:
+//
+//   class slow {
+//     slow(const rg_host* host, const parameters& p) : inner_(host, p.over.c_str()) {}
+//     rg_transport_caps caps() { return inner_.caps(); }
+//     ...
+//     rg::nested inner_;
+//   };
+//
+// The functions are those of rg_transport (abi.h), in the contexts said there. Where one fails they throw rg::error
+// without a text: the inner transport has told the host already.
+#pragma once
+
+#include <regatta/plugin.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace rg {
+
+class nested {
+public:
+  // [main] To be made when the outer transport is. Throws where there is no transport `id`, or it refuses.
+  nested(const rg_host* host, const char* id) : id_(id) {
+    const auto* nest = static_cast<const rg_nest*>(host->extension(host->context, RG_EXT_NEST));
+    if (!nest) throw error(RG_E_UNSUPPORTED, "this engine cannot open transport \"" + id_ + "\" inside another");
+    auto made = make_versioned<rg_nested>();
+    check(nest->open(nest->context, id, &made));
+    functions_ = made.functions;
+    self_ = made.self;
+  }
+  nested(nested&& other) noexcept
+      : id_(std::move(other.id_)), functions_(other.functions_), self_(std::exchange(other.self_, nullptr)) {}
+  nested(const nested&) = delete;
+  nested& operator=(const nested&) = delete;
+  ~nested() {
+    if (self_) functions_->destroy(self_);
+  }
+
+  const std::string& id() const noexcept { return id_; }
+
+  rg_transport_caps caps() const {
+    auto c = make_versioned<rg_transport_caps>();
+    check(functions_->caps(self_, &c));
+    return c;
+  }
+  rg_blob listen(const rg_world& world) const {
+    rg_blob blob{};
+    check(functions_->listen(self_, &world, &blob));
+    return blob;
+  }
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) const {
+    check(functions_->connect(self_, blobs.data(), timeout_ns));
+  }
+  rg_status send(const rg_transfer& t) const { return check(functions_->send(self_, &t)); } // RG_OK or RG_AGAIN
+  rg_status recv(const rg_transfer& t) const { return check(functions_->recv(self_, &t)); } // likewise
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) const {
+    std::uint32_t count = 0;
+    check(functions_->poll(self_, timeout_ns, spin_ns, out.data(), static_cast<std::uint32_t>(out.size()), &count));
+    return count;
+  }
+  void wake() const noexcept { functions_->wake(self_); }
+  void cancel(std::uint32_t peer) const { check(functions_->cancel(self_, peer)); }
+  void close(std::uint64_t timeout_ns) const { check(functions_->close(self_, timeout_ns)); }
+  rg_counters counters() const {
+    auto c = make_versioned<rg_counters>();
+    check(functions_->counters(self_, &c));
+    return c;
+  }
+
+  // [main] As the extension "regatta.regions/1" says; without it there is no memory, and no need to know of any.
+  void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) const {
+    void* address = nullptr;
+    const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
+    if (regions && regions->allocate) check(regions->allocate(self_, region, bytes, memory, &address));
+    return address;
+  }
+  void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory) const {
+    const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
+    if (regions && regions->add) check(regions->add(self_, region, address, bytes, memory));
+  }
+  void remove(rg_region region) const noexcept {
+    const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
+    if (regions && regions->remove) regions->remove(self_, region);
+  }
+
+  // The functions of an extension, to be called with self(); null: it has none.
+  template <class T> const T* extension(const char* id) const {
+    return functions_->extension ? static_cast<const T*>(functions_->extension(self_, id)) : nullptr;
+  }
+  void* self() const noexcept { return self_; }
+  // Throws as all here do; what is no error it returns.
+  static rg_status check(rg_status status) {
+    if (status < 0 || status == RG_TIMEOUT) throw error(status, "");
+    return status;
+  }
+
+private:
+  std::string id_;
+  const rg_transport* functions_ = nullptr;
+  void* self_ = nullptr;
+};
+
+} // namespace rg
