@@ -92,6 +92,7 @@ public:
     size_ = world.size;
     seed_ = world.rank;
     ready_.resize(world.lanes);
+    lost_.resize(world.size, RG_OK);
     by_rank_.resize(std::size_t{world.size} * world.lanes);
     for (std::uint32_t i = 0; i < world.peer_count; ++i)
       for (std::uint32_t lane = 0; lane < world.lanes; ++lane) {
@@ -104,6 +105,8 @@ public:
 
   rg_status send(const rg_transfer& t) {
     connection& c = check(t);
+    if (lost_[t.peer] != RG_OK)
+      throw rg::error(lost_[t.peer], "shaped: rank " + std::to_string(t.peer) + " is lost, or was cut off");
     operation* o = take(t);
     o->posted = now_ns();
     if (c.sends.empty()) ready_[c.lane].push(&c);
@@ -143,7 +146,13 @@ public:
 
   void cancel(std::uint32_t peer) { lose(peer, RG_E_CANCELLED); }
   void close(std::uint64_t timeout_ns) { inner_.close(timeout_ns); }
-  rg_counters counters() const { return inner_.counters(); }
+  // Bytes as inside, headers included; messages as outside.
+  rg_counters counters() const {
+    rg_counters c = inner_.counters();
+    c.messages_sent = sent_;
+    c.messages_received = received_;
+    return c;
+  }
 
   void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) {
     return inner_.allocate(region, bytes, memory);
@@ -270,14 +279,14 @@ private:
     const piece& p = c.on_the_way.front();
     operation* o = p.of;
     if (o->status == RG_OK) {
-      o->header = p.bytes ? 0 : o->length;
+      if (!p.bytes) o->header = o->length;
       const rg_status s = p.bytes ? post(*o, p.from, p.bytes) : post_header(*o);
       if (s == RG_AGAIN) {
         again_ = now + retry_ns;
         return false;
       }
       if (s == RG_OK) return true;
-      o->status = s;
+      mark(*o, s);
     }
     --o->pending;
     settle(o);
@@ -310,7 +319,7 @@ private:
         again_ = now + retry_ns;
         return;
       }
-      if (s != RG_OK) o->status = s;
+      mark(*o, s);
       if (o->status == RG_OK && (!o->announced || o->scheduled < o->length)) continue;
       c.header_asked = false;
       c.receives.pop()->queued = false;
@@ -366,7 +375,7 @@ private:
   void inner_ended(const rg_completion& c, std::uint64_t now) {
     auto* o = reinterpret_cast<operation*>(static_cast<std::uintptr_t>(c.cookie));
     --o->pending;
-    if (o->status == RG_OK) o->status = c.status;
+    mark(*o, c.status);
     if (o->receives && c.status == RG_OK) {
       in_free_ = std::max(in_free_, now - burst_ns) + duration(c.bytes);
       o->passed = std::max(now, in_free_);
@@ -385,12 +394,14 @@ private:
     end(o);
   }
   void end(operation* o) {
+    if (o->status == RG_OK) ++(o->receives ? received_ : sent_);
     finished_.push({.cookie = o->transfer.cookie, .status = o->status, .bytes = o->status == RG_OK ? o->length : 0});
     free_.push(o);
   }
 
   // Ends everything with a peer: what the inner transport has not got here, the rest there, in the polls that follow.
   void lose(std::uint32_t peer, rg_status status) {
+    if (peer >= size_) return;
     for (auto& c : connections_) {
       if (c->peer != peer) continue;
       for (std::size_t i = 0; i < c->on_the_way.size(); ++i) mark(*c->on_the_way.at(i).of, status);
@@ -402,11 +413,15 @@ private:
         settle(o);
       }
     }
+    if (lost_[peer] == RG_OK) lost_[peer] = status;
     inner_.cancel(peer);
     again_ = 0;
   }
-  static void mark(operation& o, rg_status status) {
+  // What fails first counts, for the operation and, if it could not be sent to, for its peer.
+  void mark(operation& o, rg_status status) {
     if (o.status == RG_OK) o.status = status;
+    rg_status& peer = lost_[o.transfer.peer];
+    if (!o.receives && status != RG_OK && peer == RG_OK) peer = status;
   }
   void fail(rg_status status, const std::string& text) const { host_->fail(host_->context, status, text.c_str()); }
 
@@ -423,14 +438,16 @@ private:
   std::uint32_t size_ = 0;
   std::uint64_t seed_ = 0, delays_ = 0;
   std::vector<std::unique_ptr<connection>> connections_;
-  std::vector<connection*> by_rank_;     // [rank][lane]; null: we do not talk
-  std::vector<ring<connection*>> ready_; // by lane: those with something to send
-  std::uint64_t out_free_ = 0;           // when the card has sent what has left it
-  std::uint64_t in_free_ = 0;            // when what arrived has passed it
-  std::uint64_t again_ = UINT64_MAX;     // when to look again at what could not be done
-  posting_order<connection> order_;      // of receives into overlapping bytes
-  ring<landing> landings_;               // what has arrived, but has yet to pass the card
-  ring<rg_completion> finished_;         // what poll has yet to hand over
+  std::vector<connection*> by_rank_;      // [rank][lane]; null: we do not talk
+  std::vector<rg_status> lost_;           // by rank; RG_OK: not
+  std::vector<ring<connection*>> ready_;  // by lane: those with something to send
+  std::uint64_t out_free_ = 0;            // when the card has sent what has left it
+  std::uint64_t sent_ = 0, received_ = 0; // messages
+  std::uint64_t in_free_ = 0;             // when what arrived has passed it
+  std::uint64_t again_ = UINT64_MAX;      // when to look again at what could not be done
+  posting_order<connection> order_;       // of receives into overlapping bytes
+  ring<landing> landings_;                // what has arrived, but has yet to pass the card
+  ring<rg_completion> finished_;          // what poll has yet to hand over
   std::vector<std::unique_ptr<operation>> operations_;
   ring<operation*> free_;
   std::atomic<bool> woken_{false};
