@@ -19,6 +19,8 @@
 #include <memory>
 #include <vector>
 
+#include <sys/socket.h>
+
 namespace shm {
 
 class peer;
@@ -67,7 +69,9 @@ public:
   void cancel();
   // [main] Nothing more comes from us.
   void leave() noexcept;
-  void wake() noexcept { control_.header().sleep.wake(); }
+  void wake() noexcept {
+    if (control_.header().sleep.wake()) ::send(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
 
   std::uint32_t rank() const noexcept { return rank_; }
   bool is_lost() const noexcept { return lost_; }

@@ -5,7 +5,7 @@
 //   memory.hpp       sealed memfds: memory without a name, so that nothing stays behind
 //   heap.hpp         what regions.allocate() hands out: one memfd a rank, mapped by all its peers
 //   handshake.hpp    how ranks meet, prove who they are, and hand over their memfds
-//   control.hpp      what else ranks share: rings of records (ring.hpp), and how they sleep (wake.hpp)
+//   control.hpp      what else ranks share: rings of records (ring.hpp), and how they sleep (wake.hpp, doorbell.hpp)
 //   peer.hpp         messages: read in the sender's memory by the receiver
 //   collectives.hpp  all-reduce, directly in all members' memory
 //
@@ -13,6 +13,7 @@
 //
 // Counted as sent and received: payload that one rank read from or wrote to another one's memory, and the records.
 #include "collectives.hpp"
+#include "doorbell.hpp"
 #include "handshake.hpp"
 
 #include <regatta/transport.hpp>
@@ -126,6 +127,7 @@ public:
 
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
     if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: poll without listen");
+    if (waiting_.is_armed()) get_up();
     std::uint64_t start = 0, idle_since = 0; // 0: the clock has not been asked yet
     for (;;) {
       const bool moved = progress();
@@ -146,7 +148,18 @@ public:
 
   void wake() noexcept {
     woken_.store(true);
-    if (sleep_word* s = sleep_.load()) s->wake();
+    sleep_word* s = sleep_.load();
+    if (!s || !s->wake()) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto n = ::write(waiting_.wake_up(), &one, sizeof one);
+  }
+
+  rg_status arm(std::int32_t& descriptor) {
+    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: arm without listen");
+    descriptor = waiting_.arm(connected_);
+    for (peer* p : connected_) p->announce_sleep();
+    sleep_.load()->lie_down_elsewhere();
+    return progress() || !home_.completions.empty() || woken_.load() ? RG_AGAIN : RG_OK;
   }
 
   void cancel(std::uint32_t rank) {
@@ -251,6 +264,12 @@ private:
       word.sleep(ns);
   }
 
+  // Awake again after arm().
+  void get_up() {
+    sleep_.load()->get_up();
+    if (waiting_.disarm()) looked_at_ = 0; // somebody has hung up
+  }
+
   void look_for_deaths(std::uint64_t now) {
     if (now - looked_at_ < slice_ns) return;
     looked_at_ = now;
@@ -270,6 +289,7 @@ private:
   std::map<rg_region, void*> regions_;
   std::vector<pollfd> sockets_;
   std::uint64_t looked_at_ = 0;
+  doorbell waiting_;
   std::atomic<bool> woken_{false};
   std::atomic<sleep_word*> sleep_{nullptr}; // in home_.control, once that is there
 };

@@ -13,6 +13,9 @@
 // word makes the system call. The word lies in shared memory, so the futex is one between processes. A rank that is
 // killed while it wakes another one loses nothing but that wake-up: sleep is cut into slices, at whose ends its death
 // is seen.
+//
+// A rank that waits for several transports at once (regatta.wait/1) sleeps on a descriptor instead: its peers wake it by
+// a byte on the socket over which they met.
 #pragma once
 
 #include <atomic>
@@ -29,6 +32,8 @@ class alignas(64) sleep_word {
 public:
   // [loop] of the owner; look for news after it, then call sleep() or get_up().
   void lie_down() noexcept { word_.store(asleep); }
+  // Likewise, but the owner will wait for a descriptor: whoever wakes it has to make that readable, too.
+  void lie_down_elsewhere() noexcept { word_.store(asleep_elsewhere); }
   void get_up() noexcept { word_.store(awake); }
   // Returns when woken, after `ns`, or for no reason.
   void sleep(std::uint64_t ns) noexcept {
@@ -37,13 +42,17 @@ public:
     get_up();
   }
   // [any], any process. Cheap while the owner is awake: the word then stays in everybody's cache.
-  bool sleeps() const noexcept { return word_.load() == asleep; }
-  void wake() noexcept {
-    if (sleeps() && word_.exchange(awake) == asleep) ::syscall(SYS_futex, &word_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  bool sleeps() const noexcept { return word_.load() != awake; }
+  // True: the owner waits elsewhere, and it is the caller who has to wake it there.
+  [[nodiscard]] bool wake() noexcept {
+    if (!sleeps()) return false;
+    const std::uint32_t was = word_.exchange(awake);
+    if (was == asleep) ::syscall(SYS_futex, &word_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    return was == asleep_elsewhere;
   }
 
 private:
-  static constexpr std::uint32_t awake = 0, asleep = 1;
+  static constexpr std::uint32_t awake = 0, asleep = 1, asleep_elsewhere = 2;
   std::atomic<std::uint32_t> word_;
 };
 static_assert(sizeof(std::atomic<std::uint32_t>) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);

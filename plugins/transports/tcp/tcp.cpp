@@ -102,6 +102,7 @@ public:
 
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
     std::optional<clock::time_point> start;
+    if (armed_) asleep_.store(armed_ = false);
     for (;;) {
       gather(0);
       const bool more = visit();
@@ -113,6 +114,15 @@ public:
       if (waited >= timeout_ns) return 0;
       if (!more && waited >= spin_ns) sleep(timeout_ns - waited);
     }
+  }
+
+  // As sleep(), but that somebody else waits for what epoll has to say.
+  rg_status arm(std::int32_t& descriptor) {
+    descriptor = epoll_.get();
+    asleep_.store(armed_ = true);
+    const bool busy = woken_.load() || !shared_.finished.empty() || !shared_.released.empty() ||
+                      std::any_of(lanes_.begin(), lanes_.end(), [](auto& lane) { return !lane.empty(); });
+    return busy ? RG_AGAIN : RG_OK;
   }
 
   // Costs a system call only where a poll sleeps. Both sides store first and load then, in one total order: either the
@@ -298,6 +308,7 @@ private:
   tcp::descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
   tcp::descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> woken_{false}, asleep_{false};
+  bool armed_ = false;                        // until the next poll
   std::optional<tcp::rendezvous> rendezvous_; // from listen() until all are connected
   tcp::common shared_;
   std::vector<std::unique_ptr<connection>> connections_;

@@ -24,6 +24,7 @@
 //     void remove(rg_region region) noexcept;                 // [main] must be there where allocate or add is
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] regatta.collectives/1; returns the group
 //     rg_status all_reduce(const rg_collective& c);           // [loop] both or neither
+//     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
 //     const void* extension(const char* id);                  // [any] what else there is, by id
 //   };
 //   RG_PLUGIN("carrier", "1.0", rg::transport<carrier>("carrier", "carries bytes"))
@@ -114,6 +115,10 @@ concept has_split = requires(T t, std::span<const std::uint32_t> members) {
 template <class T>
 concept has_all_reduce = requires(T t, const rg_collective& c) {
   { t.all_reduce(c) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_arm = requires(T t, std::int32_t& descriptor) {
+  { t.arm(descriptor) } -> std::same_as<rg_status>;
 };
 template <class T>
 concept has_extension = requires(T t, const char* id) {
@@ -251,6 +256,10 @@ template <class T> struct entry {
     });
   }
 
+  static rg_status arm(void* self, std::int32_t* descriptor) noexcept {
+    return fence(of(self).host, [&] { return of(self).transport.arm(*descriptor); });
+  }
+
   static const void* extension(void* self, const char* id) noexcept;
 };
 
@@ -270,6 +279,12 @@ template <class T> constexpr rg_collectives make_collectives() {
     c.all_reduce = &entry<T>::all_reduce;
   }
   return c;
+}
+template <class T> constexpr rg_wait make_wait() {
+  rg_wait w{};
+  w.struct_size = sizeof w;
+  if constexpr (has_arm<T>) w.arm = &entry<T>::arm;
+  return w;
 }
 template <class T> constexpr rg_transport make_functions() {
   rg_transport f{};
@@ -293,6 +308,7 @@ template <class T> constexpr rg_transport make_functions() {
 
 template <class T> inline constexpr rg_regions regions = make_regions<T>();
 template <class T> inline constexpr rg_collectives collectives = make_collectives<T>();
+template <class T> inline constexpr rg_wait wait = make_wait<T>();
 template <class T> inline constexpr rg_transport functions = make_functions<T>();
 
 template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, const char* id) noexcept {
@@ -300,6 +316,8 @@ template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, 
     if (std::strcmp(id, RG_EXT_REGIONS) == 0) return &regions<T>;
   if constexpr (has_split<T> && has_all_reduce<T>)
     if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) return &collectives<T>;
+  if constexpr (has_arm<T>)
+    if (std::strcmp(id, RG_EXT_WAIT) == 0) return &wait<T>;
   const void* found = nullptr;
   if constexpr (has_extension<T>) fence(of(self).host, [&] { found = of(self).transport.extension(id); });
   return found;

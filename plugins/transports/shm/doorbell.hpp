@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a rank is woken that waits for this transport and others at once: a descriptor that is readable once a peer has
+// sent a byte or hung up, or wake() was called. Made when it is first asked for.
+#pragma once
+
+#include "peer.hpp"
+
+#include <array>
+#include <vector>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+namespace shm {
+
+class doorbell {
+public:
+  // The descriptor; readable from now on if a bell rings.
+  int arm(const std::vector<peer*>& peers) {
+    if (!epoll_) {
+      epoll_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));
+      if (!epoll_) fail_with_errno(RG_E_OPERATION, "cannot watch sockets");
+      watch(wake_up_.get());
+      for (const peer* p : peers) watch(p->socket());
+    }
+    armed_ = true;
+    return epoll_.get();
+  }
+  bool is_armed() const noexcept { return armed_; }
+  int wake_up() const noexcept { return wake_up_.get(); }
+
+  // Takes what has rung. True: a peer has hung up; its socket is watched no more.
+  bool disarm() {
+    armed_ = false;
+    bool hung_up = false;
+    std::array<epoll_event, 16> events;
+    const int n = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < n; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      std::array<std::byte, 64> rings; // an eventfd's number, or a packet
+      while (::read(fd, rings.data(), rings.size()) > 0 && fd != wake_up_.get()) {
+      }
+      if ((events[static_cast<std::size_t>(i)].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) == 0) continue;
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+      hung_up = true;
+    }
+    return hung_up;
+  }
+
+private:
+  void watch(int fd) {
+    epoll_event e{};
+    e.events = EPOLLIN | EPOLLRDHUP;
+    e.data.fd = fd;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) != 0) fail_with_errno(RG_E_OPERATION, "cannot watch a socket");
+  }
+
+  file_descriptor epoll_;
+  file_descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  bool armed_ = false;
+};
+
+} // namespace shm
