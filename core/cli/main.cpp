@@ -2,9 +2,13 @@
 //
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
 #include "base/failure.hpp"
+#include "cli/check.hpp"
+#include "cli/comm.hpp"
 #include "cli/describe.hpp"
 #include "cli/list.hpp"
 #include "cli/run.hpp"
+#include "comm/rank.hpp"
+#include "comm/results.hpp"
 #include "config/schema.hpp"
 #include "control/client.hpp"
 #include "control/invitation.hpp"
@@ -25,7 +29,7 @@ namespace {
 int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd) {
   invitation i = read_invitation(connect, rank, secret_fd);
   control_client control(i.host, i.port, i.rank, std::move(i.secret));
-  return run_rank(control, i.rank);
+  return comm::is_job(control) ? comm::run_rank(control) : run_rank(control, i.rank);
 }
 
 int dispatch(int argc, char** argv) {
@@ -88,6 +92,64 @@ int dispatch(int argc, char** argv) {
   describe_app->add_flag("--json", json, "as JSON");
   takes_plugins(describe_app);
 
+  check_options check;
+  CLI::App* check_app = app.add_subcommand("check", "test a plugin against the interface (docs/conformance.md)");
+  check_app->add_option("PLUGIN", check.target, "a file, or KIND/ID of one that `regatta list` shows")
+      ->required()
+      ->type_name("FILE.so|KIND/ID");
+  check_app->add_option("--set", check.set, "a parameter of the plugin (repeatable)")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  check_app->add_option("--only", check.only, "tests whose names match, such as add* (repeatable)")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  check_app->add_option("--seed", check.seed, "of all that is random in a test (default: 1)")->type_name("N");
+  check_app->add_flag("--quick", check.quick, "leave out what takes gigabytes");
+  check_app->add_flag("--list", check.list, "list the tests, run none");
+  check_app->add_flag("--in-process", check.in_process, "run the tests in this process, for a debugger");
+  check_app->add_flag("--json", check.json, "as JSON");
+  check_app->add_option("--one", check.one)->group("");
+  check_app->add_option("--component", check.component)->group("");
+  check_app->add_option("--executor", check.executor)->group("");
+  check_app->footer(
+      "Each test runs in a process of its own. Exit codes: 0 all passed; 1 some failed; 2 command line wrong;\n"
+      "3 the plugin is missing or cannot be loaded.");
+  takes_plugins(check_app);
+
+  comm_options communication;
+  CLI::App* comm_app = app.add_subcommand("comm", "measure transports and collectives alone, by size");
+  comm_app->add_option("--transport", communication.transports, "ids, with commas between")
+      ->type_name("ID,...")
+      ->delimiter(',');
+  comm_app->add_option("--op", communication.ops, "allreduce, send, push_pull")->type_name("OP,...")->delimiter(',');
+  comm_app
+      ->add_option("--algorithm", communication.algorithms,
+                   "of allreduce: native, ring, halving_doubling (default: all)")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  comm_app->add_option("--ranks", communication.ranks, "processes")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1024));
+  comm_app->add_option("--min", communication.least, "the smallest message")->type_name("SIZE");
+  comm_app->add_option("--max", communication.most, "the largest message")->type_name("SIZE");
+  comm_app->add_option("--factor", communication.factor, "from one size to the next")->check(CLI::Range(2, 1 << 20));
+  comm_app
+      ->add_option("--spin", communication.spin,
+                   "how long a rank that waits spins before it sleeps; 0s: it blocks at once")
+      ->type_name("TIME");
+  comm_app->add_option("--seconds", communication.seconds, "to measure each size for")
+      ->check(CLI::Range(0.001, 3600.0));
+  comm_app->add_option("--set", communication.set, "a parameter of a transport, such as tcp.chunk=4096 (repeatable)")
+      ->type_name("ID.NAME=VALUE")
+      ->allow_extra_args(false);
+  comm_app->add_option("--interface", communication.interface, "whose address ranks listen on");
+  comm_app->add_flag("--no-pin", communication.no_pin, "leave it to the system on which CPU a rank runs");
+  comm_app->add_option("--format", communication.format, "of standard output: console, markdown, csv, json")
+      ->type_name("FORMAT");
+  comm_app->footer(comm::formulas());
+  takes_plugins(comm_app);
+
   std::string connect;
   std::uint32_t rank = 0;
   int secret_fd = -1;
@@ -106,6 +168,15 @@ int dispatch(int argc, char** argv) {
     return static_cast<int>(exit_code::usage);
   }
   if (*rank_app) return rank_verb(connect, rank, secret_fd);
+  if (*comm_app) {
+    communication.plugin_path = plugin_path;
+    communication.command = command_line({argv, argv + argc});
+    return comm_verb(communication);
+  }
+  if (*check_app) {
+    check.plugin_path = plugin_path;
+    return check_verb(check);
+  }
   if (*run_app) {
     run.plugin_path = plugin_path;
     run.command = command_line({argv, argv + argc});

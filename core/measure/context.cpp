@@ -65,17 +65,22 @@ json resolved_experiment(const experiment& e) {
   return resolved;
 }
 
-json make_context(const std::string& command, const experiment& e, json hosts, json plugins,
-                  const std::vector<std::string>& warnings) {
+json make_context(const std::string& command, json hosts, json plugins, const std::vector<std::string>& warnings) {
   return {{"regatta", text_or_null(REGATTA_VERSION)},
           {"git", text_or_null(REGATTA_GIT)},
           {"build", text_or_null(REGATTA_BUILD_TYPE)},
           {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
           {"command", command},
-          {"experiment", resolved_experiment(e)},
           {"hosts", std::move(hosts)},
           {"plugins", std::move(plugins)},
           {"warnings", warnings}};
+}
+
+json make_context(const std::string& command, const experiment& e, json hosts, json plugins,
+                  const std::vector<std::string>& warnings) {
+  json context = make_context(command, std::move(hosts), std::move(plugins), warnings);
+  context["experiment"] = resolved_experiment(e);
+  return context;
 }
 
 std::string command_line(const std::vector<std::string>& arguments) {

@@ -21,6 +21,9 @@ nlohmann::json resolved_experiment(const experiment& e);
 // `hosts` is an array of describe_host(), `plugins` one of {kind, id, version, path, sha256, parameters}.
 nlohmann::json make_context(const std::string& command, const experiment& e, nlohmann::json hosts,
                             nlohmann::json plugins, const std::vector<std::string>& warnings);
+// Likewise, of what is no experiment.
+nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nlohmann::json plugins,
+                            const std::vector<std::string>& warnings);
 
 // Arguments as one line that a shell would split again.
 std::string command_line(const std::vector<std::string>& arguments);

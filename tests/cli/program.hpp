@@ -43,9 +43,10 @@ inline std::string read(const fs::path& file) {
   return text.str();
 }
 
-inline outcome program(const scratch& s, const std::string& arguments) {
+// `environment`: "NAME=value", before the program.
+inline outcome program(const scratch& s, const std::string& arguments, const std::string& environment = "") {
   const std::string command =
-      "cd " + s.path.string() + " && " REGATTA_PROGRAM " " + arguments + " >out 2>err </dev/null";
+      "cd " + s.path.string() + " && " + environment + " " REGATTA_PROGRAM " " + arguments + " >out 2>err </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(s.path / "out"), read(s.path / "err")};
 }

@@ -1,113 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver.hpp"
+#include "check/endpoint.hpp"
+
+#include "control/crypto.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 
-#include <dlfcn.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <sys/mman.h>
 
-namespace conformance {
+namespace regatta::conformance {
 namespace {
-
-// Loaded once and never unloaded, as the engine does it; the entry is [main].
-const rg_component& load(const configuration& which) {
-  static std::mutex one_at_a_time;
-  static std::map<std::string, const rg_component*> loaded; // by path
-  std::lock_guard lock(one_at_a_time);
-  if (const auto known = loaded.find(which.path); known != loaded.end()) return *known->second;
-  void* library = dlopen(which.path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  require(library != nullptr, which.path + ": " + (library ? "" : dlerror()));
-  const auto entry = reinterpret_cast<rg_entry>(dlsym(library, RG_ENTRY_SYMBOL));
-  require(entry != nullptr, which.path + ": no entry symbol");
-  static test_host host("");
-  const rg_plugin* plugin = entry(host.c());
-  require(plugin != nullptr, which.path + ": no description");
-  for (std::uint32_t i = 0; i < plugin->component_count; ++i) {
-    const rg_component& c = *plugin->components[i];
-    if (c.kind == RG_KIND_TRANSPORT && which.id == c.id) return *(loaded[which.path] = &c);
-  }
-  throw failure(which.path + ": holds no transport " + which.id);
-}
-
-// Values of simple parameters: numbers, booleans and strings.
-std::vector<rg_value> values_of(const rg_component& component, const configuration& which,
-                                std::deque<std::string>& strings) {
-  std::vector<rg_value> values;
-  for (const auto& [name, text] : which.parameters)
-    require(std::any_of(component.params, component.params + component.param_count,
-                        [&, n = name](const rg_param& p) { return p.name == n; }),
-            which.name + ": no parameter " + name);
-  for (std::uint32_t i = 0; i < component.param_count; ++i) {
-    const rg_param& p = component.params[i];
-    const auto given = which.parameters.find(p.name);
-    const std::string text = given != which.parameters.end() ? given->second : p.default_value ? p.default_value : "";
-    rg_value v{};
-    if (p.type == RG_PARAM_BOOL) v.i = text == "true";
-    if (p.type == RG_PARAM_INT) v.i = std::strtoll(text.c_str(), nullptr, 10);
-    if (p.type == RG_PARAM_FLOAT) v.f = std::strtod(text.c_str(), nullptr);
-    if (p.type == RG_PARAM_STRING)
-      v.s = strings.emplace_back(text.size() >= 2 ? text.substr(1, text.size() - 2) : "").c_str();
-    values.push_back(v);
-  }
-  return values;
-}
 
 std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
-} // namespace
-
-// --------------------------------------------------------------------------------------------------------- host ---
-
-test_host::test_host(std::string secret)
-    : host_(rg::make_versioned<rg_host>()), authenticate_(rg::make_versioned<rg_authenticate>()),
-      secret_(std::move(secret)) {
-  host_.abi_major = RG_ABI_MAJOR;
-  host_.abi_minor = RG_ABI_MINOR;
-  host_.context = this;
-  host_.log = [](void*, std::int32_t, const char*) {};
-  host_.fail = [](void* context, rg_status status, const char* text) {
-    auto& self = *static_cast<test_host*>(context);
-    std::lock_guard lock(self.mutex_);
-    self.error_ = text;
-    return status;
-  };
-  host_.extension = [](void* context, const char* id) -> const void* {
-    auto& self = *static_cast<test_host*>(context);
-    return std::string_view(id) == RG_EXT_AUTHENTICATE ? &self.authenticate_ : nullptr;
-  };
-  authenticate_.context = this;
-  authenticate_.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t out[32]) -> rg_status {
-    const auto& secret_key = static_cast<test_host*>(context)->secret_;
-    unsigned length = 32;
-    HMAC(EVP_sha256(), secret_key.data(), static_cast<int>(secret_key.size()), static_cast<const unsigned char*>(data),
-         bytes, out, &length);
+rg_authenticate authenticate_with(const std::string& secret) {
+  auto a = rg::make_versioned<rg_authenticate>();
+  a.context = const_cast<std::string*>(&secret); // read only
+  a.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t out[32]) -> rg_status {
+    const auto& key = *static_cast<const std::string*>(context);
+    const digest d = hmac_sha256(bytes_of(key.c_str()), {{static_cast<const std::uint8_t*>(data), bytes}});
+    std::copy(d.begin(), d.end(), out);
     return RG_OK;
   };
+  return a;
 }
 
-std::string test_host::last_error() {
-  std::lock_guard lock(mutex_);
-  return error_;
-}
+} // namespace
 
-// ----------------------------------------------------------------------------------------------------- endpoint ---
-
-endpoint::endpoint(const configuration& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
+endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
                    const std::string& secret)
-    : host_(secret), rank_(rank), ranks_(ranks), lanes_(lanes), host_of_(ranks),
-      world_(rg::make_versioned<rg_world>()) {
-  const rg_component& component = load(which);
-  functions_ = rg::copy_versioned(*static_cast<const rg_transport*>(component.functions));
-  std::deque<std::string> strings;
-  const auto values = values_of(component, which, strings);
-  check(functions_.create(host_.c(), values.data(), &self_), "create");
+    : secret_(secret), authenticate_(authenticate_with(secret_)),
+      host_(
+          {},
+          [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
+      values_(*which.what, which.parameters), rank_(rank), ranks_(ranks), lanes_(lanes), host_of_(ranks),
+      world_(rg::make_versioned<rg_world>()), functions_(which.what->transport) {
+  const rg_status made = functions_.create(host_.c(), values_.data(), &self_);
+  if (made == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
+  check(made, "create");
   for (std::uint32_t r = 0; r < ranks; ++r)
     if (r != rank) peers_.push_back(r);
   world_.rank = rank;
@@ -128,10 +61,15 @@ endpoint::~endpoint() {
   for (const auto& [p, bytes] : ours_) munmap(p, bytes);
 }
 
+const std::string& endpoint::last_error() {
+  if (std::string text = host_.take_error(); !text.empty()) error_ = std::move(text);
+  return error_;
+}
+
 void endpoint::check(rg_status status, const std::string& what) {
   if (status != RG_OK)
-    throw failure("rank " + std::to_string(rank_) + ": " + what + ": status " + std::to_string(status) + ", \"" +
-                  last_error() + "\"");
+    throw failed("rank " + std::to_string(rank_) + ": " + what + ": status " + std::to_string(status) + ", \"" +
+                 last_error() + "\"");
 }
 
 rg_transport_caps endpoint::caps() {
@@ -141,8 +79,9 @@ rg_transport_caps endpoint::caps() {
 }
 
 std::vector<std::uint8_t> endpoint::listen() {
+  if (ranks_ > 1 && caps().flags & RG_CAP_NONE) throw skipped("it connects nobody");
   rg_blob blob{};
-  check(functions_.listen(self_, &world_, &blob), "listen");
+  check(try_listen(blob), "listen");
   const auto* first = static_cast<const std::uint8_t*>(blob.data);
   require(first != nullptr || blob.bytes == 0, "a blob without an address");
   return {first, first + blob.bytes};
@@ -296,6 +235,14 @@ rg_counters endpoint::counters() {
   return c;
 }
 
+rg_transport_caps caps_of(const subject& which) {
+  return endpoint(which, 0, 1, 1).caps();
+}
+
+bool offers(const subject& which, const char* extension) {
+  return endpoint(which, 0, 1, 1).extension<char>(extension) != nullptr;
+}
+
 // ----------------------------------------------------------------------------------------------------- contents ---
 
 namespace {
@@ -323,4 +270,4 @@ bool is_filled(const void* data, std::uint64_t bytes, std::uint64_t seed) {
   return true;
 }
 
-} // namespace conformance
+} // namespace regatta::conformance

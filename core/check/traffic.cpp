@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random traffic: everybody with everybody on all lanes, sizes from nothing to a megabyte, posted in any interleaving.
-#include "world.hpp"
-
-#include <doctest/doctest.h>
+#include "check/world.hpp"
 
 #include <algorithm>
 #include <random>
 
-using namespace conformance;
-
+namespace regatta::conformance {
 namespace {
 
 struct message {
@@ -102,14 +99,22 @@ void talk(member& self, std::uint64_t seed) {
   }
 }
 
+void random_traffic(const subject& which) {
+  for (std::uint64_t seed = 6 * which.seed; seed < 6 * which.seed + 6; ++seed)
+    run_ranks(which,
+              {.ranks = static_cast<std::uint32_t>(2 + seed % 3),
+               .lanes = static_cast<std::uint32_t>(1 + seed % 2 * 2),
+               .kind = seed % 2 ? as::threads : as::processes},
+              [seed](member& self) { talk(self, seed); });
+}
+
 } // namespace
 
-TEST_CASE("random traffic arrives as it was sent") {
-  for (const auto& which : configurations)
-    for (std::uint64_t seed = 1; seed <= 6; ++seed)
-      RUN_RANKS(which,
-                {.ranks = static_cast<std::uint32_t>(2 + seed % 3),
-                 .lanes = static_cast<std::uint32_t>(1 + seed % 2 * 2),
-                 .kind = seed % 2 ? as::threads : as::processes},
-                [seed](member& self) { talk(self, seed); });
+const std::vector<test>& traffic_tests() {
+  static const std::vector<test> all = {
+      {"traffic", "random traffic arrives as it was sent", random_traffic},
+  };
+  return all;
 }
+
+} // namespace regatta::conformance

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "world.hpp"
+//
+// What only tcp promises, beside the suite that every transport passes.
+#include "check/world.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,22 +14,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace conformance {
-
-// The second one takes every turn early: small chunks, few places, socket buffers that fill at once.
-const std::vector<configuration> configurations = {
-    {"tcp", REGATTA_PLUGINS "/tcp.so", "tcp", {}},
-    {"tcp in small pieces",
-     REGATTA_PLUGINS "/tcp.so",
-     "tcp",
-     {{"chunk", "4096"}, {"depth", "8"}, {"socket_buffer", "8192"}}},
-};
-
-} // namespace conformance
-
-using namespace conformance;
+using namespace regatta;
+using namespace regatta::conformance;
 
 namespace {
+
+const subject& tcp() {
+  static const auto plugins = registry::of_files({REGATTA_PLUGINS "/tcp.so"});
+  static const subject s = {.file = REGATTA_PLUGINS "/tcp.so",
+                            .plugins = &plugins,
+                            .what = &plugins.find(kind::transport, "tcp"),
+                            .parameters = {},
+                            .executor = nullptr,
+                            .seed = 1};
+  return s;
+}
 
 // A connection to where the blob says, of somebody who knows nothing.
 int intrude(const std::vector<std::uint8_t>& blob) {
@@ -47,7 +48,7 @@ int intrude(const std::vector<std::uint8_t>& blob) {
 } // namespace
 
 TEST_CASE("tcp: strangers learn nothing and disturb nobody") {
-  const auto& which = configurations.front();
+  const subject& which = tcp();
   endpoint a(which, 0, 2, 2), b(which, 1, 2, 2);
   const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
   // One is silent, one talks nonsense, one leaves at once, one greets correctly but for the token.
@@ -76,7 +77,7 @@ TEST_CASE("tcp: strangers learn nothing and disturb nobody") {
 }
 
 TEST_CASE("tcp: a port that nobody listens on any more is reported with rank and address") {
-  const auto& which = configurations.front();
+  const subject& which = tcp();
   std::vector<std::vector<std::uint8_t>> blobs(2);
   {
     endpoint a(which, 0, 2, 1);
@@ -90,7 +91,7 @@ TEST_CASE("tcp: a port that nobody listens on any more is reported with rank and
 }
 
 TEST_CASE("tcp: counted are payloads and headers of 8 bytes") {
-  RUN_RANKS(configurations.front(), {}, [](member& self) {
+  run_ranks(tcp(), {}, [](member& self) {
     const memory m = self->allocate(100'000);
     if (self->rank() == 0) {
       self->finish(self->send(1, 0, m, 0, 100'000));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "world.hpp"
+#include "check/world.hpp"
+
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace conformance {
+namespace regatta::conformance {
 
 constexpr std::uint32_t most_ranks = 8;
 
@@ -102,7 +104,7 @@ struct shared_place {
   meeting_place* place;
 };
 
-void run_rank(const configuration& which, const world_shape& shape, std::uint32_t rank, meeting_place& place,
+void run_rank(const subject& which, const world_shape& shape, std::uint32_t rank, meeting_place& place,
               const std::function<void(member&)>& body) {
   try {
     endpoint e(which, rank, shape.ranks, shape.lanes);
@@ -119,9 +121,9 @@ void run_rank(const configuration& which, const world_shape& shape, std::uint32_
 
 } // namespace
 
-std::vector<std::string> run(const configuration& which, const world_shape& shape,
-                             const std::function<void(member&)>& body) {
+std::vector<std::string> run(const subject& which, const world_shape& shape, const std::function<void(member&)>& body) {
   require(shape.ranks <= most_ranks, "too many ranks for this test");
+  if (caps_of(which).flags & RG_CAP_NONE) throw skipped("it connects nobody");
   shared_place shared(shape.ranks);
   std::vector<std::string> wrong;
   auto report = [&](std::uint32_t rank, const std::string& what) {
@@ -156,4 +158,9 @@ std::vector<std::string> run(const configuration& which, const world_shape& shap
   return wrong;
 }
 
-} // namespace conformance
+void run_ranks(const subject& which, const world_shape& shape, const std::function<void(member&)>& body) {
+  const auto wrong = run(which, shape, body);
+  if (!wrong.empty()) throw failed(join(wrong, "; "));
+}
+
+} // namespace regatta::conformance

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives a transport as the engine would, with nothing of the engine: its own loader, host and memory.
+// One rank of a transport, driven as the engine would do it, but with nothing in between: what a test does is what the
+// transport sees.
 #pragma once
+
+#include "check/suite.hpp"
+#include "registry/plugin_host.hpp"
 
 #include <regatta/plugin.hpp>
 
@@ -9,51 +13,13 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-namespace conformance {
-
-// What a check of the suite throws: also in a forked rank, where no test framework listens.
-struct failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-inline void require(bool condition, const std::string& otherwise) {
-  if (!condition) throw failure(otherwise);
-}
-
-// A transport as the suite tests it. Parameters as TOML would write them; those left out have their defaults.
-struct configuration {
-  std::string name; // of the configuration, for messages
-  std::string path; // of the shared object
-  std::string id;
-  std::map<std::string, std::string> parameters;
-};
-// Every executable of the suite defines which ones it tests.
-extern const std::vector<configuration> configurations;
-
-// The host of one instance.
-class test_host {
-public:
-  explicit test_host(std::string secret);
-  test_host(const test_host&) = delete;
-  test_host& operator=(const test_host&) = delete;
-
-  const rg_host* c() const { return &host_; }
-  std::string last_error();
-
-private:
-  rg_host host_;
-  rg_authenticate authenticate_;
-  std::string secret_;
-  std::mutex mutex_; // of error_
-  std::string error_;
-};
+namespace regatta::conformance {
 
 // Memory that takes part in transfers: the transport's own where it offers some, else ours, announced to it.
 struct memory {
@@ -64,12 +30,12 @@ struct memory {
 };
 
 constexpr std::uint64_t second = 1'000'000'000;
-constexpr std::uint64_t patience = 60 * second; // until a test that hangs is a failure
+constexpr std::uint64_t patience = 40 * second; // until a test that hangs is a failure
 
 // One rank's instance. Every call that fails throws, unless its status is what it returns.
 class endpoint {
 public:
-  endpoint(const configuration& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
+  endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
            const std::string& secret = "secret of the run");
   ~endpoint();
   endpoint(const endpoint&) = delete;
@@ -79,12 +45,15 @@ public:
   std::uint32_t ranks() const { return ranks_; }
   std::uint32_t lanes() const { return lanes_; }
   rg_transport_caps caps();
-  std::string last_error() { return host_.last_error(); }
+  // The text of the last failure, which stays.
+  const std::string& last_error();
   template <class T> const T* extension(const char* id) {
     return functions_.extension ? static_cast<const T*>(functions_.extension(self_, id)) : nullptr;
   }
   void* self() { return self_; }
 
+  rg_status try_listen(rg_blob& blob) { return functions_.listen(self_, &world_, &blob); }
+  // Throws skipped where there are peers and the transport connects nobody.
   std::vector<std::uint8_t> listen();
   rg_status try_connect(const std::vector<std::vector<std::uint8_t>>& blobs, std::uint64_t timeout_ns);
   void connect(const std::vector<std::vector<std::uint8_t>>& blobs);
@@ -127,7 +96,11 @@ private:
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
                        std::uint64_t bytes, std::uint32_t flags);
 
-  test_host host_;
+  const std::string secret_;
+  rg_authenticate authenticate_;
+  plugin_host host_;
+  std::string error_;
+  parameter_values values_;
   const std::uint32_t rank_, ranks_, lanes_;
   std::vector<std::uint32_t> peers_, host_of_;
   rg_world world_;
@@ -146,8 +119,13 @@ private:
   std::deque<std::uint64_t> order_;
 };
 
+// What the transport says it can do.
+rg_transport_caps caps_of(const subject& which);
+// ... and whether it has an extension.
+bool offers(const subject& which, const char* extension);
+
 // Bytes that depend on their place and on `seed`.
 void fill(void* data, std::uint64_t bytes, std::uint64_t seed);
 bool is_filled(const void* data, std::uint64_t bytes, std::uint64_t seed);
 
-} // namespace conformance
+} // namespace regatta::conformance

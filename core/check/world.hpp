@@ -3,13 +3,13 @@
 // Several ranks that run the same body: as threads of this process, each with an instance of its own, or as processes.
 #pragma once
 
-#include "driver.hpp"
+#include "check/endpoint.hpp"
 
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace conformance {
+namespace regatta::conformance {
 
 enum class as { threads, processes };
 
@@ -38,14 +38,9 @@ struct world_shape {
 
 // Connects the ranks, runs the body on each and closes. Returns what went wrong, a line a rank; empty: nothing. A
 // process that dies by a signal is reported as "rank 1: signal 9".
-std::vector<std::string> run(const configuration& which, const world_shape& shape,
-                             const std::function<void(member&)>& body);
+std::vector<std::string> run(const subject& which, const world_shape& shape, const std::function<void(member&)>& body);
 
-} // namespace conformance
+// ... and fails the test where anything did.
+void run_ranks(const subject& which, const world_shape& shape, const std::function<void(member&)>& body);
 
-// The body's failures as the test's. `body`: void(conformance::member& self).
-#define RUN_RANKS(which, shape, ...)                                                                                   \
-  do {                                                                                                                 \
-    for (const std::string& what_went_wrong : conformance::run(which, shape, __VA_ARGS__))                             \
-      FAIL_CHECK((which).name << ": " << what_went_wrong);                                                             \
-  } while (false)
+} // namespace regatta::conformance

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Receives that add: to the bit what the receiver's own sum in posting order is.
+#include "check/world.hpp"
+
+#include <cmath>
+#include <cstring>
+
+namespace regatta::conformance {
+namespace {
+
+// Values of very different size, so that a sum depends on the order of its terms.
+float term(std::uint64_t seed, std::uint64_t i) {
+  const std::uint64_t x = (seed * 0x9e3779b97f4a7c15 + i) * 0xbf58476d1ce4e5b9;
+  const float mantissa = static_cast<float>(static_cast<std::int64_t>(x >> 40)) - 8388608.0f;
+  return std::ldexp(mantissa, static_cast<int>((x >> 32) & 31) - 28);
+}
+
+void fill_terms(float* to, std::uint64_t count, std::uint64_t seed) {
+  for (std::uint64_t i = 0; i < count; ++i) to[i] = term(seed, i);
+}
+
+void need_adds(const subject& which) {
+  if (!(caps_of(which).flags & RG_CAP_ADD)) throw skipped("it does not add on receive");
+}
+
+void sums(const subject& which) {
+  need_adds(which);
+  run_ranks(which, {}, [](member& self) {
+    const std::uint64_t counts[] = {0, 1, 2, 17, 1023, 2047, 2049, 32768, 100003, 3000001};
+    const memory m = self->allocate(4 * 3000001 + 64);
+    std::vector<float> expected;
+    for (const std::uint64_t count : counts)
+      for (const std::uint64_t shift : {0, 1, 4}) { // bytes
+        std::byte* const at = m.data + shift;
+        expected.resize(count + 1);
+        if (self->rank() == 0) {
+          fill_terms(expected.data(), count, count + 1);
+          std::memcpy(at, expected.data(), 4 * count);
+          self->finish(self->send(1, 0, m, shift, 4 * count));
+        } else {
+          fill_terms(expected.data(), count + 1, count + 2);
+          std::memcpy(at, expected.data(), 4 * count + 4);
+          for (std::uint64_t i = 0; i < count; ++i) expected[i] += term(count + 1, i);
+          const std::uint64_t got = self->finish(self->recv(0, 0, m, shift, 4 * count, RG_TRANSFER_ADD));
+          require(got == 4 * count, "reports another length");
+          require(std::memcmp(at, expected.data(), 4 * count + 4) == 0,
+                  "the sum of " + std::to_string(count) + " floats is wrong");
+        }
+      }
+  });
+}
+
+void short_sums(const subject& which) {
+  need_adds(which);
+  run_ranks(which, {}, [](member& self) {
+    const memory m = self->allocate(4 * 50000);
+    fill_terms(m.floats(), 50000, self->rank());
+    if (self->rank() == 0) {
+      self->finish(self->send(1, 0, m, 0, 4 * 30001));
+    } else {
+      require(self->finish(self->recv(0, 0, m, 0, 4 * 50000, RG_TRANSFER_ADD)) == 4 * 30001, "another length");
+      for (std::uint64_t i = 0; i < 50000; ++i)
+        require(m.floats()[i] == (i < 30001 ? term(1, i) + term(0, i) : term(1, i)), "the sum is wrong");
+    }
+  });
+}
+
+// The receiver posts in rank order; the messages are sent in the opposite one, each only when the one before is under
+// way.
+void posting_order(const subject& which) {
+  need_adds(which);
+  run_ranks(which, {.ranks = 4, .lanes = 2}, [](member& self) {
+    constexpr std::uint64_t rounds = 12, shift = 1000;
+    const memory token = self->allocate(8);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const std::uint64_t count = 3000 + round * 20011;
+      const memory m = self->allocate(4 * (count + 3 * shift));
+      const std::uint32_t me = self->rank();
+      if (me == 0) {
+        const std::uint64_t whole = count + 3 * shift;
+        std::vector<float> expected(whole);
+        fill_terms(expected.data(), whole, 77 + round);
+        std::memcpy(m.data, expected.data(), 4 * whole);
+        std::vector<std::uint64_t> receives;
+        // Twice from every peer, each time a little further on: all of them overlap.
+        for (std::uint32_t pass = 0; pass < 2; ++pass)
+          for (std::uint32_t peer = 1; peer < 4; ++peer) {
+            const std::uint64_t first = peer * shift - shift * pass;
+            receives.push_back(self->recv(peer, pass, m, 4 * first, 4 * count, RG_TRANSFER_ADD));
+            for (std::uint64_t i = 0; i < count; ++i) expected[first + i] += term(peer * 10 + pass, i);
+          }
+        self->finish(receives);
+        require(std::memcmp(m.data, expected.data(), 4 * whole) == 0, "sums are not formed in the order of posting");
+      } else {
+        std::vector<std::uint64_t> sends;
+        const memory second_message = self->allocate(4 * count);
+        fill_terms(second_message.floats(), count, me * 10 + 1);
+        fill_terms(m.floats(), count, me * 10);
+        if (me < 3) self->finish(self->recv(me + 1, 0, token, 0, 8)); // whose messages are posted by now
+        sends.push_back(self->send(0, 1, second_message, 0, 4 * count));
+        sends.push_back(self->send(0, 0, m, 0, 4 * count));
+        self->poll(0);
+        if (me > 1) sends.push_back(self->send(me - 1, 0, token, 0, 8));
+        self->finish(sends);
+      }
+      self.meet();
+    }
+  });
+}
+
+void copy_then_add(const subject& which) {
+  need_adds(which);
+  run_ranks(which, {.ranks = 3}, [](member& self) {
+    constexpr std::uint64_t count = 200000;
+    const memory m = self->allocate(4 * count), token = self->allocate(8);
+    fill_terms(m.floats(), count, self->rank());
+    if (self->rank() == 0) {
+      const std::uint64_t copied = self->recv(1, 0, m, 0, 4 * count);
+      const std::uint64_t added = self->recv(2, 0, m, 0, 4 * count, RG_TRANSFER_ADD);
+      self->finish(added);
+      self->finish(copied);
+      for (std::uint64_t i = 0; i < count; ++i) require(m.floats()[i] == term(1, i) + term(2, i), "the sum is wrong");
+    } else if (self->rank() == 2) {
+      const std::uint64_t sent = self->send(0, 0, m, 0, 4 * count);
+      self->poll(0);
+      self->finish(self->send(1, 0, token, 0, 8));
+      self->finish(sent);
+    } else {
+      self->finish(self->recv(2, 0, token, 0, 8));
+      self->finish(self->send(0, 0, m, 0, 4 * count));
+    }
+  });
+}
+
+} // namespace
+
+const std::vector<test>& add_tests() {
+  static const std::vector<test> all = {
+      {"add", "a receive may add, whatever its length and alignment", sums},
+      {"add-short", "a message to be added may be shorter than its receive", short_sums},
+      {"add-order", "overlapping adds from several peers take effect in the order of their posting", posting_order},
+      {"add-after-copy", "a copy and later adds into the same bytes keep their order", copy_then_add},
+  };
+  return all;
+}
+
+} // namespace regatta::conformance

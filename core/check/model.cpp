@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a model promises, by its own step or through an executor; and an executor, by a small network. Computation is in
+// fp32 with kernels that no timing chooses.
+#include "check/allocations.hpp"
+#include "check/model_under_test.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <regatta/random.hpp>
+
+namespace regatta::conformance {
+namespace {
+
+constexpr std::uint64_t batch = 4;
+
+bool same_bits(const floats& a, const floats& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+double dot(const floats& a, const floats& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
+                            [](float x, float y) { return double{x} * y; });
+}
+
+double norm(const floats& a) {
+  return std::sqrt(dot(a, a));
+}
+
+floats sum_of(const floats& a, const floats& b) {
+  floats s(a.size());
+  std::transform(a.begin(), a.end(), b.begin(), s.begin(), std::plus<>());
+  return s;
+}
+
+// Sums of the same terms in another order: rounding of fp32, with room for sums over a batch and an image.
+void expect_near(const floats& got, const floats& expected, const std::string& what) {
+  floats apart(got.size());
+  std::transform(got.begin(), got.end(), expected.begin(), apart.begin(), std::minus<>());
+  require(got.size() == expected.size() && norm(apart) <= 1e-4 * norm(expected) + 1e-9,
+          fmt::format("{}: apart by {:.3g}, of a length of {:.3g}", what, norm(apart), norm(expected)));
+}
+
+std::vector<floats> gradients_of(model_under_test& m) {
+  std::vector<floats> all;
+  for (const std::uint32_t t : m.trained()) all.push_back(m.canonical(t, m.gradients(t)));
+  return all;
+}
+
+// --------------------------------------------------------------------------------------------------------- weights ---
+
+void seeds(const subject& s) {
+  model_under_test a(s, batch), b(s, batch), other_batch(s, 2 * batch), server(s, batch, RG_PURPOSE_INIT);
+  const auto layout = [](const model_under_test& m) { return std::string(m.info().layout ? m.info().layout : ""); };
+  require(layout(a) == layout(server), "a server (RG_PURPOSE_INIT) has another layout: " + layout(server));
+  for (std::uint32_t t = 0; t < a.tensors().size(); ++t) {
+    const rg_tensor& tensor = a.tensors()[t];
+    if (tensor.kind == RG_TENSOR_ROWS) continue; // test `rows`
+    const floats w = a.initial(t, s.seed);
+    require(std::all_of(w.begin(), w.end(), [](float x) { return std::isfinite(x); }),
+            fmt::format("{} does not start finite", tensor.name));
+    require(same_bits(w, a.initial(t, s.seed)), fmt::format("{} starts differently the second time", tensor.name));
+    require(same_bits(w, b.initial(t, s.seed)), fmt::format("{} starts differently in another instance", tensor.name));
+    require(same_bits(w, server.initial(t, s.seed)), fmt::format("{} starts differently on a server", tensor.name));
+    if (layout(a) == layout(other_batch))
+      require(same_bits(w, other_batch.initial(t, s.seed)), fmt::format("{} depends on the batch", tensor.name));
+  }
+}
+
+void layouts(const subject& s) {
+  model_under_test m(s, batch);
+  require(!m.functions().canonical == !m.functions().from_canonical, "it has one of canonical and from_canonical");
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
+    if (m.tensors()[t].kind == RG_TENSOR_ROWS) continue;
+    const floats w = m.initial(t, s.seed);
+    require(same_bits(m.from_canonical(t, m.canonical(t, w)), w),
+            fmt::format("{} is another one after canonical and from_canonical", m.tensors()[t].name));
+  }
+}
+
+void rows(const subject& s) {
+  model_under_test m(s, batch);
+  bool any = false;
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
+    const rg_tensor& tensor = m.tensors()[t];
+    if (tensor.kind != RG_TENSOR_ROWS) continue;
+    any = true;
+    require(tensor.ndim >= 2 && tensor.shape[0] > 0,
+            fmt::format("{} is no table: rows, and what a row is", tensor.name));
+    const std::uint64_t row = rg::storage_of(tensor) / static_cast<std::uint64_t>(tensor.shape[0]);
+    const std::uint64_t last = static_cast<std::uint64_t>(tensor.shape[0]) - 1;
+    const std::vector<std::uint64_t> together = {0, last / 2, last};
+    floats all(together.size() * row), one(row);
+    auto start = [&](const std::uint64_t* numbers, std::uint64_t count, floats& out) {
+      require(m.functions().init(m.self(), t, numbers, count, s.seed, out.data()) >= 0,
+              fmt::format("rows of {} cannot be started", tensor.name));
+    };
+    start(together.data(), together.size(), all);
+    for (std::size_t k = 0; k < together.size(); ++k) {
+      start(&together[k], 1, one);
+      require(std::memcmp(one.data(), all.data() + k * row, row * sizeof(float)) == 0,
+              fmt::format("row {} of {} depends on which others are asked for", together[k], tensor.name));
+    }
+  }
+  if (!any) throw skipped("it has no tables");
+}
+
+// ------------------------------------------------------------------------------------------------------------ step ---
+
+void repeatable(const subject& s) {
+  model_under_test a(s, batch), b(s, batch);
+  std::vector<floats> first;
+  double loss = 0;
+  for (model_under_test* m : {&a, &b}) {
+    m->bind();
+    const samples x = m->make_samples(0, batch);
+    m->prepare({&x});
+    const double l = m->step(x);
+    require(std::isfinite(l), fmt::format("the loss is {}", l));
+    if (m == &a) {
+      loss = l;
+      first = gradients_of(a);
+      m->prepare({&x});
+      require(m->step(x) == loss, "the same step has another loss the second time");
+    }
+    require(l == loss, fmt::format("two instances have losses of {} and {}", loss, l));
+    const auto again = gradients_of(*m);
+    for (std::size_t t = 0; t < first.size(); ++t)
+      require(same_bits(again[t], first[t]),
+              fmt::format("the gradient of {} differs the second time", m->tensors()[m->trained()[t]].name));
+  }
+}
+
+void ready_order(const subject& s) {
+  model_under_test m(s, batch);
+  m.bind();
+  const samples x = m.make_samples(0, batch);
+  m.prepare({&x});
+  m.step(x);
+  std::vector<floats> expected;
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) expected.push_back(m.gradients(t));
+  const std::vector<floats> start = [&] {
+    std::vector<floats> all;
+    for (std::uint32_t t = 0; t < m.tensors().size(); ++t) all.push_back(m.weights(t));
+    return all;
+  }();
+
+  // As soon as gradients are said to be final they are looked at, and the weights are spoilt: an update would do so too.
+  std::int64_t last = -1;
+  std::string wrong;
+  const auto ready = [&](std::uint32_t tensor) {
+    if (!wrong.empty()) return;
+    if (tensor >= m.tensors().size() || static_cast<std::int64_t>(tensor) <= last) {
+      wrong = fmt::format("ready({}) comes after ready({})", tensor, last);
+      return;
+    }
+    for (std::uint32_t t = static_cast<std::uint32_t>(last + 1); t <= tensor; ++t) {
+      if (m.tensors()[t].kind != RG_TENSOR_DENSE) continue;
+      if (!same_bits(m.gradients(t), expected[t]) && wrong.empty())
+        wrong = fmt::format("at ready({}) the gradient of {} is not final", tensor, m.tensors()[t].name);
+      std::fill(m.weights(t).begin(), m.weights(t).end(), std::numeric_limits<float>::quiet_NaN());
+    }
+    last = tensor;
+  };
+  m.prepare({&x});
+  rg_step_result result;
+  require(m.try_step(x, batch, RG_BATCH_LAST, {{}, ready}, result) >= 0, "the step fails");
+  require(wrong.empty(), wrong);
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
+    if (m.tensors()[t].kind != RG_TENSOR_DENSE) continue;
+    require(static_cast<std::int64_t>(t) <= last, fmt::format("ready never comes for {}", m.tensors()[t].name));
+    require(same_bits(m.gradients(t), expected[t]),
+            fmt::format("weights are still read, or the gradient of {} is still written, after ready",
+                        m.tensors()[t].name));
+    m.weights(t) = start[t];
+  }
+  // Only the last micro-batch of a step makes gradients final.
+  std::uint64_t early = 0;
+  m.prepare({&x});
+  require(m.try_step(x, batch, 0, {{}, [&](std::uint32_t) { ++early; }}, result) >= 0, "the step fails");
+  require(early == 0, "ready comes in a micro-batch that is not the last");
+}
+
+void need_order(const subject& s) {
+  model_under_test m(s, batch);
+  m.bind();
+  const samples x = m.make_samples(0, batch);
+  m.prepare({&x});
+  const double loss = m.step(x);
+  std::vector<floats> start(m.tensors().size());
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t)
+    if (m.tensors()[t].kind == RG_TENSOR_DENSE) {
+      start[t] = m.weights(t);
+      std::fill(m.weights(t).begin(), m.weights(t).end(), std::numeric_limits<float>::quiet_NaN());
+    }
+  // Weights come when they are asked for, and not before.
+  std::int64_t first = -1;
+  const auto bring = [&](std::uint32_t t) {
+    if (t < start.size() && !start[t].empty()) std::copy(start[t].begin(), start[t].end(), m.weights(t).begin());
+    if (first < 0) first = t;
+    return RG_OK;
+  };
+  m.prepare({&x});
+  rg_step_result result;
+  require(m.try_step(x, batch, RG_BATCH_LAST, {bring, {}}, result) >= 0, "the step fails");
+  require(result.loss_sum == loss,
+          fmt::format("weights are read before need(): the loss is {} instead of {}", result.loss_sum, loss));
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) bring(t);
+  if (first < 0) return; // it has no dense weights
+  m.prepare({&x});
+  const auto refuse = [](std::uint32_t) -> rg_status { return RG_E_CANCELLED; };
+  require(m.try_step(x, batch, RG_BATCH_LAST, {refuse, {}}, result) == RG_E_CANCELLED,
+          "what need() returns is not what the step returns");
+}
+
+void allocates_nothing(const subject& s) {
+  model_under_test m(s, batch);
+  m.bind();
+  const samples x = m.make_samples(0, batch);
+  m.prepare({&x});
+  m.step(x);
+  m.step(x);
+  std::vector<std::filesystem::path> files = {s.file};
+  if (s.executor && s.executor->file != s.file) files.push_back(s.executor->file);
+  const allocation_watch watch(files);
+  const std::size_t used = mallinfo2().uordblks;
+  constexpr std::uint64_t steps = 5;
+  for (std::uint64_t i = 0; i < steps; ++i) m.step(x);
+  const std::size_t grown = mallinfo2().uordblks - used;
+  // Small blocks that come and go are what libraries' interfaces keep their books in.
+  require(watch.large_blocks() == 0,
+          fmt::format("{} steps allocate {} blocks of more than 4 KiB", steps, watch.large_blocks()));
+  require(static_cast<std::int64_t>(grown) < static_cast<std::int64_t>(64 * steps),
+          fmt::format("{} steps leave {} bytes more in use", steps, grown));
+}
+
+// ------------------------------------------------------------------------------------------------------- gradients ---
+
+// Central differences of the loss along a direction, at several distances: too near and fp32 knows no difference, too far
+// and the loss is no straight line (nor is it one across a ReLU's corner). One distance has to agree.
+struct slope_check {
+  model_under_test& m;
+  const samples& x;
+  double loss;         // at the start
+  double per_gradient; // derivative of the loss = this times the gradient's
+  std::uint64_t judged = 0;
+
+  // Empty, or how far off it is.
+  std::string along(std::uint32_t t, const floats& direction, const floats& gradient) {
+    const floats start = m.weights(t);
+    const double length = norm(direction),
+                 size = std::max(norm(start), 0.03 * std::sqrt(static_cast<double>(start.size())));
+    const double predicted = per_gradient * dot(gradient, direction) / length;
+    std::string worst;
+    for (const double share : {0.03, 0.003, 0.2, 0.0003}) {
+      const double distance = share * size;
+      const auto loss_at = [&](double d) {
+        floats& w = m.weights(t);
+        for (std::size_t i = 0; i < w.size(); ++i) w[i] = start[i] + static_cast<float>(d * direction[i] / length);
+        return m.step(x);
+      };
+      const double slope = (loss_at(distance) - loss_at(-distance)) / (2 * distance);
+      m.weights(t) = start;
+      const double larger = std::max(std::abs(slope), std::abs(predicted));
+      const double noise = 2e-6 * std::abs(loss) / distance; // fp32 sums in the loss
+      if (!std::isfinite(slope) || noise > 0.1 * larger) continue;
+      ++judged;
+      if (std::abs(slope - predicted) <= 0.03 * larger + noise) return {};
+      worst = fmt::format("the loss changes by {:.5g} per unit, the gradient says {:.5g}", slope, predicted);
+    }
+    return worst;
+  }
+};
+
+// The parts that are zero padding stay zero.
+floats random_direction(model_under_test& m, std::uint32_t t, std::uint64_t seed) {
+  floats d = m.canonical(t, m.gradients(t));
+  for (std::size_t i = 0; i < d.size(); ++i) d[i] = rg::random_normals(seed, i / 4, t, rg::stream_sampling)[i % 4];
+  return m.from_canonical(t, d);
+}
+
+void finite_differences(const subject& s) {
+  model_under_test m(s, batch);
+  m.bind();
+  const samples x = m.make_samples(0, batch);
+  m.prepare({&x});
+  const double loss = m.step(x);
+  // The first tensors, the last ones, and some between: all of a deep network would take minutes.
+  std::vector<std::uint32_t> tensors = m.trained();
+  constexpr std::size_t most = 10;
+  if (tensors.size() > most) {
+    std::vector<std::uint32_t> some(tensors.begin(), tensors.begin() + 2);
+    some.insert(some.end(), tensors.end() - 2, tensors.end());
+    for (std::uint32_t i = 0; some.size() < most; ++i)
+      some.push_back(
+          tensors[2 + rg::to_index(rg::random_bits(s.seed, i)[0], static_cast<std::uint32_t>(tensors.size() - 4))]);
+    tensors = some;
+  }
+  // Gradients are those of the loss over the global batch; where terms have counts of their own, of the loss over what it
+  // is a sum of.
+  slope_check check{m, x, loss, static_cast<double>(batch)};
+  if (m.info().count_kinds) {
+    rg_step_result result;
+    require(m.try_step(x, batch, RG_BATCH_LAST, {}, result) >= 0, "the step fails");
+    check.per_gradient = static_cast<double>(result.count);
+  }
+  for (const std::uint32_t t : tensors) {
+    m.step(x);
+    const floats gradient = m.gradients(t);
+    for (const bool own : {true, false}) {
+      if (own && norm(gradient) == 0) continue;
+      const std::string wrong = check.along(t, own ? gradient : random_direction(m, t, s.seed), gradient);
+      require(wrong.empty(), fmt::format("{}, along {}: {}", m.tensors()[t].name,
+                                         own ? "its own gradient" : "a random direction", wrong));
+    }
+  }
+}
+
+void accumulation(const subject& s) {
+  model_under_test m(s, batch);
+  m.bind();
+  const samples a = m.make_samples(0, batch), b = m.make_samples(batch, batch);
+  const auto alone = [&](const samples& part) {
+    m.prepare({&a, &b});
+    m.step(part, 2 * batch, RG_BATCH_LAST);
+    return gradients_of(m);
+  };
+  const auto of_a = alone(a), of_b = alone(b);
+  m.prepare({&a, &b});
+  m.step(a, 2 * batch, 0);
+  m.step(b, 2 * batch, RG_BATCH_ACCUMULATE | RG_BATCH_LAST);
+  const auto together = gradients_of(m);
+  for (std::size_t t = 0; t < together.size(); ++t)
+    expect_near(together[t], sum_of(of_a[t], of_b[t]), m.tensors()[m.trained()[t]].name);
+}
+
+void shares(const subject& s) {
+  model_under_test whole(s, 2 * batch), part(s, batch);
+  if (whole.has_state()) throw skipped("it has state (statistics of the batch that it sees), which parts do not share");
+  whole.bind();
+  part.bind();
+  const samples all = whole.make_samples(0, 2 * batch);
+  whole.prepare({&all});
+  const double loss = whole.step(all);
+  std::vector<floats> sum;
+  double losses = 0;
+  const samples first = part.make_samples(0, batch), second = part.make_samples(batch, batch);
+  for (const samples* x : {&first, &second}) {
+    part.prepare({&first, &second});
+    losses += part.step(*x, 2 * batch, RG_BATCH_LAST);
+    const auto g = gradients_of(part);
+    if (sum.empty())
+      sum = g;
+    else
+      for (std::size_t t = 0; t < g.size(); ++t) sum[t] = sum_of(sum[t], g[t]);
+  }
+  require(std::abs(losses - loss) <= 1e-4 * std::abs(loss),
+          fmt::format("the losses of the parts sum to {}, that of the whole is {}", losses, loss));
+  const auto expected = gradients_of(whole);
+  for (std::size_t t = 0; t < expected.size(); ++t)
+    expect_near(sum[t], expected[t], whole.tensors()[whole.trained()[t]].name);
+}
+
+// ------------------------------------------------------------------------------------------------------ evaluation ---
+
+void evaluation(const subject& s) {
+  model_under_test m(s, batch);
+  if (!m.functions().evaluate || !m.info().metric_sums) throw skipped("it does not evaluate");
+  m.bind();
+  const auto sums_of = [&](const samples& x, std::uint64_t valid, std::vector<double> sums) {
+    m.prepare({&x});
+    m.evaluate(x, valid, sums);
+    return sums;
+  };
+  const std::vector<double> nothing(m.info().metric_sums);
+  const samples x = m.make_samples(0, batch), rest = m.make_samples(1, batch);
+  const auto all = sums_of(x, batch, nothing), twice = sums_of(x, batch, all);
+  // The first sample, then the others, which stand first in another batch.
+  const auto parts = sums_of(rest, batch - 1, sums_of(x, 1, nothing));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double near = 1e-4 * (1 + std::abs(all[i]));
+    require(std::abs(twice[i] - 2 * all[i]) <= 2 * near,
+            fmt::format("sum {} is {} after one batch and {} after the same once more", i, all[i], twice[i]));
+    require(std::abs(parts[i] - all[i]) <= near,
+            fmt::format("sum {} is {}, but {} where the samples come in two batches (`valid`)", i, all[i], parts[i]));
+  }
+  if (!m.functions().metric) return;
+  const double value = m.metric(all);
+  require(std::isfinite(value), fmt::format("the metric is {}", value));
+}
+
+} // namespace
+
+const std::vector<test>& model_tests() {
+  static const std::vector<test> all = {
+      {"seed", "weights depend on the seed alone: not on the instance, the batch or the role", seeds},
+      {"layout", "canonical and from_canonical undo each other", layouts},
+      {"rows", "a table's row starts the same whatever others are asked for", rows},
+      {"repeat", "the same step gives the same loss and gradients, to the bit", repeatable},
+      {"ready", "tensors become ready in their order, final, their weights read no more; in the last micro-batch only",
+       ready_order},
+      {"need", "no weight is read before need(), whose error ends the step", need_order},
+      {"allocations", "a step allocates nothing after the first (itself no block above 4 KiB; nothing that stays)",
+       allocates_nothing},
+      {"gradient", "gradients are the slope of the loss, by finite differences", finite_differences},
+      {"accumulate", "gradients of two micro-batches accumulated are their sum", accumulation},
+      {"shares", "the gradients of parts of a batch sum to those of the whole", shares},
+      {"evaluate", "evaluation adds to its sums, and counts the first `valid` samples", evaluation},
+  };
+  return all;
+}
+
+} // namespace regatta::conformance

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model as the engine would hold it: compiled by an executor where it is a graph, with memory for weights, gradients
+// and tables of rows, and a random batch. An executor is tested with a small network of the suite's own.
+#pragma once
+
+#include "check/suite.hpp"
+#include "registry/plugin_host.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace regatta::conformance {
+
+// Arrays start at a cache line, as the engine's do.
+template <class T> struct aligned {
+  using value_type = T;
+  aligned() = default;
+  template <class U> aligned(const aligned<U>&) noexcept {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) noexcept { ::operator delete (p, std::align_val_t{64}); }
+  bool operator==(const aligned&) const noexcept { return true; }
+};
+using floats = std::vector<float, aligned<float>>;
+using bytes = std::vector<std::byte, aligned<std::byte>>;
+
+// Samples [first, first + count) of the batch that `seed` makes, the same whatever part is asked for.
+struct samples {
+  std::uint64_t first, count;
+  std::vector<bytes> inputs; // by input of the model
+};
+
+struct step_hooks {
+  std::function<rg_status(std::uint32_t tensor)> need;
+  std::function<void(std::uint32_t tensor)> ready;
+};
+
+class model_under_test {
+public:
+  // `batch` samples a step. Throws skipped where the model cannot run on this machine.
+  model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose = RG_PURPOSE_TRAIN);
+  ~model_under_test();
+  model_under_test(const model_under_test&) = delete;
+  model_under_test& operator=(const model_under_test&) = delete;
+
+  const rg_model_info& info() const { return info_; }
+  const std::vector<rg_tensor>& tensors() const { return tensors_; }
+  bool has_state() const;
+  const rg_model& functions() const { return functions_; }
+  void* self() const { return self_; }
+
+  // As the model starts them.
+  floats initial(std::uint32_t tensor, std::uint64_t seed);
+  // Memory for all that is bound, started with the subject's seed. Once.
+  void bind();
+
+  samples make_samples(std::uint64_t first, std::uint64_t count) const;
+  // What the engine gathers before a step of all of `parts`, the micro-batches of one step or the shares of its ranks:
+  // their counts and their rows. For each step anew.
+  void prepare(const std::vector<const samples*>& parts);
+  rg_status try_step(const samples& part, std::uint64_t global, std::uint32_t flags, const step_hooks& hooks,
+                     rg_step_result& result);
+  // The loss of one step on `part`, the whole batch; gradients are overwritten.
+  double step(const samples& part);
+  double step(const samples& part, std::uint64_t global, std::uint32_t flags);
+  void evaluate(const samples& part, std::uint64_t valid, std::vector<double>& sums);
+  double metric(const std::vector<double>& sums);
+
+  // What is trained: dense tensors, and of tables the rows that were prepared. Memory's layout.
+  floats& weights(std::uint32_t tensor) { return weights_[tensor]; }
+  floats& gradients(std::uint32_t tensor) { return gradients_[tensor]; }
+  std::vector<std::uint32_t> trained() const;
+  floats canonical(std::uint32_t tensor, const floats& memory);
+  floats from_canonical(std::uint32_t tensor, const floats& canonical);
+
+private:
+  void ask(rg_status status, const char* what);
+  rg_batch batch_of(const samples& part, std::vector<const void*>& inputs) const;
+
+  const subject& subject_;
+  plugin_host host_;
+  std::vector<parameter_values> values_;
+  rg_graph_source source_{};
+  void* graph_ = nullptr;
+  rg_model functions_{};
+  void* self_ = nullptr;
+  rg_model_info info_{};
+  std::uint64_t batch_;
+  std::vector<rg_tensor> tensors_;
+  std::vector<rg_input> inputs_;
+  std::vector<floats> weights_, gradients_;
+  std::vector<std::vector<std::uint64_t>> rows_; // of tables, by tensor
+  std::vector<rg_table_rows> tables_;
+  std::vector<std::uint64_t> counts_;
+};
+
+} // namespace regatta::conformance

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every shared object promises: one symbol, nothing left when it is unloaded, a parameter table that holds.
+#include "check/remains.hpp"
+#include "check/suite.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "registry/inspect.hpp"
+#include "registry/parameters.hpp"
+#include "registry/plugin_host.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <thread>
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fmt/format.h>
+
+namespace regatta::conformance {
+namespace {
+
+// Symbols that the file defines for others. Nothing of it runs.
+std::vector<std::string> exported_symbols(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto at = [&]<class T>(std::uint64_t offset, T& out) {
+    require(offset <= bytes.size() && sizeof out <= bytes.size() - offset, "the file ends within its headers");
+    std::memcpy(&out, bytes.data() + offset, sizeof out);
+  };
+  const auto text = [&](std::uint64_t offset) {
+    require(offset < bytes.size(), "the file ends within its names");
+    return std::string(bytes.data() + offset, strnlen(bytes.data() + offset, bytes.size() - offset));
+  };
+  Elf64_Ehdr head;
+  at(0, head);
+  require(head.e_ident[EI_CLASS] == ELFCLASS64, "it is no 64-bit ELF file");
+  if (!head.e_shnum) throw skipped("its section headers were stripped");
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < head.e_shnum; ++i) {
+    Elf64_Shdr section, strings;
+    at(head.e_shoff + i * sizeof section, section);
+    if (section.sh_type != SHT_DYNSYM) continue;
+    at(head.e_shoff + section.sh_link * sizeof strings, strings);
+    for (std::uint64_t k = 1; k < section.sh_size / sizeof(Elf64_Sym); ++k) {
+      Elf64_Sym symbol;
+      at(section.sh_offset + k * sizeof symbol, symbol);
+      if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL)
+        names.push_back(text(strings.sh_offset + symbol.st_name));
+    }
+  }
+  return names;
+}
+
+void symbols(const subject& s) {
+  auto names = exported_symbols(s.file);
+  std::erase(names, RG_ENTRY_SYMBOL);
+  if (names.empty()) return;
+  const std::size_t count = names.size();
+  names.resize(std::min<std::size_t>(count, 3));
+  throw failed(
+      fmt::format("it exports {} more: {}{} (build it with regatta_add_plugin, or with hidden visibility and a "
+                  "version script)",
+                  count, join(names), count > 3 ? ", ..." : ""));
+}
+
+bool can_make(const component& c) {
+  return std::all_of(c.parameters.begin(), c.parameters.end(), [](const rg_param& p) { return p.default_value; });
+}
+
+// Makes an instance of what needs no cluster and no graph of somebody else's, and ends it. Returns the status.
+rg_status make(const component& c, const parameter_values& values, plugin_host& host) {
+  void* self = nullptr;
+  rg_status status = RG_OK;
+  if (c.kind == kind::transport) {
+    status = c.transport.create(host.c(), values.data(), &self);
+    if (self) c.transport.destroy(self);
+  } else if (c.kind == kind::model && c.graph.create) {
+    status = c.graph.create(host.c(), values.data(), &self);
+    if (self) c.graph.destroy(self);
+  } else if (c.kind == kind::model) {
+    auto setup = rg::make_versioned<rg_model_setup>();
+    setup.purpose = RG_PURPOSE_INIT;
+    setup.precision = RG_F32;
+    setup.memory = RG_MEMORY_HOST;
+    setup.threads = 1;
+    setup.batch = 2;
+    setup.kernels = RG_KERNELS_FIXED;
+    status = c.model.create(host.c(), values.data(), &setup, &self);
+    if (self) c.model.destroy(self);
+  } else if (c.kind == kind::strategy) {
+    const std::uint32_t server_rank[] = {2}, host_of[] = {0, 0, 0};
+    auto cluster = rg::make_versioned<rg_cluster>();
+    cluster.size = 3;
+    cluster.workers = 2;
+    cluster.servers = 1;
+    cluster.server_rank = server_rank;
+    cluster.host_of = host_of;
+    cluster.rank = std::numeric_limits<std::uint32_t>::max();
+    cluster.worker = cluster.server = -1;
+    auto plan = rg::make_versioned<rg_plan>();
+    status = c.strategy.plan(host.c(), values.data(), &cluster, &plan);
+  }
+  return status;
+}
+
+// Loads, asks, makes an instance of all that it holds, and unloads; `make_instances` false leaves it at the entry.
+void load_and_unload(const std::filesystem::path& file, bool make_instances) {
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw failed(dlerror());
+  {
+    static plugin_host loading; // lives as long as the process, as the interface promises
+    const auto entry = reinterpret_cast<rg_entry>(dlsym(library, RG_ENTRY_SYMBOL));
+    const loaded_plugin plugin = read_description(entry(loading.c()), file);
+    for (const component& c : plugin.components) {
+      if (!make_instances || !can_make(c)) continue;
+      plugin_host host;
+      make(c, parameter_values(c, {}), host);
+    }
+  }
+  dlclose(library);
+}
+
+// In a thread of its own: what it keeps for each thread goes with it.
+void in_thread(const std::function<void()>& f) {
+  std::exception_ptr error;
+  std::thread([&] {
+    try {
+      f();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error) std::rethrow_exception(error);
+}
+
+void unload(const subject& s) {
+  // What libraries of others keep for good (a pool of threads, locales) is there after the first time.
+  in_thread([&] { load_and_unload(s.file, true); });
+  const remains before = remains::now();
+  for (int i = 0; i < 3; ++i) in_thread([&] { load_and_unload(s.file, i > 0); });
+  if (void* still = dlopen(s.file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
+    dlclose(still);
+    throw failed(
+        "it stays loaded after dlclose: a unique symbol (build it with regatta_add_plugin), a thread that runs "
+        "on, or -z nodelete");
+  }
+  before.expect_nothing_new();
+}
+
+void parameters(const subject& s) {
+  const component& c = *s.what;
+  std::map<std::string, nlohmann::json> chosen = s.parameters;
+  for (const rg_param& p : c.parameters) {
+    require(p.help && *p.help && !std::strchr(p.help, '\n'), fmt::format("{} has no help of one line", p.name));
+    if (!p.default_value && !chosen.contains(p.name))
+      throw skipped(fmt::format("{} has no default: give --set {}=...", p.name, p.name));
+  }
+  const auto try_with = [&](const std::string& name, const nlohmann::json& value) {
+    auto all = chosen;
+    if (!name.empty()) all[name] = value;
+    plugin_host host;
+    const rg_status status = make(c, parameter_values(c, all), host);
+    const std::string text = host.take_error();
+    const std::string with = name.empty() ? "its defaults" : fmt::format("{} = {}", name, value.dump());
+    require(status >= 0 || !text.empty(), fmt::format("refuses {} without a word (status {})", with, status));
+    require(status >= 0 || status == RG_E_CONFIG || status == RG_E_UNSUPPORTED,
+            fmt::format("{} gives status {}: \"{}\"; a value that cannot be is RG_E_CONFIG", with, status, text));
+    return status;
+  };
+  const rg_status plain = try_with("", {});
+  require(plain >= 0 || plain == RG_E_UNSUPPORTED || !s.parameters.empty(), "cannot be made with its defaults");
+  // Every choice, both truths, and the least of each number: the greatest may be more than this machine has.
+  for (const rg_param& p : c.parameters) {
+    for (auto choice = p.choices; choice && *choice; ++choice) try_with(p.name, *choice);
+    if (p.type == RG_PARAM_BOOL)
+      for (const bool value : {false, true}) try_with(p.name, value);
+    if (is_bounded(p) && std::isfinite(p.min)) {
+      if (p.type == RG_PARAM_INT) try_with(p.name, static_cast<std::int64_t>(p.min));
+      if (p.type == RG_PARAM_FLOAT) try_with(p.name, p.min);
+    }
+  }
+}
+
+} // namespace
+
+const std::vector<test>& plugin_tests() {
+  static const std::vector<test> all = {
+      {"symbols", "the file exports " RG_ENTRY_SYMBOL " and nothing else", symbols},
+      {"unload", "dlclose unloads it, and nothing of it stays: no thread, descriptor, segment or file", unload},
+  };
+  return all;
+}
+
+const std::vector<test>& parameter_tests() {
+  static const std::vector<test> all = {
+      {"parameters", "every value that the table allows is taken, or refused as configuration with a text", parameters},
+  };
+  return all;
+}
+
+} // namespace regatta::conformance

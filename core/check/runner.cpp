@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/runner.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "check/allocations.hpp"
+#include "launch/process.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <unistd.h>
+
+namespace regatta::conformance {
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+double seconds_since(clock_type::time_point begin) {
+  return std::chrono::duration<double>(clock_type::now() - begin).count();
+}
+
+outcome outcome_named(const std::string& name) {
+  for (const outcome o : {outcome::passed, outcome::skipped})
+    if (name == name_of(o)) return o;
+  return outcome::failed;
+}
+
+// Reads both pipes until they end; false: patience was over before.
+bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds patience) {
+  const auto deadline = clock_type::now() + patience;
+  std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
+  std::array<std::string*, 2> texts{&report, &said};
+  while (ends[0].fd >= 0) { // a process that outlives the test may keep the other one open
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_type::now()).count();
+    if (left <= 0) return false;
+    if (poll(ends.data(), ends.size(), static_cast<int>(left)) <= 0) continue;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (!ends[i].revents) continue;
+      char buffer[4096];
+      const ssize_t n = read(ends[i].fd, buffer, sizeof buffer);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0)
+        ends[i].fd = -1;
+      else
+        texts[i]->append(buffer, static_cast<std::size_t>(n));
+    }
+  }
+  return true;
+}
+
+std::string last_words(const std::string& said) {
+  constexpr std::size_t most = 300;
+  const std::string words = one_line(said.size() > most ? said.substr(said.size() - most) : said);
+  return words.empty() ? words : fmt::format(" (\"{}\")", words);
+}
+
+} // namespace
+
+const char* name_of(outcome o) noexcept {
+  return o == outcome::passed ? "passed" : o == outcome::failed ? "failed" : "skipped";
+}
+
+verdict run_here(const test& t, const subject& s) {
+  const auto begin = clock_type::now();
+  verdict v;
+  try {
+    t.run(s);
+  } catch (const skipped& e) {
+    v = {outcome::skipped, one_line(e.what())};
+  } catch (const failure& e) {
+    v = {e.code() == exit_code::skipped ? outcome::skipped : outcome::failed, one_line(e.what())};
+  } catch (const std::exception& e) {
+    v = {outcome::failed, one_line(e.what())};
+  } catch (...) {
+    v = {outcome::failed, "something was thrown that is no std::exception"};
+  }
+  v.seconds = seconds_since(begin);
+  return v;
+}
+
+std::vector<std::string> arguments_for(const test& t, const subject& s) {
+  std::vector<std::string> words = {"check", s.file.string(), "--one", t.name, "--seed", std::to_string(s.seed)};
+  const auto add = [&](const char* option, const std::string& value) {
+    words.emplace_back(option);
+    words.push_back(value);
+  };
+  if (s.what) add("--component", fmt::format("{}/{}", name_of(s.what->kind), s.what->id));
+  if (s.executor) add("--executor", fmt::format("{}:{}", s.executor->id, s.executor->file.string()));
+  for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
+  return words;
+}
+
+verdict run_apart(const test& t, const subject& s, std::chrono::seconds patience) {
+  const auto begin = clock_type::now();
+  if (const std::string counter = allocation_counter(); !counter.empty()) setenv("LD_PRELOAD", counter.c_str(), 1);
+  process p = start_process("/proc/self/exe", [&](int) { return arguments_for(t, s); }, {}, {});
+  std::string report, said;
+  const bool in_time = collect(p, report, said, patience);
+  if (!in_time) kill_process(p);
+  const int status = reap_process(p);
+  unsetenv("LD_PRELOAD");
+  verdict v;
+  const auto j = nlohmann::json::parse(report, nullptr, false);
+  if (!in_time)
+    v = {outcome::failed, fmt::format("it did not end within {} s", patience.count())};
+  else if (j.is_discarded() || !j.is_object())
+    v = {outcome::failed, fmt::format("its process was {}{}", describe_status(status), last_words(said))};
+  else
+    v = {outcome_named(j.at("status")), j.at("came").get<std::string>()};
+  v.seconds = seconds_since(begin);
+  return v;
+}
+
+report_to_parent::report_to_parent() : to_(dup(STDOUT_FILENO)) {
+  if (to_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    throw failure(exit_code::run, "there is no standard output to report to");
+}
+
+void report_to_parent::send(const verdict& v) const {
+  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}};
+  const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t n = write(to_, text.data() + at, text.size() - at);
+    if (n <= 0) return; // nobody listens any more
+    at += static_cast<std::size_t>(n);
+  }
+  std::fflush(nullptr);
+}
+
+} // namespace regatta::conformance

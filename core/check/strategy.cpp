@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a strategy promises, under virtual time: ranks in one process, a network as strict as the interface allows, and a
+// model whose gradient depends on the weights that it sees.
+#include "check/suite.hpp"
+
+#include "base/failure.hpp"
+#include "registry/plugin_host.hpp"
+#include "simulation/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+namespace regatta::conformance {
+namespace {
+
+using regatta::test::network_options;
+using regatta::test::simulate;
+using regatta::test::simulation_result;
+using regatta::test::simulation_setup;
+using regatta::test::train_serially;
+
+rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers) {
+  plugin_host host;
+  const parameter_values values(*s.what, s.parameters);
+  return plan_of(s.what->strategy, values.data(), cluster_layout::make(workers, servers, false), host, s.what->id);
+}
+
+bool needs_servers(const subject& s) {
+  return plan_for(s, 2, 1).flags & RG_PLAN_SERVERS;
+}
+
+// Every step of all workers has the sum of their gradients: what one worker computes serially is the reference.
+bool equals_serial_run(const rg_plan& p) {
+  return (p.flags & RG_PLAN_SYNCHRONOUS) && !(p.flags & RG_PLAN_MOMENTUM) && p.period <= 1 && p.steady_from == 0;
+}
+
+simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_t servers) {
+  simulation_setup x;
+  x.strategy = s.what->id;
+  x.parameters = s.parameters;
+  x.workers = workers;
+  x.servers = needs_servers(s) ? servers : 0;
+  const rg_plan p = plan_for(s, workers, servers);
+  x.steps = (x.steps + p.period - 1) / std::max<std::uint64_t>(p.period, 1) * std::max<std::uint64_t>(p.period, 1);
+  return x;
+}
+
+std::string title(const simulation_setup& x) {
+  return fmt::format("{} workers, {} servers{}, {}, {}{}{}: ", x.workers, x.servers, x.colocate ? " (co-located)" : "",
+                     x.network.eager ? "eager" : "rendezvous", x.network.adds ? "adds" : "copies only",
+                     x.optimizer.clip_norm > 0 ? ", clipped" : "", x.straggler_ns ? ", a straggler" : "");
+}
+
+simulation_result run(const subject& s, const simulation_setup& x) {
+  try {
+    const simulation_result r = simulate(*s.plugins, x);
+    require(r.left_over == 0, fmt::format("{} operations never end", r.left_over));
+    return r;
+  } catch (const std::exception& e) {
+    throw failed(title(x) + e.what());
+  }
+}
+
+// All shapes of cluster and network, small: `f` says what it makes of each.
+void for_all(const subject& s, const std::function<void(simulation_setup&)>& f) {
+  const std::uint32_t most_servers = needs_servers(s) ? 3 : 1;
+  for (std::uint32_t workers = 1; workers <= 7; ++workers)
+    for (std::uint32_t servers = 1; servers <= most_servers; ++servers)
+      for (const bool eager : {true, false})
+        for (const bool adds : {true, false}) {
+          simulation_setup x = setup_for(s, workers, servers);
+          x.colocate = x.servers && (workers + servers) % 2;
+          x.network.eager = eager;
+          x.network.adds = adds;
+          x.straggler_ns = workers % 3 ? 0 : 50'000;
+          f(x);
+        }
+}
+
+void expect_identical(const simulation_setup& x, const simulation_result& r) {
+  for (std::size_t w = 1; w < r.weights.size(); ++w)
+    for (std::size_t i = 0; i < r.weights[w].size(); ++i)
+      require(r.weights[w][i] == r.weights[0][i], fmt::format("{}element {} is {} on worker 0 and {} on worker {}",
+                                                              title(x), i, r.weights[0][i], r.weights[w][i], w));
+}
+
+void expect_serial(const simulation_setup& x, const simulation_result& r) {
+  const auto expected = train_serially(x);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    // fp32 against double over a few steps of unit gradients.
+    require(std::abs(r.weights.at(0)[i] - expected[i]) <= 1e-5 * (1 + std::abs(expected[i])),
+            fmt::format("{}element {} is {}, of one worker {}", title(x), i, r.weights[0][i], expected[i]));
+}
+
+void need_synchronous(const subject& s, bool exact) {
+  const rg_plan p = plan_for(s, 2, 1);
+  if (!(p.flags & RG_PLAN_SYNCHRONOUS)) throw skipped("it is not synchronous (RG_PLAN_SYNCHRONOUS)");
+  if (exact && !equals_serial_run(p))
+    throw skipped("it does the momentum itself, or repeats only after several steps, or becomes steady later");
+}
+
+// ---------------------------------------------------------------------------------------------------------- tests ---
+
+void drains(const subject& s) {
+  for_all(s, [&](simulation_setup& x) { run(s, x); });
+}
+
+void replicas(const subject& s) {
+  need_synchronous(s, false);
+  for_all(s, [&](simulation_setup& x) { expect_identical(x, run(s, x)); });
+}
+
+void serial(const subject& s) {
+  need_synchronous(s, true);
+  for_all(s, [&](simulation_setup& x) { expect_serial(x, run(s, x)); });
+}
+
+void clipped(const subject& s) {
+  need_synchronous(s, true);
+  for_all(s, [&](simulation_setup& x) {
+    x.optimizer.clip_norm = 0.5;
+    const simulation_result r = run(s, x);
+    expect_identical(x, r);
+    expect_serial(x, r);
+  });
+}
+
+// More than a bucket of the usual size, in tensors that no bucket fits.
+void many_buckets(const subject& s) {
+  need_synchronous(s, true);
+  for (const bool eager : {true, false}) {
+    simulation_setup x = setup_for(s, 2, 2);
+    x.steps = 1;
+    x.tensors = {700'000, 33, 500'001, 5};
+    x.network.eager = eager;
+    const simulation_result r = run(s, x);
+    expect_identical(x, r);
+    expect_serial(x, r);
+  }
+}
+
+// What is not summed step by step still has to train: after a while the weights have gone where one worker's would.
+void trains(const subject& s) {
+  const rg_plan p = plan_for(s, 3, 2);
+  if (equals_serial_run(p)) throw skipped("test `serial` says more");
+  simulation_setup x = setup_for(s, 3, 2);
+  const std::uint64_t period = std::max<std::uint64_t>(p.period, 1);
+  x.steps = (p.steady_from + std::max<std::uint64_t>(50, 2 * period) + period - 1) / period * period;
+  if (x.steps > 20'000) throw skipped(fmt::format("it is steady only after {} steps", p.steady_from));
+  const bool together = (p.flags & RG_PLAN_SYNCHRONOUS) || needs_servers(s);
+  if (!together) throw skipped("its workers train alone");
+  const auto expected = train_serially(x);
+  simulation_setup still = x;
+  still.optimizer.lr = 0;
+  const auto start = train_serially(still);
+  const simulation_result r = run(s, x);
+  double apart = 0, moved = 0;
+  for (const auto& weights : r.weights)
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      apart += std::pow(weights[i] - expected[i], 2);
+      moved += std::pow(start[i] - expected[i], 2);
+    }
+  require(apart <= 0.25 * moved, // half of the way, as a length
+          fmt::format("{}after {} steps the weights are {:.3g} from those of one worker, which have moved by {:.3g}",
+                      title(x), x.steps, std::sqrt(apart / x.workers), std::sqrt(moved / x.workers)));
+}
+
+void deterministic(const subject& s) {
+  for (const bool eager : {true, false}) {
+    simulation_setup x = setup_for(s, 4, 2);
+    x.network.eager = eager;
+    x.straggler_ns = 20'000;
+    const simulation_result a = run(s, x), b = run(s, x);
+    require(a.virtual_ns == b.virtual_ns,
+            fmt::format("{}it takes {} ns and {} ns", title(x), a.virtual_ns, b.virtual_ns));
+    require(a.weights == b.weights, title(x) + "the weights differ");
+  }
+}
+
+// A strategy that waits (a sleep, a lock, a thread of its own) gives up the processor; virtual time passes without.
+void never_blocks(const subject& s) {
+  simulation_setup x = setup_for(s, 3, 2);
+  x.steps = std::max<std::uint64_t>(x.steps, 40);
+  run(s, x); // files are read and memory is touched the first time
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  run(s, x);
+  getrusage(RUSAGE_SELF, &after);
+  const long waits = after.ru_nvcsw - before.ru_nvcsw;
+  require(waits < static_cast<long>(x.steps) / 2, // a page that comes from a disk may wait once or twice
+          fmt::format("{} steps wait {} times outside of the host", x.steps, waits));
+}
+
+void plans(const subject& s) {
+  const parameter_values values(*s.what, s.parameters);
+  for (std::uint32_t workers = 1; workers <= 7; ++workers)
+    for (std::uint32_t servers = 1; servers <= 3; ++servers) {
+      const rg_plan a = plan_for(s, workers, servers), b = plan_for(s, workers, servers);
+      require(a.flags == b.flags && a.lanes == b.lanes && a.period == b.period && a.steady_from == b.steady_from,
+              "plan() says something else the second time");
+      require(a.flags == plan_for(s, 2, 1).flags, fmt::format("plan() has other flags with {} workers", workers));
+      if (!s.what->strategy.talks) continue;
+      const cluster_layout layout = cluster_layout::make(workers, a.flags & RG_PLAN_SERVERS ? servers : 0, false);
+      const rg_cluster cluster = layout.view(UINT32_MAX);
+      for (std::uint32_t i = 0; i < layout.size(); ++i)
+        for (std::uint32_t k = 0; k < i; ++k)
+          require(!s.what->strategy.talks(values.data(), &cluster, i, k) ==
+                      !s.what->strategy.talks(values.data(), &cluster, k, i),
+                  fmt::format("talks({}, {}) and talks({}, {}) differ", i, k, k, i));
+    }
+}
+
+void ghosts(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_BYTES) throw skipped("it works on bytes (RG_PLAN_BYTES)");
+  simulation_setup x = setup_for(s, 5, 2);
+  x.ghosts = true;
+  run(s, x);
+}
+
+} // namespace
+
+const std::vector<test>& strategy_tests() {
+  static const std::vector<test> all = {
+      {"plan", "plan() and talks() are functions of their arguments, and talks() is symmetric", plans},
+      {"drain", "1 to 7 workers on 1 to 3 servers come to their end, and nothing is under way then", drains},
+      {"replicas", "all workers end with the same weights, to the bit", replicas},
+      {"serial", "the weights are those of one worker that has all gradients", serial},
+      {"clip", "so they are where updates are deferred for a norm over all gradients", clipped},
+      {"buckets", "so they are with more than a bucket of weights", many_buckets},
+      {"trains", "a strategy that is asynchronous, compresses or waits for several steps goes where one worker goes",
+       trains},
+      {"deterministic", "a run is the same every time, to the bit and to the virtual nanosecond", deterministic},
+      {"blocks", "it waits for nothing but the host: no sleep, lock or thread", never_blocks},
+      {"ghosts", "it runs on regions without bytes", ghosts},
+  };
+  return all;
+}
+
+} // namespace regatta::conformance

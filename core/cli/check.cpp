@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/check.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "check/runner.hpp"
+#include "check/suite.hpp"
+#include "cli/columns.hpp"
+#include "registry/registry.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace conformance;
+using json = nlohmann::ordered_json;
+
+std::map<std::string, nlohmann::json> read_set(const std::vector<std::string>& set) {
+  std::map<std::string, nlohmann::json> values;
+  for (const auto& s : set) {
+    const auto equals = s.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw failure(exit_code::usage, fmt::format("--set {}: expected name=value", one_line(s)));
+    const auto text = s.substr(equals + 1);
+    auto value = nlohmann::json::parse(text, nullptr, false);
+    values[s.substr(0, equals)] = value.is_discarded() ? nlohmann::json(text) : value;
+  }
+  return values;
+}
+
+// KIND/ID, where that is what it is.
+std::optional<std::pair<kind, std::string>> component_name(const std::string& text) {
+  const auto slash = text.find('/');
+  const auto k = kind_of(std::string_view(text).substr(0, slash));
+  if (slash == std::string::npos || !k) return std::nullopt;
+  return std::pair(*k, text.substr(slash + 1));
+}
+
+bool is_graph(const component& c) {
+  return c.kind == kind::model && c.graph.create;
+}
+
+const component* cpu_executor(const registry& plugins) {
+  for (const component& c : plugins.components())
+    if (c.kind == kind::executor && c.executor.memory & RG_MEMORY_HOST) return &c;
+  return nullptr;
+}
+
+// Where the plugins are that the tests may need, and what is tested.
+struct target {
+  std::unique_ptr<registry> around; // of the plugin folders
+  std::unique_ptr<registry> own;    // of the file
+  fs::path file;
+  std::vector<subject> subjects; // the file first
+};
+
+target find_target(const check_options& o) {
+  target t;
+  t.around = std::make_unique<registry>(plugin_folders(o.plugin_path));
+  const auto name = component_name(o.target);
+  const bool is_file = !name || fs::is_regular_file(o.target);
+  if (!is_file) {
+    t.file = t.around->find(name->first, name->second).file;
+  } else if (!fs::is_regular_file(o.target)) {
+    throw failure(exit_code::plugin, fmt::format("{}: no such file, and no KIND/ID with one of model, executor, "
+                                                 "transport, strategy as KIND",
+                                                 one_line(o.target)));
+  } else {
+    t.file = fs::canonical(o.target);
+  }
+  t.own = std::make_unique<registry>(registry::of_files({t.file}, trust::untried));
+  for (const unusable& u : t.own->failures())
+    throw failure(exit_code::plugin, fmt::format("{}: {}", u.file.string(), u.reason));
+
+  const auto parameters = read_set(o.set);
+  subject of_file;
+  of_file.file = t.file;
+  of_file.seed = o.seed;
+  t.subjects.push_back(of_file);
+  for (const component& c : t.own->components()) {
+    if (!is_file && (c.kind != name->first || c.id != name->second)) continue;
+    subject s = of_file;
+    s.plugins = t.own.get();
+    s.what = &c;
+    s.parameters = parameters;
+    if (is_graph(c)) {
+      s.executor = cpu_executor(*t.own);
+      if (!s.executor) s.executor = cpu_executor(*t.around);
+    }
+    parameter_values(c, parameters.empty() ? std::map<std::string, nlohmann::json>{} : parameters); // or it throws
+    t.subjects.push_back(s);
+  }
+  return t;
+}
+
+std::vector<test> tests_for(const subject& s) {
+  return s.what ? tests_of(*s.what) : tests_of_file();
+}
+
+bool wanted(const check_options& o, const test& t) {
+  if (o.quick && t.large) return false;
+  return o.only.empty() || std::any_of(o.only.begin(), o.only.end(), [&](const std::string& pattern) {
+           return fnmatch(pattern.c_str(), t.name, 0) == 0;
+         });
+}
+
+std::string title_of(const subject& s) {
+  return s.what ? fmt::format("{} {}", name_of(s.what->kind), s.what->id) : s.file.string();
+}
+
+// How to see this one again, under a debugger.
+std::string again(const check_options& o, const subject& s, const test& t) {
+  std::string line = fmt::format("regatta check {} --only {} --seed {}", o.target, t.name, s.seed);
+  for (const std::string& set : o.set) line += fmt::format(" --set '{}'", set);
+  for (const std::string& path : o.plugin_path) line += fmt::format(" --plugin-path {}", path);
+  return line + " --in-process";
+}
+
+int list(const target& t, const check_options& o) {
+  json out = json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const subject& s : t.subjects)
+    for (const test& one : tests_for(s))
+      if (wanted(o, one)) {
+        out.push_back({{"of", title_of(s)}, {"name", one.name}, {"expected", one.expected}, {"large", one.large}});
+        rows.push_back({one.name, s.what ? title_of(s) : "file", one.expected});
+      }
+  if (o.json)
+    fmt::print("{}\n", out.dump(2));
+  else
+    fmt::print("{}", indented({{"test"}, {"of"}, {"what is expected"}}, std::move(rows)));
+  return 0;
+}
+
+void print(const check_options& o, const subject& s, const test& t, const verdict& v) {
+  switch (v.what) {
+  case outcome::passed: fmt::print("  pass  {:<24} {:6.2f} s\n", t.name, v.seconds); break;
+  case outcome::skipped: fmt::print("  skip  {:<24}          {}\n", t.name, v.came); break;
+  case outcome::failed:
+    fmt::print("  FAIL  {:<24} {:6.2f} s\n          expected: {}\n          came:     {}\n          again:    {}\n",
+               t.name, v.seconds, t.expected, v.came, again(o, s, t));
+    break;
+  }
+  std::fflush(stdout);
+}
+
+int run_all(const target& t, const check_options& o) {
+  std::size_t counts[3] = {};
+  json subjects = json::array();
+  for (const subject& s : t.subjects) {
+    json results = json::array();
+    bool titled = o.json;
+    for (const test& one : tests_for(s)) {
+      if (!wanted(o, one)) continue;
+      if (!titled) fmt::print("{}\n", title_of(s));
+      titled = true;
+      const verdict v = o.in_process ? run_here(one, s) : run_apart(one, s);
+      ++counts[static_cast<int>(v.what)];
+      results.push_back({{"name", one.name},
+                         {"expected", one.expected},
+                         {"status", name_of(v.what)},
+                         {"came", v.came.empty() ? json() : json(v.came)},
+                         {"seconds", v.seconds}});
+      if (!o.json) print(o, s, one, v);
+    }
+    json entry{{"kind", s.what ? json(name_of(s.what->kind)) : json("file")}};
+    if (s.what) {
+      entry["id"] = s.what->id;
+      entry["version"] = s.what->plugin_version;
+      entry["parameters"] = s.parameters;
+    }
+    entry["tests"] = std::move(results);
+    subjects.push_back(std::move(entry));
+  }
+  const auto [passed, wrong, skipped] = std::tuple(counts[0], counts[1], counts[2]);
+  if (passed + wrong + skipped == 0)
+    throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
+  if (o.json)
+    fmt::print("{}\n", json{{"schema", "regatta.check/1"},
+                            {"file", t.file.string()},
+                            {"sha256", sha256_of(t.file)},
+                            {"seed", o.seed},
+                            {"subjects", subjects},
+                            {"passed", passed},
+                            {"failed", wrong},
+                            {"skipped", skipped}}
+                           .dump(2, ' ', false, json::error_handler_t::replace));
+  else
+    fmt::print("{} passed, {} failed, {} skipped\n", passed, wrong, skipped);
+  return static_cast<int>(wrong ? exit_code::run : exit_code::done);
+}
+
+// One test, in the process that was started for it.
+int run_one(const check_options& o) {
+  const report_to_parent report;
+  subject s;
+  s.file = o.target;
+  s.seed = o.seed;
+  s.parameters = read_set(o.set);
+  std::unique_ptr<registry> plugins; // none where the file itself is tested: it must not be loaded yet
+  if (const auto name = component_name(o.component)) {
+    std::vector<fs::path> files = {s.file};
+    const auto colon = o.executor.find(':');
+    if (colon != std::string::npos && o.executor.substr(colon + 1) != s.file)
+      files.push_back(o.executor.substr(colon + 1));
+    plugins = std::make_unique<registry>(registry::of_files(files));
+    s.plugins = plugins.get();
+    s.what = &plugins->find(name->first, name->second);
+    if (colon != std::string::npos) s.executor = &plugins->find(kind::executor, o.executor.substr(0, colon));
+  }
+  for (const test& t : tests_for(s))
+    if (t.name == o.one) {
+      report.send(run_here(t, s));
+      return 0;
+    }
+  throw failure(exit_code::usage, fmt::format("there is no test {}", o.one));
+}
+
+} // namespace
+
+int check_verb(const check_options& o) {
+  if (!o.one.empty()) return run_one(o);
+  const target t = find_target(o);
+  return o.list ? list(t, o) : run_all(t, o);
+}
+
+} // namespace regatta

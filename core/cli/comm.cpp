@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/comm.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "comm/plan.hpp"
+#include "comm/results.hpp"
+#include "launch/address.hpp"
+#include "launch/cpus.hpp"
+#include "launch/launch.hpp"
+#include "measure/context.hpp"
+#include "measure/host.hpp"
+#include "registry/registry.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+void check_choice(const std::string& option, const std::vector<std::string>& given,
+                  const std::vector<std::string>& all) {
+  for (const std::string& name : given)
+    if (std::find(all.begin(), all.end(), name) == all.end())
+      throw failure(exit_code::usage,
+                    fmt::format("{} {}: expected {}{}", option, one_line(name), join(all), did_you_mean(name, all)));
+}
+
+std::uint64_t size_of_option(const char* option, const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes < 4)
+    throw failure(exit_code::usage,
+                  fmt::format("{} {}: expected a size of 4 bytes or more, such as \"64KiB\"", option, one_line(text)));
+  return static_cast<std::uint64_t>(*bytes);
+}
+
+std::vector<std::uint64_t> counts_of(const comm_options& o) {
+  const std::uint64_t least = size_of_option("--min", o.least), most = size_of_option("--max", o.most);
+  if (most < least) throw failure(exit_code::usage, fmt::format("--max {} is less than --min {}", o.most, o.least));
+  std::vector<std::uint64_t> counts;
+  for (std::uint64_t bytes = least; bytes < most; bytes *= o.factor) counts.push_back(bytes / sizeof(float));
+  counts.push_back(most / sizeof(float)); // the largest is always among them
+  return counts;
+}
+
+std::vector<comm::operation> operations_of(const comm_options& o) {
+  const std::vector<std::string> algorithms = {"native", "ring", "halving_doubling"};
+  check_choice("--op", o.ops, {"allreduce", "send", "push_pull"});
+  check_choice("--algorithm", o.algorithms, algorithms);
+  std::vector<comm::operation> all;
+  for (const std::string& op : o.ops)
+    if (op == "allreduce")
+      for (const std::string& a : o.algorithms.empty() ? algorithms : o.algorithms) all.push_back({op, a});
+    else
+      all.push_back({op, ""});
+  return all;
+}
+
+// --set ID.NAME=VALUE, by id.
+std::map<std::string, std::map<std::string, json>> parameters_of(const comm_options& o) {
+  std::map<std::string, std::map<std::string, json>> all;
+  for (const std::string& s : o.set) {
+    const auto dot = s.find('.'), equals = s.find('=');
+    if (dot == std::string::npos || equals == std::string::npos || dot == 0 || equals < dot + 2)
+      throw failure(exit_code::usage, fmt::format("--set {}: expected ID.NAME=VALUE", one_line(s)));
+    const std::string id = s.substr(0, dot), text = s.substr(equals + 1);
+    if (std::find(o.transports.begin(), o.transports.end(), id) == o.transports.end())
+      throw failure(exit_code::usage, fmt::format("--set {}: {} is not among the transports", one_line(s), id));
+    const json value = json::parse(text, nullptr, false);
+    all[id][s.substr(dot + 1, equals - dot - 1)] = value.is_discarded() ? json(text) : value;
+  }
+  return all;
+}
+
+// Throws failure where the run does not succeed.
+json measure(const comm::plan& p, bool pin, std::vector<std::string>& warnings) {
+  comm::plan mine = p;
+  const cpu_assignment cpus = assign_cpus(p.ranks, 1, pin);
+  if (cpus.oversubscribed) {
+    mine.spin_ns = 0;
+    const std::string text =
+        fmt::format("{} ranks on {} cores{}", p.ranks, cpus.available, p.spin_ns ? ": they do not spin" : "");
+    if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
+  }
+  launch_plan launched;
+  launched.address = p.address;
+  const json job = {{"comm", comm::to_json(mine)}};
+  for (std::uint32_t r = 0; r < p.ranks; ++r)
+    launched.ranks.push_back({fmt::format("rank of {}", p.transport.id), cpus.cpus[r], job});
+  launch_hooks hooks;
+  hooks.log = [](std::uint32_t rank, int level, const std::string& text) {
+    if (level <= RG_LOG_WARNING)
+      fmt::print(stderr, "{}{}\n", rank == coordinator_rank ? "" : fmt::format("rank {}: ", rank), text);
+  };
+  const launch_result result = launch(launched, hooks);
+  if (result.interrupted) throw failure(exit_code::interrupted, "interrupted");
+  if (result.failure)
+    throw failure(static_cast<exit_code>(result.failure->code),
+                  fmt::format("{} between {} ranks: {}", p.transport.id, p.ranks, result.failure->message));
+  std::vector<std::vector<comm::measurement>> by_rank;
+  for (const json& r : result.results) by_rank.push_back(comm::measurements_from_json(r));
+  return comm::entries_of(mine, by_rank);
+}
+
+std::size_t terminal_width() {
+  winsize w{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+} // namespace
+
+int comm_verb(const comm_options& o) {
+  const auto form = format_named(o.format);
+  if (!form)
+    throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
+  const auto spin = o.spin == "0" ? std::optional<std::int64_t>(0) : parse_nanoseconds(o.spin);
+  if (!spin || *spin < 0)
+    throw failure(exit_code::usage, fmt::format("--spin {}: expected a time such as \"50us\"", one_line(o.spin)));
+  const registry plugins(plugin_folders(o.plugin_path));
+  const auto parameters = parameters_of(o);
+  comm::plan p;
+  p.operations = operations_of(o);
+  p.counts = counts_of(o);
+  p.seconds = o.seconds;
+  p.spin_ns = static_cast<std::uint64_t>(*spin);
+  p.address = address_of_interface(o.interface);
+
+  // All that is wrong with the command is said before anything runs.
+  json used = json::array();
+  for (const std::string& id : o.transports) {
+    const component& c = plugins.find(kind::transport, id);
+    const auto given = parameters.find(id);
+    const auto chosen = given == parameters.end() ? std::map<std::string, json>{} : given->second;
+    parameter_values(c, chosen);
+    used.push_back({{"kind", "transport"},
+                    {"id", id},
+                    {"version", c.plugin_version},
+                    {"path", c.file.string()},
+                    {"sha256", sha256_of(c.file)},
+                    {"parameters", chosen}});
+  }
+  std::vector<std::string> warnings;
+  if (auto w = build_warning()) warnings.push_back(*w);
+  json results = json::array();
+  for (const std::string& id : o.transports)
+    for (const unsigned ranks : o.ranks) {
+      p.transport.id = id;
+      const auto given = parameters.find(id);
+      p.transport.parameters = given == parameters.end() ? decltype(p.transport.parameters){} : given->second;
+      p.files = {plugins.find(kind::transport, id).file.string()};
+      p.ranks = ranks;
+      for (json& entry : measure(p, !o.no_pin, warnings)) results.push_back(std::move(entry));
+    }
+  const json document = {
+      {"schema", "regatta.comm/1"},
+      {"context", make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings)},
+      {"results", results}};
+  fmt::print("{}", comm::render_comm(document, *form, terminal_width()));
+  const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
+  if (wrong) fmt::print(stderr, "regatta: results are wrong: see #wrong\n");
+  return static_cast<int>(wrong ? exit_code::wrong : exit_code::done);
+}
+
+} // namespace regatta

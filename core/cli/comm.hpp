@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace regatta {
+
+struct comm_options {
+  std::vector<std::string> transports = {"shm", "tcp"}, ops = {"allreduce", "send", "push_pull"}, algorithms, set;
+  std::vector<unsigned> ranks = {2};
+  std::string least = "8B", most = "64MiB", spin = "0s", format = "console", interface = "lo";
+  unsigned factor = 4;
+  double seconds = 0.2;
+  bool no_pin = false;
+  std::vector<std::string> plugin_path;
+  std::string command; // as typed
+};
+
+// `regatta comm`: returns the exit code; throws failure. [main]
+int comm_verb(const comm_options& options);
+
+} // namespace regatta

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/patterns.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <regatta/algorithms.hpp>
+#include <regatta/strategy.hpp>
+
+namespace regatta::comm {
+namespace {
+
+struct pattern {
+  struct parameters {
+    std::string op, algorithm;
+    std::vector<std::int64_t> counts;
+  };
+  static constexpr auto fields =
+      rg::fields(rg::field("op", &parameters::op, "what"), rg::field("algorithm", &parameters::algorithm, "how"),
+                 rg::field("counts", &parameters::counts, "elements"));
+
+  static rg_plan plan(const parameters&, const rg_cluster&) {
+    rg_plan p{};
+    p.lanes = 1;
+    return p;
+  }
+
+  pattern(rg::comm& c, const parameters& p) : comm(c), what(p) {
+    members.resize(comm.workers());
+    std::iota(members.begin(), members.end(), 0);
+    if (what.algorithm == "native") group = comm.split(members).value();
+    comm.make_buckets(comm.whole().count * sizeof(float));
+  }
+
+  rg::task<> end_step(std::uint64_t step) {
+    const auto count = static_cast<std::uint64_t>(what.counts.at(step >> 32));
+    const rg_buffer buffer = comm.gradients({0, count});
+    if (what.op == "allreduce") return all_reduce(*this, buffer);
+    if (!takes_part(what.op, comm.rank(), comm.workers())) return idle();
+    if (what.op == "send") return there_and_back(*this, buffer, comm.weights({0, count}));
+    return comm.rank() + 1 == comm.workers() ? serve(*this, buffer) : push_pull(*this, buffer);
+  }
+
+  rg::comm& comm;
+
+private:
+  static rg::task<> idle() { co_return; }
+
+  static rg::task<> all_reduce(pattern& self, rg_buffer buffer) {
+    if (self.what.algorithm == "native")
+      co_await self.comm.all_reduce(self.group, buffer);
+    else if (self.what.algorithm == "ring")
+      co_await rg::ring_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+    else
+      co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+  }
+
+  // From the gradients of an even rank to the weights of the next one, and from there to its own weights.
+  static rg::task<> there_and_back(pattern& self, rg_buffer from, rg_buffer to) {
+    const std::uint32_t peer = self.comm.rank() ^ 1;
+    if (self.comm.rank() % 2 == 0) {
+      co_await self.comm.send(peer, from);
+      co_await self.comm.recv(peer, to);
+    } else {
+      co_await self.comm.recv(peer, to);
+      co_await self.comm.send(peer, to);
+    }
+  }
+
+  static rg::task<> push_pull(pattern& self, rg_buffer buffer) {
+    const std::uint32_t server = self.comm.workers() - 1;
+    co_await self.comm.send(server, buffer);
+    co_await self.comm.recv(server, buffer);
+  }
+  // Adds up in the order of ranks, and hands the sum to all.
+  static rg::task<> serve(pattern& self, rg_buffer sum) {
+    const std::uint32_t workers = self.comm.workers() - 1;
+    std::vector<rg::operation> under_way;
+    for (std::uint32_t w = 0; w < workers; ++w)
+      under_way.push_back(w == 0 ? self.comm.recv(w, sum) : self.comm.recv_add(w, sum));
+    for (rg::operation& o : under_way) co_await o;
+    under_way.clear();
+    for (std::uint32_t w = 0; w < workers; ++w) under_way.push_back(self.comm.send(w, sum));
+    for (rg::operation& o : under_way) co_await o;
+  }
+
+  parameters what;
+  std::vector<std::uint32_t> members;
+  std::uint32_t group = 0;
+};
+
+float value(std::uint32_t rank, std::size_t i) {
+  return static_cast<float>((i * 7 + rank * 13 + 1) % 31);
+}
+
+} // namespace
+
+const rg_strategy& pattern_strategy() {
+  return *rg::detail::strategy_functions<pattern>::table();
+}
+
+bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks) {
+  return op != "send" || (r ^ 1) < ranks;
+}
+
+double bus_factor(const std::string& op, std::uint32_t ranks) {
+  if (op == "allreduce") return 2.0 * (ranks - 1) / ranks;
+  return op == "push_pull" ? 2 : 1;
+}
+
+void fill(std::uint32_t rank, std::span<float> weights, std::span<float> gradients) {
+  std::fill(weights.begin(), weights.end(), -1.0F);
+  for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] = value(rank, i);
+}
+
+std::uint64_t count_wrong(const std::string& op, std::uint32_t rank, std::uint32_t ranks,
+                          std::span<const float> weights, std::span<const float> gradients) {
+  if (!takes_part(op, rank, ranks)) return 0;
+  const std::uint32_t summands = op == "allreduce" ? ranks : ranks - 1;
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (op == "send") {
+      wrong += weights[i] != value(rank & ~1U, i);
+    } else {
+      float sum = 0;
+      for (std::uint32_t r = 0; r < summands; ++r) sum += value(r, i);
+      wrong += gradients[i] != sum;
+    }
+  }
+  return wrong;
+}
+
+} // namespace regatta::comm

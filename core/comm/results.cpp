@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/results.hpp"
+
+#include "base/units.hpp"
+#include "comm/patterns.hpp"
+#include "measure/statistics.hpp"
+#include "report/text_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta::comm {
+
+using nlohmann::json;
+
+namespace {
+
+json entry_of(const plan& p, std::size_t index, const std::vector<std::vector<measurement>>& by_rank) {
+  const measurement& first = by_rank.front().at(index);
+  std::vector<double> slowest;
+  std::uint64_t wrong = 0;
+  double cpu = 0;
+  for (const auto& rank : by_rank) {
+    const measurement& m = rank.at(index);
+    slowest.resize(std::max(slowest.size(), m.seconds.size()));
+    for (std::size_t i = 0; i < m.seconds.size(); ++i) slowest[i] = std::max(slowest[i], m.seconds[i]);
+    wrong += m.wrong;
+    cpu += m.cpu_seconds;
+  }
+  const double median = regatta::median(slowest).value_or(0), bandwidth = static_cast<double>(first.bytes) / median;
+  // Messages there and back are two of what `seconds` is one of.
+  const double messages = static_cast<double>(slowest.size()) * (first.what.op == "send" ? 2 : 1);
+  return {
+      {"transport", p.transport.id},
+      {"op", first.what.op},
+      {"algorithm", first.what.algorithm.empty() ? json() : json(first.what.algorithm)},
+      {"ranks", p.ranks},
+      {"wait", p.spin_ns ? "spinning" : "blocking"},
+      {"bytes", first.bytes},
+      {"iterations", slowest.size()},
+      {"seconds",
+       {{"median", median}, {"p99", quantile(slowest, 0.99).value_or(0)}, {"min", quantile(slowest, 0).value_or(0)}}},
+      {"algorithm_bandwidth", bandwidth},
+      {"bus_bandwidth", bandwidth * bus_factor(first.what.op, p.ranks)},
+      {"wrong", wrong},
+      {"cpu_seconds", cpu / messages}};
+}
+
+std::string rate(double bytes_per_second) {
+  return fmt::format("{:.3g}", bytes_per_second * 1e-9);
+}
+
+std::string microseconds(double seconds) {
+  return fmt::format(seconds < 1e-4 ? "{:.2f}" : "{:.1f}", seconds * 1e6);
+}
+
+text_table table_of(const json& results) {
+  text_table t;
+  t.columns = {{"transport"},        {"op"},
+               {"algorithm"},        {"ranks", true},
+               {"size", true},       {"median us", true},
+               {"p99 us", true},     {"algbw GB/s", true},
+               {"busbw GB/s", true}, {"#wrong", true},
+               {"CPU us", true, 1},  {"iterations", true, 2}};
+  t.keys = 5;
+  for (const json& r : results)
+    t.rows.push_back({{r.at("transport"), r.at("op"), r.at("algorithm").is_null() ? "-" : r.at("algorithm"),
+                       std::to_string(r.at("ranks").get<int>()), exact_bytes(r.at("bytes").get<std::int64_t>()),
+                       microseconds(r.at("seconds").at("median")), microseconds(r.at("seconds").at("p99")),
+                       rate(r.at("algorithm_bandwidth")), rate(r.at("bus_bandwidth")),
+                       std::to_string(r.at("wrong").get<std::uint64_t>()), microseconds(r.at("cpu_seconds")),
+                       std::to_string(r.at("iterations").get<std::uint64_t>())},
+                      ""});
+  return t;
+}
+
+std::string csv_of(const json& results) {
+  std::string out = "transport,op,algorithm,ranks,wait,bytes,iterations,seconds.median,seconds.p99,seconds.min,"
+                    "algorithm_bandwidth,bus_bandwidth,wrong,cpu_seconds\n";
+  for (const json& r : results)
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.at("transport").get<std::string>(),
+                       r.at("op").get<std::string>(),
+                       r.at("algorithm").is_null() ? "" : r.at("algorithm").get<std::string>(), r.at("ranks").dump(),
+                       r.at("wait").get<std::string>(), r.at("bytes").dump(), r.at("iterations").dump(),
+                       r.at("seconds").at("median").dump(), r.at("seconds").at("p99").dump(),
+                       r.at("seconds").at("min").dump(), r.at("algorithm_bandwidth").dump(),
+                       r.at("bus_bandwidth").dump(), r.at("wrong").dump(), r.at("cpu_seconds").dump());
+  return out;
+}
+
+std::string heading_of(const json& context) {
+  std::string text;
+  for (const json& host : context.at("hosts"))
+    text += fmt::format("{}, {} cores   regatta {} ({})\n", host.value("cpu", json("unknown CPU")).dump(),
+                        host.value("cores", json("?")).dump(), context.at("regatta").get<std::string>(),
+                        context.value("build", "?"));
+  text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
+  for (const json& w : context.at("warnings")) text += "warning: " + w.get<std::string>() + "\n";
+  return text + formulas() + "\n";
+}
+
+} // namespace
+
+std::string formulas() {
+  return "time      of the slowest rank, an operation; `send`: half of there and back\n"
+         "algbw     size / time\n"
+         "busbw     algbw x 2(n-1)/n for allreduce, x 1 for send, x 2 for push_pull (there and back)\n"
+         "#wrong    elements that differ from what they must be, of two checked operations\n"
+         "CPU       of all ranks together, an operation\n"
+         "push_pull all ranks but the last push to it; it adds up in the order of ranks and sends the sum to all\n";
+}
+
+json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_rank) {
+  json all = json::array();
+  for (std::size_t i = 0; i < by_rank.at(0).size(); ++i) all.push_back(entry_of(p, i, by_rank));
+  return all;
+}
+
+std::string render_comm(const json& document, format f, std::size_t width) {
+  const json& results = document.at("results");
+  if (f == format::json) return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (f == format::csv) return csv_of(results);
+  text_table table = table_of(results);
+  if (f == format::markdown) return draw_markdown(table);
+  fit(table, width);
+  return heading_of(document.at("context")) + draw(table, width);
+}
+
+} // namespace regatta::comm

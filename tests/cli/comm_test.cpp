@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `regatta comm`: every operation and algorithm gives right results between real processes, and says so in every format.
+#include "program.hpp"
+
+#include <set>
+
+using namespace regatta::test;
+
+namespace {
+
+json document(const scratch& s, const std::string& options) {
+  const outcome o = program(s, "comm --seconds 0.002 --format json " + options);
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  return json::parse(o.out);
+}
+
+} // namespace
+
+TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
+  const scratch s;
+  const json d = document(s, "--transport shm,tcp --ranks 2,3 --min 8B --max 100000B --factor 100");
+  CHECK(d.at("schema") == "regatta.comm/1");
+  CHECK(d.at("context").at("hosts").size() == 1);
+  CHECK(d.at("context").at("plugins").size() == 2);
+  std::set<std::string> seen;
+  for (const json& r : d.at("results")) {
+    CAPTURE(r.dump());
+    CHECK(r.at("wrong") == 0);
+    CHECK(r.at("iterations") >= 5);
+    const double median = r.at("seconds").at("median"), bytes = r.at("bytes"), n = r.at("ranks");
+    CHECK(r.at("seconds").at("min") <= median);
+    CHECK(median <= r.at("seconds").at("p99"));
+    CHECK(r.at("algorithm_bandwidth").get<double>() == doctest::Approx(bytes / median));
+    const std::string op = r.at("op");
+    const double factor = op == "allreduce" ? 2 * (n - 1) / n : op == "send" ? 1 : 2;
+    CHECK(r.at("bus_bandwidth").get<double>() == doctest::Approx(factor * bytes / median));
+    CHECK(r.at("wait") == "blocking");
+    seen.insert(r.at("transport").get<std::string>() + " " + op +
+                (r.at("algorithm").is_null() ? "" : " " + r.at("algorithm").get<std::string>()));
+  }
+  for (const char* transport : {"shm", "tcp"})
+    for (const char* what : {" allreduce ring", " allreduce halving_doubling", " send", " push_pull"})
+      CHECK(seen.contains(transport + std::string(what)));
+  CHECK(seen.contains("shm allreduce native"));
+}
+
+TEST_CASE("sizes go from the least to the largest, by the factor") {
+  const scratch s;
+  std::vector<std::int64_t> sizes;
+  for (const json& r : document(s, "--transport shm --op send --min 8B --max 1KiB --factor 8").at("results"))
+    sizes.push_back(r.at("bytes"));
+  CHECK(sizes == std::vector<std::int64_t>{8, 64, 512, 1024});
+}
+
+TEST_CASE("tables and CSV have a row a measurement") {
+  const scratch s;
+  const std::string options = "comm --seconds 0.002 --transport shm --op send --min 8B --max 64B --factor 8 ";
+  const outcome csv = program(s, options + "--format csv");
+  REQUIRE(csv.code == 0);
+  CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 3);
+  CHECK(csv.out.starts_with("transport,op,algorithm,ranks,"));
+  const outcome table = program(s, options);
+  REQUIRE(table.code == 0);
+  CHECK(table.out.find("busbw     algbw x 2(n-1)/n") != std::string::npos);
+  CHECK(table.out.find("#wrong") != std::string::npos);
+  const outcome markdown = program(s, options + "--format markdown");
+  REQUIRE(markdown.code == 0);
+  CHECK(markdown.out.starts_with("| transport"));
+}
+
+TEST_CASE("what cannot be is refused before anything runs") {
+  const scratch s;
+  for (const char* wrong :
+       {"--op gather", "--min 8", "--min 1MiB --max 8B", "--ranks 1", "--set tcp.chunk", "--set mpi.x=1",
+        "--set tcp.nonsense=1", "--algorithm tree", "--spin long", "--format xml"}) {
+    CAPTURE(wrong);
+    const outcome o = program(s, std::string("comm --transport tcp ") + wrong);
+    CHECK(o.code == 2);
+    CHECK(o.out.empty());
+    CHECK(!o.err.empty());
+  }
+  CHECK(program(s, "comm --transport carrier_pigeon").code == 3);
+  // It connects nobody: that is known only when it is tried.
+  CHECK(program(s, "comm --transport null --op send").code != 0);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The example model, each time with one defect.
+#include <regatta/model.hpp>
+
+#pragma push_macro("RG_PLUGIN")
+#undef RG_PLUGIN
+#define RG_PLUGIN(...)
+#include "../../../examples/custom_model/linear_regression.cpp"
+#pragma pop_macro("RG_PLUGIN")
+
+namespace {
+
+// What the example keeps for itself.
+struct opened : linear_regression {
+  using linear_regression::linear_regression;
+  void bind(const rg_model_memory& memory) {
+    linear_regression::bind(memory);
+    bias = memory.gradients[0];
+    gradient = memory.gradients[1];
+    count = 32;
+  }
+  // The step without its word that gradients are final, which then is `say_ready`.
+  rg_step_result quiet_step(rg_batch batch, const rg::hooks& hooks) {
+    batch.flags &= ~static_cast<std::uint32_t>(RG_BATCH_LAST);
+    return linear_regression::step(batch, hooks);
+  }
+  static void say_ready(const rg_batch& batch, const rg::hooks& hooks) {
+    if (batch.flags & RG_BATCH_LAST) hooks.ready(1);
+  }
+  float *bias = nullptr, *gradient = nullptr;
+  std::size_t count = 0;
+};
+
+struct wrong_gradient : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, hooks);
+    std::fill_n(gradient, count / 2, 0.0F);
+    say_ready(batch, hooks);
+    return result;
+  }
+};
+
+struct allocates : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    scratch_ = std::vector<float>(10'000 + batch.samples);
+    return linear_regression::step(batch, hooks);
+  }
+  std::vector<float> scratch_;
+};
+
+struct ready_too_early : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    hooks.need(1);
+    hooks.need(0);
+    say_ready(batch, hooks);
+    return quiet_step(batch, hooks);
+  }
+};
+
+struct never_asks : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, rg::hooks(nullptr));
+    say_ready(batch, hooks);
+    return result;
+  }
+};
+
+struct forgets_to_accumulate : opened {
+  using opened::opened;
+  rg_step_result step(rg_batch batch, const rg::hooks& hooks) {
+    batch.flags &= ~static_cast<std::uint32_t>(RG_BATCH_ACCUMULATE);
+    return linear_regression::step(batch, hooks);
+  }
+};
+
+struct divides_by_its_own_batch : opened {
+  using opened::opened;
+  rg_step_result step(rg_batch batch, const rg::hooks& hooks) {
+    batch.global_samples = batch.samples;
+    return linear_regression::step(batch, hooks);
+  }
+};
+
+struct starts_anyhow : opened {
+  using opened::opened;
+  void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
+    linear_regression::init(tensor, rows, seed + calls_++, out);
+  }
+  std::uint64_t calls_ = 0;
+};
+
+struct evaluates_afresh : opened {
+  using opened::opened;
+  void evaluate(const rg_batch& batch, std::span<double> sums) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    linear_regression::evaluate(batch, sums);
+  }
+};
+
+} // namespace
+
+RG_PLUGIN("broken_models", "1.0", rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
+          rg::model<allocates>("allocates", "broken: memory in every step"),
+          rg::model<ready_too_early>("ready_too_early", "broken: gradients that are not there yet"),
+          rg::model<never_asks>("never_asks", "broken: reads weights that may not be there yet"),
+          rg::model<forgets_to_accumulate>("forgets_to_accumulate", "broken: keeps the last micro-batch only"),
+          rg::model<divides_by_its_own_batch>("divides_by_its_own_batch", "broken: a mean of means"),
+          rg::model<starts_anyhow>("starts_anyhow", "broken: other weights every time"),
+          rg::model<evaluates_afresh>("evaluates_afresh", "broken: forgets the batches before"))

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Synchronous training through worker 0, which sums and hands back, each time with one defect.
+#include <regatta/strategy.hpp>
+
+#include <chrono>
+#include <thread>
+
+namespace {
+
+struct sound {
+  static constexpr bool forgets_last_bucket = false, keeps_the_sum = false, leaves_a_receive = false, sleeps = false;
+};
+
+template <class Defect> struct star {
+  struct parameters {};
+  static rg_plan plan(const parameters&, const rg_cluster&) {
+    rg_plan plan{};
+    plan.flags = RG_PLAN_SYNCHRONOUS;
+    plan.lanes = 2;
+    return plan;
+  }
+  static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b) { return a == 0 || b == 0; }
+
+  star(rg::comm& c, const parameters&)
+      : comm(c), buckets(c.make_buckets(256)), ready(buckets.size()), total(c.alloc(2, RG_F64)), spare(c.alloc(1)) {
+    comm.own_as_worker(comm.whole());
+  }
+
+  void begin_step(std::uint64_t step) { running.spawn(sum_all(*this, step)); }
+  void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
+  rg::task<> end_step(std::uint64_t step) {
+    if (Defect::sleeps) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (Defect::leaves_a_receive && step == 0 && comm.workers() > 1) waiting.spawn(wait_for_ever(*this));
+    co_await running.join();
+    if (comm.deferred()) {
+      co_await comm.norm(total, false);
+      co_await comm.commit(total, step, false);
+    }
+  }
+
+  rg::comm& comm;
+
+private:
+  static rg::task<> wait_for_ever(star& self) { co_await self.comm.recv(self.comm.rank() ? 0 : 1, self.spare, 1); }
+
+  static rg::task<> sum_all(star& self, std::uint64_t step) {
+    for (std::size_t b = 0; b < self.buckets.size(); ++b) {
+      rg::event& ready = self.ready[b];
+      co_await ready;
+      if (Defect::forgets_last_bucket && b + 1 == self.buckets.size()) break;
+      const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
+      co_await sum(self, gradient);
+      co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
+    }
+  }
+  static rg::task<> sum(star& self, rg_buffer gradient) {
+    const std::uint32_t n = self.comm.workers();
+    if (self.comm.rank() == 0) {
+      for (std::uint32_t w = 1; w < n; ++w) co_await self.comm.recv_add(w, gradient);
+      for (std::uint32_t w = 1; w < n && !Defect::keeps_the_sum; ++w) co_await self.comm.send(w, gradient);
+    } else {
+      co_await self.comm.send(0, gradient);
+      if (!Defect::keeps_the_sum) co_await self.comm.recv(0, gradient);
+    }
+  }
+  std::vector<rg::span_of_arena> buckets;
+  std::vector<rg::event> ready;
+  rg_buffer total, spare;
+  rg::task_group running, waiting;
+};
+
+struct last_bucket : sound {
+  static constexpr bool forgets_last_bucket = true;
+};
+struct own_sum : sound {
+  static constexpr bool keeps_the_sum = true;
+};
+struct left_receive : sound {
+  static constexpr bool leaves_a_receive = true;
+};
+struct sleep_a_step : sound {
+  static constexpr bool sleeps = true;
+};
+
+} // namespace
+
+RG_PLUGIN("broken_strategies", "1.0", rg::strategy<star<sound>>("sound", "nothing wrong: what the others are made of"),
+          rg::strategy<star<last_bucket>>("forgets_a_bucket", "broken: one bucket is never summed nor applied"),
+          rg::strategy<star<own_sum>>("keeps_the_sum", "broken: worker 0 alone has the sum"),
+          rg::strategy<star<left_receive>>("never_drains", "broken: a receive that nobody sends to"),
+          rg::strategy<star<sleep_a_step>>("sleeps", "broken: waits outside of the host"))
