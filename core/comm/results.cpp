@@ -53,7 +53,7 @@ std::string rate(double bytes_per_second) {
 }
 
 std::string microseconds(double seconds) {
-  return fmt::format(seconds < 1e-4 ? "{:.2f}" : "{:.1f}", seconds * 1e6);
+  return fmt::format("{:.{}f}", seconds * 1e6, seconds < 1e-4 ? 2 : 1);
 }
 
 text_table table_of(const json& results) {

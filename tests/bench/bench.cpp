@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `./dev bench [models|scaling|engine]`: ratios against what a user would pick instead and against the machine's
+// `./dev bench [models|scaling|engine|comm]`: ratios against what a user would pick instead and against the machine's
 // limits, the two sides of each in turn in one run. Nothing here is asserted: timings belong into tables, not into
 // tests.
+#include "comm_bench.hpp"
+#include "command.hpp"
 #include "limits.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -25,17 +23,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-// Standard output of a command, or nothing where it fails; standard error goes where ours goes.
-std::optional<std::string> output_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> part;
-  while (const std::size_t n = fread(part.data(), 1, part.size(), pipe)) text.append(part.data(), n);
-  const int status = pclose(pipe);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
-  return text;
-}
+using regatta::bench::output_of;
 
 class bench {
 public:
@@ -143,12 +131,13 @@ private:
 int main(int argc, char** argv) {
   try {
     const std::string what = argc > 1 ? argv[1] : "all";
-    if (what != "all" && what != "models" && what != "scaling" && what != "engine") {
-      fmt::print(stderr, "usage: bench [models | scaling | engine]\n");
+    if (what != "all" && what != "models" && what != "scaling" && what != "engine" && what != "comm") {
+      fmt::print(stderr, "usage: bench [models | scaling | engine | comm]\n");
       return 2;
     }
     bench b(REGATTA_BUILD);
     b.limits();
+    if (what == "all" || what == "comm") regatta::bench::compare_communication(REGATTA_BUILD);
     if (what == "all" || what == "engine") b.engine();
     if (what == "all" || what == "scaling") b.scaling();
     if (what == "all" || what == "models") b.models();

@@ -84,6 +84,15 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
     REQUIRE_MESSAGE(built == 0, contents(log));
   }
 
+  // Each of them passes the suite that came with the installation.
+  for (const char* plugin : {"custom_model/build/custom_model.so", "custom_model/build/custom_regression.so",
+                             "custom_transport/build/custom_transport.so", "custom_strategy/build/custom_strategy.so",
+                             "custom_strategy/build/custom_strategy_c.so"}) {
+    CAPTURE(plugin);
+    const int checked = run(quoted(prefix / "bin/regatta") + " check --quick " + quoted(examples / plugin), log);
+    CHECK_MESSAGE(checked == 0, contents(log));
+  }
+
   // A graph and a model with its own step; a strategy in C++ and one in C; a transport.
   const fs::path out = folder / "out";
   const int code = run(quoted(prefix / "bin/regatta") + " run " + quoted(examples / "custom.toml") +

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# All-reduce over gloo, as PyTorch's data-parallel training does it: two processes on two CPUs, fp32, in place. Prints the
+# median seconds of each size, as JSON.
+import json
+import os
+import statistics
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+def rank_main(rank, ranks, sizes, port, results):
+    os.sched_setaffinity(0, {CPUS[rank % len(CPUS)]})
+    torch.set_num_threads(1)
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
+    dist.init_process_group("gloo", rank=rank, world_size=ranks)
+    for size in sizes:
+        tensor = torch.zeros(size // 4)
+        dist.all_reduce(tensor)
+        rounds = max(5, min(500, (256 << 20) // size))
+        times = []
+        for _ in range(rounds):
+            begin = time.perf_counter()
+            dist.all_reduce(tensor)
+            times.append(time.perf_counter() - begin)
+        if rank == 0:
+            results[size] = statistics.median(times)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    ranks, port, sizes = int(sys.argv[1]), int(sys.argv[2]), [int(s) for s in sys.argv[3:]]
+    results = mp.Manager().dict()
+    mp.spawn(rank_main, args=(ranks, sizes, port, results), nprocs=ranks)
+    print(json.dumps({str(k): v for k, v in results.items()}))
