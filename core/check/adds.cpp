@@ -3,6 +3,7 @@
 // Receives that add: to the bit what the receiver's own sum in posting order is.
 #include "check/world.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -133,6 +134,55 @@ void copy_then_add(const subject& which) {
   });
 }
 
+// ------------------------------------------------------------------------------------------------------ conversion ---
+
+// The float that `x` becomes on a wire of bf16 or fp16, by the definition: the nearest one that has so many bits, of two
+// the even one.
+float rounded(float x, std::uint32_t wire) {
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int digits = wire == RG_BF16 ? 8 : 11;
+  // Below 2^-14, fp16 has steps of 2^-24.
+  const int step = wire == RG_BF16 ? exponent - digits : std::max(exponent - digits, -24);
+  return static_cast<float>(std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(x), -step)), step));
+}
+
+// From 2^-16 to 2^10: fp16 has them all, some of them as subnormal numbers; and halves between two neighbours.
+float moderate(std::uint64_t seed, std::uint64_t i) {
+  const std::uint64_t x = (seed * 0x9e3779b97f4a7c15 + i) * 0xbf58476d1ce4e5b9;
+  if (x % 7 == 0) return 1.0F + static_cast<float>(2 * (i % 500) + 1) / (i % 2 ? 256.0F : 2048.0F);
+  const float mantissa = 1.0F + static_cast<float>(x >> 41) * 0x1p-23F;
+  return std::ldexp(x & 1 ? -mantissa : mantissa, static_cast<int>((x >> 32) % 27) - 16);
+}
+
+void conversion(const subject& which) {
+  const rg_transport_caps caps = caps_of(which);
+  if (!(caps.flags & RG_CAP_CONVERT)) throw skipped("it does not convert");
+  run_ranks(which, {}, [&](member& self) {
+    for (const std::uint32_t wire : {RG_BF16, RG_F16})
+      for (const std::uint64_t count : {0, 1, 17, 1023, 32769, 500'003})
+        for (const bool add : {false, true}) {
+          if (add && !(caps.flags & RG_CAP_ADD)) continue;
+          const memory m = self->allocate(4 * count + 4);
+          const std::uint32_t me = self->rank();
+          for (std::uint64_t i = 0; i <= count; ++i) m.floats()[i] = moderate(me, i);
+          if (me == 0) {
+            self->finish(self->send_as(wire, 1, m, 0, count));
+            continue;
+          }
+          const std::uint64_t bytes = self->finish(self->recv_as(wire, 0, m, 0, count, add ? RG_TRANSFER_ADD : 0));
+          require(bytes == 4 * count, "reports another length than that in memory");
+          for (std::uint64_t i = 0; i <= count; ++i) {
+            const float came = rounded(moderate(0, i), wire), had = moderate(1, i);
+            const float expected = i == count ? had : add ? had + came : came;
+            if (m.floats()[i] != expected)
+              throw failed("element " + std::to_string(i) + " of " + std::to_string(count) + " is " +
+                           std::to_string(m.floats()[i]) + " instead of " + std::to_string(expected));
+          }
+        }
+  });
+}
+
 } // namespace
 
 const std::vector<test>& add_tests() {
@@ -141,6 +191,7 @@ const std::vector<test>& add_tests() {
       {"add-short", "a message to be added may be shorter than its receive", short_sums},
       {"add-order", "overlapping adds from several peers take effect in the order of their posting", posting_order},
       {"add-after-copy", "a copy and later adds into the same bytes keep their order", copy_then_add},
+      {"convert", "floats cross as bf16 or fp16, rounded to nearest even, and are added as such", conversion},
   };
   return all;
 }

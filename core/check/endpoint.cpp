@@ -175,6 +175,25 @@ std::uint64_t endpoint::recv(std::uint32_t peer, std::uint32_t lane, const memor
   return begin(true, transfer(peer, lane, m, offset, bytes, flags));
 }
 
+namespace {
+rg_transfer converted(rg_transfer t, std::uint32_t wire, std::uint64_t count) {
+  t.buffer.type = RG_F32;
+  t.buffer.count = count;
+  t.wire = wire;
+  return t;
+}
+} // namespace
+
+std::uint64_t endpoint::send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                                std::uint64_t count) {
+  return begin(false, converted(transfer(peer, 0, m, 4 * first, 4 * count, 0), wire, count));
+}
+
+std::uint64_t endpoint::recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                                std::uint64_t count, std::uint32_t flags) {
+  return begin(true, converted(transfer(peer, 0, m, 4 * first, 4 * count, flags), wire, count));
+}
+
 rg_status endpoint::all_reduce(std::uint32_t group, const memory& m, std::uint64_t first, std::uint64_t count,
                                std::uint64_t& cookie) {
   auto c = rg::make_versioned<rg_collective>();

@@ -70,6 +70,11 @@ public:
                      std::uint64_t bytes);
   std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint32_t flags = 0);
+  // `count` floats, of type `wire` on their way (RG_CAP_CONVERT).
+  std::uint64_t send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                        std::uint64_t count);
+  std::uint64_t recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                        std::uint64_t count, std::uint32_t flags = 0);
   rg_status all_reduce(std::uint32_t group, const memory& m, std::uint64_t first, std::uint64_t count,
                        std::uint64_t& cookie);
 

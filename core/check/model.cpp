@@ -229,15 +229,18 @@ void allocates_nothing(const subject& s) {
   std::vector<std::filesystem::path> files = {s.file};
   if (s.executor && s.executor->file != s.file) files.push_back(s.executor->file);
   const allocation_watch watch(files);
-  const std::size_t used = mallinfo2().uordblks;
-  constexpr std::uint64_t steps = 5;
-  for (std::uint64_t i = 0; i < steps; ++i) m.step(x);
-  const std::size_t grown = mallinfo2().uordblks - used;
-  // Small blocks that come and go are what libraries' interfaces keep their books in.
+  constexpr std::uint64_t steps = 5, rounds = 4;
+  std::uint64_t growing = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const std::size_t used = mallinfo2().uordblks;
+    for (std::uint64_t i = 0; i < steps; ++i) m.step(x);
+    growing += mallinfo2().uordblks >= used + 16 * steps;
+  }
+  // Small blocks that come and go are what libraries' interfaces keep their books in; the allocator's own books may grow
+  // now and then, but not for ever.
   require(watch.large_blocks() == 0,
-          fmt::format("{} steps allocate {} blocks of more than 4 KiB", steps, watch.large_blocks()));
-  require(static_cast<std::int64_t>(grown) < static_cast<std::int64_t>(64 * steps),
-          fmt::format("{} steps leave {} bytes more in use", steps, grown));
+          fmt::format("{} steps allocate {} blocks of more than 4 KiB", rounds * steps, watch.large_blocks()));
+  require(growing < rounds, fmt::format("every {} steps leave more memory in use", steps));
 }
 
 // ------------------------------------------------------------------------------------------------------- gradients ---
@@ -249,32 +252,32 @@ struct slope_check {
   const samples& x;
   double loss;         // at the start
   double per_gradient; // derivative of the loss = this times the gradient's
-  std::uint64_t judged = 0;
 
   // Empty, or how far off it is.
   std::string along(std::uint32_t t, const floats& direction, const floats& gradient) {
     const floats start = m.weights(t);
-    const double length = norm(direction),
-                 size = std::max(norm(start), 0.03 * std::sqrt(static_cast<double>(start.size())));
+    const double length = norm(direction), count = static_cast<double>(start.size());
+    const double farthest = 0.2 * std::max(norm(start), 0.03 * std::sqrt(count));
     const double predicted = per_gradient * dot(gradient, direction) / length;
-    std::string worst;
-    for (const double share : {0.03, 0.003, 0.2, 0.0003}) {
-      const double distance = share * size;
+    std::string wrong;
+    // What should change the loss by so much of it; where the gradient promises no change, as far as weights are large.
+    for (const double share : {3e-3, 3e-4, 3e-2, 3e-5}) {
+      const double distance = std::min(share * std::abs(loss / predicted), 30 * share * farthest);
       const auto loss_at = [&](double d) {
         floats& w = m.weights(t);
         for (std::size_t i = 0; i < w.size(); ++i) w[i] = start[i] + static_cast<float>(d * direction[i] / length);
         return m.step(x);
       };
       const double slope = (loss_at(distance) - loss_at(-distance)) / (2 * distance);
-      m.weights(t) = start;
+      std::copy(start.begin(), start.end(), m.weights(t).begin());
       const double larger = std::max(std::abs(slope), std::abs(predicted));
-      const double noise = 2e-6 * std::abs(loss) / distance; // fp32 sums in the loss
-      if (!std::isfinite(slope) || noise > 0.1 * larger) continue;
-      ++judged;
+      const double noise = 2e-6 * std::abs(loss) / distance;       // fp32 sums in the loss
+      if (!std::isfinite(slope) || noise > 0.1 * larger) continue; // it cannot be told
       if (std::abs(slope - predicted) <= 0.03 * larger + noise) return {};
-      worst = fmt::format("the loss changes by {:.5g} per unit, the gradient says {:.5g}", slope, predicted);
+      if (wrong.empty())
+        wrong = fmt::format("the loss changes by {:.5g} a unit, the gradient says {:.5g}", slope, predicted);
     }
-    return worst;
+    return wrong;
   }
 };
 

@@ -49,8 +49,8 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
 TEST_CASE("sizes go from the least to the largest, by the factor") {
   const scratch s;
   std::vector<std::int64_t> sizes;
-  for (const json& r : document(s, "--transport shm --op send --min 8B --max 1KiB --factor 8").at("results"))
-    sizes.push_back(r.at("bytes"));
+  const json d = document(s, "--transport shm --op send --min 8B --max 1KiB --factor 8");
+  for (const json& r : d.at("results")) sizes.push_back(r.at("bytes"));
   CHECK(sizes == std::vector<std::int64_t>{8, 64, 512, 1024});
 }
 
