@@ -302,7 +302,7 @@ void finite_differences(const subject& s) {
   const double loss = m.step(x);
   // The first tensors, the last ones, and some between: all of a deep network would take minutes.
   std::vector<std::uint32_t> tensors = m.trained();
-  constexpr std::size_t most = 10;
+  constexpr std::size_t most = 6;
   if (tensors.size() > most) {
     std::vector<std::uint32_t> some(tensors.begin(), tensors.begin() + 2);
     some.insert(some.end(), tensors.end() - 2, tensors.end());

@@ -54,12 +54,13 @@ void idle(const subject& which) {
     timespec before, after;
     const auto begin = clock_type::now();
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    while (clock_type::now() - begin < std::chrono::milliseconds(300))
+    while (clock_type::now() - begin < std::chrono::milliseconds(500))
       require(self->poll(second / 10) == 0, "something completes out of nothing");
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     const double used =
         static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
-    require(used < 0.1, "waiting for 0.3 s uses " + std::to_string(used) + " s of processor time");
+    // Whoever spins gets more than that even where many share the cores.
+    require(used < 0.02, "waiting for 0.5 s uses " + std::to_string(used) + " s of processor time");
     self.meet();
     const std::uint64_t sent = self->send((self->rank() + 2) % 3, 0, m, 8, 8);
     self->finish(never);
