@@ -95,6 +95,10 @@ target find_target(const check_options& o) {
       s.executor = cpu_executor(*t.own);
       if (!s.executor) s.executor = cpu_executor(*t.around);
     }
+    if (c.kind == kind::transport)
+      for (const registry* r : {t.own.get(), t.around.get()})
+        for (const component& other : r->components())
+          if (other.kind == kind::transport && other.id != c.id) s.transports.emplace(other.id, other.file);
     parameter_values(c, parameters.empty() ? std::map<std::string, nlohmann::json>{} : parameters); // or it throws
     t.subjects.push_back(s);
   }
@@ -216,6 +220,7 @@ int run_one(const check_options& o) {
     s.what = &plugins->find(name->first, name->second);
     if (colon != std::string::npos) s.executor = &plugins->find(kind::executor, o.executor.substr(0, colon));
   }
+  for (const std::string& n : o.nested) s.transports[n.substr(0, n.find(':'))] = n.substr(n.find(':') + 1);
   for (const test& t : tests_for(s))
     if (t.name == o.one) {
       report.send(run_here(t, s));

@@ -14,6 +14,7 @@ struct check_options {
   bool in_process = false, list = false, quick = false, json = false;
   // Of the processes that run one test each.
   std::string one, component, executor;
+  std::vector<std::string> nested; // ID:FILE
 };
 
 // `regatta check`: returns the exit code; throws failure where there is nothing to test. [main]
