@@ -69,9 +69,10 @@ public:
         const auto value = accept(key, value_of(s->node)); // collect() left nothing else
         if (value) assign(key, *value, whole, c);
       }
-    for (std::string* path : {&c.data.path, &c.data.evaluation_path})
-      if (!path->empty())
-        *path = absolute_path(*path, p.where(path == &c.data.path ? "data.path" : "data.evaluation_path"), start_);
+    for (const auto& [path, key] : {std::pair{&c.data.path, "data.path"},
+                                    {&c.data.evaluation_path, "data.evaluation_path"},
+                                    {&c.data.vocabulary, "data.vocabulary"}})
+      if (!path->empty()) *path = absolute_path(*path, p.where(key), start_);
     if (c.cluster.interface.empty()) wrong_.add(p.where("cluster.interface"), "cluster.interface", "must not be empty");
     for (const plugin_section s : plugin_sections) choose(p, s, choice_of(c, s));
     check_batch(p, c);
@@ -171,6 +172,7 @@ private:
   std::string ids(plugin_section s) const { return fmt::format(" ({})", ids_text(components_, s)); }
 
   void check_batch(const point& p, const case_config& c) {
+    if (c.train.batch_unit != "samples") return; // how many samples that is depends on the model
     const bool strong = c.train.scaling == "strong";
     const std::int64_t workers = strong ? c.cluster.workers : 1;
     const std::int64_t parts = workers * c.train.accumulate;
@@ -185,7 +187,11 @@ private:
   }
 
   void check_data(const point& p, const case_config& c) {
-    if (c.data.source != "dataset") return;
+    if (c.data.source == "stream" && c.data.endpoint.empty())
+      wrong_.add(p.where("data.source"), "data.endpoint",
+                 "must be given with data.source = \"stream\": an address such as \"tcp://127.0.0.1:5599\"");
+    const bool queued = c.data.source == "queue" && c.data.of == "dataset";
+    if (c.data.source != "dataset" && !queued) return;
     if (c.data.format.empty() && !p.spoiled("data.format"))
       wrong_.add(p.where("data.source"), "data.format",
                  "must be given with data.source = \"dataset\": " + expectation(*find_key("data.format")));
@@ -206,10 +212,11 @@ private:
     if (s.name == "linear") expect(s.length > s.warmup, "length", "more than the warm-up");
     if (s.name == "exponential") expect(s.every > 0, "every", "a number above 0");
     if (s.name == "noam") expect(s.warmup > 0, "warmup", "a number above 0");
-    const bool endless = c.data.source == "constant" || c.data.source == "random";
+    const std::string& source = c.data.source == "queue" ? c.data.of : c.data.source;
+    const bool endless = source != "dataset";
     if (s.unit == "epoch" && endless && !p.spoiled("data.source"))
       wrong_.add(p.where(table + "unit"), table + "unit",
-                 fmt::format("expected \"step\": data.source = \"{}\" has no epochs", c.data.source));
+                 fmt::format("expected \"step\": data.source = \"{}\" has no epochs", source));
   }
 
   const catalogue& components_;

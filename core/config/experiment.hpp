@@ -22,11 +22,22 @@ struct component_choice {
 };
 
 struct data_config {
-  std::string source = "constant"; // constant | random | dataset
+  std::string source = "constant"; // constant | random | dataset | queue | stream
+  std::string of = "random";       // queue: constant | random | dataset
+  std::int64_t prefetch = 4;       // queue: micro-batches
   std::string content = "normal";  // constant, random: zeros | uniform | normal
-  std::string format;              // dataset: cifar10 | npy
+  double zipf = 1;                 // constant, random: exponent of words' frequencies; 0: even
+  std::string format; // dataset: cifar10 | npy | imagenet | criteo | words | sentences | parallel | queries
   std::string path, evaluation_path;
   bool shuffle = true;
+  std::int64_t threads = 1;
+  std::string on_bad_record = "error"; // error | skip
+  std::string tokens = "words";        // words | subwords
+  std::string vocabulary;              // a file; empty: made of the training text
+  std::int64_t min_count = 1, window = 5;
+  double subsample = 1e-3;
+  std::string endpoint;                     // stream: "tcp://HOST:PORT"
+  std::int64_t timeout_ns = 60'000'000'000; // stream
 };
 
 struct train_config {
@@ -73,7 +84,8 @@ struct measure_config {
   double seconds = 0; // not 0: instead of steps
   std::int64_t repeats = 3;
   bool baseline = true;
-  double target = 0; // not 0: what the metric must reach
+  std::int64_t evaluate_every = 0; // steps; 0: only after the last
+  double target = 0;               // not 0: what the metric must reach
 };
 
 // One point of a sweep, run `repeats` times.

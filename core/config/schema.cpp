@@ -67,10 +67,14 @@ row make_row(const char* path, config_member (*member)(experiment&, case_config&
   return r;
 }
 
-const char* const sources[] = {"constant", "random", "dataset", nullptr};
+const char* const sources[] = {"constant", "random", "queue", "dataset", "stream", nullptr};
+const char* const queued[] = {"constant", "random", "dataset", nullptr};
+const char* const bad_records[] = {"error", "skip", nullptr};
+const char* const token_kinds[] = {"words", "subwords", nullptr};
 const char* const contents[] = {"zeros", "uniform", "normal", nullptr};
-const char* const formats[] = {"cifar10", "npy", nullptr};
-const char* const batch_units[] = {"samples", nullptr};
+const char* const formats[] = {"cifar10",   "npy",      "imagenet", "criteo", "words",
+                               "sentences", "parallel", "queries",  nullptr};
+const char* const batch_units[] = {"samples", "tokens", nullptr};
 const char* const scalings[] = {"weak", "strong", nullptr};
 const char* const precisions[] = {"fp32", "bf16", "fp16", nullptr};
 const char* const devices[] = {"cpu", "cuda", nullptr};
@@ -105,17 +109,38 @@ std::vector<schema_key> make_schema() {
           "model.plugin", [](experiment&, case_config& c) { return config_member(&c.model.id); },
           "the model; its parameters stand beside it (regatta describe model/ID)"),
 
-      POINT(data.source, "constant: one batch, made once; random: a new one every step; dataset: read from files")
+      POINT(data.source, "constant: one batch, made once; random: a new one every step; dataset: read from files; "
+                         "queue: one of these, made ahead by a thread of its own; stream: from another process")
           .one_of(sources),
+      POINT(data.of, "what a queue holds").one_of(queued),
+      POINT(data.prefetch, "micro-batches that a queue is ahead").range(1, 1024),
       POINT(data.content, "what constant and random consist of").one_of(contents),
-      POINT(data.format, "of a dataset: CIFAR-10's binary files, or INPUT.npy for each input of the model")
-          .one_of(formats),
-      POINT(data.path, "folder of a dataset"),
-      POINT(data.evaluation_path, "folder of what is evaluated on; none: no evaluation"),
+      POINT(data.zipf, "exponent by which made-up words are rarer and rarer; 0: all alike").range(0, 10),
+      POINT(data.format, "how a dataset's files are read: docs/data.md").one_of(formats),
+      POINT(data.path, "file or folder of a dataset"),
+      POINT(data.evaluation_path, "file or folder of what is evaluated on; none: no evaluation"),
       POINT(data.shuffle, "whether a dataset is read in another order, drawn from the seed, in every epoch"),
+      POINT(data.threads, "threads of a rank that read a dataset").range(1, 256),
+      POINT(data.on_bad_record, "error: a damaged record ends the run; skip: the next one takes its place")
+          .one_of(bad_records),
+      POINT(data.tokens, "what text is split into: words between spaces, or sentencepiece's subwords")
+          .one_of(token_kinds),
+      POINT(data.vocabulary, "file of a vocabulary; none: made of the training text, and kept beside it"),
+      POINT(data.min_count, "how often a word must come to be in the vocabulary").range(1, largest_count),
+      POINT(data.window, "for words: how far apart neighbours may be").range(1, 1000),
+      POINT(data.subsample, "for words: share from which on a frequent word is dropped at times; 0: never").range(0, 1),
+      POINT(data.endpoint, "for stream: where the producer binds its PUSH socket of ZeroMQ's; {worker} in it is the "
+                           "worker's number"),
+      make_row(
+          "data.timeout", [](experiment&, case_config& c) { return config_member(&c.data.timeout_ns); },
+          "for stream: how long a batch may be waited for")
+          .range(1e6, 1e15)
+          .unit(RG_UNIT_NANOSECONDS),
 
-      POINT(train.batch, "samples a step: of each worker (weak scaling) or of all together (strong)").range(1, 1 << 20),
-      POINT(train.batch_unit, "what batch counts").one_of(batch_units),
+      POINT(train.batch, "samples or tokens a step: of each worker (weak scaling) or of all together (strong)")
+          .range(1, 1 << 20),
+      POINT(train.batch_unit, "what batch counts; tokens: as many samples as have so many places for tokens")
+          .one_of(batch_units),
       POINT(train.scaling, "weak: batch is per worker; strong: batch is global and must divide by the workers")
           .one_of(scalings),
       POINT(train.accumulate, "micro-batches that a worker's batch is split into; their gradients are exchanged once")
@@ -173,6 +198,8 @@ std::vector<schema_key> make_schema() {
       POINT(measure.seconds, "not 0: instead of steps, as many as take about so long").range(0, 1'000'000),
       POINT(measure.repeats, "runs of every case, each in fresh processes").range(1, 1000),
       POINT(measure.baseline, "also run one worker without communication: efficiency is against that"),
+      POINT(measure.evaluate_every, "evaluate after every so many steps, untimed; 0: only after the last")
+          .range(0, largest_count),
       POINT(measure.target, "what the model's metric must reach; 0: it need not"),
 
       make_row(

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -20,30 +21,50 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
   const char* const key = train ? "data.path" : "data.evaluation_path";
   const std::filesystem::path path = train ? config.path : config.evaluation_path;
   if (path.empty())
-    throw failure(exit_code::usage, fmt::format("{}: missing; the source \"dataset\" needs a folder", key));
+    throw failure(exit_code::usage, fmt::format("{}: missing; a dataset needs a file or a folder", key));
   std::error_code error;
   if (!std::filesystem::exists(path, error))
     throw failure(exit_code::usage, fmt::format("{}: there is no {}", key, path.string()));
   const bool shuffle = train && config.shuffle;
-  if (config.format == "cifar10") return make_cifar10(checked_inputs(inputs), path, split, shuffle, seed);
-  if (config.format == "npy") return make_npy(checked_inputs(inputs), path, shuffle, seed);
-  throw failure(exit_code::usage, fmt::format("data.format: expected cifar10 or npy, got \"{}\"", config.format));
+  auto checked = checked_inputs(inputs);
+  if (config.format == "cifar10") return make_cifar10(std::move(checked), path, split, shuffle, seed);
+  if (config.format == "npy") return make_npy(checked, path, shuffle, seed);
+  std::unique_ptr<dataset_format> format;
+  if (config.format == "imagenet") format = make_imagenet(checked, config, path, train);
+  if (config.format == "criteo") format = make_criteo(checked, path);
+  if (config.format == "words") format = make_words(checked, config, path);
+  if (config.format == "sentences") format = make_sentences(checked, config, path);
+  if (config.format == "parallel") format = make_parallel(checked, config, path);
+  if (config.format == "queries") format = make_queries(checked, config, path);
+  if (config.format.empty()) throw failure(exit_code::usage, fmt::format("data.format: missing; {} needs one", key));
+  if (!format) throw failure(exit_code::usage, fmt::format("data.format: no \"{}\"", config.format));
+  return make_dataset_source(std::move(checked), std::move(format), config, shuffle, seed);
+}
+
+std::unique_ptr<data_source> make_kind(const std::string& kind, const data_config& config,
+                                       std::span<const rg_input> inputs, std::uint64_t seed) {
+  if (kind == "dataset") return make_dataset(config, inputs, seed, data_split::train);
+  if (kind == "constant" || kind == "random")
+    return make_synthetic(checked_inputs(inputs), config.content, config.zipf, kind == "constant", seed);
+  if (kind == "queue")
+    return make_queue(checked_inputs(inputs), make_kind(config.of, config, inputs, seed),
+                      static_cast<std::uint64_t>(config.prefetch));
+  if (kind == "stream")
+    return make_stream(checked_inputs(inputs), config.endpoint, config.timeout_ns,
+                       static_cast<std::uint64_t>(config.prefetch));
+  throw failure(exit_code::usage, fmt::format("data.source: no \"{}\"", kind));
 }
 
 } // namespace
 
 std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
                                          std::uint64_t seed) {
-  if (config.source == "dataset") return make_dataset(config, inputs, seed, data_split::train);
-  if (config.source != "constant" && config.source != "random")
-    throw failure(exit_code::usage,
-                  fmt::format("data.source: expected constant, random or dataset, got \"{}\"", config.source));
-  return make_synthetic(checked_inputs(inputs), config.content, config.source == "constant", seed);
+  return make_kind(config.source, config, inputs, seed);
 }
 
 std::unique_ptr<data_source> make_evaluation_source(const data_config& config, std::span<const rg_input> inputs,
                                                     std::uint64_t seed) {
-  if (config.source != "dataset" || config.evaluation_path.empty()) return nullptr;
+  if (config.evaluation_path.empty()) return nullptr;
   return make_dataset(config, inputs, seed, data_split::evaluation);
 }
 

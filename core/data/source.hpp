@@ -20,9 +20,17 @@ public:
 
   // Writes samples first .. first + samples of the global batch of `step`, which has `global_batch` samples, into one
   // buffer an input: [samples, shape of the input...], in the order of the inputs the source was made for. Allocates
-  // nothing. Throws failure (run) where a file turns out to hold something else than when it was opened. [compute]
+  // nothing, but where text is taken apart or a picture decoded. Throws failure (run) where a file turns out to hold something else than when it was opened. [compute]
   virtual void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
                     std::span<void* const> out) = 0;
+
+  // What will be asked of fill(): steps 0, 1, ... in order, and of each the micro-batches m = 0 .. micros - 1, samples
+  // first + m * samples up to first + (m + 1) * samples. Called once, before the first fill; only sources that work
+  // ahead care. [main]
+  struct request {
+    std::uint64_t global_batch, first, samples, micros;
+  };
+  virtual void plan(const request&) {}
 
   // Every step has the same samples: a buffer filled once need not be filled again. [any]
   virtual bool constant() const noexcept { return false; }
@@ -31,6 +39,9 @@ public:
   // stands at position t * global_batch + k, and each round of size() positions is an epoch, every sample once, in an
   // order of its own where they are shuffled. So no sample is dropped, and a batch may span two epochs. [any]
   virtual std::uint64_t size() const noexcept { return 0; }
+
+  // Records left out because they are damaged, so far (data.on_bad_record = "skip"). [any]
+  virtual std::uint64_t skipped() const noexcept { return 0; }
 };
 
 // The source that [data] asks for, able to feed every input. Files are opened and checked here. Throws failure: usage
@@ -38,14 +49,16 @@ public:
 //
 //   constant   the samples of step 0 of `random`, in every step
 //   random     RG_INPUT_VALUES as data.content says: zeros, uniform (from 0 to 1; bytes: all) or normal (mean 0,
-//              deviation 1; bytes: around 128, deviation 64); RG_INPUT_INDEX evenly over its range, always
-//   dataset    cifar10: data_batch_*.bin of the folder data.path (or that one file), normalised per channel
-//              npy: NAME.npy of the folder data.path, for every input NAME
+//              deviation 1; bytes: around 128, deviation 64); RG_INPUT_INDEX evenly over its range, or, where that is
+//              large (words, not classes), by Zipf with the exponent data.zipf
+//   dataset    data.format says how data.path is read: docs/data.md
+//   stream     from another process: docs/data.md
+//   queue      one of the above, data.of, data.prefetch batches ahead on a thread of its own
 std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
                                          std::uint64_t seed);
 
-// What to evaluate on: data.evaluation_path, in its order, never shuffled (cifar10: test_batch*.bin of a folder). Null
-// where there is none: no path is given, or the source is no dataset. [main]
+// What to evaluate on: data.evaluation_path, in data.format, in its order, never shuffled (cifar10: test_batch*.bin of a
+// folder). Null where no path is given. [main]
 std::unique_ptr<data_source> make_evaluation_source(const data_config& config, std::span<const rg_input> inputs,
                                                     std::uint64_t seed);
 

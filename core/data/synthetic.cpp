@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "data/formats.hpp"
 #include "data/normal_table.hpp"
+#include "data/zipf.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +13,7 @@
 
 #include <fmt/core.h>
 
+#include <regatta/plugin.hpp>
 #include <regatta/random.hpp>
 
 namespace regatta {
@@ -49,15 +51,24 @@ template <class T> void fill_indices(T* out, const data_input& input, bit_stream
   });
 }
 
+// Ranges from here on are vocabularies, smaller ones classes.
+constexpr std::uint64_t words_from = 4096;
+
 class synthetic_source final : public data_source {
 public:
-  synthetic_source(std::vector<data_input> inputs, std::string_view content, bool constant, std::uint64_t seed)
+  synthetic_source(std::vector<data_input> inputs, std::string_view content, double exponent, bool constant,
+                   std::uint64_t seed)
       : inputs_(std::move(inputs)), zeros_(content == "zeros"), constant_(constant), seed_(seed) {
     if (content == "normal")
       normals_.emplace();
     else if (!zeros_ && content != "uniform")
       throw failure(exit_code::usage,
                     fmt::format("data.content: expected zeros, uniform or normal, got \"{}\"", content));
+    for (const auto& input : inputs_) {
+      zipfs_.emplace_back();
+      if (input.kind == RG_INPUT_INDEX && input.range >= words_from && exponent > 0)
+        zipfs_.back().emplace(input.range, exponent);
+    }
     for (const auto& input : inputs_)
       if (input.kind == RG_INPUT_VALUES && !zeros_ && input.type != RG_F32 && input.type != RG_U8)
         throw failure(exit_code::usage, fmt::format("the model's input \"{}\" holds integers that are no index: "
@@ -70,7 +81,7 @@ public:
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const std::uint64_t seed =
           rg::derive_seed(seed_, constant_ ? 0 : step, static_cast<std::uint32_t>(i), rg::stream_data);
-      for (std::uint64_t k = 0; k < samples; ++k) fill_sample(inputs_[i], {seed, first + k}, out[i], k);
+      for (std::uint64_t k = 0; k < samples; ++k) fill_sample(i, {seed, first + k}, out[i], k);
     }
   }
 
@@ -78,7 +89,14 @@ public:
 
 private:
   // Sample k of the buffer `out`.
-  void fill_sample(const data_input& input, bit_stream bits, void* out, std::uint64_t k) const {
+  void fill_sample(std::size_t i, bit_stream bits, void* out, std::uint64_t k) const {
+    const data_input& input = inputs_[i];
+    if (zipfs_[i]) {
+      const sample_slot slot{&input, static_cast<std::uint8_t*>(out) + k * input.elements * rg::size_of(input.type)};
+      for (std::uint64_t e = 0; e < input.elements; ++e)
+        slot.index(e, zipfs_[i]->at(bits.seed, bits.sample * input.elements + e));
+      return;
+    }
     switch (input.type) {
     case RG_F32: return fill_values(static_cast<float*>(out) + k * input.elements, input.elements, bits);
     case RG_U8: return fill_typed(static_cast<std::uint8_t*>(out) + k * input.elements, input, bits);
@@ -128,13 +146,14 @@ private:
   bool zeros_, constant_;
   std::uint64_t seed_;
   std::optional<normal_table> normals_;
+  std::vector<std::optional<zipf>> zipfs_; // by input
 };
 
 } // namespace
 
-std::unique_ptr<data_source> make_synthetic(std::vector<data_input> inputs, std::string_view content, bool constant,
-                                            std::uint64_t seed) {
-  return std::make_unique<synthetic_source>(std::move(inputs), content, constant, seed);
+std::unique_ptr<data_source> make_synthetic(std::vector<data_input> inputs, std::string_view content, double zipf,
+                                            bool constant, std::uint64_t seed) {
+  return std::make_unique<synthetic_source>(std::move(inputs), content, zipf, constant, seed);
 }
 
 } // namespace regatta

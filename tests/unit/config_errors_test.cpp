@@ -73,10 +73,11 @@ TEST_CASE("values that are not what the schema expects") {
   CHECK(after_model("[optimizer]\nlr = nan\n") ==
         "f.toml:4:6: error: optimizer.lr: expected a number from 0 up, got nan");
   CHECK(after_model("[data]\nsource = \"constnat\"\n") ==
-        "f.toml:4:10: error: data.source: expected one of \"constant\", \"random\", \"dataset\", got \"constnat\", "
+        "f.toml:4:10: error: data.source: expected one of \"constant\", \"random\", \"queue\", \"dataset\", "
+        "\"stream\", got \"constnat\", "
         "did you mean \"constant\"?");
-  CHECK(after_model("[data]\nsource = \"queue\"\n") ==
-        "f.toml:4:10: error: data.source: expected one of \"constant\", \"random\", \"dataset\", got \"queue\"");
+  CHECK(after_model("[data]\nsource = \"lorry\"\n") == "f.toml:4:10: error: data.source: expected one of \"constant\", "
+                                                       "\"random\", \"queue\", \"dataset\", \"stream\", got \"lorry\"");
   CHECK(after_model("[cluster]\nspin = \"20\"\n") ==
         "f.toml:4:8: error: cluster.spin: expected a time in nanoseconds or such as \"50us\" from 0 to 1000000000, "
         "got \"20\"");
@@ -234,7 +235,8 @@ TEST_CASE("what does not go together") {
         "f.toml:3:1: error: train.batch: expected a multiple of cluster.workers x train.accumulate (2 x 5) with "
         "train.scaling = \"strong\", got 32");
   CHECK(after_model("[data]\nsource = \"dataset\"\n") ==
-        "f.toml:4:10: error: data.format: must be given with data.source = \"dataset\": one of \"cifar10\", \"npy\"\n"
+        "f.toml:4:10: error: data.format: must be given with data.source = \"dataset\": one of \"cifar10\", \"npy\", "
+        "\"imagenet\", \"criteo\", \"words\", \"sentences\", \"parallel\", \"queries\"\n"
         "f.toml:4:10: error: data.path: must be given with data.source = \"dataset\": a folder");
   CHECK(after_model("[report]\nrows = \"train.bacth\"\n") ==
         "f.toml:4:8: error: report.rows: expected a key such as \"train.batch\", got \"train.bacth\"");

@@ -199,7 +199,7 @@ TEST_CASE("inputs that make no sense, and sources that are none, are refused in 
   auto zeros = make_source(synthetic("random", "zeros"), std::vector{values("x", RG_I32, {3})}, 1);
   CHECK(zeros->size() == 0);
   CHECK(contains(refused({}, usage, synthetic("random", "ones")), "ones"));
-  CHECK(contains(refused({}, usage, synthetic("queue", "zeros")), "queue"));
+  CHECK(contains(refused({}, usage, synthetic("lorry", "zeros")), "lorry"));
   CHECK(contains(refused({}, usage, synthetic("dataset", "zeros")), "data.path"));
   auto c = synthetic("dataset", "zeros");
   c.path = "/there/is/no/such";

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/crew.hpp"
+
+#include <utility>
+
+namespace regatta {
+
+crew::crew(std::uint64_t threads) {
+  for (std::uint64_t t = 1; t < threads; ++t) others_.emplace_back([this] { help(); });
+}
+
+crew::~crew() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& t : others_) t.join();
+}
+
+void crew::each(std::uint64_t n, const std::function<void(std::uint64_t)>& f) {
+  if (others_.empty()) {
+    for (std::uint64_t k = 0; k < n; ++k) f(k);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    f_ = &f;
+    count_ = n;
+    next_ = 0;
+    ++round_;
+    working_ = others_.size();
+  }
+  changed_.notify_all();
+  work();
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return working_ == 0; });
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void crew::help() {
+  std::uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return quit_ || round_ != seen; });
+    if (quit_) return;
+    seen = round_;
+    lock.unlock();
+    work();
+    lock.lock();
+    if (--working_ == 0) idle_.notify_one();
+  }
+}
+
+void crew::work() {
+  try {
+    for (std::uint64_t k; (k = next_.fetch_add(1)) < count_;) (*f_)(k);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+    next_ = count_; // the others stop as well
+  }
+}
+
+} // namespace regatta

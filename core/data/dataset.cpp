@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/dataset.hpp"
+
+#include "base/failure.hpp"
+#include "config/experiment.hpp"
+#include "data/crew.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+
+void sample_slot::index(std::uint64_t i, std::uint64_t id) const noexcept {
+  switch (input->type) {
+  case RG_U8: static_cast<std::uint8_t*>(at)[i] = static_cast<std::uint8_t>(id); break;
+  case RG_I32: static_cast<std::int32_t*>(at)[i] = static_cast<std::int32_t>(id); break;
+  default: static_cast<std::int64_t*>(at)[i] = static_cast<std::int64_t>(id); break;
+  }
+}
+
+void sample_slot::indices(std::span<const std::uint32_t> ids) const noexcept {
+  const std::uint64_t count = std::min<std::uint64_t>(ids.size(), elements());
+  for (std::uint64_t i = 0; i < count; ++i) index(i, ids[i]);
+  for (std::uint64_t i = count; i < elements(); ++i) index(i, 0);
+}
+
+void refuse_input(const data_input& input, const char* format, const std::string& known) {
+  throw failure(exit_code::usage, fmt::format("the model's input \"{}\": format \"{}\" has no such thing; it feeds {}",
+                                              input.name, format, known));
+}
+
+void require_indices(const data_input& input, const char* format) {
+  if (input.kind != RG_INPUT_INDEX || input.shape.size() > 1)
+    throw failure(exit_code::usage, fmt::format("the model's input \"{}\" takes {}{}: format \"{}\" feeds it a row of "
+                                                "indices",
+                                                input.name, shape_text(input.shape),
+                                                input.kind == RG_INPUT_INDEX ? "" : " that are no indices", format));
+}
+
+void require_scalar(const data_input& input, const char* format) {
+  if (input.kind != RG_INPUT_INDEX || input.elements != 1)
+    throw failure(exit_code::usage, fmt::format("the model's input \"{}\" takes {}{}: format \"{}\" feeds it one index",
+                                                input.name, shape_text(input.shape),
+                                                input.kind == RG_INPUT_INDEX ? "" : " that are no indices", format));
+}
+
+namespace {
+
+constexpr std::size_t most_inputs = 16;
+
+class dataset_source final : public data_source {
+public:
+  dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format, std::uint64_t threads,
+                 bool skip, bool shuffle, std::uint64_t seed)
+      : inputs_(std::move(inputs)), format_(std::move(format)), order_{format_->size(), shuffle, seed}, seed_(seed),
+        skip_(skip), crew_(threads) {
+    for (const data_input& input : inputs_) strides_.push_back(input.elements * rg::size_of(input.type));
+  }
+
+  void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
+            std::span<void* const> out) override {
+    const std::uint64_t begin = step * global_batch + first;
+    crew_.each(samples, [&](std::uint64_t k) { read(begin + k, k, out); });
+  }
+
+  std::uint64_t size() const noexcept override { return order_.size; }
+  std::uint64_t skipped() const noexcept override { return skipped_.load(std::memory_order_relaxed); }
+
+private:
+  void read(std::uint64_t position, std::uint64_t k, std::span<void* const> out) {
+    std::array<sample_slot, most_inputs> slots;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      slots[i] = {&inputs_[i], static_cast<std::uint8_t*>(out[i]) + k * strides_[i]};
+    const std::uint64_t sample = order_.at(position), epoch = position / order_.size;
+    const std::uint64_t draw =
+        rg::derive_seed(seed_, sample, static_cast<std::uint32_t>(order_.shuffle ? epoch : 0), rg::stream_sampling);
+    // A record that is skipped gives its place to the next one.
+    for (std::uint64_t tried = 0;; ++tried) {
+      try {
+        return format_->read((sample + tried) % order_.size, draw, {slots.data(), inputs_.size()});
+      } catch (const bad_record& e) {
+        if (!skip_)
+          throw failure(exit_code::run, fmt::format("{} (data.on_bad_record = \"skip\" goes on without it)", e.what()));
+        if (tried + 1 == order_.size)
+          throw failure(exit_code::run, fmt::format("no record can be read; the last: {}", e.what()));
+        skipped_.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  std::vector<data_input> inputs_;
+  std::vector<std::uint64_t> strides_; // bytes of a sample
+  std::unique_ptr<dataset_format> format_;
+  sample_order order_;
+  std::uint64_t seed_;
+  bool skip_;
+  std::atomic<std::uint64_t> skipped_{0};
+  crew crew_;
+};
+
+} // namespace
+
+std::unique_ptr<data_source> make_dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format,
+                                                 const data_config& config, bool shuffle, std::uint64_t seed) {
+  if (inputs.size() > most_inputs)
+    throw failure(exit_code::usage,
+                  fmt::format("the model has {} inputs: datasets feed at most {}", inputs.size(), most_inputs));
+  if (format->size() == 0) throw failure(exit_code::run, fmt::format("{}: holds no sample", config.path));
+  return std::make_unique<dataset_source>(std::move(inputs), std::move(format),
+                                          static_cast<std::uint64_t>(config.threads), config.on_bad_record == "skip",
+                                          shuffle, seed);
+}
+
+} // namespace regatta

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ImageNet as it is unpacked: a folder of JPEG files for every class; classes are numbered in the order of their
+// folders' names. In training: shorter side to 8/7 of the model's, a random crop, mirrored half of the time; in
+// evaluation the crop is the middle (He et al., "Deep residual learning", 2015, section 3.4).
+#include "base/failure.hpp"
+#include "config/experiment.hpp"
+#include "data/formats.hpp"
+#include "data/jpeg.hpp"
+#include "data/mapped_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <system_error>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+namespace {
+
+constexpr const char* name = "imagenet";
+
+// Of pixels from 0 to 1, over the training set: the constants in common use.
+constexpr float mean[] = {0.485F, 0.456F, 0.406F};
+constexpr float deviation[] = {0.229F, 0.224F, 0.225F};
+
+std::vector<std::filesystem::path> sorted(const std::filesystem::path& folder, bool folders) {
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
+    std::string extension = i->path().extension().string();
+    std::ranges::transform(extension, extension.begin(),
+                           [](unsigned char c) { return c < 'A' || c > 'Z' ? c : c + 32; });
+    if (folders ? i->is_directory() : extension == ".jpg" || extension == ".jpeg") found.push_back(i->path());
+  }
+  if (error) throw failure(exit_code::usage, fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<std::string> classes_of(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& f : sorted(folder, true)) names.push_back(f.filename().string());
+  if (names.empty())
+    throw failure(exit_code::usage, fmt::format("{}: holds no folder, one for each class", folder.string()));
+  return names;
+}
+
+class imagenet final : public dataset_format {
+public:
+  imagenet(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path,
+           bool training)
+      : training_(training) {
+    require_jpeg();
+    const auto classes = classes_of(config.path);
+    for (const data_input& input : inputs) {
+      if (input.name == "label") {
+        require_scalar(input, name);
+        if (classes.size() > input.range)
+          throw failure(exit_code::usage,
+                        fmt::format("{}: {} classes, the model has {}", config.path, classes.size(), input.range));
+      } else if (input.name == "image") {
+        const auto& s = input.shape;
+        if (input.kind != RG_INPUT_VALUES || (input.type != RG_F32 && input.type != RG_U8) || s.size() != 3 ||
+            s[0] != 3 || s[1] != s[2])
+          throw failure(exit_code::usage, fmt::format("the model's input \"image\" takes {}: format \"imagenet\" feeds "
+                                                      "3 x N x N of f32 or u8",
+                                                      shape_text(s)));
+        side_ = s[1];
+      } else {
+        refuse_input(input, name, "image and label");
+      }
+    }
+    for (const auto& folder : sorted(path, true)) {
+      const auto at = std::ranges::lower_bound(classes, folder.filename().string());
+      if (at == classes.end() || *at != folder.filename().string())
+        throw failure(exit_code::usage, fmt::format("{}: no class of that name in {}", folder.string(), config.path));
+      for (auto& file : sorted(folder, false))
+        files_.push_back({std::move(file), static_cast<std::uint32_t>(at - classes.begin())});
+    }
+  }
+
+  std::uint64_t size() const noexcept override { return files_.size(); }
+
+  void read(std::uint64_t index, std::uint64_t draw, std::span<const sample_slot> out) const override {
+    const auto& [path, label] = files_[index];
+    const std::uint64_t shorter = (side_ * 8 + 3) / 7;
+    picture p;
+    std::string why;
+    try {
+      const mapped_file file(path);
+      if (!decode_jpeg(file.bytes(), static_cast<std::uint32_t>(shorter), p, why))
+        throw bad_record(fmt::format("{}: {}", path.string(), why));
+    } catch (const failure& e) {
+      throw bad_record(e.what());
+    }
+    const rg::bits4 bits = rg::random_bits(draw, 0);
+    for (const sample_slot& slot : out) {
+      if (slot.input->name == "label")
+        slot.index(0, label);
+      else
+        crop(p, shorter, bits, slot);
+    }
+  }
+
+private:
+  struct entry {
+    std::filesystem::path path;
+    std::uint32_t label;
+  };
+
+  // Resizes, bilinearly between pixels' centres, only what the crop shows.
+  void crop(const picture& p, std::uint64_t shorter, const rg::bits4& bits, const sample_slot& slot) const {
+    const double scale = static_cast<double>(std::min(p.width, p.height)) / static_cast<double>(shorter);
+    const auto wide = static_cast<std::uint64_t>(static_cast<double>(p.width) / scale + 0.5),
+               high = static_cast<std::uint64_t>(static_cast<double>(p.height) / scale + 0.5);
+    const auto place = [&](std::uint64_t room, std::uint32_t b) {
+      return training_ ? rg::to_index(b, static_cast<std::uint32_t>(room + 1)) : room / 2;
+    };
+    const std::uint64_t left = place(wide - side_, bits[0]), top = place(high - side_, bits[1]);
+    const bool mirrored = training_ && bits[2] >> 31;
+    for (std::uint64_t y = 0; y < side_; ++y) {
+      const auto [y0, y1, fy] = between(static_cast<double>(top + y), scale, p.height);
+      for (std::uint64_t x = 0; x < side_; ++x) {
+        const auto [x0, x1, fx] = between(static_cast<double>(left + (mirrored ? side_ - 1 - x : x)), scale, p.width);
+        for (std::size_t c = 0; c < 3; ++c) {
+          const auto at = [&](std::size_t row, std::size_t column) {
+            return static_cast<float>(p.pixels[(row * p.width + column) * 3 + c]);
+          };
+          const float upper = at(y0, x0) + fx * (at(y0, x1) - at(y0, x0)),
+                      lower = at(y1, x0) + fx * (at(y1, x1) - at(y1, x0)), value = upper + fy * (lower - upper);
+          const std::size_t to = (c * side_ + y) * side_ + x;
+          if (slot.input->type == RG_U8)
+            slot.bytes()[to] = static_cast<std::uint8_t>(value + 0.5F);
+          else
+            slot.floats()[to] = (value / 255 - mean[c]) / deviation[c];
+        }
+      }
+    }
+  }
+
+  struct blend {
+    std::size_t first, second;
+    float share; // of the second
+  };
+  static blend between(double at, double scale, std::uint32_t size) {
+    const double from = std::clamp((at + 0.5) * scale - 0.5, 0.0, static_cast<double>(size - 1));
+    const auto first = static_cast<std::size_t>(from);
+    return {first, std::min<std::size_t>(first + 1, size - 1), static_cast<float>(from - std::floor(from))};
+  }
+
+  bool training_;
+  std::uint64_t side_ = 1;
+  std::vector<entry> files_;
+};
+
+} // namespace
+
+std::unique_ptr<dataset_format> make_imagenet(const std::vector<data_input>& inputs, const data_config& config,
+                                              const std::filesystem::path& path, bool training) {
+  return std::make_unique<imagenet>(inputs, config, path, training);
+}
+
+} // namespace regatta

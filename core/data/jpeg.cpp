@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/jpeg.hpp"
+
+#include "base/failure.hpp"
+
+#if REGATTA_JPEG
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+
+#include <jpeglib.h>
+
+namespace regatta {
+namespace {
+
+// libjpeg reports an error by calling a function that must not return.
+struct error_handler {
+  jpeg_error_mgr manager;
+  std::jmp_buf back;
+  char text[JMSG_LENGTH_MAX] = "";
+
+  error_handler() {
+    jpeg_std_error(&manager);
+    manager.error_exit = [](j_common_ptr info) {
+      auto* self = reinterpret_cast<error_handler*>(info->err); // its first member
+      (*info->err->format_message)(info, self->text);
+      std::longjmp(self->back, 1);
+    };
+    // Warnings are about damaged data: a picture with a grey half is no picture.
+    manager.emit_message = [](j_common_ptr info, int level) {
+      if (level < 0) (*info->err->error_exit)(info);
+    };
+  }
+};
+
+// Nothing in here may need a destructor between setjmp and longjmp.
+bool decode(jpeg_decompress_struct& info, error_handler& errors, std::span<const std::uint8_t> file,
+            std::uint32_t least, picture& out) {
+  if (setjmp(errors.back)) return false;
+  jpeg_create_decompress(&info);
+  jpeg_mem_src(&info, file.data(), file.size());
+  jpeg_read_header(&info, TRUE);
+  info.out_color_space = JCS_RGB;
+  info.dct_method = JDCT_ISLOW;
+  const std::uint32_t shorter = std::min(info.image_width, info.image_height);
+  info.scale_denom = 8;
+  info.scale_num = 8;
+  while (info.scale_num > 1 && shorter * (info.scale_num - 1) / 8 >= least) --info.scale_num;
+  jpeg_start_decompress(&info);
+  out.width = info.output_width;
+  out.height = info.output_height;
+  out.pixels.resize(std::size_t{3} * out.width * out.height);
+  while (info.output_scanline < info.output_height) {
+    JSAMPROW row = out.pixels.data() + std::size_t{3} * out.width * info.output_scanline;
+    jpeg_read_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_decompress(&info);
+  return true;
+}
+
+bool encode(jpeg_compress_struct& info, error_handler& errors, const picture& in, int quality, unsigned char*& bytes,
+            unsigned long& size) {
+  if (setjmp(errors.back)) return false;
+  jpeg_create_compress(&info);
+  jpeg_mem_dest(&info, &bytes, &size);
+  info.image_width = in.width;
+  info.image_height = in.height;
+  info.input_components = 3;
+  info.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, quality, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  while (info.next_scanline < info.image_height) {
+    auto* row = const_cast<JSAMPROW>(in.pixels.data() + std::size_t{3} * in.width * info.next_scanline); // only read
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  return true;
+}
+
+} // namespace
+
+bool decode_jpeg(std::span<const std::uint8_t> file, std::uint32_t least, picture& out, std::string& why) {
+  error_handler errors;
+  jpeg_decompress_struct info{};
+  info.err = &errors.manager;
+  const bool done = decode(info, errors, file, least, out);
+  jpeg_destroy_decompress(&info);
+  if (!done) why = errors.text;
+  return done;
+}
+
+std::vector<std::uint8_t> encode_jpeg(const picture& in, int quality) {
+  error_handler errors;
+  jpeg_compress_struct info{};
+  info.err = &errors.manager;
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  const bool done = encode(info, errors, in, quality, bytes, size);
+  jpeg_destroy_compress(&info);
+  std::vector<std::uint8_t> file(bytes, bytes + (done ? size : 0));
+  std::free(bytes);
+  if (!done) throw failure(exit_code::run, std::string("a picture cannot be written as JPEG: ") + errors.text);
+  return file;
+}
+
+void require_jpeg() {}
+
+} // namespace regatta
+
+#else
+
+namespace regatta {
+
+void require_jpeg() {
+  throw failure(exit_code::usage, "data.format: this build has no JPEG decoder: install libjpeg62-turbo-dev and build "
+                                  "again");
+}
+bool decode_jpeg(std::span<const std::uint8_t>, std::uint32_t, picture&, std::string&) {
+  require_jpeg();
+  return false;
+}
+std::vector<std::uint8_t> encode_jpeg(const picture&, int) {
+  require_jpeg();
+  return {};
+}
+
+} // namespace regatta
+#endif

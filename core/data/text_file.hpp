@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "data/mapped_file.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace regatta {
+
+// The lines of text files, one after the other, to be asked for by number. Ends of lines are \n or \r\n.
+class text_file {
+public:
+  // `path` is a file, or a folder, whose files are taken in the order of their names, without those that begin with a
+  // point or lie in folders, and without our own caches (*.vocabulary, *.subwords). Throws failure (usage) where there
+  // is none.
+  explicit text_file(const std::filesystem::path& path);
+
+  std::uint64_t lines() const noexcept { return starts_.size(); }
+  std::string_view line(std::uint64_t i) const noexcept;
+  // "FILE:LINE", for messages.
+  std::string place(std::uint64_t i) const;
+  // Path of what was given, and a text that changes when a file does.
+  const std::filesystem::path& path() const noexcept { return path_; }
+  const std::string& state() const noexcept { return state_; }
+
+private:
+  struct part {
+    std::uint64_t first; // line
+    mapped_file file;
+  };
+  const part& holder(std::uint64_t line) const noexcept;
+
+  std::filesystem::path path_;
+  std::string state_;
+  std::vector<part> parts_;
+  std::vector<const char*> starts_;
+};
+
+// Parts of a line between separators.
+inline std::vector<std::string_view> split_at(std::string_view line, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end; (end = line.find(separator)) != std::string_view::npos; line.remove_prefix(end + 1))
+    parts.push_back(line.substr(0, end));
+  parts.push_back(line);
+  return parts;
+}
+
+// Calls f(word) for what stands between spaces and tabs.
+template <class F> void each_word(std::string_view line, F f) {
+  constexpr std::string_view blank = " \t";
+  for (std::size_t begin; (begin = line.find_first_not_of(blank)) != std::string_view::npos;) {
+    line.remove_prefix(begin);
+    const std::size_t end = std::min(line.find_first_of(blank), line.size());
+    f(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+} // namespace regatta

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <regatta/random.hpp>
+
+namespace regatta {
+
+// Numbers 0 .. n - 1 of which k has a probability proportional to (k + 1)^-s: how often the words of a language come,
+// with s near 1. Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates from
+// monotone discrete distributions" (1996): a few logarithms a number whatever n is, no table.
+class zipf {
+public:
+  zipf(std::uint64_t n, double s) : n_(static_cast<double>(n)), s_(s) {
+    low_ = area(1.5) - 1;
+    high_ = area(n_ + 0.5);
+    sure_ = 2 - position(area(2.5) - height(2));
+  }
+
+  // The number at an address: all of it depends on (seed, at) alone.
+  std::uint64_t at(std::uint64_t seed, std::uint64_t at) const noexcept {
+    for (std::uint32_t tried = 0;; ++tried) {
+      const rg::bits4 bits = rg::random_bits(seed, at, tried, rg::stream_data);
+      for (const std::uint32_t b : {bits[0], bits[1]}) { // more than nine in ten are accepted
+        const double u = high_ + (static_cast<double>(b) + 0.5) * 0x1p-32 * (low_ - high_), x = position(u);
+        const double k = std::fmin(std::fmax(std::floor(x + 0.5), 1), n_);
+        if (k - x <= sure_ || u >= area(k + 0.5) - height(k)) return static_cast<std::uint64_t>(k) - 1;
+      }
+    }
+  }
+
+private:
+  double height(double x) const noexcept { return std::pow(x, -s_); }
+  // Integral of height from 1 to x, and its inverse.
+  double area(double x) const noexcept {
+    return std::abs(s_ - 1) < 1e-9 ? std::log(x) : (std::pow(x, 1 - s_) - 1) / (1 - s_);
+  }
+  double position(double a) const noexcept {
+    return std::abs(s_ - 1) < 1e-9 ? std::exp(a) : std::pow(std::fmax(1 + a * (1 - s_), 0), 1 / (1 - s_));
+  }
+
+  double n_, s_, low_, high_, sure_;
+};
+
+} // namespace regatta
