@@ -14,12 +14,55 @@
 
 namespace regatta {
 
+namespace {
+
+// Places for tokens that a sample of the model has: its longest row of indices.
+std::uint64_t tokens_of_sample(const registry& plugins, const case_config& c) {
+  const model_instance model(plugins, c.model, c.train.device, model_setup_of(c, 1, RG_PURPOSE_INIT, nullptr), {});
+  std::uint64_t most = 0;
+  for (const rg_input& in : model.inputs()) {
+    std::uint64_t places = 1;
+    for (std::uint32_t d = 0; d < in.ndim; ++d) places *= static_cast<std::uint64_t>(in.shape[d]);
+    if (in.kind == RG_INPUT_INDEX) most = std::max(most, places);
+  }
+  if (!most)
+    throw failure(exit_code::usage, fmt::format("train.batch_unit = \"tokens\": model {} takes no tokens", c.model.id));
+  return most;
+}
+
+} // namespace
+
+std::uint64_t batch_per_worker(const registry& plugins, const case_config& c) {
+  const auto workers = static_cast<std::uint64_t>(c.cluster.workers), batch = static_cast<std::uint64_t>(c.train.batch),
+             micros = static_cast<std::uint64_t>(c.train.accumulate);
+  const bool strong = c.train.scaling == "strong";
+  if (c.train.batch_unit == "tokens") {
+    const std::uint64_t tokens = tokens_of_sample(plugins, c);
+    const std::uint64_t samples = batch / tokens / (strong ? workers : 1) / micros * micros;
+    if (!samples)
+      throw failure(exit_code::usage,
+                    fmt::format("train.batch = {} tokens is less than one sample of {} for each of {} workers and {} "
+                                "micro-batches",
+                                batch, tokens, strong ? workers : 1, micros));
+    return samples;
+  }
+  if (strong && batch % workers)
+    throw failure(exit_code::usage,
+                  fmt::format("train.batch = {} is global (scaling = \"strong\") and does not divide by {} workers",
+                              batch, workers));
+  const std::uint64_t mine = strong ? batch / workers : batch;
+  if (mine % micros)
+    throw failure(exit_code::usage,
+                  fmt::format("a worker's batch of {} does not divide by train.accumulate = {}", mine, micros));
+  return mine;
+}
+
 model_facts facts_of(const registry& plugins, const case_config& c) {
-  const auto workers = c.train.scaling == "strong" ? static_cast<std::uint64_t>(c.cluster.workers) : 1;
-  const std::uint64_t batch = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(c.train.batch) / workers /
-                                                             static_cast<std::uint64_t>(c.train.accumulate));
+  const std::uint64_t worker_batch = batch_per_worker(plugins, c);
+  const std::uint64_t batch = worker_batch / static_cast<std::uint64_t>(c.train.accumulate);
   const model_instance model(plugins, c.model, c.train.device, model_setup_of(c, batch, RG_PURPOSE_INIT, nullptr), {});
   model_facts f;
+  f.batch_per_worker = worker_batch;
   if (model.info().unit) f.unit = model.info().unit;
   for (const rg_tensor& t : model.tensors()) {
     if (t.kind == RG_TENSOR_STATE) f.batch_statistics = true;
@@ -78,8 +121,7 @@ std::uint64_t available_bytes() {
 double estimated_seconds(const case_config& c, const model_facts& m, double flops_per_second) {
   if (c.measure.seconds > 0) return c.measure.seconds;
   const auto steps = static_cast<double>(c.measure.warmup + c.measure.steps);
-  const auto workers = c.train.scaling == "strong" ? static_cast<double>(c.cluster.workers) : 1.0;
-  return steps * static_cast<double>(c.train.batch) / workers * m.flops_per_sample /
+  return steps * static_cast<double>(m.batch_per_worker) * m.flops_per_sample /
          (flops_per_second * static_cast<double>(c.cluster.threads));
 }
 

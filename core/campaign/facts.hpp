@@ -20,7 +20,12 @@ struct model_facts {
   std::uint64_t window_bytes = 0;     // of what one step sees of the tables
   std::uint64_t activation_bytes = 0; // of one worker; 0: unknown
   double flops_per_sample = 0;        // 0: unknown
+  std::uint64_t batch_per_worker = 0; // samples
 };
+
+// Samples that a worker trains on in one step. With train.batch_unit = "tokens": as many as have, padding included, so
+// many places for tokens; whole micro-batches. Throws failure (usage) where the batch does not divide. [main]
+std::uint64_t batch_per_worker(const registry& plugins, const case_config& c);
 // Throws failure. [main]
 model_facts facts_of(const registry& plugins, const case_config& c);
 

@@ -2,6 +2,7 @@
 #include "campaign/prepare.hpp"
 
 #include "base/failure.hpp"
+#include "campaign/facts.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "rank/model.hpp"
@@ -15,19 +16,6 @@
 
 namespace regatta {
 namespace {
-
-std::uint64_t batch_per_worker(const case_config& c) {
-  const std::int64_t batch = c.train.batch, workers = c.cluster.workers;
-  if (c.train.scaling == "strong" && batch % workers)
-    throw failure(exit_code::usage,
-                  fmt::format("train.batch = {} is global (scaling = \"strong\") and does not divide by {} workers",
-                              batch, workers));
-  const std::int64_t mine = c.train.scaling == "strong" ? batch / workers : batch;
-  if (mine % c.train.accumulate)
-    throw failure(exit_code::usage, fmt::format("a worker's batch of {} does not divide by train.accumulate = {}", mine,
-                                                c.train.accumulate));
-  return static_cast<std::uint64_t>(mine);
-}
 
 std::vector<std::string> files_of(const registry& plugins, const case_config& c) {
   const component& model = plugins.find(kind::model, c.model.id);
@@ -51,6 +39,12 @@ rg_transport_caps caps_of(const registry& plugins, const component_choice& choic
   check(s, host, name);
   files.insert(files.end(), host.nested_files().begin(), host.nested_files().end());
   return caps;
+}
+
+// Threads of a worker that make its input, beside the one that computes.
+std::size_t input_threads(const data_config& d) {
+  const bool queue = d.source == "queue", dataset = (queue ? d.of : d.source) == "dataset";
+  return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
 }
 
 // Whether the strategy and the transport fit each other; says why not.
@@ -81,7 +75,7 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   const component& strategy = plugins.find(kind::strategy, c.strategy.id);
   prepared_run run;
   run.job.config = c;
-  run.job.batch = batch_per_worker(c);
+  run.job.batch = batch_per_worker(plugins, c);
   run.job.kernels = kernels;
   run.job.files = files_of(plugins, c);
   run.address = run.job.address = address_of_interface(c.cluster.interface);
@@ -128,10 +122,11 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
                                          steps, run.job.steps, strategy.id, plan.period));
   }
 
-  const cpu_assignment cpus = assign_cpus(layout.size(), static_cast<std::size_t>(c.cluster.threads), c.cluster.pin);
+  const std::size_t threads = static_cast<std::size_t>(c.cluster.threads) + input_threads(c.data);
+  const cpu_assignment cpus = assign_cpus(layout.size(), threads, c.cluster.pin);
   if (cpus.oversubscribed)
-    run.warnings.push_back(fmt::format("oversubscribed: {} ranks x {} threads on {} cores", layout.size(),
-                                       c.cluster.threads, cpus.available));
+    run.warnings.push_back(
+        fmt::format("oversubscribed: {} ranks x {} threads on {} cores", layout.size(), threads, cpus.available));
   run.job.spin_ns = cpus.oversubscribed ? 0 : static_cast<std::uint64_t>(c.cluster.spin_ns);
   if (cpus.oversubscribed && c.cluster.spin_ns) run.warnings.push_back("cluster.spin is off: ranks share cores");
   const nlohmann::json job = to_json(run.job);
@@ -141,7 +136,7 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
 
 prepared_run prepare_tuning(const registry& plugins, const case_config& c) {
   prepared_run run = prepare(plugins, baseline_of(c), "");
-  run.job.batch = batch_per_worker(c);
+  run.job.batch = batch_per_worker(plugins, c);
   run.job.tune = true;
   run.ranks[0].role = "the process that times kernels";
   run.ranks[0].job = to_json(run.job);
@@ -153,6 +148,7 @@ case_config contention_of(const case_config& c) {
   b.strategy = {"none", {}};
   b.transport = {"null", {}};
   b.data.evaluation_path.clear(); // it is not what this run is for
+  b.measure.evaluate_every = 0;
   return b;
 }
 
@@ -177,8 +173,9 @@ std::string baseline_key(const case_config& c) {
 
 std::string kernels_key(const case_config& c) {
   const nlohmann::json j = to_json(c);
-  return nlohmann::json{j.at("model"), batch_per_worker(c) / static_cast<std::uint64_t>(c.train.accumulate),
-                        c.train.precision, c.train.device, c.cluster.threads}
+  const std::int64_t workers = c.train.scaling == "strong" ? c.cluster.workers : 1;
+  return nlohmann::json{j.at("model"),      c.train.batch,     workers,        c.train.batch_unit,
+                        c.train.accumulate, c.train.precision, c.train.device, c.cluster.threads}
       .dump();
 }
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -43,6 +44,8 @@ struct control_client::state {
   std::shared_ptr<channel> wire;
   bool closing = false;
 
+  std::string summing; // main's: tag of the sum that was begun
+  std::size_t summing_values = 0;
   std::uint32_t rank = 0, ranks = 0;
   nlohmann::json job;
   digest plugin_key{};
@@ -72,6 +75,10 @@ struct control_client::state {
   nlohmann::json frame(const char* type) const; // every frame says where this rank stands
   void send(nlohmann::json header, std::shared_ptr<const blob> payload = {});
   message ask(nlohmann::json header, std::shared_ptr<const blob> payload);
+  void begin(nlohmann::json header, std::shared_ptr<const blob> payload); // the two halves of ask
+  message finish();
+  void begin_gathering(std::string_view tag, const blob& mine);
+  std::vector<blob> finish_gathering();
   void end(std::uint32_t dead_rank, const std::string& why);
   void call_back();
 };
@@ -180,13 +187,47 @@ void control_client::state::send(nlohmann::json header, std::shared_ptr<const bl
 }
 
 message control_client::state::ask(nlohmann::json header, std::shared_ptr<const blob> payload) {
-  std::unique_lock lock(mutex);
+  begin(std::move(header), std::move(payload));
+  return finish();
+}
+
+void control_client::state::begin(nlohmann::json header, std::shared_ptr<const blob> payload) {
+  const std::lock_guard lock(mutex);
   if (ended) throw failure(exit_code::run, *ended);
   reply.reset();
   send(std::move(header), std::move(payload));
+}
+
+message control_client::state::finish() {
+  std::unique_lock lock(mutex);
   changed.wait(lock, [this] { return reply || ended; });
   if (!reply) throw failure(exit_code::run, *ended);
   return std::move(*reply);
+}
+
+void control_client::state::begin_gathering(std::string_view tag, const blob& mine) {
+  if (!summing.empty())
+    throw failure(exit_code::run, fmt::format("exchange \"{}\" within the sum \"{}\"", tag, summing));
+  if (mine.size() > max_payload_bytes / ranks)
+    throw failure(exit_code::run,
+                  fmt::format("exchange \"{}\": {} bytes are too many for the control channel ({} ranks "
+                              "can exchange {} bytes each)",
+                              tag, mine.size(), ranks, max_payload_bytes / ranks));
+  auto header = frame("gather");
+  header["tag"] = tag;
+  begin(std::move(header), std::make_shared<const blob>(mine));
+}
+
+std::vector<blob> control_client::state::finish_gathering() {
+  const message all = finish();
+  std::vector<blob> out;
+  auto at = all.payload.begin();
+  for (const auto& size : all.header.at("sizes")) {
+    const auto end = at + size.get<std::ptrdiff_t>();
+    out.emplace_back(at, end);
+    at = end;
+  }
+  return out;
 }
 
 void control_client::state::end(std::uint32_t dead_rank, const std::string& why) {
@@ -250,22 +291,8 @@ const nlohmann::json& control_client::job() const {
 }
 
 std::vector<blob> control_client::exchange(std::string_view tag, const blob& mine) {
-  if (mine.size() > max_payload_bytes / state_->ranks)
-    throw failure(exit_code::run,
-                  fmt::format("exchange \"{}\": {} bytes are too many for the control channel ({} ranks "
-                              "can exchange {} bytes each)",
-                              tag, mine.size(), state_->ranks, max_payload_bytes / state_->ranks));
-  auto header = state_->frame("gather");
-  header["tag"] = tag;
-  const message all = state_->ask(std::move(header), std::make_shared<const blob>(mine));
-  std::vector<blob> out;
-  auto at = all.payload.begin();
-  for (const auto& size : all.header.at("sizes")) {
-    const auto end = at + size.get<std::ptrdiff_t>();
-    out.emplace_back(at, end);
-    at = end;
-  }
-  return out;
+  state_->begin_gathering(tag, mine);
+  return state_->finish_gathering();
 }
 
 void control_client::barrier(std::string_view name) {
@@ -273,16 +300,29 @@ void control_client::barrier(std::string_view name) {
 }
 
 std::vector<double> control_client::sum(std::string_view tag, const std::vector<double>& mine) {
+  begin_sum(tag, mine);
+  return end_sum();
+}
+
+void control_client::begin_sum(std::string_view tag, const std::vector<double>& mine) {
   blob bytes(mine.size() * sizeof(double));
   if (!mine.empty()) std::memcpy(bytes.data(), mine.data(), bytes.size());
-  const auto all = exchange(fmt::format("sum {}", tag), bytes);
-  std::vector<double> out(mine.size(), 0.0), part(mine.size());
+  state_->begin_gathering(fmt::format("sum {}", tag), bytes);
+  state_->summing = tag;
+  state_->summing_values = mine.size();
+}
+
+std::vector<double> control_client::end_sum() {
+  const std::string tag = std::exchange(state_->summing, {});
+  const auto all = state_->finish_gathering();
+  const std::size_t count = state_->summing_values;
+  std::vector<double> out(count, 0.0), part(count);
   for (std::size_t r = 0; r < all.size(); ++r) {
-    if (all[r].size() != bytes.size())
+    if (all[r].size() != count * sizeof(double))
       throw failure(exit_code::run, fmt::format("sum \"{}\": rank {} gave {} values, rank {} gave {}", tag, rank(),
-                                                mine.size(), r, all[r].size() / sizeof(double)));
-    if (!part.empty()) std::memcpy(part.data(), all[r].data(), bytes.size());
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += part[i];
+                                                count, r, all[r].size() / sizeof(double)));
+    if (count) std::memcpy(part.data(), all[r].data(), all[r].size());
+    for (std::size_t i = 0; i < count; ++i) out[i] += part[i];
   }
   return out;
 }

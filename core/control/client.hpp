@@ -45,6 +45,10 @@ public:
   // everywhere. [main]
   std::vector<double> sum(std::string_view tag, const std::vector<double>& mine);
 
+  // The same in two halves, so that something else can be done meanwhile: nothing of the above in between. [main]
+  void begin_sum(std::string_view tag, const std::vector<double>& mine);
+  std::vector<double> end_sum();
+
   // Step and samples done, kept in two atomics and sent by the control thread a few times a second. Lock-free. [any]
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
   // What this rank is doing, a string with static storage; sent with every heartbeat, and shown if the rank dies.

@@ -18,8 +18,11 @@ double seconds(std::int64_t ns) {
   return 1e-9 * static_cast<double>(ns);
 }
 
+// Without evaluations.
 std::int64_t region_length(const rank_record& r) {
-  return r.region_end - r.region_begin;
+  std::int64_t length = r.region_end - r.region_begin;
+  for (const step_time& s : r.steps) length -= s.paused;
+  return length;
 }
 
 // Workers in the order of their numbers; throws where no figure could be made of them.
@@ -76,7 +79,12 @@ time_parts partition(const rank_record& worker, std::size_t counted, const std::
 // Counted steps are the first ones: those that ended within `length` of the worker's own begin.
 std::size_t steps_within(const rank_record& worker, std::int64_t length) {
   std::size_t counted = 0;
-  while (counted < worker.steps.size() && worker.steps[counted].end - worker.region_begin <= length) ++counted;
+  std::int64_t paused = 0;
+  for (const step_time& s : worker.steps) {
+    paused += s.paused;
+    if (s.end - worker.region_begin - paused > length) break;
+    ++counted;
+  }
   return counted;
 }
 
@@ -85,13 +93,16 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
       workers.begin(), workers.end(), [](auto* a, auto* b) { return region_length(*a) < region_length(*b); });
   const std::int64_t length = region_length(asynchronous ? **shortest : **longest);
   f.region_seconds = seconds(length);
-  double samples = 0, steps = 0;
+  double samples = 0, steps = 0, units = 0;
+  bool units_known = true;
   std::size_t with_steps = 0;
   for (const rank_record* w : workers) {
     const std::size_t counted = asynchronous ? steps_within(*w, length) : w->steps.size();
     const double samples_a_step = static_cast<double>(w->samples) / static_cast<double>(w->steps.size());
     samples += samples_a_step * static_cast<double>(counted);
     steps += static_cast<double>(counted);
+    units_known = units_known && w->unit_counts.size() == w->steps.size();
+    for (std::size_t s = 0; units_known && s < counted; ++s) units += static_cast<double>(w->unit_counts[s]);
     f.samples_per_worker_step += samples_a_step / static_cast<double>(workers.size());
     std::vector<double>& of_worker = f.step_seconds.emplace_back();
     for (std::size_t s = 0; s < counted; ++s) of_worker.push_back(seconds(w->steps[s].end - w->steps[s].begin));
@@ -104,6 +115,7 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
   if (with_steps == 0) throw failure(exit_code::run, "no step ended within the timed region");
   for (const auto& [name, part] : time_part_names) f.time.*part /= static_cast<double>(with_steps);
   f.samples_per_second = samples / f.region_seconds;
+  if (units_known) f.units_per_second = units / f.region_seconds;
   f.batches_per_second = steps / static_cast<double>(workers.size()) / f.region_seconds;
 }
 
@@ -169,7 +181,9 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
     if (r->metric_value && !f.metric_value) {
       f.metric = r->metric;
       f.metric_value = r->metric_value;
+      f.metric_curve = r->metric_curve;
     }
+    f.skipped_records += r->skipped_records;
     for (const std::string& w : r->warnings)
       if (std::find(f.warnings.begin(), f.warnings.end(), w) == f.warnings.end()) f.warnings.push_back(w);
   }

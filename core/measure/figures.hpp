@@ -49,7 +49,8 @@ inline constexpr std::array<std::pair<const char*, double time_parts::*>, 7> tim
 
 struct run_figures {
   double samples_per_second = 0, batches_per_second = 0;
-  double region_seconds = 0;
+  std::optional<double> units_per_second;        // by the model's first count; nothing where it counts nothing
+  double region_seconds = 0;                     // without evaluations
   double samples_per_worker_step = 0;            // mean over workers
   std::vector<std::vector<double>> step_seconds; // of every counted step, by worker
   time_parts time;                               // mean over workers of their means over counted steps
@@ -68,8 +69,10 @@ struct run_figures {
   std::optional<bool> replicas_identical; // final weights of all workers; nothing where a rank did not hash them
   std::string metric;
   std::optional<double> metric_value;
-  std::string kernels, layout; // of worker 0
-  std::optional<double> steal; // of the worst host
+  std::vector<std::pair<std::uint64_t, double>> metric_curve; // by steps done
+  std::uint64_t skipped_records = 0;                          // of the dataset, by all workers
+  std::string kernels, layout;                                // of worker 0
+  std::optional<double> steal;                                // of the worst host
   std::vector<std::string> warnings;
 };
 

@@ -56,6 +56,11 @@ json data_of(const case_config& c, const case_facts& facts) {
       {"content", d.content},
       {"format", d.format},
       {"path", d.path},
+      {"of", d.source == "queue" ? json(d.of) : json(nullptr)},
+      {"zipf", d.zipf},
+      {"endpoint", d.endpoint},
+      {"tokens", {d.tokens, d.vocabulary, d.min_count, d.window, d.subsample}},
+      {"on_bad_record", d.on_bad_record},
       {"shuffle", d.shuffle},
       {"seed", c.seed},
       {"normalised_over", facts.batch_statistics ? json({facts.batch_per_worker, c.train.accumulate}) : json(nullptr)}};

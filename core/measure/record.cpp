@@ -24,6 +24,7 @@ constexpr std::pair<const char*, std::int64_t step_time::*> step_members[] = {
     {"blocked", &step_time::blocked},
     {"compute_end", &step_time::compute_end},
     {"end", &step_time::end},
+    {"paused", &step_time::paused},
 };
 
 json steps_to_json(const std::vector<step_time>& steps) {
@@ -67,6 +68,7 @@ json to_json(const rank_record& r) {
           {"samples", r.samples},
           {"loss_sums", r.loss_sums},
           {"loss_counts", r.loss_counts},
+          {"unit_counts", r.unit_counts},
           {"communication_ns", r.communication_ns},
           {"server_update_ns", r.server_update_ns},
           {"drain_ns", r.drain_ns},
@@ -80,6 +82,8 @@ json to_json(const rank_record& r) {
           {"kernels", r.kernels},
           {"metric", r.metric},
           {"metric_value", optional_to_json(r.metric_value)},
+          {"metric_curve", r.metric_curve},
+          {"skipped_records", r.skipped_records},
           {"warnings", r.warnings}};
 }
 
@@ -97,6 +101,7 @@ rank_record record_from_json(const json& j) {
   for (const json& sum : j.at("loss_sums"))
     r.loss_sums.push_back(sum.is_null() ? std::numeric_limits<double>::quiet_NaN() : sum.get<double>());
   j.at("loss_counts").get_to(r.loss_counts);
+  j.at("unit_counts").get_to(r.unit_counts);
   j.at("communication_ns").get_to(r.communication_ns);
   j.at("server_update_ns").get_to(r.server_update_ns);
   j.at("drain_ns").get_to(r.drain_ns);
@@ -110,6 +115,8 @@ rank_record record_from_json(const json& j) {
   j.at("kernels").get_to(r.kernels);
   j.at("metric").get_to(r.metric);
   r.metric_value = optional_from_json(j.at("metric_value"));
+  j.at("metric_curve").get_to(r.metric_curve);
+  j.at("skipped_records").get_to(r.skipped_records);
   j.at("warnings").get_to(r.warnings);
   return r;
 }

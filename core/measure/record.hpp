@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,6 +27,7 @@ struct step_time {
   std::int64_t blocked = 0;     // waited for bytes, peers or servers, while not updating
   std::int64_t compute_end = 0; // when the backward pass ended
   std::int64_t end = 0;         // when the next step may begin
+  std::int64_t paused = 0;      // between the last step's end and `begin`, evaluating: no part of the region
 };
 
 struct rank_record {
@@ -46,6 +48,9 @@ struct rank_record {
   std::vector<double> loss_sums;
   std::vector<std::uint64_t> loss_counts;
 
+  // Where the model counts: what its first count says of this worker's timed steps, one element a step.
+  std::vector<std::uint64_t> unit_counts;
+
   std::int64_t communication_ns = 0; // CPU time of the loop: transport, strategy, sums; inside the region
   std::int64_t server_update_ns = 0; // the optimiser's time as a server, inside the region
   std::int64_t drain_ns = 0;         // from region_end until finish() was over
@@ -59,6 +64,8 @@ struct rank_record {
   std::string kernels;      // "name: what runs", a line each
   std::string metric;       // name; empty: none
   std::optional<double> metric_value;
+  std::vector<std::pair<std::uint64_t, double>> metric_curve; // steps that were over, and the metric then
+  std::uint64_t skipped_records = 0;                          // of the dataset, because they are damaged
   std::vector<std::string> warnings;
 };
 

@@ -135,6 +135,13 @@ json loss_entry(const run_figures& run) {
   return {{"first", run.losses.front()}, {"last", run.losses.back()}, {"curve", thinned(run.losses, most_samples)}};
 }
 
+// As the loss's, of the first repeat.
+json metric_curve(const run_figures& run) {
+  json curve = json::array();
+  for (const auto& [step, value] : run.metric_curve) curve.push_back({{"step", step}, {"value", value}});
+  return curve;
+}
+
 // True only if every repeat's workers ended with the same weights; null where that is not asked or not known.
 json replicas_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
   if (config.strategy.id == "none" || !facts.synchronous) return nullptr;
@@ -216,7 +223,12 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   const std::vector<double> rates =
       over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); });
   entry["samples_per_second"] = rate_entry(rates);
-  entry["throughput"] = {{"unit", facts.unit + "/s"}, {"scope", "global"}, {"median", or_null(median(rates))}};
+  // A model whose samples are sentences counts its tokens, but its unit is what says whether they are meant.
+  const bool counted = facts.unit == "tokens" || facts.unit == "words";
+  const std::vector<double> units =
+      over(repeats, [&](const auto& r) { return counted ? r.run.units_per_second : std::optional<double>(); });
+  entry["throughput"] = {
+      {"unit", facts.unit + "/s"}, {"scope", "global"}, {"median", or_null(median(units.empty() ? rates : units))}};
   entry["batches_per_second"] = median_of([](const auto& r) { return std::optional(r.run.batches_per_second); });
   entry["step_seconds"] = step_entry(repeats);
   entry["time"] = time_entry(repeats, rates);
@@ -237,7 +249,10 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   const auto worst = std::find_if(repeats.begin(), repeats.end(), [](const auto& r) { return !r.run.loss_finite; });
   entry["loss"] = loss_entry(worst == repeats.end() ? first : worst->run);
   if (first.metric_value)
-    entry["metric"] = {{"name", first.metric}, {"value", median_of([](const auto& r) { return r.run.metric_value; })}};
+    entry["metric"] = {{"name", first.metric},
+                       {"value", median_of([](const auto& r) { return r.run.metric_value; })},
+                       {"curve", metric_curve(first)}};
+  entry["skipped_records"] = first.skipped_records;
   entry["replicas_identical"] = replicas_entry(config, facts, repeats);
   entry["weights_sha256"] = json::array();
   for (const auto& r : repeats)
@@ -276,6 +291,7 @@ json entry_of(const case_config& config, const case_facts& facts) {
                               "cpu_seconds",
                               "loss",
                               "metric",
+                              "skipped_records",
                               "replicas_identical",
                               "weights_sha256",
                               "kernels"})

@@ -13,6 +13,18 @@ void timed_region::begin(rank_record& record) {
   record.region_begin = steady_ns();
 }
 
+void timed_region::pause() {
+  paused_counters_ = session_.counters();
+  paused_cpu_ = process_cpu_seconds();
+}
+
+void timed_region::resume() {
+  const rg_counters c = session_.counters();
+  counters_.bytes_sent += c.bytes_sent - paused_counters_.bytes_sent;
+  counters_.bytes_received += c.bytes_received - paused_counters_.bytes_received;
+  cpu_ += process_cpu_seconds() - paused_cpu_;
+}
+
 void timed_region::end(rank_record& record) {
   record.region_end = steady_ns();
   record.cpu_seconds = process_cpu_seconds() - cpu_;

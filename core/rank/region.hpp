@@ -16,11 +16,16 @@ public:
   // [loop] Both are called by whoever holds the exchange.
   void begin(rank_record& record);
   void end(rank_record& record);
+  // [loop] What happens between the two is no part of the region: an evaluation.
+  void pause();
+  void resume();
 
 private:
   session& session_;
   rg_counters counters_{};
   double cpu_ = 0;
+  rg_counters paused_counters_{};
+  double paused_cpu_ = 0;
   std::uint64_t server_update_ = 0;
   std::optional<cpu_ticks> ticks_;
 };

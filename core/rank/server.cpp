@@ -2,7 +2,9 @@
 #include "rank/server.hpp"
 
 #include "base/failure.hpp"
+#include "rank/batches.hpp"
 #include "rank/clock.hpp"
+#include "rank/evaluation.hpp"
 #include "rank/region.hpp"
 
 #include <atomic>
@@ -17,12 +19,14 @@ namespace regatta {
 
 namespace {
 
-// A server has no say in evaluation, but it keeps the ranks' meetings.
-void attend_evaluation(session& s) {
-  if (s.job.config.data.evaluation_path.empty()) return;
-  for (const rg_tensor& t : s.model().tensors())
-    if (t.kind == RG_TENSOR_STATE) s.control.sum("state", std::vector<double>(rg::storage_of(t), 0.0));
-  s.control.sum("metric", std::vector<double>(s.model().info().metric_sums, 0.0));
+// The workers' meetings during steps from .. to - 1 of `end`, in the order in which batches and worker have them: the
+// counts of step 0, then in each step those of the next one, then an evaluation.
+void attend_steps(session& s, std::uint64_t from, std::uint64_t to, std::uint64_t end) {
+  for (std::uint64_t n = from; n < to; ++n) {
+    if (n == 0) batches::attend(s);
+    if (n + 1 < end) batches::attend(s);
+    if (n + 1 < end && evaluation::due(s, n + 1)) evaluation::attend(s);
+  }
 }
 
 } // namespace
@@ -34,19 +38,24 @@ rank_record run_server(session& s) {
   s.control.operation("serving");
   x.begin(exchange::serve, 0);
 
-  // The workers meet between warm-up and the first timed step, and this rank with them, on a thread of its own: serving
-  // cannot wait. Nothing is under way at that moment, so what the counters say then is the region's beginning.
+  // The workers meet between warm-up and the first timed step, and to count and evaluate, and this rank with them, on a
+  // thread of its own: serving cannot wait. Nothing is under way when the timed steps begin, so what the counters say
+  // then is the region's beginning.
   enum { before, met, begun };
   std::atomic<int> phase{before};
   std::exception_ptr meeting_error, error;
   std::thread meeting([&] {
     try {
-      s.control.sum("steps", {0});
+      const std::uint64_t warmup = s.job.warmup;
+      attend_steps(s, 0, warmup, std::numeric_limits<std::uint64_t>::max());
+      const auto end = warmup + static_cast<std::uint64_t>(s.control.sum("steps", {0})[0]);
       phase.store(met);
       s.wake();
       phase.wait(met);
       s.control.barrier("start");
-      if (s.model().has_tables()) attend_evaluation(s); // workers evaluate while they can still ask for rows
+      attend_steps(s, warmup, end, end);
+      if (s.model().has_tables() && evaluation::wanted(s))
+        evaluation::attend(s); // workers evaluate while they can still ask for rows
     } catch (...) {
       meeting_error = std::current_exception();
       s.wake();
@@ -72,7 +81,7 @@ rank_record run_server(session& s) {
   if (meeting_error) std::rethrow_exception(meeting_error);
   region.end(record);
   while (x.busy()) x.poll(std::numeric_limits<std::uint64_t>::max(), 0);
-  if (!s.model().has_tables()) attend_evaluation(s);
+  if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);
   return record;
 }
 

@@ -36,6 +36,7 @@ public:
 
   model_instance& model() { return *model_; }
   data_source& data() { return *data_; } // workers only
+  bool synchronous() const { return plan_.flags & RG_PLAN_SYNCHRONOUS; }
   regatta::exchange& exchange() { return *exchange_; }
   rg_counters counters();
   // Ends the exchange's poll. [any]

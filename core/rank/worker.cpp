@@ -3,13 +3,16 @@
 
 #include "base/failure.hpp"
 #include "data/source.hpp"
-#include "memory/regions.hpp"
+#include "rank/batches.hpp"
 #include "rank/clock.hpp"
+#include "rank/evaluation.hpp"
 #include "rank/loop.hpp"
 #include "rank/region.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <regatta/plugin.hpp>
@@ -17,34 +20,13 @@
 namespace regatta {
 namespace {
 
-// One buffer an input, for one micro-batch.
-class batch_memory {
-public:
-  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples) {
-    for (const rg_input& in : inputs) {
-      std::uint64_t elements = samples;
-      for (std::uint32_t d = 0; d < in.ndim; ++d) elements *= static_cast<std::uint64_t>(in.shape[d]);
-      memory_.push_back(allocate_aligned(elements * rg::size_of(in.type)));
-      pointers_.push_back(memory_.back().get());
-    }
-  }
-  std::span<void* const> pointers() const { return pointers_; }
-
-private:
-  std::vector<std::unique_ptr<void, aligned_free>> memory_;
-  std::vector<void*> pointers_;
-};
-
 class worker {
 public:
   explicit worker(session& s)
       : session_(s), loop_(
                          s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns),
-        micro_(s.job.batch / static_cast<std::uint64_t>(s.job.config.train.accumulate)), source_(s.data()),
-        sparse_(s.model().has_tables()) {
-    // The rows of all micro-batches are asked for before the first one runs, so all of them are there at once.
-    const std::uint64_t batches = sparse_ ? static_cast<std::uint64_t>(s.job.config.train.accumulate) : 1;
-    for (std::uint64_t b = 0; b < batches; ++b) memory_.emplace_back(s.model().inputs(), micro_);
+        sparse_(s.model().has_tables()), batches_(s) {
+    if (evaluation::wanted(s)) evaluation_.emplace(s);
     ready_end_.resize(s.model().tensors().size(), 0);
     const rg_arena& a = s.exchange().arena();
     for (std::uint32_t i = 0; i < a.slice_count; ++i)
@@ -67,21 +49,18 @@ public:
 
 private:
   step_time step(std::uint64_t n, rank_record& record);
-  void read_batch(std::uint64_t step, std::uint64_t first, batch_memory& into);
-  rg_batch batch_of(std::uint64_t step, std::uint64_t micro, const batch_memory& inputs) const;
   void set_rows(const rg_batch& batch);
-  void bring_rows(std::uint64_t step, step_time& t);
+  void bring_rows();
   void pull_rows(rg_batch& batch);
   std::uint64_t steps_to_time();
-  void evaluate(rank_record& record);
+  void evaluate(std::uint64_t done, rank_record& record);
+  std::int64_t evaluate_if_due(std::uint64_t done, rank_record& record);
 
   session& session_;
   loop loop_;
-  std::uint64_t micro_; // samples of a micro-batch
-  data_source& source_;
-  bool sparse_;                      // the model has sparse tables
-  std::vector<batch_memory> memory_; // of one micro-batch, or, with sparse tables, of all
-  bool filled_ = false;
+  bool sparse_; // the model has sparse tables
+  batches batches_;
+  std::optional<evaluation> evaluation_;
   std::vector<rg_rows> rows_;                      // of a batch, by table
   std::vector<std::vector<std::uint64_t>> unions_; // of several batches, by table
   std::vector<std::uint64_t> merged_;
@@ -93,28 +72,6 @@ private:
   std::int64_t end_step_cpu_ = 0;  // CPU time of this thread in end_step
 };
 
-void worker::read_batch(std::uint64_t step, std::uint64_t first, batch_memory& into) {
-  // With several micro-batches a constant source has several batches.
-  if (filled_ && source_.constant() && session_.job.config.train.accumulate == 1) return;
-  session_.control.operation("reading input");
-  source_.fill(step, session_.job.global_batch(), first, micro_, into.pointers());
-  filled_ = true;
-}
-
-rg_batch worker::batch_of(std::uint64_t step, std::uint64_t micro, const batch_memory& inputs) const {
-  auto batch = rg::make_versioned<rg_batch>();
-  batch.input_count = static_cast<std::uint32_t>(inputs.pointers().size());
-  batch.inputs = inputs.pointers().data();
-  batch.samples = batch.valid = micro_;
-  batch.step = step;
-  batch.first_sample = static_cast<std::uint64_t>(session_.cluster.worker) * session_.job.batch + micro * micro_;
-  batch.global_samples = session_.job.global_batch();
-  batch.seed = session_.job.config.seed;
-  const bool last = micro + 1 == static_cast<std::uint64_t>(session_.job.config.train.accumulate);
-  batch.flags = (micro ? RG_BATCH_ACCUMULATE : 0) | (last ? RG_BATCH_LAST : 0);
-  return batch;
-}
-
 // Asks the model which rows the batch touches.
 void worker::set_rows(const rg_batch& batch) {
   const auto& list = session_.exchange().tables().list();
@@ -123,30 +80,25 @@ void worker::set_rows(const rg_batch& batch) {
   session_.model().ask(session_.model().functions().rows(session_.model().self(), &batch, rows_.data()), "rows");
 }
 
-// Reads the step's batches and has the strategy bring the rows that they touch.
-void worker::bring_rows(std::uint64_t n, step_time& t) {
+// Puts into the windows which rows the micro-batches of the step touch.
+void worker::bring_rows() {
   tables& tables = session_.exchange().tables();
+  const auto micros = static_cast<std::uint64_t>(session_.job.config.train.accumulate);
   unions_.resize(tables.list().size());
-  for (std::uint64_t m = 0; m < memory_.size(); ++m) {
-    const std::int64_t before = steady_ns();
-    const rg_batch batch = batch_of(n, m, memory_[m]);
-    read_batch(n, batch.first_sample, memory_[m]);
-    const std::int64_t read = steady_ns();
-    t.input += read - before;
-    set_rows(batch);
-    if (memory_.size() > 1)
-      for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const std::span rows(rows_[i].rows, rows_[i].count);
-        merged_.clear();
-        if (m)
-          std::set_union(unions_[i].begin(), unions_[i].end(), rows.begin(), rows.end(), std::back_inserter(merged_));
-        else
-          merged_.assign(rows.begin(), rows.end());
-        unions_[i].swap(merged_);
-      }
-    t.forward += steady_ns() - read;
+  for (std::uint64_t m = 0; m < micros; ++m) {
+    set_rows(batches_.micro(m));
+    if (micros == 1) break;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::span rows(rows_[i].rows, rows_[i].count);
+      merged_.clear();
+      if (m)
+        std::set_union(unions_[i].begin(), unions_[i].end(), rows.begin(), rows.end(), std::back_inserter(merged_));
+      else
+        merged_.assign(rows.begin(), rows.end());
+      unions_[i].swap(merged_);
+    }
   }
-  if (memory_.size() > 1)
+  if (micros > 1)
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       rows_[i].rows = unions_[i].data();
       rows_[i].count = unions_[i].size();
@@ -159,8 +111,16 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   const auto micros = static_cast<std::uint64_t>(session_.job.config.train.accumulate);
   step_time t;
   t.begin = steady_ns();
+  session_.control.operation("reading input");
+  if (batches_.meets()) loop_.release(); // a server that shares the rank goes on serving those who still compute
+  batches_.begin(n);
+  const std::int64_t read = steady_ns();
+  t.input = read - t.begin;
   loop_.take(); // rows of tables are put into the windows, which the strategy reads
-  if (sparse_) bring_rows(n, t);
+  if (sparse_) {
+    bring_rows();
+    t.forward = steady_ns() - read;
+  }
   const std::int64_t asked = steady_ns();
   const std::uint64_t updated_before = x.worker_update_ns();
   if (sparse_) session_.control.operation("waiting for the rows of sparse tables");
@@ -177,14 +137,11 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   std::uint64_t count = 0;
   for (std::uint64_t m = 0; m < micros; ++m) {
     const std::int64_t before = steady_ns();
-    batch_memory& inputs = memory_[sparse_ ? m : 0];
-    rg_batch batch = batch_of(n, m, inputs);
+    rg_batch batch = batches_.micro(m);
     if (sparse_) {
       const auto tables = x.tables().batch(true);
       batch.tables = tables.data();
       batch.table_count = static_cast<std::uint32_t>(tables.size());
-    } else {
-      read_batch(n, batch.first_sample, inputs);
     }
     session_.control.operation("forward pass");
     const std::int64_t from = backward_begin_ = steady_ns();
@@ -203,6 +160,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
                   fmt::format("the loss of step {} is not finite: training diverged; try a smaller optimizer.lr", n));
   record.loss_sums.push_back(loss);
   record.loss_counts.push_back(count);
+  if (!batches_.mine().empty()) record.unit_counts.push_back(batches_.mine()[0]);
 
   session_.control.operation("exchanging gradients and weights");
   const std::int64_t cpu = thread_cpu_ns();
@@ -248,32 +206,47 @@ rank_record worker::run() {
   for (std::uint64_t n = 0; n < warmup; ++n) {
     const step_time t = step(n, record);
     warm_.push_back(t.end - t.begin);
+    evaluate_if_due(n + 1, record);
   }
   session_.control.operation("meeting the other workers after warm-up");
   loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+  batches_.settle();
   const std::uint64_t steps = steps_to_time();
   record.steps.reserve(steps);
   record.loss_sums.reserve(warmup + steps);
   record.loss_counts.reserve(warmup + steps);
+  record.unit_counts.clear();
+  record.unit_counts.reserve(steps);
+  batches_.end_at(warmup + steps);
   end_step_cpu_ = 0;
   const auto thread_before = static_cast<std::int64_t>(loop_.thread_cpu_ns());
   session_.control.barrier("start");
   loop_.take();
   region.begin(record);
-  for (std::uint64_t n = warmup; n < warmup + steps; ++n) record.steps.push_back(step(n, record));
+  std::int64_t paused = 0;
+  for (std::uint64_t n = warmup; n < warmup + steps; ++n) {
+    record.steps.push_back(step(n, record));
+    record.steps.back().paused = std::exchange(paused, 0);
+    if (n + 1 == warmup + steps || !evaluation::due(session_, n + 1)) continue;
+    region.pause();
+    paused = evaluate_if_due(n + 1, record);
+    region.resume();
+  }
   loop_.take();
   region.end(record);
   record.samples = steps * session_.job.batch;
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
 
-  if (sparse_) evaluate(record); // a server holds the rows until it hears goodbye
+  loop_.release();
+  if (sparse_) evaluate(warmup + steps, record); // a server holds the rows until it hears goodbye
   session_.control.operation("finishing: the last bytes and updates");
   const std::int64_t finishing = sparse_ ? steady_ns() : record.region_end;
   loop_.take();
   x.begin(exchange::finish, warmup + steps);
   loop_.run_until([&] { return x.done(exchange::finish) && x.done(exchange::serve) && !x.busy(); });
   record.drain_ns = steady_ns() - finishing;
-  if (!sparse_) evaluate(record);
+  if (!sparse_) evaluate(warmup + steps, record);
+  record.skipped_records = session_.data().skipped();
   return record;
 }
 
@@ -291,42 +264,26 @@ void worker::pull_rows(rg_batch& batch) {
   batch.table_count = static_cast<std::uint32_t>(tables.size());
 }
 
-// Every worker takes its turn of the batches, with running statistics averaged over workers; sums are added up over
-// ranks.
-void worker::evaluate(rank_record& record) {
-  if (session_.job.config.data.evaluation_path.empty()) return;
-  session_.control.operation("evaluating");
-  if (sparse_) loop_.release(); // a server that shares the rank goes on serving
-  const rg_model& f = session_.model().functions();
-  const std::uint32_t workers = session_.cluster.workers;
-  for (auto& state : session_.states()) {
-    if (state.empty()) continue;
-    const auto sums = session_.control.sum("state", std::vector<double>(state.begin(), state.end()));
-    std::transform(sums.begin(), sums.end(), state.begin(), [&](double v) { return static_cast<float>(v / workers); });
-  }
-  const auto source =
-      make_evaluation_source(session_.job.config.data, session_.model().inputs(), session_.job.config.seed);
-  std::vector<double> sums(session_.model().info().metric_sums, 0.0);
-  const std::uint64_t batches = (source->size() + micro_ - 1) / micro_;
-  for (std::uint64_t b = static_cast<std::uint64_t>(session_.cluster.worker); b < batches; b += workers) {
-    const std::uint64_t first = b * micro_;
-    source->fill(0, source->size(), first, micro_, memory_[0].pointers());
-    auto batch = rg::make_versioned<rg_batch>();
-    batch.input_count = static_cast<std::uint32_t>(memory_[0].pointers().size());
-    batch.inputs = memory_[0].pointers().data();
-    batch.samples = batch.global_samples = micro_;
-    batch.first_sample = first;
-    batch.valid = std::min(micro_, source->size() - first);
-    batch.seed = session_.job.config.seed;
+void worker::evaluate(std::uint64_t done, rank_record& record) {
+  if (!evaluation_) return;
+  const std::optional<double> value = evaluation_->run([this](rg_batch& batch) {
     if (sparse_) pull_rows(batch);
-    session_.model().ask(f.evaluate(session_.model().self(), &batch, sums.data()), "evaluate");
-  }
-  const auto total = session_.control.sum("metric", sums);
-  if (!f.metric || total.empty()) return;
-  double value = 0;
-  session_.model().ask(f.metric(session_.model().self(), total.data(), &value), "metric");
+  });
+  if (!value) return;
   record.metric = session_.model().info().metric ? session_.model().info().metric : "metric";
   record.metric_value = value;
+  record.metric_curve.emplace_back(done, *value);
+}
+
+// How long it took, for it is no part of a step.
+std::int64_t worker::evaluate_if_due(std::uint64_t done, rank_record& record) {
+  if (!evaluation::due(session_, done)) return 0;
+  const std::int64_t begin = steady_ns();
+  loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+  batches_.settle();
+  evaluate(done, record);
+  loop_.take();
+  return steady_ns() - begin;
 }
 
 } // namespace

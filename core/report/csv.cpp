@@ -47,6 +47,7 @@ const std::vector<std::string> order = {"case",
                                         "cpu_seconds",
                                         "loss",
                                         "metric",
+                                        "skipped_records",
                                         "replicas_identical",
                                         "kernels",
                                         "warnings"};

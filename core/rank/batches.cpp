@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/batches.hpp"
+
+#include "base/failure.hpp"
+#include "data/source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace regatta {
+
+batches::batches(session& s)
+    : session_(s), micros_(static_cast<std::uint64_t>(s.job.config.train.accumulate)), samples_(s.job.batch / micros_),
+      first_(static_cast<std::uint64_t>(s.cluster.worker) * s.job.batch), counted_(counted(s)), summed_(summed(s)),
+      whole_(counted_ || s.model().has_tables()) {
+  const std::uint32_t kinds = s.model().info().count_kinds;
+  if (counted_ && !s.model().functions().count)
+    throw failure(exit_code::plugin,
+                  fmt::format("model {} has {} kinds of counts, but no count()", s.job.config.model.id, kinds));
+  if (kinds > RG_MAX_COUNTS)
+    throw failure(exit_code::plugin,
+                  fmt::format("model {} counts {} kinds, more than {}", s.job.config.model.id, kinds, RG_MAX_COUNTS));
+  for (slot& one : slots_) {
+    const bool used = &one == &slots_[0] || summed_;
+    for (std::uint64_t m = 0; used && m < (whole_ ? micros_ : 1); ++m)
+      one.micros.emplace_back(s.model().inputs(), samples_);
+    one.mine.resize(kinds);
+    one.global.resize(kinds);
+  }
+  s.data().plan({s.job.global_batch(), first_, samples_, micros_});
+}
+
+void batches::attend(session& s) {
+  if (summed(s)) s.control.sum("counts", std::vector<double>(s.model().info().count_kinds, 0.0));
+}
+
+void batches::read(std::uint64_t step, std::uint64_t m, batch_memory& into) {
+  session_.data().fill(step, session_.job.global_batch(), first_ + m * samples_, samples_, into.pointers());
+}
+
+void batches::read_all(std::uint64_t step, slot& into) {
+  // A constant source fills a buffer once: but of several micro-batches in one buffer each is another.
+  if (into.filled && session_.data().constant() && into.micros.size() == micros_) return;
+  for (std::uint64_t m = 0; m < into.micros.size(); ++m) read(step, m, into.micros[m]);
+  into.filled = true;
+}
+
+void batches::count(slot& of) {
+  std::fill(of.mine.begin(), of.mine.end(), 0);
+  for (const batch_memory& memory : of.micros) {
+    const rg_batch b = memory.batch();
+    session_.model().ask(session_.model().functions().count(session_.model().self(), &b, of.mine.data()), "count");
+  }
+  for (std::size_t k = 0; k < of.mine.size(); ++k) of.global[k] = of.mine[k] * session_.cluster.workers;
+  if (!summed_) return;
+  session_.control.begin_sum("counts", {of.mine.begin(), of.mine.end()});
+  summing_ = &of;
+}
+
+void batches::settle() {
+  if (!summing_) return;
+  const std::vector<double> sums = session_.control.end_sum();
+  for (std::size_t k = 0; k < sums.size(); ++k) summing_->global[k] = static_cast<std::uint64_t>(sums[k]);
+  summing_ = nullptr;
+}
+
+void batches::begin(std::uint64_t step) {
+  step_ = step;
+  slot& now = current();
+  if (!std::exchange(now.ahead, false)) {
+    read_all(step, now);
+    if (counted_) count(now);
+  }
+  settle();
+  if (!summed_ || step + 1 >= end_) return;
+  slot& next = slots_[(step + 1) % 2];
+  read_all(step + 1, next);
+  count(next);
+  next.ahead = true;
+}
+
+rg_batch batches::micro(std::uint64_t m) {
+  slot& s = current();
+  if (!whole_ && m) read(step_, m, s.micros[0]);
+  rg_batch b = s.micros[whole_ ? m : 0].batch();
+  b.step = step_;
+  b.first_sample = first_ + m * samples_;
+  b.global_samples = session_.job.global_batch();
+  b.seed = session_.job.config.seed;
+  b.flags = (m ? RG_BATCH_ACCUMULATE : 0) | (m + 1 == micros_ ? RG_BATCH_LAST : 0);
+  b.global_counts = counted_ ? s.global.data() : nullptr;
+  return b;
+}
+
+} // namespace regatta

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker's steps train on: micro-batches out of the data source, and, for a model that counts (tokens, masked
+// words), what the global batch of the step counts. Where workers are synchronous the counts are those of all workers,
+// summed over the control channel; to let no step wait for that, the next step's batch is read, counted and its sum
+// begun before this step computes. Where they are not, a worker takes its own counts times the number of workers.
+#pragma once
+
+#include "rank/batch_memory.hpp"
+#include "rank/session.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace regatta {
+
+class batches {
+public:
+  // What the model counts, and whether all ranks meet for it.
+  static bool counted(session& s) { return s.model().info().count_kinds > 0; }
+  static bool summed(session& s) { return counted(s) && s.synchronous(); }
+  // A rank that is no worker takes part in the sum of one step.
+  static void attend(session& s);
+
+  explicit batches(session& s);
+
+  // Steps are 0 .. end - 1: no step is read ahead past it. Not known until the warm-up is over.
+  void end_at(std::uint64_t end) { end_ = end; }
+  // Whether begin() may wait for other ranks.
+  bool meets() const { return summed_; }
+  // [compute] Reads the step, as far as it is not read yet; its counts are known when this returns.
+  void begin(std::uint64_t step);
+  // [compute] Micro-batch m of the step that was begun; valid until the next call of either, or, where the model counts
+  // or has sparse tables, until the next step: then all of them are in memory at once.
+  rg_batch micro(std::uint64_t m);
+  // [compute] No sum is under way any more: what must be before other meetings on the control channel.
+  void settle();
+  // Of the step that was begun, this worker's; empty where nothing is counted.
+  const std::vector<std::uint64_t>& mine() const { return current().mine; }
+
+private:
+  struct slot {
+    std::vector<batch_memory> micros; // all of a step, or one that is used again and again
+    std::vector<std::uint64_t> mine, global;
+    bool filled = false;
+    bool ahead = false; // holds the next step's batch, counted
+  };
+
+  slot& current() { return slots_[summed_ ? step_ % 2 : 0]; }
+  const slot& current() const { return slots_[summed_ ? step_ % 2 : 0]; }
+  void read(std::uint64_t step, std::uint64_t m, batch_memory& into);
+  void read_all(std::uint64_t step, slot& into);
+  void count(slot& of);
+
+  session& session_;
+  const std::uint64_t micros_, samples_, first_; // micro-batches a step, samples of each, place of the first
+  const bool counted_, summed_, whole_;          // whole: all of a step's micro-batches are kept
+  std::array<slot, 2> slots_;
+  std::uint64_t step_ = 0; // the one that was begun
+  std::uint64_t end_ = UINT64_MAX;
+  slot* summing_ = nullptr;
+};
+
+} // namespace regatta

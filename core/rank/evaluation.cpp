@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/evaluation.hpp"
+
+#include "base/failure.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace regatta {
+
+bool evaluation::due(session& s, std::uint64_t done) {
+  const auto every = static_cast<std::uint64_t>(s.job.config.measure.evaluate_every);
+  return wanted(s) && every > 0 && done % every == 0;
+}
+
+void evaluation::attend(session& s) {
+  for (const rg_tensor& t : s.model().tensors())
+    if (t.kind == RG_TENSOR_STATE) s.control.sum("state", std::vector<double>(rg::storage_of(t), 0.0));
+  s.control.sum("metric", std::vector<double>(s.model().info().metric_sums, 0.0));
+}
+
+evaluation::evaluation(session& s)
+    : session_(s), samples_(s.job.batch / static_cast<std::uint64_t>(s.job.config.train.accumulate)),
+      memory_(s.model().inputs(), samples_) {
+  if (!s.model().functions().evaluate)
+    throw failure(exit_code::usage,
+                  fmt::format("data.evaluation_path: model {} cannot evaluate", s.job.config.model.id));
+  source_ = make_evaluation_source(s.job.config.data, s.model().inputs(), s.job.config.seed);
+}
+
+std::optional<double> evaluation::run(const std::function<void(rg_batch&)>& prepare) {
+  session_.control.operation("evaluating");
+  model_instance& model = session_.model();
+  const std::uint32_t workers = session_.cluster.workers;
+  for (auto& state : session_.states()) {
+    if (state.empty()) continue;
+    const auto sums = session_.control.sum("state", std::vector<double>(state.begin(), state.end()));
+    std::transform(sums.begin(), sums.end(), state.begin(), [&](double v) { return static_cast<float>(v / workers); });
+  }
+  std::vector<double> sums(model.info().metric_sums, 0.0);
+  const std::uint64_t size = source_->size(), count = (size + samples_ - 1) / samples_;
+  for (std::uint64_t b = static_cast<std::uint64_t>(session_.cluster.worker); b < count; b += workers) {
+    const std::uint64_t first = b * samples_;
+    source_->fill(0, size, first, samples_, memory_.pointers());
+    rg_batch batch = memory_.batch();
+    batch.valid = std::min(samples_, size - first);
+    batch.first_sample = first;
+    batch.seed = session_.job.config.seed;
+    prepare(batch);
+    model.ask(model.functions().evaluate(model.self(), &batch, sums.data()), "evaluate");
+  }
+  const auto total = session_.control.sum("metric", sums);
+  if (!model.functions().metric || total.empty()) return {};
+  double value = 0;
+  model.ask(model.functions().metric(model.self(), total.data(), &value), "metric");
+  return value;
+}
+
+} // namespace regatta

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What steps train on and are measured by: counts over all workers, evaluation between steps, queues, batches of
+// tokens.
+#include "program.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+using namespace regatta::test;
+
+namespace {
+
+const std::string counting = R"(
+[experiment]
+plugin_path = [")" REGATTA_BUILD R"(/tests/plugins"]
+[model]
+plugin = "counting"
+[data]
+source = "random"
+[train]
+batch = 24
+scaling = "strong"
+[measure]
+warmup = 2
+steps = 6
+repeats = 1
+baseline = false
+)";
+
+const std::string alone = "--set strategy.plugin=none --set transport.plugin=null ";
+
+std::vector<double> curve(const json& results) {
+  return results.at(0).at("loss").at("curve").get<std::vector<double>>();
+}
+
+// NumPy's format, version 1, of one-dimensional-shaped rows of three.
+void write_npy(const fs::path& file, const std::vector<std::int32_t>& numbers) {
+  std::string head =
+      "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(numbers.size() / 3) + ", 3), }";
+  head.resize(118 - 1, ' ');
+  head += '\n';
+  std::ofstream out(file, std::ios::binary);
+  out << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(head.size()) << '\0' << head;
+  out.write(reinterpret_cast<const char*>(numbers.data()), static_cast<std::streamsize>(numbers.size() * 4));
+}
+
+} // namespace
+
+TEST_CASE("counts are those of the global batch, however workers share it and in however many parts") {
+  const scratch s;
+  const json one = results(s, counting, alone);
+  const auto expected = curve(one);
+  REQUIRE(expected.size() == 8);
+  CHECK(expected[0] > 100000); // both kinds are there
+  CHECK(expected[0] != expected[1]);
+  // tokens/s are the first count's: of 72 numbers from 0 to 9, some 324 a step
+  const json& e = one.at(0);
+  CHECK(e.at("throughput").at("unit") == "tokens/s");
+  const double ratio = e.at("throughput").at("median").get<double>() / e.at("batches_per_second").get<double>();
+  double mean = 0;
+  for (std::size_t i = 2; i < 8; ++i) mean += std::fmod(expected[i], 100000.0) / 6;
+  CHECK(ratio == doctest::Approx(mean).epsilon(1e-9));
+  for (const char* options :
+       {"--set strategy.plugin=allreduce --set cluster.workers=2", "--set train.accumulate=3 --set cluster.workers=1",
+        "--set strategy.plugin=sync_ps --set cluster.workers=3 --set cluster.servers=2 --set train.accumulate=2",
+        "--set strategy.plugin=sync_ps --set cluster.workers=2 --set cluster.servers=1 --set cluster.colocate=true",
+        "--set strategy.plugin=allreduce --set cluster.workers=2 --set measure.warmup=0 --set measure.steps=8",
+        "--set strategy.plugin=allreduce --set cluster.workers=2 --set data.source=queue --set data.prefetch=2"}) {
+    CAPTURE(options);
+    CHECK(curve(results(s, counting, options)) == expected);
+  }
+}
+
+TEST_CASE("evaluation between steps is on all of the data, and on no clock") {
+  const scratch s;
+  std::vector<std::int32_t> numbers(3 * 50);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(i * i % 10);
+  write_npy(s.path / "label.npy", numbers);
+  const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+  for (const char* options : {"--set strategy.plugin=none --set transport.plugin=null",
+                              "--set strategy.plugin=allreduce --set cluster.workers=2",
+                              "--set strategy.plugin=sync_ps --set cluster.workers=3 --set cluster.servers=2"}) {
+    CAPTURE(options);
+    const json r = results(s, counting,
+                           std::string(options) + " --set data.format=npy --set data.evaluation_path=. --set "
+                                                  "measure.evaluate_every=3 --set measure.steps=7");
+    const json& metric = r.at(0).at("metric");
+    CHECK(metric.at("name") == "mean");
+    CHECK(metric.at("value").get<double>() == doctest::Approx(mean));
+    std::vector<int> steps;
+    for (const json& point : metric.at("curve")) {
+      steps.push_back(point.at("step").get<int>());
+      CHECK(point.at("value").get<double>() == doctest::Approx(mean));
+    }
+    CHECK(steps == std::vector<int>{3, 6, 9});
+    // What lies between steps is no part of any, nor of the region.
+    double parts = 0;
+    for (const auto& [name, seconds] : r.at(0).at("time").items()) parts += seconds.get<double>();
+    CHECK(parts * r.at(0).at("batches_per_second").get<double>() <= 1.000001);
+  }
+}
+
+TEST_CASE("a model without evaluate() cannot be evaluated, and says so") {
+  const scratch s;
+  write_npy(s.path / "value.npy", std::vector<std::int32_t>(3, 0));
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"null\"\n[data]\nformat = \"npy\"\nevaluation_path = \".\"\n"
+                                      "[strategy]\nplugin = \"none\"\n[transport]\nplugin = \"null\"\n";
+  const outcome o = program(s, "run x.toml --out result --progress never");
+  CHECK(o.code != 0);
+  INFO(o.err);
+  CHECK((o.err + o.out).find("model null cannot evaluate") != std::string::npos);
+}
+
+TEST_CASE("a batch of tokens is as many samples as have so many places") {
+  const scratch s;
+  const std::string tokens = "--set train.batch_unit=tokens ";
+  // A sample of the counting model has 3 places; 24 samples are 72 to 74 of them.
+  const json r = results(s, counting, alone + tokens + "--set train.batch=74");
+  CHECK(r.at(0).at("global_batch") == 24);
+  CHECK(curve(r) == curve(results(s, counting, alone)));
+  const json two = results(s, counting, tokens + "--set train.batch=72 --set cluster.workers=2");
+  CHECK(two.at(0).at("batch_per_worker") == 12);
+  std::ofstream(s.path / "x.toml") << counting;
+  const outcome o = program(s, "run x.toml --out other --progress never " + alone + tokens + "--set train.batch=2");
+  CHECK(o.code == 2);
+  CHECK((o.err + o.out).find("less than one sample of 3") != std::string::npos);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training on what another process sends: the example in Python, and producers that do it wrong.
+#include "program.hpp"
+
+#include <csignal>
+#include <vector>
+
+#include <sys/wait.h>
+
+using namespace regatta::test;
+
+namespace {
+
+// Python, running until the end of the scope.
+class producer {
+public:
+  explicit producer(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "python3");
+    std::vector<char*> argv;
+    for (std::string& a : arguments) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      execvp("python3", argv.data());
+      _exit(127);
+    }
+    REQUIRE(pid_ > 0);
+  }
+  ~producer() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  producer(const producer&) = delete;
+  producer& operator=(const producer&) = delete;
+
+private:
+  pid_t pid_;
+};
+
+std::string toml(const scratch& s, const std::string& timeout) {
+  return R"(
+[model]
+plugin = "mlp"
+hidden = [16]
+[data]
+source = "stream"
+endpoint = "ipc://)" +
+         (s.path / "socket").string() + "\"\ntimeout = \"" + timeout + R"("
+[train]
+batch = 8
+kernels = "fixed"
+[optimizer]
+lr = 0.05
+[measure]
+warmup = 0
+steps = 30
+repeats = 1
+baseline = false
+)";
+}
+
+bool has_zmq() {
+  return std::system("python3 -c 'import zmq' 2>/dev/null") == 0;
+}
+
+std::string complaint(const scratch& s, const std::string& timeout = "20s") {
+  std::ofstream(s.path / "x.toml") << toml(s, timeout);
+  fs::remove_all(s.path / "result");
+  const outcome o = program(s, "run x.toml --out result --progress never --set cluster.workers=1 --set "
+                               "strategy.plugin=none --set transport.plugin=null");
+  CHECK(o.code == 1);
+  return o.out + o.err;
+}
+
+} // namespace
+
+TEST_CASE("two workers learn from the example's producer") {
+  if (!has_zmq()) {
+    MESSAGE("skipped: python3-zmq is not installed");
+    return;
+  }
+  const scratch s;
+  const producer p({REGATTA_SOURCE "/examples/stream_producer.py", "ipc://" + (s.path / "socket").string(), "8"});
+  const json r = results(s, toml(s, "20s"), "--set cluster.workers=2");
+  const auto curve = r.at(0).at("loss").at("curve").get<std::vector<double>>();
+  REQUIRE(curve.size() == 30);
+  CHECK(curve.back() < 0.5 * curve.front());
+  CHECK(r.at(0).at("replicas_identical") == true);
+  CHECK(r.at(0).at("time").at("input").get<double>() > 0);
+}
+
+TEST_CASE("a producer of other shapes, and one that is silent, end the run with a reason") {
+  if (!has_zmq()) {
+    MESSAGE("skipped: python3-zmq is not installed");
+    return;
+  }
+  const scratch s;
+  {
+    const producer p({REGATTA_SOURCE "/examples/stream_producer.py", "ipc://" + (s.path / "socket").string(), "8",
+                      "--shape", "1,28,28"});
+    const std::string text = complaint(s);
+    INFO(text);
+    CHECK(text.find("\"image\" of shape [8,1,28,28] instead of [8,3,32,32]") != std::string::npos);
+  }
+  const std::string text = complaint(s, "500ms");
+  INFO(text);
+  CHECK(text.find("no batch came for 0.5 s") != std::string::npos);
+}
