@@ -62,10 +62,25 @@ public:
       t.decay = t.lr_scale = 1;
       x.tensors.push_back(t);
     }
+    if (setup.table_rows) {
+      auto t = rg::make_versioned<rg_tensor>();
+      t.kind = RG_TENSOR_ROWS;
+      t.name = "table";
+      t.ndim = 2;
+      t.shape[0] = setup.table_rows;
+      t.shape[1] = setup.table_row;
+      t.decay = t.lr_scale = 1;
+      t.max_rows = setup.touched;
+      x.tensors.push_back(t);
+    }
     x.optimizer = setup.optimizer;
     x.ghosts = setup.ghosts;
     x.initial_weights = [](std::uint64_t first, std::uint64_t count, float* out) {
       for (std::uint64_t i = 0; i < count; ++i) out[i] = initial(first + i);
+    };
+    x.initial_rows = [&setup](std::uint32_t, std::span<const std::uint64_t> rows, float* out) {
+      const auto row = static_cast<std::uint64_t>(setup.table_row);
+      for (std::uint64_t i = 0; i < rows.size() * row; ++i) out[i] = initial(rows[i / row] * row + i % row);
     };
     exchange_ = std::make_unique<exchange>(std::move(x));
     const auto w = exchange_->weights();
@@ -96,12 +111,24 @@ public:
         break;
       case phase::ending:
         if (!exchange_->done(exchange::end_step)) return moved;
+        // As an evaluation would: in between, workers ask for rows, not all of them equally often.
+        if (setup_.table_rows && pulls_++ < (step_ == 1 ? cluster_.worker + 1 : 0)) {
+          set_rows(step_ + 1000);
+          exchange_->begin(exchange::pull_rows, 0);
+          phase_ = phase::pulling;
+          break;
+        }
+        pulls_ = 0;
         if (++step_ < setup_.steps)
           begin_step();
         else {
           exchange_->begin(exchange::finish, step_);
           phase_ = phase::finishing;
         }
+        break;
+      case phase::pulling:
+        if (!exchange_->done(exchange::pull_rows)) return moved;
+        phase_ = phase::ending;
         break;
       case phase::finishing:
         if (!exchange_->done(exchange::finish) || !exchange_->done(exchange::serve) || exchange_->busy()) return moved;
@@ -120,16 +147,39 @@ public:
   }
   std::vector<float> weights() const { return {exchange_->weights().begin(), exchange_->weights().end()}; }
   bool is_worker() const { return cluster_.worker >= 0; }
+  const row_table* table(bool as_server) const {
+    return setup_.table_rows ? exchange_->tables().held(as_server, 0) : nullptr;
+  }
 
 private:
-  enum class phase { beginning, computing, ending, finishing, over };
+  enum class phase { beginning, computing, ending, pulling, finishing, over };
+
+  void set_rows(std::uint64_t step) {
+    if (!setup_.table_rows) return;
+    touched_ = rows_touched(setup_, static_cast<std::uint32_t>(cluster_.worker), step);
+    auto rows = rg::make_versioned<rg_rows>();
+    rows.tensor = exchange_->tables().list()[0].tensor;
+    rows.rows = touched_.data();
+    rows.count = touched_.size();
+    exchange_->tables().set_rows({&rows, 1});
+  }
+
+  void compute_table() {
+    const auto& t = exchange_->tables().batch(true)[0];
+    const auto row = static_cast<std::uint64_t>(setup_.table_row);
+    for (std::uint64_t i = 0; i < t.count * row; ++i)
+      t.gradients[i] = gradient<float>(static_cast<std::uint32_t>(cluster_.worker), cluster_.workers, step_,
+                                       t.rows[i / row] * row + i % row, t.weights[i]);
+  }
 
   void begin_step() {
+    set_rows(step_);
     exchange_->begin(exchange::begin_step, step_);
     phase_ = phase::beginning;
   }
 
   void compute_tensor() {
+    if (setup_.tensors.empty()) return end_step();
     const rg_slice& s = exchange_->arena().slices[tensor_];
     if (!setup_.ghosts) {
       const auto w = exchange_->weights(), g = exchange_->gradients();
@@ -144,9 +194,14 @@ private:
     if (++tensor_ < setup_.tensors.size()) {
       next_at_ = network_.now() + backward_ns_per_tensor;
     } else {
-      exchange_->begin(exchange::end_step, step_);
-      phase_ = phase::ending;
+      end_step();
     }
+  }
+
+  void end_step() {
+    if (setup_.table_rows) compute_table();
+    exchange_->begin(exchange::end_step, step_);
+    phase_ = phase::ending;
   }
 
   const simulation_setup& setup_;
@@ -158,6 +213,8 @@ private:
   phase phase_ = phase::beginning;
   std::uint64_t step_ = 0, next_at_ = 0;
   std::size_t tensor_ = 0;
+  int pulls_ = 0;
+  std::vector<std::uint64_t> touched_;
   std::vector<float> seen_; // the weights as the step began
 };
 
@@ -203,6 +260,15 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   simulation_result result;
   for (std::uint32_t r = 0; r < layout.size(); ++r) {
     if (ranks[r]->is_worker()) result.weights.push_back(ranks[r]->weights());
+    const auto changed = [&](bool as_server) {
+      std::map<std::uint64_t, std::vector<float>> rows;
+      if (const row_table* t = ranks[r]->table(as_server))
+        t->for_each_changed([&](std::uint64_t row, std::span<const float> w) { rows[row].assign(w.begin(), w.end()); });
+      return rows;
+    };
+    result.worker_rows.push_back(changed(false));
+    result.server_rows.push_back(changed(true));
+    result.server_held.push_back(ranks[r]->table(true) ? ranks[r]->table(true)->held() : 0);
     result.counted.push_back(network.counted(r));
   }
   result.virtual_ns = network.now();
@@ -210,20 +276,40 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   return result;
 }
 
+std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step) {
+  std::vector<std::uint64_t> rows;
+  // Some rows of many workers, and now and then none at all.
+  for (std::uint64_t k = 0; k < setup.touched && (w + step) % 5 != 4; ++k)
+    rows.push_back((k * k * 7 + w * 3 + step * 11) % static_cast<std::uint64_t>(setup.table_rows));
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
 std::vector<double> train_serially(const simulation_setup& setup) {
-  const std::uint64_t n = arena_elements(setup);
+  const std::uint64_t arena = arena_elements(setup), row = static_cast<std::uint64_t>(setup.table_row);
+  const std::uint64_t n = arena + static_cast<std::uint64_t>(setup.table_rows) * row;
   std::vector<double> w(n), v(n, 0.0), g(n);
-  for (std::uint64_t i = 0; i < n; ++i) w[i] = initial(i);
+  for (std::uint64_t i = 0; i < n; ++i) w[i] = initial(i < arena ? i : i - arena);
   for (std::uint64_t step = 0; step < setup.steps; ++step) {
-    double squares = 0;
-    for (std::uint64_t i = 0; i < n; ++i) {
-      g[i] = 0;
-      for (std::uint32_t k = 0; k < setup.workers; ++k) g[i] += gradient<double>(k, setup.workers, step, i, w[i]);
-      squares += g[i] * g[i];
+    std::fill(g.begin(), g.end(), 0.0);
+    std::vector<char> moves(n, 0); // rows that nobody touches wait, momentum and all
+    std::fill_n(moves.begin(), arena, 1);
+    for (std::uint32_t k = 0; k < setup.workers; ++k) {
+      for (std::uint64_t i = 0; i < arena; ++i) g[i] += gradient<double>(k, setup.workers, step, i, w[i]);
+      if (!setup.table_rows) continue;
+      for (const std::uint64_t r : rows_touched(setup, k, step))
+        for (std::uint64_t e = r * row; e < (r + 1) * row; ++e) {
+          g[arena + e] += gradient<double>(k, setup.workers, step, e, w[arena + e]);
+          moves[arena + e] = 1;
+        }
     }
+    double squares = 0;
+    for (const double x : g) squares += x * x;
     const double clip =
         setup.optimizer.clip_norm > 0 ? std::min(1.0, setup.optimizer.clip_norm / std::sqrt(squares)) : 1.0;
     for (std::uint64_t i = 0; i < n; ++i) {
+      if (!moves[i]) continue;
       v[i] = setup.optimizer.momentum * v[i] + clip * g[i];
       w[i] -= setup.optimizer.lr * v[i];
     }

@@ -10,6 +10,7 @@
 #include "rank/exchange.hpp"
 #include "registry/registry.hpp"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,12 +28,18 @@ struct simulation_setup {
   network_options network;
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
+  std::int64_t table_rows = 0;                          // of a sparse table; 0: there is none
+  std::int64_t table_row = 5;                           // elements of each
+  std::uint64_t touched = 9;                            // rows that a worker touches in a step, at most
   bool ghosts = false;
   std::uint64_t straggler_ns = 0; // how much longer rank 1 computes
 };
 
 struct simulation_result {
-  std::vector<std::vector<float>> weights;      // final, by worker
+  std::vector<std::vector<float>> weights; // final, by worker
+  // Rows of the table that are not as they started, by rank: what it holds as a worker and as a server.
+  std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
+  std::vector<std::uint64_t> server_held;       // rows that take memory, by rank
   std::vector<virtual_network::counts> counted; // by rank
   std::uint64_t virtual_ns = 0;
   std::size_t left_over = 0; // operations that never ended
@@ -42,8 +49,10 @@ struct simulation_result {
 // a step still reads them.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
-// The same training by one worker, summed in the order of the workers, in double.
+// The same training by one worker, summed in the order of the workers, in double: the arena, then the table.
 std::vector<double> train_serially(const simulation_setup& setup);
+// The rows that worker w touches in a step, ascending.
+std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step);
 
 // Elements of the arena: each tensor starts at a multiple of 16.
 std::uint64_t arena_elements(const simulation_setup& setup);

@@ -5,6 +5,8 @@
 // docs/algorithms.md.
 #include "simulation/simulation.hpp"
 
+#include <set>
+
 #include <doctest/doctest.h>
 
 using namespace regatta;
@@ -20,12 +22,28 @@ const registry& plugins() {
 void equals_serial(const simulation_setup& s, const simulation_result& r) {
   const auto expected = train_serially(s);
   REQUIRE(r.weights.size() == s.workers);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
+  for (std::size_t i = 0; i < arena_elements(s); ++i) {
     // fp32 against double over a few steps of unit gradients.
     REQUIRE(r.weights[0][i] == doctest::Approx(expected[i]).epsilon(1e-5));
     for (const auto& w : r.weights) REQUIRE(w[i] == r.weights[0][i]);
   }
   CHECK(r.left_over == 0);
+}
+
+// The table as the ranks of one role hold it together is that of the serial run.
+void table_equals_serial(const simulation_setup& s, const std::map<std::uint64_t, std::vector<float>>& rows) {
+  const auto expected = train_serially(s);
+  const auto row = static_cast<std::size_t>(s.table_row);
+  std::set<std::uint64_t> touched;
+  for (std::uint64_t step = 0; step < s.steps; ++step)
+    for (std::uint32_t w = 0; w < s.workers; ++w)
+      for (const std::uint64_t r : rows_touched(s, w, step)) touched.insert(r);
+  REQUIRE(rows.size() == touched.size());
+  for (const auto& [r, values] : rows) {
+    REQUIRE(touched.count(r));
+    for (std::size_t e = 0; e < row; ++e)
+      REQUIRE(values[e] == doctest::Approx(expected[arena_elements(s) + r * row + e]).epsilon(1e-5));
+  }
 }
 
 std::vector<network_options> networks() {
@@ -94,6 +112,120 @@ TEST_CASE("sync_ps equals the serial run, whatever the ranks and the network") {
             s.straggler_ns = workers % 3 ? 0 : 50'000;
             equals_serial(s, simulate(plugins(), s));
           }
+}
+
+TEST_CASE("tables: allreduce keeps replicas that equal the serial run, with and without dense tensors") {
+  for (std::uint32_t workers = 1; workers <= 8; ++workers)
+    for (const auto& network : networks())
+      for (const double clip : {0.0, 0.5})
+        for (const bool dense : {true, false}) {
+          CAPTURE(workers);
+          CAPTURE(network.eager);
+          CAPTURE(clip);
+          CAPTURE(dense);
+          simulation_setup s;
+          s.strategy = "allreduce";
+          s.parameters = {{"bucket", 256}};
+          s.workers = workers;
+          s.network = network;
+          s.optimizer.clip_norm = clip;
+          s.table_rows = 40;
+          if (!dense) s.tensors.clear();
+          s.straggler_ns = workers % 3 ? 0 : 50'000;
+          const auto r = simulate(plugins(), s);
+          equals_serial(s, r);
+          table_equals_serial(s, r.worker_rows[0]);
+          for (std::uint32_t w = 1; w < workers; ++w) CHECK(r.worker_rows[w] == r.worker_rows[0]);
+        }
+}
+
+TEST_CASE("tables: the servers of sync_ps hold together what the serial run has, and never a row nobody asked for") {
+  for (std::uint32_t workers = 1; workers <= 6; ++workers)
+    for (std::uint32_t servers = 1; servers <= 4; ++servers)
+      for (const bool colocate : {false, true})
+        for (const auto& network : networks())
+          for (const double clip : {0.0, 0.5})
+            for (const bool dense : {true, false}) {
+              CAPTURE(workers);
+              CAPTURE(servers);
+              CAPTURE(colocate);
+              CAPTURE(network.eager);
+              CAPTURE(clip);
+              CAPTURE(dense);
+              simulation_setup s;
+              s.strategy = "sync_ps";
+              s.parameters = {{"bucket", 256}, {"ahead", 2}};
+              s.workers = workers;
+              s.servers = servers;
+              s.colocate = colocate;
+              s.network = network;
+              s.optimizer.clip_norm = clip;
+              s.table_rows = 1000;
+              if (!dense) s.tensors.clear();
+              s.straggler_ns = workers % 3 ? 0 : 50'000;
+              const auto r = simulate(plugins(), s);
+              equals_serial(s, r);
+              std::map<std::uint64_t, std::vector<float>> all;
+              std::uint64_t held = 0;
+              for (const auto& rows : r.server_rows) all.insert(rows.begin(), rows.end());
+              for (const std::uint64_t h : r.server_held) held += h;
+              std::set<std::uint64_t> asked;
+              for (std::uint32_t w = 0; w < workers; ++w) {
+                for (std::uint64_t step = 0; step < s.steps; ++step)
+                  for (const std::uint64_t row : rows_touched(s, w, step)) asked.insert(row);
+                for (const std::uint64_t row : rows_touched(s, w, 1001)) asked.insert(row); // the evaluation's
+              }
+              table_equals_serial(s, all);
+              CHECK(held == asked.size());
+            }
+}
+
+TEST_CASE("tables: a server of a table larger than any machine holds what was asked for") {
+  simulation_setup s;
+  s.strategy = "sync_ps";
+  s.workers = 2;
+  s.servers = 2;
+  s.steps = 1;
+  s.table_rows = 1'000'000'000; // 20 GB, were it all there
+  std::set<std::uint64_t> asked;
+  for (std::uint32_t w = 0; w < s.workers; ++w)
+    for (const std::uint64_t row : rows_touched(s, w, 0)) asked.insert(row);
+  const auto r = simulate(plugins(), s);
+  CHECK(r.server_held[2] + r.server_held[3] == asked.size());
+}
+
+// As docs/algorithms.md has it: R_w rows of D elements each are touched by worker w.
+TEST_CASE("tables: bytes and messages of a step") {
+  for (std::uint32_t workers = 1; workers <= 4; ++workers) {
+    simulation_setup s;
+    s.strategy = "allreduce";
+    s.workers = workers;
+    s.steps = 1;
+    s.tensors.clear();
+    s.table_rows = 40;
+    const auto bytes_of = [&](std::uint32_t w) {
+      return rows_touched(s, w, 0).size() * (8 + 4 * static_cast<std::uint64_t>(s.table_row));
+    };
+    const auto gathered = simulate(plugins(), s);
+    for (std::uint32_t w = 0; w < workers; ++w) {
+      CHECK(gathered.counted[w].messages_sent == 2 * (workers - 1));
+      CHECK(gathered.counted[w].bytes_sent == (workers - 1) * bytes_of(w));
+    }
+    for (std::uint32_t servers = 1; servers <= 3; ++servers) {
+      s.strategy = "sync_ps";
+      s.servers = servers;
+      const auto r = simulate(plugins(), s);
+      for (std::uint32_t w = 0; w < workers; ++w) {
+        std::set<std::uint64_t> asked; // servers that hold a row of this step
+        for (const std::uint64_t row : rows_touched(s, w, 0)) asked.insert(row % servers);
+        // The request's header is two words; goodbye is one.
+        CHECK(r.counted[w].messages_sent == servers + asked.size() + servers);
+        CHECK(r.counted[w].bytes_sent == servers * 16 + bytes_of(w) + servers * 8);
+        CHECK(r.counted[w].bytes_received ==
+              rows_touched(s, w, 0).size() * 4 * static_cast<std::uint64_t>(s.table_row));
+      }
+    }
+  }
 }
 
 TEST_CASE("none trains every worker alone and sends nothing") {

@@ -31,9 +31,9 @@ public:
       : p_(p), row_(static_cast<std::size_t>(p.row)), words_(static_cast<std::size_t>(p.words)) {
     if (p.bias) tensors_.push_back(rg::dense_tensor("bias", {p.row}));
     table_ = static_cast<std::uint32_t>(tensors_.size());
-    tensors_.push_back(p.sparse ? rg::table_tensor("table", p.vocabulary, p.row,
-                                                   setup.batch * static_cast<std::uint64_t>(p.words))
-                                : rg::dense_tensor("table", {p.vocabulary, p.row}));
+    tensors_.push_back(
+        p.sparse ? rg::table_tensor("table", p.vocabulary, p.row, setup.batch * static_cast<std::uint64_t>(p.words))
+                 : rg::dense_tensor("table", {p.vocabulary, p.row}));
     input_ = rg::make_versioned<rg_input>();
     input_.kind = RG_INPUT_INDEX;
     input_.name = "words";
@@ -60,9 +60,9 @@ public:
     if (tensor != table_) return std::fill(out.begin(), out.end(), 0.0F);
     for (std::size_t i = 0; i * row_ < out.size(); ++i)
       for (std::size_t d = 0; d < row_; ++d)
-        out[i * row_ + d] =
-            rg::to_uniform(rg::random_bits(seed, rows.empty() ? i : rows[i], static_cast<std::uint32_t>(d),
-                                           rg::stream_init)[0]) - 0.5F;
+        out[i * row_ + d] = rg::to_uniform(rg::random_bits(seed, rows.empty() ? i : rows[i],
+                                                           static_cast<std::uint32_t>(d), rg::stream_init)[0]) -
+                            0.5F;
   }
   void bind(const rg_model_memory& m) {
     if (p_.bias) {

@@ -28,7 +28,9 @@ repeats = 1
 baseline = false
 )";
 
-std::vector<double> curve_of(const json& r) { return r.at(0).at("loss").at("curve").get<std::vector<double>>(); }
+std::vector<double> curve_of(const json& r) {
+  return r.at(0).at("loss").at("curve").get<std::vector<double>>();
+}
 
 void same_curve(const std::vector<double>& a, const std::vector<double>& b, double relative) {
   REQUIRE(a.size() == b.size());
@@ -65,4 +67,26 @@ TEST_CASE("clipping takes the norm over tables and dense tensors together") {
   const scratch s;
   const std::string options = alone + "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 --set model.sparse=";
   same_curve(curve_of(results(s, tiny, options + "true")), curve_of(results(s, tiny, options + "false")), 1e-6);
+}
+
+TEST_CASE("N workers train tables as one does, whoever holds the rows, over tcp and shm") {
+  const scratch s;
+  for (const char* with : {"--set optimizer.plugin=adam --set optimizer.lr=0.05 ",
+                           "--set optimizer.plugin=momentum --set train.accumulate=2 --set model.bias=false ",
+                           "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 "}) {
+    CAPTURE(with);
+    const auto expected = curve_of(results(s, tiny, alone + with));
+    for (const char* cluster :
+         {"strategy.plugin=allreduce --set transport.plugin=tcp --set cluster.workers=2",
+          "strategy.plugin=allreduce --set transport.plugin=shm --set cluster.workers=3",
+          "strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=2 --set cluster.servers=1",
+          "strategy.plugin=sync_ps --set transport.plugin=shm --set cluster.workers=3 --set cluster.servers=2",
+          "strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=2 --set cluster.servers=3 --set "
+          "cluster.colocate=true"}) {
+      CAPTURE(cluster);
+      const json r = results(s, tiny, with + std::string("--set ") + cluster);
+      CHECK(r.at(0).at("replicas_identical") == true);
+      same_curve(curve_of(r), expected, 1e-5);
+    }
+  }
 }

@@ -3,8 +3,9 @@
 // Synchronous data parallelism by all-reduce: every worker sums the gradients of all, bucket by bucket while the
 // backward pass still runs, and makes the same update. Buckets take turns on a few lanes: on each lane one is under way
 // at a time, so messages meet in the order in which they were posted, and one lane's latency hides behind another's
-// bytes.
+// bytes. Rows of sparse tables are gathered instead: every worker adds up those of all (regatta/tables.hpp).
 #include <regatta/algorithms.hpp>
+#include <regatta/tables.hpp>
 
 #include <numeric>
 
@@ -27,15 +28,15 @@ struct allreduce {
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS;
-    plan.lanes = static_cast<std::uint32_t>(p.lanes);
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
+    plan.lanes = static_cast<std::uint32_t>(p.lanes) + 1; // the last one for rows
     return plan;
   }
 
   allreduce(rg::comm& c, const parameters& p)
       : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
         lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())), algorithm(p.algorithm),
-        members(c.workers()), total(c.alloc(2, RG_F64)) {
+        members(c.workers()), total(c.alloc(2, RG_F64)), rows(c, static_cast<std::uint32_t>(p.lanes)) {
     std::iota(members.begin(), members.end(), 0u);
     c.own_as_worker(c.whole());
     if (members.size() > 1 && (algorithm == "auto" || algorithm == "native")) native = c.split(members);
@@ -44,12 +45,15 @@ struct allreduce {
                       "algorithm = \"native\": this transport has no collectives; use \"ring\" or \"auto\"");
   }
 
-  void begin_step(std::uint64_t step) {
+  rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
     for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(run_lane(*this, step, lane));
+    return rows.begin_step(touched);
   }
+  rg::task<> pull_rows(rg::step_rows touched) { return rows.pull_rows(touched); }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
 
   rg::task<> end_step(std::uint64_t step) {
+    co_await rows.end_step(step);
     co_await running.join();
     if (comm.deferred()) { // all workers hold all gradients: the norm is already that of the whole
       co_await comm.norm(total, false);
@@ -95,6 +99,7 @@ private:
   std::vector<std::uint32_t> members;
   rg_buffer total;
   std::optional<std::uint32_t> native;
+  rg::replicated_tables rows;
   rg::task_group running;
 };
 

@@ -4,13 +4,14 @@
 // without its relaxations). Every bucket is cut into as many equal parts as there are servers, so each server holds the
 // same number of bytes whatever the tensors' sizes, and all of them have work from the first bucket on. A worker pushes
 // a part when its gradients are ready; the server adds the pushes up in the order of the workers, updates, and sends
-// the new weights back, into place: this step reads them no more.
-#include <regatta/strategy.hpp>
+// the new weights back, into place: this step reads them no more. Of sparse tables a worker pulls the rows that a step
+// touches before it, and pushes their gradients after it (regatta/tables.hpp).
+#include <regatta/tables.hpp>
 
 namespace {
 
 // A rank may be worker and server at once: what it sends in one role must not meet what it receives in the other.
-enum : std::uint32_t { to_servers, to_workers, between_servers, lanes };
+enum : std::uint32_t { to_servers, to_workers, between_servers, rows_to_servers, rows_to_workers, lanes };
 
 struct sync_ps {
   struct parameters {
@@ -25,7 +26,7 @@ struct sync_ps {
 
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | RG_PLAN_SYNCHRONOUS;
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
     plan.lanes = lanes;
     return plan;
   }
@@ -39,9 +40,11 @@ struct sync_ps {
 
   sync_ps(rg::comm& c, const parameters& p)
       : comm(c), buckets(c.make_buckets(std::max<std::uint64_t>(p.bucket, 64 * c.servers()))),
-        ahead(static_cast<std::size_t>(p.ahead)) {
-    // Every server has a part of the first bucket: that is where it hears that a worker says goodbye.
-    if (rg::part_of(buckets[0], 0, c.servers()).count == 0)
+        ahead(static_cast<std::size_t>(p.ahead)), client(c, rows_to_servers, rows_to_workers),
+        server(c, rows_to_servers, rows_to_workers) {
+    // Every server has a part of the first bucket: that is where it hears that a worker says goodbye. With tables it
+    // hears it there.
+    if (!c.tables() && rg::part_of(buckets[0], 0, c.servers()).count == 0)
       throw rg::error(RG_E_CONFIG, "the model has too few weights to be cut over " + std::to_string(c.servers()) +
                                        " servers: use at most " + std::to_string((c.arena().count + 15) / 16));
     if (c.is_worker()) {
@@ -65,6 +68,8 @@ struct sync_ps {
 
   // ------------------------------------------------------------------------------------------------- worker ---
 
+  rg::task<> begin_step(std::uint64_t, rg::step_rows rows) { return client.pull(rows); }
+  rg::task<> pull_rows(rg::step_rows rows) { return client.pull(rows, rg::row_request::pull); }
   // Asks for the weights before it pushes: the answer finds its receive posted and goes straight into place.
   void on_gradient(std::uint64_t, std::uint32_t b) {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
@@ -75,11 +80,13 @@ struct sync_ps {
     }
   }
   rg::task<> end_step(std::uint64_t) {
+    co_await client.push();
     for (auto& p : pushes) co_await p;
     for (auto& p : pulls) co_await p;
   }
   // A message of nothing in place of the first push says goodbye.
   rg::task<> finish() {
+    if (comm.tables()) co_return co_await client.goodbye();
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
       co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
   }
@@ -88,18 +95,20 @@ struct sync_ps {
 
   rg::task<> serve() {
     for (std::uint64_t step = 0;; ++step) {
-      post(0);
+      if (comm.tables() && !co_await server.begin_step()) break;
+      if (!buckets.empty()) post(0);
       // Everybody trains the same number of steps: where one says goodbye, all do.
-      if (!co_await all_pushed(*this, 0)) break;
+      if (!comm.tables() && !co_await all_pushed(*this, 0)) break;
       for (std::size_t b = 1; b < std::min(ahead, buckets.size()); ++b) post(b);
       for (std::size_t b = 0; b < buckets.size(); ++b) {
-        if (b) co_await all_pushed(*this, b);
+        if (b || comm.tables()) co_await all_pushed(*this, b);
         if (b + ahead < buckets.size()) post(b + ahead);
         if (!parts[b].range.count) continue;
         co_await all_sent(*this, b); // the last step's weights may still be under way
         co_await comm.apply_as_server(parts[b].range.first, parts[b].sum, step);
         if (!comm.deferred()) answer(b);
       }
+      co_await server.end_step(step);
       if (comm.deferred()) {
         co_await add_up_norms(*this);
         co_await comm.commit(total, step, true);
@@ -168,6 +177,8 @@ private:
 
   std::vector<rg::span_of_arena> buckets;
   std::size_t ahead;
+  rg::table_client client;
+  rg::table_server server;
   std::vector<rg::operation> pulls, pushes;   // of a worker: [bucket][server]
   std::vector<part> parts;                    // of a server: one a bucket
   std::vector<rg::operation> receives, sends; // of a server: [bucket][worker]
