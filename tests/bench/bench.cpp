@@ -44,32 +44,50 @@ public:
     fmt::print("\n");
   }
 
-  // VGG16-CIFAR, batch 128, one worker, one thread, beside PyTorch on the same core.
+  // One worker, one thread, each model beside PyTorch on the same core.
   void models() {
-    constexpr double flops_per_sample = 1.882e9; // of the direct algorithm, as `regatta describe model/vgg16` counts
-    const std::string toml =
-        "[model]\nplugin=\"vgg16\"\n[train]\nbatch=128\n[strategy]\nplugin=\"none\"\n[transport]\nplugin=\"null\"\n"
-        "[measure]\nwarmup=1\nsteps=4\nrepeats=1\nbaseline=false\n";
-    const std::string peer =
-        "OMP_NUM_THREADS=1 taskset -c 0 /usr/bin/python3 " REGATTA_SOURCE "/tests/bench/peers/vgg16_cifar.py";
+    struct comparison {
+      const char *title, *toml, *peer;
+      double flops; // of a sample by direct algorithms, as `regatta describe` counts them
+    };
+    constexpr comparison all[] = {
+        {"vgg16 cifar10, batch 128, fp32, momentum",
+         "[model]\nplugin=\"vgg16\"\n[train]\nbatch=128\n[measure]\nsteps=4\n", "vgg16_cifar.py", 1.882e9},
+        {"bert base, sequence 128, batch 8, fp32, adam",
+         "[model]\nplugin=\"bert\"\n[train]\nbatch=8\n[optimizer]\nplugin=\"adam\"\nlr=1e-4\n[measure]\nsteps=3\n",
+         "bert.py", 69.93e9},
+    };
     const bool has_peer = output_of("/usr/bin/python3 -c 'import torch' 2>/dev/null").has_value();
-    std::vector<double> ours, theirs, peaks;
-    for (int i = 0; i < 3; ++i) {
-      peaks.push_back(regatta::bench::fma_peak());
-      ours.push_back(run(toml).at(0).at("samples_per_second").at("median"));
-      if (has_peer)
-        if (const auto text = output_of(peer)) theirs.push_back(json::parse(*text).at("samples_per_second"));
+    for (const comparison& c : all) {
+      const std::string toml = std::string(c.toml) +
+                               "warmup=1\nrepeats=1\nbaseline=false\n[strategy]\nplugin=\"none\"\n"
+                               "[transport]\nplugin=\"null\"\n";
+      const std::string peer =
+          std::string("OMP_NUM_THREADS=1 taskset -c 0 /usr/bin/python3 " REGATTA_SOURCE "/tests/bench/peers/") + c.peer;
+      std::vector<double> ours, theirs, peaks;
+      std::string note;
+      for (int i = 0; i < 3; ++i) {
+        peaks.push_back(regatta::bench::fma_peak());
+        ours.push_back(run(toml).at(0).at("samples_per_second").at("median"));
+        if (!has_peer) continue;
+        if (const auto text = output_of(peer)) {
+          const json result = json::parse(*text);
+          theirs.push_back(result.at("samples_per_second"));
+          note = result.value("note", "");
+        }
+      }
+      const double mine = median(ours), peak = median(peaks);
+      fmt::print("{}, one thread (median of {} runs in turn)\n", c.title, ours.size());
+      fmt::print(
+          "  regatta                     {:8.2f} samples/s   {:.2f}x a core's multiply-add peak, counted by direct "
+          "algorithms\n",
+          mine, mine * c.flops / peak);
+      if (theirs.empty())
+        fmt::print("  PyTorch                     not measured: install python3-torch\n\n");
+      else
+        fmt::print("  PyTorch                     {:8.2f} samples/s   regatta is {:.2f}x{}{}\n\n", median(theirs),
+                   mine / median(theirs), note.empty() ? "" : "; ", note);
     }
-    const double mine = median(ours), peak = median(peaks);
-    fmt::print("vgg16 cifar10, batch 128, fp32, momentum, one thread (median of {} runs in turn)\n", ours.size());
-    fmt::print("  regatta                     {:8.1f} samples/s   {:.2f}x a core's multiply-add peak, counted as "
-               "direct convolutions\n",
-               mine, mine * flops_per_sample / peak);
-    if (theirs.empty())
-      fmt::print("  PyTorch                     not measured: install python3-torch\n\n");
-    else
-      fmt::print("  PyTorch                     {:8.1f} samples/s   regatta is {:.2f}x\n\n", median(theirs),
-                 mine / median(theirs));
   }
 
   // Two workers on two cores, batch 64.

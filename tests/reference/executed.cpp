@@ -134,6 +134,7 @@ rg_batch executed::view(const batch& b) {
   raw.first_sample = b.first_sample;
   raw.global_samples = b.global_samples;
   raw.seed = b.seed;
+  raw.global_counts = b.global_counts.empty() ? nullptr : b.global_counts.data();
   return raw;
 }
 
@@ -215,6 +216,13 @@ std::vector<double> executed::evaluate(const batch& b, std::uint64_t valid) {
   std::vector<double> sums(info.metric_sums);
   check(functions_->evaluate(self_, &raw, sums.data()));
   return sums;
+}
+
+std::vector<std::uint64_t> executed::count(const batch& b) {
+  const rg_batch raw = view(b);
+  std::vector<std::uint64_t> counts(info.count_kinds);
+  check(functions_->count(self_, &raw, counts.data()));
+  return counts;
 }
 
 double executed::metric(const std::vector<double>& sums) const {

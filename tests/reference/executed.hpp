@@ -60,6 +60,7 @@ public:
   std::vector<std::vector<std::uint64_t>> rows(const batch& b);
   std::vector<double> evaluate(const batch& b, std::uint64_t valid);
   double metric(const std::vector<double>& sums) const;
+  std::vector<std::uint64_t> count(const batch& b);
   std::string kernels() const;
 
 private:

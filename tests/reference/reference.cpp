@@ -30,19 +30,25 @@ void windows(const rg_node& in, const rg_node& out, std::int64_t kernel, std::in
         }
 }
 
-bool stays(const batch& b, std::size_t sample, std::size_t element, double p, std::uint32_t layer) {
+} // namespace
+
+bool keeps(const batch& b, std::size_t sample, std::size_t element, double p, std::uint32_t layer) {
   const auto seed = rg::derive_seed(b.seed, b.step, layer, rg::stream_dropout);
   const auto bits = rg::random_bits(seed, b.first_sample + sample, static_cast<std::uint32_t>(element / 8));
   const std::uint32_t half = bits[element % 8 / 2] >> (element % 2 * 16) & 0xFFFF;
   return half >= static_cast<std::uint32_t>(std::lround(p * 65536));
 }
 
-} // namespace
-
 double interpreter::node::attr(const char* key) const {
   for (std::uint32_t i = 0; i < raw.attr_count; ++i)
     if (std::string_view(raw.attrs[i].name) == key) return raw.attrs[i].number;
   throw rg::error(RG_E_CONFIG, std::string(raw.name) + " has no " + key);
+}
+
+// Rows of the weight are the outputs, columns the inputs.
+std::pair<std::size_t, std::size_t> interpreter::sizes(const node& dense) const {
+  const rg_tensor& w = info_[dense.raw.weights[0]];
+  return {size(w.shape[1]), size(w.shape[0])};
 }
 
 interpreter::interpreter(const rg_graph& graph) {
@@ -111,14 +117,15 @@ void interpreter::run_forward(std::size_t k, const batch& b, bool training) {
     note.assign(x.size(), 1);
     for (std::size_t i = 0; training && i < x.size(); ++i)
       note[i] =
-          stays(b, i / n.elements, i % n.elements, p, static_cast<std::uint32_t>(n.attr("layer"))) ? 1 / (1 - p) : 0;
+          keeps(b, i / n.elements, i % n.elements, p, static_cast<std::uint32_t>(n.attr("layer"))) ? 1 / (1 - p) : 0;
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] * note[i];
   } else if (op == "dense") {
-    for (std::size_t s = 0; s < b.samples; ++s)
-      for (std::size_t o = 0; o < n.elements; ++o) {
+    const auto [inputs, outputs] = sizes(n);
+    for (std::size_t r = 0; r < y.size() / outputs; ++r)
+      for (std::size_t o = 0; o < outputs; ++o) {
         double sum = n.raw.weight_count > 1 ? weight(1)[o] : 0;
-        for (std::size_t i = 0; i < in.elements; ++i) sum += x[s * in.elements + i] * weight(0)[o * in.elements + i];
-        y[s * n.elements + o] = sum;
+        for (std::size_t i = 0; i < inputs; ++i) sum += x[r * inputs + i] * weight(0)[o * inputs + i];
+        y[r * outputs + o] = sum;
       }
   } else if (op == "conv2d") {
     const auto kernel = static_cast<std::int64_t>(n.attr("kernel"));
@@ -191,7 +198,7 @@ void interpreter::run_forward(std::size_t k, const batch& b, bool training) {
       for (std::size_t c = 0; c < in.elements; ++c) note[s * in.elements + c] /= sum;
       y[s] = std::log(sum) - (logits[static_cast<std::size_t>(labels[s])] - most);
     }
-  } else if (!forward_sparse(k, b)) {
+  } else if (!forward_sequence(k, b, training) && !forward_sparse(k, b)) {
     throw rg::error(RG_E_UNSUPPORTED, "the reference has no op " + std::string(op));
   }
 }
@@ -231,13 +238,14 @@ void interpreter::run_backward(std::size_t k, const batch& b) {
   } else if (op == "dropout") {
     for (std::size_t i = 0; i < dx.size(); ++i) dx[i] += dy[i] * note[i];
   } else if (op == "dense") {
-    for (std::size_t s = 0; s < b.samples; ++s)
-      for (std::size_t o = 0; o < n.elements; ++o) {
-        const double g = dy[s * n.elements + o];
+    const auto [inputs, outputs] = sizes(n);
+    for (std::size_t r = 0; r < dy.size() / outputs; ++r)
+      for (std::size_t o = 0; o < outputs; ++o) {
+        const double g = dy[r * outputs + o];
         if (n.raw.weight_count > 1) slope(1)[o] += g;
-        for (std::size_t i = 0; i < in.elements; ++i) {
-          slope(0)[o * in.elements + i] += g * x[s * in.elements + i];
-          dx[s * in.elements + i] += g * weight(0)[o * in.elements + i];
+        for (std::size_t i = 0; i < inputs; ++i) {
+          slope(0)[o * inputs + i] += g * x[r * inputs + i];
+          dx[r * inputs + i] += g * weight(0)[o * inputs + i];
         }
       }
   } else if (op == "conv2d") {
@@ -296,7 +304,7 @@ void interpreter::run_backward(std::size_t k, const batch& b) {
       dx[i] += dy[i / in.elements] * (note[i] - (hit ? 1 : 0));
     }
   } else {
-    backward_sparse(k, b);
+    if (!backward_sequence(k, b)) backward_sparse(k, b);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <regatta/layers.hpp>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace reference {
@@ -14,7 +15,11 @@ struct batch {
   std::size_t samples = 1;
   std::vector<std::vector<double>> inputs; // [samples, shape...] by input; indices, too
   std::uint64_t seed = 1, step = 0, first_sample = 0, global_samples = 1;
+  std::vector<std::uint64_t> global_counts; // empty: the engine has none
 };
+
+// Whether dropout keeps an element (canonical) of a sample, see regatta/layers.hpp.
+bool keeps(const batch& b, std::size_t sample, std::size_t element, double p, std::uint32_t layer);
 
 class interpreter {
 public:
@@ -40,10 +45,13 @@ private:
   };
   void run_forward(std::size_t k, const batch& b, bool training);
   void run_backward(std::size_t k, const batch& b);
-  // sparse.cpp; false where the op is none of its own
+  // sequence.cpp, sparse.cpp; false where the op is none of its own
+  bool forward_sequence(std::size_t k, const batch& b, bool training);
+  bool backward_sequence(std::size_t k, const batch& b);
   bool forward_sparse(std::size_t k, const batch& b);
   bool backward_sparse(std::size_t k, const batch& b);
   template <class F> void each_lookup(std::size_t k, const batch& b, const F& f) const;
+  std::pair<std::size_t, std::size_t> sizes(const node& dense) const; // inputs, outputs
 
   std::vector<node> nodes_;
   std::vector<rg_tensor> info_;

@@ -41,18 +41,6 @@ std::vector<std::vector<double>> gradients_of(const reference::executed& e) {
   return all;
 }
 
-reference::batch part_of(const reference::batch& b, std::size_t first, std::size_t count) {
-  reference::batch p = b;
-  p.samples = count;
-  p.first_sample = b.first_sample + first;
-  for (auto& in : p.inputs) {
-    const std::size_t one = in.size() / b.samples;
-    in = {in.begin() + static_cast<std::ptrdiff_t>(first * one),
-          in.begin() + static_cast<std::ptrdiff_t>((first + count) * one)};
-  }
-  return p;
-}
-
 } // namespace
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // they bring their own

@@ -34,8 +34,11 @@ std::vector<node> read_nodes(const rg_graph& g) {
   return nodes;
 }
 
-compile_function rule_for(const node& n) {
-  for (const auto& rules : {blocked_rules(), loss_rules(), sparse_rules()})
+// Some ops are for sequences, too.
+compile_function rule_for(const node& n, bool of_sequence) {
+  const auto first = of_sequence ? sequence_rules() : blocked_rules();
+  const auto second = of_sequence ? blocked_rules() : sequence_rules();
+  for (const auto& rules : {first, second, loss_rules(), sparse_rules()})
     for (const compile_rule& r : rules)
       if (r.op == n.op) return r.compile;
   throw rg::error(RG_E_UNSUPPORTED, "layer " + n.name + ": the oneDNN executor has no op " + std::string(n.op));
@@ -55,7 +58,7 @@ void compiler::run() {
     if (n.op == "input")
       add_input(k);
     else
-      rule_for(n)(*this, k);
+      rule_for(n, !n.inputs.empty() && nodes_[n.inputs[0]].shape.size() == 2)(*this, k);
   }
   finish();
 }
@@ -105,6 +108,12 @@ weight* compiler::table(const node& n, std::size_t i) {
   weight* w = tensors_[n.weights[i]].get();
   n.expect(w->info.kind != RG_TENSOR_STATE && w->info.ndim == 2, "needs a table of rows");
   return w;
+}
+
+weight* compiler::matrix(const node& n, std::size_t i, std::size_t columns) {
+  n.expect(i < n.weights.size(), "has too few weights");
+  const rg_tensor& t = tensors_[n.weights[i]]->info;
+  return tensor(n, i, {static_cast<std::size_t>(t.ndim == 2 ? t.shape[0] : 0), columns});
 }
 
 node* compiler::follower(std::size_t k) {

@@ -57,9 +57,10 @@ struct compile_rule {
   compile_function compile;
 };
 
-std::span<const compile_rule> blocked_rules(); // compile_blocked.cpp: images and vectors of features
-std::span<const compile_rule> loss_rules();    // compile_loss.cpp
-std::span<const compile_rule> sparse_rules();  // compile_sparse.cpp: tables, and models of what is looked up in them
+std::span<const compile_rule> blocked_rules();  // compile_blocked.cpp: images and vectors of features
+std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: places and their features
+std::span<const compile_rule> loss_rules();     // compile_loss.cpp
+std::span<const compile_rule> sparse_rules();   // compile_sparse.cpp: tables, and models of what is looked up in them
 
 class compiler {
 public:
@@ -82,6 +83,9 @@ public:
                  std::uint32_t kind = RG_TENSOR_DENSE);
   // Weight number i of n, a table for lookups: sparse or dense.
   weight* table(const node& n, std::size_t i);
+
+  // The same for a matrix with any number of rows.
+  weight* matrix(const node& n, std::size_t i, std::size_t columns);
 
   // The output of node k. Null where an op that took it in keeps it to itself.
   value*& output(std::size_t k) { return values_[k]; }

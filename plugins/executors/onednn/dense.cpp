@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers.hpp"
 
+#include "gemm.hpp"
 #include "memory_plan.hpp"
 
 #include <algorithm>
 
 namespace onednn {
-namespace {
-
-// c [m,n] = a [m,k] b [k,n] + beta c, row-major; 'T' where a or b lie transposed.
-void gemm(char ta, char tb, std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t lda,
-          const float* b, std::size_t ldb, float beta, float* c, std::size_t ldc) {
-  const auto i = [](std::size_t v) { return static_cast<dnnl_dim_t>(v); };
-  dnnl::error::wrap_c_api(dnnl_sgemm(ta, tb, i(m), i(n), i(k), 1, a, i(lda), b, i(ldb), beta, c, i(ldc)),
-                          "a matrix product could not be run");
-}
-
-} // namespace
 
 dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, const device& dev)
     : op(std::move(name), {in}, out), dev_(dev), weight_(w), bias_(bias), ones_(dev.kernels->lanes, 1.0F) {

@@ -7,6 +7,8 @@
 // one vector: [sample][channel block][height][width].
 #pragma once
 
+#include "sequence_kernels.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -54,6 +56,7 @@ struct kernel_table {
   // The mask of what dropout keeps, see layers.hpp.
   void (*dropout)(const dropout_pass&);
   void (*add)(float* y, const float* x, std::size_t count); // y += x
+  sequence_kernels sequence;
 };
 
 // `level` 2: AVX-512 (F, BW, VL, DQ); 1: AVX2 with FMA; 0: any.

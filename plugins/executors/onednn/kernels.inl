@@ -195,7 +195,8 @@ void add_to(float* y, const float* x, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) y[i] += x[i];
 }
 
-template <unsigned... Flags> constexpr kernel_table table_of(const char* name, flags<Flags...>) {
-  return {name,     lanes,  &moments, {&forward<Flags>...}, {&reduce<false>, &reduce<true>}, {&backward<Flags>...},
-          &dropout, &add_to};
+template <unsigned... Flags>
+constexpr kernel_table table_of(const char* name, const sequence_kernels& rows, flags<Flags...>) {
+  return {name,     lanes,   &moments, {&forward<Flags>...}, {&reduce<false>, &reduce<true>}, {&backward<Flags>...},
+          &dropout, &add_to, rows};
 }

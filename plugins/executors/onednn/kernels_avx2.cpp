@@ -42,6 +42,17 @@ inline vec keep(mask_word m, vec v) {
   return _mm256_and_ps(v, _mm256_castsi256_ps(set));
 }
 
+inline vec div(vec a, vec b) {
+  return _mm256_div_ps(a, b);
+}
+inline vec round_to_even(vec a) {
+  return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline vec times_power(vec a, vec b) { // b from -126 to 127
+  const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(b), _mm256_set1_epi32(127));
+  return _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
+}
+
 using words = __m256i;
 inline words load_words(const std::uint32_t* p) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
@@ -82,8 +93,9 @@ inline void store_some(float* p, vec v, std::size_t n) {
 
 #include "kernels.inl"
 #include "row_kernels.inl"
+#include "sequence_kernels.inl"
 
 } // namespace
-const kernel_table table = table_of("avx2", all_flags{});
+const kernel_table table = table_of("avx2", sequence_table, all_flags{});
 const row_kernels row_table = row_table_of();
 } // namespace onednn::avx2

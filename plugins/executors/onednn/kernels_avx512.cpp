@@ -41,6 +41,16 @@ inline vec keep(mask_word m, vec v) {
   return _mm512_maskz_mov_ps(m, v);
 }
 
+inline vec div(vec a, vec b) {
+  return _mm512_div_ps(a, b);
+}
+inline vec round_to_even(vec a) {
+  return _mm512_maskz_roundscale_ps(all_lanes, a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline vec times_power(vec a, vec b) {
+  return _mm512_maskz_scalef_ps(all_lanes, a, b);
+}
+
 using words = __m512i;
 inline words load_words(const std::uint32_t* p) {
   return _mm512_loadu_si512(p);
@@ -77,8 +87,9 @@ inline void store_some(float* p, vec v, std::size_t n) {
 
 #include "kernels.inl"
 #include "row_kernels.inl"
+#include "sequence_kernels.inl"
 
 } // namespace
-const kernel_table table = table_of("avx512", all_flags{});
+const kernel_table table = table_of("avx512", sequence_table, all_flags{});
 const row_kernels row_table = row_table_of();
 } // namespace onednn::avx512

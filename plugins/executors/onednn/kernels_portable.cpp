@@ -47,6 +47,21 @@ inline vec keep(mask_word m, vec v) {
   return each([&](std::size_t l) { return m >> l & 1 ? v.f[l] : 0.0F; });
 }
 
+inline vec div(vec a, vec b) {
+  return each([&](std::size_t l) { return a.f[l] / b.f[l]; });
+}
+inline vec round_to_even(vec a) {
+  return each([&](std::size_t l) { return __builtin_rintf(a.f[l]); });
+}
+inline vec times_power(vec a, vec b) { // b from -126 to 127
+  return each([&](std::size_t l) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(static_cast<int>(b.f[l]) + 127) << 23;
+    float power;
+    __builtin_memcpy(&power, &bits, sizeof power);
+    return a.f[l] * power;
+  });
+}
+
 struct words {
   std::uint32_t w[lanes];
 };
@@ -91,8 +106,9 @@ inline void store_some(float* p, const vec& v, std::size_t n) {
 
 #include "kernels.inl"
 #include "row_kernels.inl"
+#include "sequence_kernels.inl"
 
 } // namespace
-const kernel_table table = table_of("portable", all_flags{});
+const kernel_table table = table_of("portable", sequence_table, all_flags{});
 const row_kernels row_table = row_table_of();
 } // namespace onednn::portable

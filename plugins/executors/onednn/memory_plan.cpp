@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace onednn {
 
@@ -98,12 +99,15 @@ void plan_gradients(program& p, memory_plan& plan) {
       value& v = *e.from;
       if (!v.needs_gradient) continue;
       e.add = v.gradient_slot != no_slot;
-      e.buffer = reuse ? mine : plan.ask(v.stride * p.batch * sizeof(float), now, now);
-      reuse = false;
-      if (e.add)
-        plan.extend(v.gradient_slot, now);
+      e.own = e.add && !o.adds_gradients();
+      if (e.add) plan.extend(v.gradient_slot, now);
+      if (e.add && !e.own)
+        e.buffer = v.gradient_slot;
+      else if (o.gradient_over_input() && &e == o.inputs().data() && v.consumers == 1 && v.input < 0)
+        e.buffer = v.data_slot; // kept until now
       else
-        v.gradient_slot = e.buffer;
+        e.buffer = std::exchange(reuse, false) ? mine : plan.ask(v.stride * p.batch * sizeof(float), now, now);
+      if (!e.add) v.gradient_slot = e.buffer;
     }
   }
 }

@@ -218,7 +218,7 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
     if (o.output().needs_gradient) {
       o.backward(r);
       for (const edge& e : o.inputs())
-        if (e.add && e.gradient)
+        if (e.own && e.gradient)
           program_.dev.kernels->add(e.from->gradient, e.gradient, e.from->stride * program_.batch);
     }
     if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST)) hooks.ready(static_cast<std::uint32_t>(marks_[k].ready));

@@ -120,7 +120,8 @@ struct run {
 struct edge {
   value* from = nullptr;
   float* gradient = nullptr; // null: not wanted
-  bool add = false;          // the gradient goes to a buffer of its own first, and is then added to the value's
+  bool add = false;          // the value has a gradient already; this one's is added to it
+  bool own = false;          // `gradient` is a buffer of its own, which is then added to the value's
   slot buffer = no_slot;
 };
 
@@ -156,6 +157,10 @@ public:
   // May the output take the memory of input 0, and input 0's gradient that of the output's?
   virtual bool forward_in_place() const { return false; }
   virtual bool backward_in_place() const { return false; }
+  // May it write the gradient of input 0 over what it reads there? Nobody else may read that then.
+  virtual bool gradient_over_input() const { return false; }
+  // Does it add to gradients itself where edge::add says so?
+  virtual bool adds_gradients() const { return false; }
   // Operations of the forward and backward pass of one sample, counted by the direct algorithm.
   virtual double flops() const { return 0; }
   // Adds "name: what runs" lines.

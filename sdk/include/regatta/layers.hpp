@@ -281,6 +281,7 @@ struct dense_options {
   bool bias = true;
   double gain = relu_gain; // 1 where no ReLU follows
   double deviation = 0;    // of the initial weights; 0: gain / sqrt(inputs)
+  bool bias_decays = true;
 };
 
 // The weights of a dense layer, for several that share them.
@@ -289,7 +290,7 @@ inline std::vector<std::uint32_t> dense_weights(network& net, const std::string&
   weight_options start = detail::he_normal(inputs, o.gain);
   if (o.deviation > 0) start.b = o.deviation;
   std::vector<std::uint32_t> weights = {net.weight(name + ".weight", {outputs, inputs}, start)};
-  if (o.bias) weights.push_back(net.weight(name + ".bias", {outputs}, detail::small_vector(0, true)));
+  if (o.bias) weights.push_back(net.weight(name + ".bias", {outputs}, detail::small_vector(0, o.bias_decays)));
   return weights;
 }
 

@@ -115,7 +115,7 @@ struct attention_options {
   bool causal = false;
   double dropout = 0;
   double deviation = 0; // of the projections' initial weights; 0: 1 / sqrt(D)
-  bool bias = true;     // in the projections
+  bool bias = true;     // in the projections; never decays
 };
 
 // The product of queries, keys and values alone, without projections. `indices` are those of the keys.
@@ -142,7 +142,7 @@ inline value attend(value query, value key, value values, value indices, const s
 inline value attention(value x, value memory, value indices, const std::string& name, const attention_options& o = {}) {
   detail::expect_rank(x, 2, name);
   const std::int64_t size = x.dims()[1];
-  const dense_options projection = {.bias = o.bias, .gain = 1, .deviation = o.deviation};
+  const dense_options projection = {.bias = o.bias, .gain = 1, .deviation = o.deviation, .bias_decays = false};
   const value query = dense(x, name + ".query", size, projection);
   const value key = dense(memory, name + ".key", size, projection);
   const value values = dense(memory, name + ".value", size, projection);

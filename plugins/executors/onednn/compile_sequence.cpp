@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops on sequences: values [places, features], row-major.
+#include "attention.hpp"
+#include "compiler.hpp"
+#include "rows.hpp"
+#include "token_embedding.hpp"
+#include "token_loss.hpp"
+
+namespace onednn {
+namespace {
+
+using shape = std::vector<std::size_t>;
+
+// Input i of n, a sequence.
+value* sequence(compiler& c, const node& n, std::size_t i) {
+  n.expect(c.source(n, i).shape.size() == 2, "takes a sequence: places and features");
+  value* v = c.input(n, i);
+  n.expect(v && v->plain, "takes a row-major sequence");
+  return v;
+}
+
+row_function function_named(std::string_view op) {
+  if (op == "relu") return row_function::relu;
+  if (op == "gelu") return row_function::gelu;
+  if (op == "tanh") return row_function::tanh;
+  return row_function::none;
+}
+
+void compile_embedding(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  n.expect(c.source(n, 0).shape.size() == 1 && n.shape.size() == 2, "makes a sequence of one of indices");
+  const std::size_t length = c.source(n, 0).shape[0], size = n.shape[1];
+  n.expect(n.shape[0] == length, "makes as many places as there are indices");
+  value* indices = c.indices(n, 0, length);
+  weight* table = c.matrix(n, 0, size);
+  weight* places = n.weights.size() > 1 ? c.matrix(n, 1, size) : nullptr;
+  n.expect(!places || static_cast<std::size_t>(places->info.shape[0]) >= length, "has too few rows for its places");
+  c.output(k) = c.make_value(n.name, n.shape, true);
+  c.emit<token_embedding>(n.name, indices, c.output(k), table, places, n.attr("scale"), n.attr("sinusoids") != 0,
+                          c.dev());
+}
+
+// A function that is all that follows is taken in.
+void compile_row_dense(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = sequence(c, n, 0);
+  n.expect(n.shape.size() == 2 && n.shape[0] == places(*in), "makes as many places as it takes");
+  weight* w = c.tensor(n, 0, {n.shape[1], features(*in)});
+  weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape[1]}) : nullptr;
+  row_function f = row_function::none;
+  std::size_t last = k;
+  if (node* next = c.follower(k)) f = function_named(next->op);
+  if (f != row_function::none) {
+    last = n.consumers[0];
+    c.at(last).expect(c.at(last).shape == n.shape, "its output has not the shape of its input");
+    c.at(last).done = true;
+  }
+  c.output(last) = c.make_value(n.name, n.shape, true);
+  c.emit<row_dense>(n.name, in, c.output(last), w, bias, f, c.dev());
+}
+
+void compile_row_map(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = sequence(c, n, 0);
+  n.expect(n.shape == c.source(n, 0).shape, "its output has not the shape of its input");
+  c.output(k) = c.make_value(n.name, n.shape, true);
+  c.emit<row_map>(n.name, in, c.output(k), function_named(n.op), c.dev());
+}
+
+// Makes node k a stage that follows what `s` has; `from` is the node that it takes the value of.
+void take(compiler& c, std::size_t k, std::size_t from, row_stages& s) {
+  node& n = c.at(k);
+  n.done = true;
+  n.expect(n.shape == c.source(n, 0).shape, "its output has not the shape of its input");
+  if (n.op == "dropout") {
+    s.dropout = n.attr("p");
+    s.layer = static_cast<std::uint32_t>(n.count("layer"));
+    n.expect(s.dropout >= 0 && s.dropout < 1, "p must be at least 0 and less than 1");
+  } else if (n.op == "add") {
+    n.expect(n.shape == c.source(n, 1).shape, "adds different shapes");
+    s.residual = sequence(c, n, n.inputs[0] == from ? 1 : 0);
+  } else {
+    s.scale = c.tensor(n, 0, {n.shape[1]});
+    s.bias = c.tensor(n, 1, {n.shape[1]});
+    s.epsilon = n.attr("epsilon");
+  }
+}
+
+int stage_of(std::string_view op) {
+  return op == "dropout" ? 1 : op == "add" ? 2 : op == "layer_norm" ? 3 : 0;
+}
+
+// Starts at node k and takes in what follows it, as long as it is of a later stage, nobody else needs what lies between,
+// and what is added is there already.
+void compile_stages(compiler& c, std::size_t k) {
+  const node first = c.at(k);
+  value* in = sequence(c, first, 0);
+  row_stages s;
+  take(c, k, first.inputs[0], s);
+  std::size_t last = k;
+  while (const node* next = c.follower(last)) {
+    if (next->done || stage_of(next->op) <= stage_of(c.at(last).op)) break;
+    if (next->op == "add") {
+      const std::size_t other = next->inputs[0] == last ? next->inputs[1] : next->inputs[0];
+      if (!c.output(other)) break;
+    }
+    const std::size_t from = last;
+    last = c.at(last).consumers[0];
+    take(c, last, from, s);
+  }
+  c.output(last) = c.make_value(first.name, first.shape, true);
+  c.emit<row_stage>(first.name, in, c.output(last), s, c.dev());
+}
+
+void compile_attention(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value *query = sequence(c, n, 0), *key = sequence(c, n, 1), *values = sequence(c, n, 2);
+  value* indices = c.indices(n, 3, places(*key));
+  attention_shape s{.heads = n.count("heads"),
+                    .causal = n.attr("causal") != 0,
+                    .dropout = n.attr("p"),
+                    .layer = static_cast<std::uint32_t>(n.count("layer"))};
+  n.expect(n.shape == c.source(n, 0).shape && c.source(n, 1).shape == c.source(n, 2).shape &&
+               features(*query) == features(*key),
+           "queries, keys and values do not fit together");
+  n.expect(s.heads >= 1 && features(*query) % s.heads == 0, "its features do not divide into heads");
+  n.expect(s.dropout >= 0 && s.dropout < 1, "p must be at least 0 and less than 1");
+  c.output(k) = c.make_value(n.name, n.shape, true);
+  c.emit<attention>(n.name, query, key, values, indices, c.output(k), s, c.dev());
+}
+
+void compile_take_places(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = sequence(c, n, 0);
+  n.expect(n.shape.size() == 2 && n.shape[1] == features(*in), "its output has not the features of its input");
+  value* indices = n.op == "take_places" ? c.indices(n, 1, n.shape[0]) : nullptr;
+  n.expect(indices || n.shape[0] == 1, "makes one place");
+  c.output(k) = c.make_value(n.name, n.shape, true);
+  c.emit<take_places>(n.name, in, indices, c.output(k), c.dev());
+}
+
+void compile_token_loss(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* logits = sequence(c, n, 0);
+  value* labels = c.indices(n, 1, places(*logits));
+  n.expect(logits->input < 0, "takes what a layer makes");
+  const double smoothing = n.attr("smoothing");
+  n.expect(smoothing >= 0 && smoothing < 1, "smoothing must be at least 0 and less than 1");
+  c.output(k) = c.make_value(n.name, {1});
+  c.emit<token_cross_entropy>(n.name, logits, labels, c.output(k), smoothing, n.attr("accuracy") != 0, c.dev());
+}
+
+constexpr compile_rule rules[] = {
+    {"embedding", compile_embedding},
+    {"dense", compile_row_dense},
+    {"gelu", compile_row_map},
+    {"tanh", compile_row_map},
+    {"relu", compile_row_map},
+    {"dropout", compile_stages},
+    {"add", compile_stages},
+    {"layer_norm", compile_stages},
+    {"attention", compile_attention},
+    {"take_places", compile_take_places},
+    {"first_place", compile_take_places},
+    {"token_cross_entropy", compile_token_loss},
+};
+
+} // namespace
+
+std::span<const compile_rule> sequence_rules() {
+  return rules;
+}
+
+} // namespace onednn

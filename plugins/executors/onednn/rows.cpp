@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rows.hpp"
+
+#include "gemm.hpp"
+#include "memory_plan.hpp"
+
+#include <regatta/random.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace onednn {
+namespace {
+
+constexpr std::size_t column_block = 64, row_block = 16;
+
+std::size_t blocks(std::size_t n, std::size_t size) {
+  return (n + size - 1) / size;
+}
+
+} // namespace
+
+std::size_t mask_bytes(std::size_t elements) {
+  return blocks(elements, 8) + 8;
+}
+
+dropout_draw::dropout_draw(const run& r, double p, std::uint32_t layer)
+    : seed(rg::derive_seed(r.batch->seed, r.batch->step, layer, rg::stream_dropout)),
+      threshold(static_cast<std::uint32_t>(std::lround(p * 65536))) {}
+
+// ---------------------------------------------------------------------------------------------------- row_dense
+
+row_dense::row_dense(std::string name, value* in, value* out, weight* w, weight* bias, row_function f,
+                     const device& dev)
+    : op(std::move(name), {in}, out), dev_(dev), weight_(w), bias_(bias), function_(f) {
+  weights_ = {w};
+  if (bias) weights_.push_back(bias);
+}
+
+void row_dense::plan(memory_plan& m) {
+  inputs_[0].from->kept = true;
+  rows_ = m.batch() * places(*output_);
+  if (function_ == row_function::gelu) slot_ = m.ask_kept(rows_ * features(*output_) * sizeof(float));
+  if (function_ == row_function::relu || function_ == row_function::tanh) output_->kept = true;
+}
+
+void row_dense::attach(const memory_plan& m) {
+  before_ = slot_ == no_slot ? output_->data : m.at_slot(slot_);
+}
+
+void row_dense::forward(run&) {
+  const std::size_t in = features(*inputs_[0].from), out = features(*output_);
+  gemm('N', 'T', rows_, out, in, inputs_[0].from->data, in, weight_->data, in, 0, before_, out);
+  if (!bias_ && function_ == row_function::none) return;
+  parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
+    map_pass p;
+    p.rows = std::min(row_block, rows_ - b * row_block);
+    p.size = out;
+    p.x = before_ + b * row_block * out;
+    p.y = output_->data + b * row_block * out;
+    p.bias = bias_ ? bias_->data : nullptr;
+    dev_.kernels->sequence.map[static_cast<int>(function_)](p);
+  });
+}
+
+void row_dense::backward(run& r) {
+  const std::size_t in = features(*inputs_[0].from), out = features(*output_);
+  float* dy = output_->gradient; // ours alone now: the gradient of what f is of takes its place
+  if (bias_ && !adds(r, *bias_)) std::fill_n(bias_->gradient, rg::storage_of(bias_->info), 0.0F);
+  if (bias_ || function_ != row_function::none)
+    parallel(dev_, blocks(out, column_block), [&](std::size_t b) {
+      const std::size_t first = b * column_block;
+      map_gradient_pass p;
+      p.rows = rows_;
+      p.columns = std::min(column_block, out - first);
+      p.stride = out;
+      p.x = before_ + first;
+      p.y = output_->data + first;
+      p.dy = p.dx = dy + first;
+      p.sums = bias_ ? bias_->gradient + first : nullptr;
+      dev_.kernels->sequence.map_gradient[static_cast<int>(function_)](p);
+    });
+  gemm('T', 'N', out, in, rows_, dy, out, inputs_[0].from->data, in, adds(r, *weight_) ? 1.0F : 0.0F, weight_->gradient,
+       in);
+  if (const edge& e = inputs_[0]; e.gradient)
+    gemm('N', 'N', rows_, in, out, dy, out, weight_->data, in, e.add ? 1.0F : 0.0F, e.gradient, in);
+}
+
+double row_dense::flops() const {
+  return (inputs_[0].from->needs_gradient ? 6.0 : 4.0) *
+         static_cast<double>(places(*output_) * features(*output_) * features(*inputs_[0].from));
+}
+
+// ------------------------------------------------------------------------------------------------------ row_map
+
+void row_map::plan(memory_plan& m) {
+  rows_ = m.batch() * places(*output_);
+  (function_ == row_function::gelu ? inputs_[0].from : output_)->kept = true;
+}
+
+void row_map::forward(run&) {
+  const std::size_t size = features(*output_);
+  parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
+    const std::size_t at = b * row_block * size;
+    map_pass p;
+    p.rows = std::min(row_block, rows_ - b * row_block);
+    p.size = size;
+    p.x = inputs_[0].from->data + at;
+    p.y = output_->data + at;
+    dev_.kernels->sequence.map[static_cast<int>(function_)](p);
+  });
+}
+
+void row_map::backward(run&) {
+  if (!inputs_[0].gradient) return;
+  const std::size_t size = features(*output_);
+  parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
+    const std::size_t at = b * row_block * size;
+    map_gradient_pass p;
+    p.rows = std::min(row_block, rows_ - b * row_block);
+    p.columns = p.stride = size;
+    p.x = inputs_[0].from->data + at;
+    p.y = output_->data + at;
+    p.dy = output_->gradient + at;
+    p.dx = inputs_[0].gradient + at;
+    dev_.kernels->sequence.map_gradient[static_cast<int>(function_)](p);
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------- row_stage
+
+row_stage::row_stage(std::string name, value* in, value* out, const row_stages& s, const device& dev)
+    : op(std::move(name), s.residual ? std::vector<value*>{in, s.residual} : std::vector<value*>{in}, out), dev_(dev),
+      stages_(s) {
+  if (s.scale) weights_ = {s.scale, s.bias};
+}
+
+void row_stage::plan(memory_plan& m) {
+  batch_ = m.batch();
+  const std::size_t elements = output_->elements();
+  if (stages_.dropout > 0) {
+    mask_stride_ = mask_bytes(elements);
+    mask_slot_ = m.ask_kept(batch_ * mask_stride_);
+  }
+  if (!stages_.scale) return;
+  normal_slot_ = m.ask_kept(batch_ * elements * sizeof(float));
+  inverse_.resize(batch_ * places(*output_));
+  sums_.resize(batch_ * 2 * features(*output_));
+}
+
+void row_stage::attach(const memory_plan& m) {
+  mask_ = m.at_slot<std::uint8_t>(mask_slot_);
+  normal_ = m.at_slot(normal_slot_);
+}
+
+void row_stage::forward(run& r) {
+  const std::size_t elements = output_->elements();
+  dropped_ = r.training && stages_.dropout > 0;
+  const dropout_draw draw(r, stages_.dropout, stages_.layer);
+  parallel(dev_, batch_, [&](std::size_t s) {
+    stage_pass p;
+    p.rows = places(*output_);
+    p.size = features(*output_);
+    if (dropped_) {
+      std::uint8_t* mask = mask_ + s * mask_stride_;
+      dev_.kernels->sequence.draw(mask, 0, blocks(elements, 8), draw.seed, r.batch->first_sample + s, draw.threshold);
+      p.mask = mask;
+      p.keep_scale = static_cast<float>(1 / (1 - stages_.dropout));
+    }
+    p.x = inputs_[0].from->data + s * elements;
+    if (stages_.residual) p.residual = stages_.residual->data + s * elements;
+    p.y = output_->data + s * elements;
+    if (stages_.scale) {
+      p.scale = stages_.scale->data;
+      p.bias = stages_.bias->data;
+      p.epsilon = static_cast<float>(stages_.epsilon);
+      p.normal = normal_ + s * elements;
+      p.inverse = inverse_.data() + s * p.rows;
+    }
+    dev_.kernels->sequence.stage(p);
+  });
+}
+
+void row_stage::backward(run& r) {
+  const std::size_t elements = output_->elements(), size = features(*output_);
+  std::fill(sums_.begin(), sums_.end(), 0.0F);
+  parallel(dev_, batch_, [&](std::size_t s) {
+    stage_gradient_pass p;
+    p.rows = places(*output_);
+    p.size = size;
+    if (dropped_) {
+      p.mask = mask_ + s * mask_stride_;
+      p.keep_scale = static_cast<float>(1 / (1 - stages_.dropout));
+    }
+    p.dy = output_->gradient + s * elements;
+    if (inputs_[0].gradient) p.dx = inputs_[0].gradient + s * elements;
+    if (stages_.residual && inputs_[1].gradient) p.dresidual = inputs_[1].gradient + s * elements;
+    if (stages_.scale) {
+      p.scale = stages_.scale->data;
+      p.normal = normal_ + s * elements;
+      p.inverse = inverse_.data() + s * p.rows;
+      p.dscale = sums_.data() + 2 * s * size;
+      p.dbias = p.dscale + size;
+    }
+    dev_.kernels->sequence.stage_gradient(p);
+  });
+  if (!stages_.scale) return;
+  for (weight* w : {stages_.scale, stages_.bias}) {
+    if (!adds(r, *w)) std::fill_n(w->gradient, rg::storage_of(w->info), 0.0F);
+    const float* sums = sums_.data() + (w == stages_.bias ? size : 0);
+    for (std::size_t s = 0; s < batch_; ++s) dev_.kernels->add(w->gradient, sums + 2 * s * size, size);
+  }
+}
+
+} // namespace onednn

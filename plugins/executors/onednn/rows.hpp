@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops on the places of sequences: values whose rows of features lie one after the other, [batch, places, features],
+// without padding.
+#pragma once
+
+#include "program.hpp"
+
+namespace onednn {
+
+inline std::size_t places(const value& v) {
+  return v.channels;
+}
+inline std::size_t features(const value& v) {
+  return v.height;
+}
+
+// y = f(x w^T + b).
+class row_dense final : public op {
+public:
+  row_dense(std::string name, value* in, value* out, weight* w, weight* bias, row_function f, const device& dev);
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool adds_gradients() const override { return true; }
+  double flops() const override;
+
+private:
+  const device& dev_;
+  weight *weight_, *bias_;
+  row_function function_;
+  std::size_t rows_ = 0;
+  slot slot_ = no_slot;
+  float* before_ = nullptr; // what f is of, where its gradient needs that
+};
+
+// y = f(x), where no dense layer takes f in.
+class row_map final : public op {
+public:
+  row_map(std::string name, value* in, value* out, row_function f, const device& dev)
+      : op(std::move(name), {in}, out), dev_(dev), function_(f) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool backward_in_place() const override { return true; }
+
+private:
+  const device& dev_;
+  row_function function_;
+  std::size_t rows_ = 0;
+};
+
+// Dropout, addition of a residual and layer norm, in this order, each optional.
+struct row_stages {
+  double dropout = 0; // probability
+  std::uint32_t layer = 0;
+  value* residual = nullptr;
+  weight *scale = nullptr, *bias = nullptr; // of the layer norm
+  double epsilon = 0;
+};
+
+class row_stage final : public op {
+public:
+  row_stage(std::string name, value* in, value* out, const row_stages& s, const device& dev);
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool forward_in_place() const override { return !stages_.residual || stages_.residual != inputs_[0].from; }
+  bool backward_in_place() const override { return true; }
+
+private:
+  const device& dev_;
+  row_stages stages_;
+  std::size_t batch_ = 0, mask_stride_ = 0;
+  bool dropped_ = false; // in this step
+  slot mask_slot_ = no_slot, normal_slot_ = no_slot;
+  std::uint8_t* mask_ = nullptr;
+  float* normal_ = nullptr;
+  std::vector<float> inverse_; // [batch, places]
+  std::vector<float> sums_;    // [batch][scale, bias][features]
+};
+
+// The bits of a stream of dropout for `elements` of each sample, and their size in bytes.
+std::size_t mask_bytes(std::size_t elements);
+struct dropout_draw {
+  std::uint64_t seed; // for step and layer
+  std::uint32_t threshold;
+  dropout_draw(const run& r, double p, std::uint32_t layer);
+};
+
+} // namespace onednn

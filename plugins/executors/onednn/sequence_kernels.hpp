@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for rows: the features of a sequence's place, the keys that a query sees, a vocabulary's logits. Compiled once
+// per instruction set, as kernels.hpp (sequence_kernels.inl).
+//
+// Masks of dropout are streams of bits a sample, bit e % 8 of byte e / 8 for its element e; a stream has 8 bytes of
+// slack behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace onednn {
+
+enum class row_function { none, relu, gelu, tanh };
+inline constexpr std::size_t row_functions = 4;
+
+// y = f(x + bias) for `rows` rows; bias may be null. gelu overwrites x with x + bias, which its gradient needs; the
+// others' gradients need y alone, so that y may be x.
+struct map_pass {
+  std::size_t rows = 0, size = 0;
+  float* x = nullptr;
+  const float* bias = nullptr;
+  float* y = nullptr;
+};
+
+// dx = dy * f'(x), `columns` wide, rows `stride` apart; sums[column] += dx where sums is given. gelu reads x, relu and
+// tanh read y. dx may be dy.
+struct map_gradient_pass {
+  std::size_t rows = 0, columns = 0, stride = 0;
+  const float *x = nullptr, *y = nullptr, *dy = nullptr;
+  float *dx = nullptr, *sums = nullptr;
+};
+
+// z = keep(x) * scale + residual; y = z, or its layer norm. Mask, residual and norm (scale, bias) may be missing.
+struct stage_pass {
+  std::size_t rows = 0, size = 0;
+  const std::uint8_t* mask = nullptr;
+  std::size_t first_bit = 0; // of row 0
+  float keep_scale = 1;
+  const float *x = nullptr, *residual = nullptr;
+  const float *scale = nullptr, *bias = nullptr;
+  float epsilon = 0;
+  float *y = nullptr, *normal = nullptr; // normal: (z - mean) / deviation, kept
+  float* inverse = nullptr;              // [rows]: 1 / deviation
+};
+
+// Backwards: dz from dy, through the norm where there is one (then dscale and dbias are added to), dx = keep(dz) * scale,
+// dresidual = dz. dx may be dy; dx and dresidual may be null.
+struct stage_gradient_pass {
+  std::size_t rows = 0, size = 0;
+  const std::uint8_t* mask = nullptr;
+  std::size_t first_bit = 0;
+  float keep_scale = 1;
+  const float *dy = nullptr, *scale = nullptr, *normal = nullptr, *inverse = nullptr;
+  float *dx = nullptr, *dresidual = nullptr, *dscale = nullptr, *dbias = nullptr;
+};
+
+struct softmax_sums {
+  double most, sum, plain; // the largest, sum of exp(x - most), sum of x
+};
+
+struct sequence_kernels {
+  void (*map[row_functions])(const map_pass&);
+  void (*map_gradient[row_functions])(const map_gradient_pass&);
+  void (*stage)(const stage_pass&);
+  void (*stage_gradient)(const stage_gradient_pass&);
+  // p[i] = softmax(scale * p) over the i < size with seen[i]; 0 elsewhere, and everywhere if nothing is seen.
+  void (*softmax)(float* p, const float* seen, std::size_t size, float scale);
+  // d[i] = scale * p[i] * (d[i] - sum of d p).
+  void (*softmax_gradient)(float* d, const float* p, std::size_t size, float scale);
+  softmax_sums (*logits)(const float* x, std::size_t size);
+  // g[i] = share * (exp(x[i] - shift) - less). g may be x.
+  void (*logits_gradient)(const float* x, float* g, std::size_t size, float shift, float share, float less);
+  // y = x with bits, scaled by `scale`, or 0; x may be y.
+  void (*drop)(const std::uint8_t* mask, std::size_t first_bit, const float* x, float* y, std::size_t size,
+               float scale);
+  // Bits of the elements 8 first .. 8 (first + count) of one sample, see layers.hpp. `seed` for step and layer.
+  void (*draw)(std::uint8_t* mask, std::size_t first, std::size_t count, std::uint64_t seed, std::uint64_t sample,
+               std::uint32_t threshold);
+  // y += a x.
+  void (*axpy)(float* y, float a, const float* x, std::size_t size);
+};
+
+} // namespace onednn

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops that pick rows by indices of the batch.
+#pragma once
+
+#include "program.hpp"
+
+namespace onednn {
+
+// Rows of a table, scaled, plus what belongs to their places.
+class token_embedding final : public op {
+public:
+  token_embedding(std::string name, value* indices, value* out, weight* table, weight* places, double scale,
+                  bool sinusoids, const device& dev);
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  std::size_t rows() const { return static_cast<std::size_t>(table_->info.shape[0]); }
+
+  const device& dev_;
+  weight *table_, *places_;
+  float scale_;
+  std::size_t batch_ = 0;
+  std::vector<float> sinusoids_; // [places, features]
+  const std::int32_t* indices_ = nullptr;
+};
+
+// Some places of a sequence: those that an input names, or the first where there is no such input.
+class take_places final : public op {
+public:
+  take_places(std::string name, value* in, value* indices, value* out, const device& dev)
+      : op(std::move(name), indices ? std::vector<value*>{in, indices} : std::vector<value*>{in}, out), dev_(dev) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  std::size_t place(std::size_t sample, std::size_t m) const {
+    return indices_ ? static_cast<std::size_t>(indices_[sample * output_->channels + m]) : m;
+  }
+
+  const device& dev_;
+  std::size_t batch_ = 0;
+  const std::int32_t* indices_ = nullptr;
+};
+
+// The batch's indices for an input, all checked to be from 0 to range - 1. Throws RG_E_OPERATION.
+const std::int32_t* checked_indices(const run& r, const value& input, std::size_t samples, std::size_t range);
+
+} // namespace onednn

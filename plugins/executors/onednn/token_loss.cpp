@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "token_loss.hpp"
+
+#include "memory_plan.hpp"
+#include "rows.hpp"
+#include "token_embedding.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace onednn {
+
+token_cross_entropy::token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing,
+                                         bool accuracy, const device& dev)
+    : loss(std::move(name), {logits, labels}, out), dev_(dev), smoothing_(smoothing), accuracy_(accuracy) {}
+
+void token_cross_entropy::plan(memory_plan& m) {
+  batch_ = m.batch();
+  inputs_[0].from->kept = true;
+  const std::size_t rows = batch_ * places(*inputs_[0].from);
+  losses_.resize(rows);
+  plain_losses_.resize(rows);
+  shifts_.resize(rows);
+}
+
+std::uint64_t token_cross_entropy::count(const rg_batch& b) const {
+  const value& labels = *inputs_[1].from;
+  const auto* l = static_cast<const std::int32_t*>(b.inputs[labels.input]);
+  const auto all = static_cast<std::ptrdiff_t>(b.samples * labels.elements());
+  return static_cast<std::uint64_t>(all - std::count(l, l + all, 0));
+}
+
+// With lse the logarithm of the sum of exponentials of the logits x: loss = lse - (1 - e) x[label] - e / V sum x.
+void token_cross_entropy::forward(run& r) {
+  const value& logits = *inputs_[0].from;
+  const std::size_t length = places(logits), words = features(logits);
+  const std::size_t samples = r.training ? batch_ : std::min<std::size_t>(batch_, r.batch->valid);
+  labels_ = checked_indices(r, *inputs_[1].from, samples, words);
+  parallel(dev_, samples * length, [&](std::size_t i) {
+    losses_[i] = plain_losses_[i] = 0;
+    if (labels_[i] == 0) return;
+    const float* x = logits.data + i * words;
+    const softmax_sums sums = dev_.kernels->sequence.logits(x, words);
+    const double lse = sums.most + std::log(sums.sum), label = x[labels_[i]];
+    shifts_[i] = static_cast<float>(lse);
+    plain_losses_[i] = lse - label;
+    losses_[i] = lse - (1 - smoothing_) * label - smoothing_ / static_cast<double>(words) * sums.plain;
+  });
+  sum_ = 0; // in order, so that the sum does not depend on threads
+  for (std::size_t i = 0; i < samples * length; ++i) sum_ += losses_[i];
+  if (r.training) return;
+  double* sums = r.sums + first_sum;
+  for (std::size_t i = 0; i < samples * length; ++i) {
+    if (labels_[i] == 0) continue;
+    const float* x = logits.data + i * words;
+    sums[0] += std::max_element(x, x + words) - x == labels_[i];
+    sums[1] += 1;
+    sums[3] += plain_losses_[i];
+  }
+  sums[2] += sum_;
+}
+
+void token_cross_entropy::backward(run& r) {
+  const edge& e = inputs_[0];
+  if (!e.gradient) return;
+  const std::size_t words = features(*e.from), rows = batch_ * places(*e.from);
+  const double share = 1 / divisor(*r.batch);
+  parallel(dev_, rows, [&](std::size_t i) {
+    float* g = e.gradient + i * words;
+    if (labels_[i] == 0) {
+      std::fill_n(g, words, 0.0F);
+      return;
+    }
+    dev_.kernels->sequence.logits_gradient(e.from->data + i * words, g, words, shifts_[i], static_cast<float>(share),
+                                           static_cast<float>(smoothing_ / static_cast<double>(words)));
+    g[labels_[i]] -= static_cast<float>(share * (1 - smoothing_));
+  });
+}
+
+double token_cross_entropy::metric(const double* sums) const {
+  if (sums[1] <= 0) return 0;
+  return accuracy_ ? sums[0] / sums[1] : std::exp(sums[3] / sums[1]);
+}
+
+} // namespace onednn
