@@ -78,8 +78,7 @@ private:
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       slots[i] = {&inputs_[i], static_cast<std::uint8_t*>(out[i]) + k * strides_[i]};
     const std::uint64_t sample = order_.at(position), epoch = position / order_.size;
-    const std::uint64_t draw =
-        rg::derive_seed(seed_, sample, static_cast<std::uint32_t>(order_.shuffle ? epoch : 0), rg::stream_sampling);
+    const std::uint64_t draw = rg::derive_seed(seed_, sample, static_cast<std::uint32_t>(epoch), rg::stream_sampling);
     // A record that is skipped gives its place to the next one.
     for (std::uint64_t tried = 0;; ++tried) {
       try {

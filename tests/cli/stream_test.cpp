@@ -107,3 +107,45 @@ TEST_CASE("a producer of other shapes, and one that is silent, end the run with 
   INFO(text);
   CHECK(text.find("no batch came for 0.5 s") != std::string::npos);
 }
+
+TEST_CASE("what is wrong with a message is said by name") {
+  if (!has_zmq()) {
+    MESSAGE("skipped: python3-zmq is not installed");
+    return;
+  }
+  // Sends one message again and again: the parts that the expression in its second argument gives.
+  const std::string script = R"(
+import json, sys, zmq
+def head(*tensors):
+    return json.dumps({"regatta": 1, "tensors": [dict(zip(("name", "type", "shape"), t)) for t in tensors]}).encode()
+image, label = ("image", "f32", [8, 3, 32, 32]), ("label", "i32", [8])
+pixels, zeros = bytes(8 * 3072 * 4), bytes(8 * 4)
+parts = eval(sys.argv[2])
+socket = zmq.Context.instance().socket(zmq.PUSH)
+socket.set_hwm(2)
+socket.bind(sys.argv[1])
+while True:
+    socket.send_multipart(parts)
+)";
+  struct one {
+    const char *parts, *complaint;
+  };
+  const one cases[] = {
+      {"[b'hello']", "has no head"},
+      {"[head(image, label), pixels]", "ends before the data of its tensors"},
+      {"[head(image, label), pixels, zeros, b'more']", "more parts than tensors"},
+      {"[head(image, ('lable', 'i32', [8])), pixels, zeros]", "a tensor \"lable\", which the model does not take"},
+      {"[head(image), pixels]", "1 of the model's 2 inputs"},
+      {"[head(image, image), pixels, pixels]", "\"image\" twice"},
+      {"[head(image, ('label', 'i64', [8])), pixels, zeros]", "of type \"i64\" instead of \"i32\""},
+      {"[head(image, label), pixels, zeros[:-1]]", "31 bytes of \"label\" instead of 32"},
+      {"[head(label, image), b'\\xff' * 32, pixels]", "an index in \"label\" outside 0 to 9"}};
+  for (const one& c : cases) {
+    CAPTURE(c.parts);
+    const scratch s;
+    const producer p({"-c", script, "ipc://" + (s.path / "socket").string(), c.parts});
+    const std::string text = complaint(s);
+    INFO(text);
+    CHECK(text.find(c.complaint) != std::string::npos);
+  }
+}
