@@ -44,50 +44,22 @@ public:
     fmt::print("\n");
   }
 
-  // One worker, one thread, each model beside PyTorch on the same core.
+  // Each model on one worker and one thread, beside PyTorch on the same core.
   void models() {
-    struct comparison {
-      const char *title, *toml, *peer;
-      double flops; // of a sample by direct algorithms, as `regatta describe` counts them
-    };
-    constexpr comparison all[] = {
-        {"vgg16 cifar10, batch 128, fp32, momentum",
-         "[model]\nplugin=\"vgg16\"\n[train]\nbatch=128\n[measure]\nsteps=4\n", "vgg16_cifar.py", 1.882e9},
-        {"bert base, sequence 128, batch 8, fp32, adam",
-         "[model]\nplugin=\"bert\"\n[train]\nbatch=8\n[optimizer]\nplugin=\"adam\"\nlr=1e-4\n[measure]\nsteps=3\n",
-         "bert.py", 69.93e9},
-    };
-    const bool has_peer = output_of("/usr/bin/python3 -c 'import torch' 2>/dev/null").has_value();
-    for (const comparison& c : all) {
-      const std::string toml = std::string(c.toml) +
-                               "warmup=1\nrepeats=1\nbaseline=false\n[strategy]\nplugin=\"none\"\n"
-                               "[transport]\nplugin=\"null\"\n";
-      const std::string peer =
-          std::string("OMP_NUM_THREADS=1 taskset -c 0 /usr/bin/python3 " REGATTA_SOURCE "/tests/bench/peers/") + c.peer;
-      std::vector<double> ours, theirs, peaks;
-      std::string note;
-      for (int i = 0; i < 3; ++i) {
-        peaks.push_back(regatta::bench::fma_peak());
-        ours.push_back(run(toml).at(0).at("samples_per_second").at("median"));
-        if (!has_peer) continue;
-        if (const auto text = output_of(peer)) {
-          const json result = json::parse(*text);
-          theirs.push_back(result.at("samples_per_second"));
-          note = result.value("note", "");
-        }
-      }
-      const double mine = median(ours), peak = median(peaks);
-      fmt::print("{}, one thread (median of {} runs in turn)\n", c.title, ours.size());
-      fmt::print(
-          "  regatta                     {:8.2f} samples/s   {:.2f}x a core's multiply-add peak, counted by direct "
-          "algorithms\n",
-          mine, mine * c.flops / peak);
-      if (theirs.empty())
-        fmt::print("  PyTorch                     not measured: install python3-torch\n\n");
-      else
-        fmt::print("  PyTorch                     {:8.2f} samples/s   regatta is {:.2f}x{}{}\n\n", median(theirs),
-                   mine / median(theirs), note.empty() ? "" : "; ", note);
-    }
+    beside_pytorch({.title = "vgg16 cifar10, batch 128, fp32, momentum",
+                    .toml = "[model]\nplugin=\"vgg16\"\n[train]\nbatch=128\n[measure]\nwarmup=1\nsteps=4\n",
+                    .peer = "vgg16_cifar.py",
+                    .flops_per_sample = 1.882e9});
+    beside_pytorch({.title = "ctr, 26 slots of 1,000,001 x 10, batch 1000, fp32, adam on the rows of a batch",
+                    .toml = "[model]\nplugin=\"ctr\"\n[train]\nbatch=1000\n[optimizer]\nplugin=\"adam\"\nlr=1e-4\n"
+                            "[measure]\nwarmup=5\nsteps=60\n",
+                    .peer = "ctr.py",
+                    .flops_per_sample = 2.585e6});
+    beside_pytorch({.title = "bert base, sequence 128, batch 8, fp32, adam",
+                    .toml = "[model]\nplugin=\"bert\"\n[train]\nbatch=8\n[optimizer]\nplugin=\"adam\"\nlr=1e-4\n"
+                            "[measure]\nwarmup=1\nsteps=3\n",
+                    .peer = "bert.py",
+                    .flops_per_sample = 69.93e9});
   }
 
   // Two workers on two cores, batch 64.
@@ -127,6 +99,43 @@ public:
   }
 
 private:
+  struct comparison {
+    const char* title;
+    std::string toml;        // its model, training and measurement
+    const char* peer;        // a script in tests/bench/peers
+    double flops_per_sample; // of the direct algorithm, as `regatta describe` counts
+  };
+
+  // The two in turn, so that both see the same of what else the machine does.
+  void beside_pytorch(const comparison& c) {
+    const std::string toml =
+        c.toml + "repeats=1\nbaseline=false\n[strategy]\nplugin=\"none\"\n[transport]\nplugin=\"null\"\n";
+    const std::string peer =
+        std::string("OMP_NUM_THREADS=1 taskset -c 0 /usr/bin/python3 " REGATTA_SOURCE "/tests/bench/peers/") + c.peer;
+    const bool has_peer = output_of("/usr/bin/python3 -c 'import torch' 2>/dev/null").has_value();
+    std::vector<double> ours, theirs, peaks;
+    std::string note;
+    for (int i = 0; i < 3; ++i) {
+      peaks.push_back(regatta::bench::fma_peak());
+      ours.push_back(run(toml).at(0).at("samples_per_second").at("median"));
+      const auto text = has_peer ? output_of(peer) : std::nullopt;
+      if (!text) continue;
+      const json said = json::parse(*text);
+      theirs.push_back(said.at("samples_per_second"));
+      note = said.value("note", "");
+    }
+    const double mine = median(ours), peak = median(peaks);
+    fmt::print("{}, one thread (median of {} runs in turn)\n", c.title, ours.size());
+    fmt::print("  regatta                     {:8.1f} samples/s   {:.2f}x a core's multiply-add peak, counted by the "
+               "direct algorithm\n",
+               mine, mine * c.flops_per_sample / peak);
+    if (theirs.empty())
+      fmt::print("  PyTorch                     not measured: install python3-torch\n\n");
+    else
+      fmt::print("  PyTorch                     {:8.1f} samples/s   regatta is {:.2f}x{}\n\n", median(theirs),
+                 mine / median(theirs), note.empty() ? "" : "; " + note);
+  }
+
   json run(const std::string& toml) {
     const fs::path file = scratch_ / "bench.toml", out = scratch_ / "out";
     std::ofstream(file) << toml;

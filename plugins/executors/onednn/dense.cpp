@@ -9,9 +9,22 @@
 namespace onednn {
 
 dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, const device& dev)
-    : op(std::move(name), {in}, out), dev_(dev), weight_(w), bias_(bias), ones_(dev.kernels->lanes, 1.0F) {
+    : op(std::move(name), {in}, out), dev_(dev), weight_(w), bias_(bias) {
   weights_ = {w};
   if (bias) weights_.push_back(bias);
+}
+
+void dense::prepare(const preparation& p) {
+  const value &in = *inputs_[0].from, &out = *output_;
+  const std::size_t batch = p.batch, inputs = in.elements(), outputs = out.channels;
+  using matrix = float_product::matrix;
+  const matrix x{batch, inputs, in.stride}, y{batch, outputs, out.stride}, w{outputs, inputs, inputs};
+  const matrix y_across{outputs, batch, out.stride, true}, w_across{inputs, outputs, inputs, true};
+  forward_ = float_product(dev_, x, w_across, y, false, bias_ != nullptr);
+  for (const bool adds : {false, true}) backward_weight_[adds] = float_product(dev_, y_across, x, w, adds);
+  if (in.needs_gradient) backward_input_ = float_product(dev_, y, w, x);
+  for (const auto* f : {&forward_, &backward_weight_[0], &backward_weight_[1], &backward_input_})
+    scratch_ = std::max(scratch_, f->scratch_bytes());
 }
 
 void dense::plan(memory_plan& m) {
@@ -21,36 +34,27 @@ void dense::plan(memory_plan& m) {
 
 void dense::forward(run&) {
   const value &in = *inputs_[0].from, &out = *output_;
-  const std::size_t inputs = in.elements(), outputs = out.channels, lanes = dev_.kernels->lanes;
-  gemm('N', 'T', batch_, outputs, inputs, in.data, in.stride, weight_->data, inputs, 0, out.data, out.stride);
-  if (out.stride != outputs) // rows are padded to whole vectors, which later passes read
+  forward_.run(dev_, in.data, weight_->data, out.data, bias_ ? bias_->data : nullptr);
+  if (out.stride != out.channels) // rows are padded to whole vectors, which later passes read
     for (std::size_t s = 0; s < batch_; ++s)
-      std::fill(out.data + s * out.stride + outputs, out.data + (s + 1) * out.stride, 0.0F);
-  if (!bias_) return;
-  parallel(dev_, out.stride / lanes, [&](std::size_t b) {
-    pass p;
-    p.samples = batch_;
-    p.height = p.width = 1;
-    p.x = p.y = out.data + b * lanes;
-    p.x_stride = p.y_stride = out.stride;
-    p.a = ones_.data();
-    p.b = bias_->data + b * lanes; // stored with its padding
-    dev_.kernels->forward[with_norm](p);
-  });
+      std::fill(out.data + s * out.stride + out.channels, out.data + (s + 1) * out.stride, 0.0F);
 }
 
 void dense::backward(run& r) {
   const value &in = *inputs_[0].from, &out = *output_;
-  const std::size_t inputs = in.elements(), outputs = out.channels;
-  gemm('T', 'N', outputs, inputs, batch_, out.gradient, out.stride, in.data, in.stride, adds(r, *weight_) ? 1.0F : 0.0F,
-       weight_->gradient, inputs);
+  backward_weight_[adds(r, *weight_)].run(dev_, out.gradient, in.data, weight_->gradient);
   if (bias_) {
     if (!adds(r, *bias_)) std::fill_n(bias_->gradient, rg::storage_of(bias_->info), 0.0F);
-    for (std::size_t s = 0; s < batch_; ++s) dev_.kernels->add(bias_->gradient, out.gradient + s * out.stride, outputs);
+    for (std::size_t s = 0; s < batch_; ++s)
+      dev_.kernels->add(bias_->gradient, out.gradient + s * out.stride, out.channels);
   }
-  if (inputs_[0].gradient)
-    gemm('N', 'N', batch_, inputs, outputs, out.gradient, out.stride, weight_->data, inputs, 0, inputs_[0].gradient,
-         in.stride);
+  if (inputs_[0].gradient) backward_input_.run(dev_, out.gradient, weight_->data, inputs_[0].gradient);
+}
+
+void dense::report(std::string& out) const {
+  out += name_ + " forward: " + forward_.runs() + "\n";
+  out += name_ + " weight gradient: " + backward_weight_[0].runs() + "\n";
+  if (inputs_[0].from->needs_gradient) out += name_ + " input gradient: " + backward_input_.runs() + "\n";
 }
 
 double dense::flops() const {

@@ -3,6 +3,7 @@
 // The ops that are neither convolutions nor activations.
 #pragma once
 
+#include "float_product.hpp"
 #include "program.hpp"
 
 namespace onednn {
@@ -11,16 +12,19 @@ namespace onednn {
 class dense final : public op {
 public:
   dense(std::string name, value* in, value* out, weight* w, weight* bias, const device& dev);
+  void prepare(const preparation&) override;
   void plan(memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
+  std::size_t scratch_bytes() const override { return scratch_; }
   double flops() const override;
+  void report(std::string&) const override;
 
 private:
   const device& dev_;
   weight *weight_, *bias_;
-  std::size_t batch_ = 0;
-  std::vector<float> ones_; // [lanes]: what a row is multiplied by when the bias is added
+  std::size_t batch_ = 0, scratch_ = 0;
+  float_product forward_, backward_weight_[2], backward_input_; // the second one adds
 };
 
 struct pool_shape {

@@ -111,7 +111,7 @@ def main() -> None:
     print(json.dumps({
         "peer": "pytorch " + torch.__version__,
         "mkldnn": torch.backends.mkldnn.is_available(),
-        "note": "with " + blas(),
+        "note": "with " + blas() + " as BLAS",
         "samples_per_second": options.batch / statistics.median(wall[options.warmup:]),
         "samples_per_cpu_second": options.batch / statistics.median(cpu[options.warmup:]),
         "loss": {"first": losses[0], "last": losses[-1]},

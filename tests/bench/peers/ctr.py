@@ -3,8 +3,10 @@
 """The CTR network in PyTorch, as examples/ctr.toml trains it: what `./dev bench` compares with.
 
 The same network as plugins/models/ctr: one table of 1,000,001 x 10 shared by 26 slots, 13 dense features, three hidden
-layers of 400, two classes. Sparse gradients and SparseAdam for the table, Adam for the rest. Ids are drawn anew for
-every batch, evenly or by Zipf, made before the clock starts; --dense-table trains the table by Adam, too.
+layers of 400, two classes. Sparse gradients and SparseAdam for the table, Adam for the rest. Ids are drawn evenly or
+by Zipf before the clock starts; --dense-table trains the table by Adam, too. Dense products are the BLAS's, which in
+Debian is whatever `update-alternatives --display libblas.so.3-x86_64-linux-gnu` says: the reference is 15 times slower
+than OpenBLAS (libopenblas0-pthread).
 Prints one JSON object: samples/s over the median step, by wall clock and by CPU time.
 """
 import argparse
@@ -30,6 +32,14 @@ class Ctr(nn.Module):
         return self.tower(torch.cat([self.table(ids).flatten(1), features], dim=1))
 
 
+def blas() -> str:
+    """The library behind the dense products, by what is mapped into this process."""
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        mapped = maps.read()
+    names = ["openblas", "mkl_core", "blis", "atlas"]
+    return "mkl" if torch.backends.mkl.is_available() else next((n for n in names if n in mapped), "reference")
+
+
 def draw_ids(options: argparse.Namespace, slots: int) -> torch.Tensor:
     shape = (options.batch, slots)
     if options.ids == "even":
@@ -43,6 +53,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=1_000_001)
     parser.add_argument("--ids", choices=["even", "zipf"], default="zipf")
+    parser.add_argument("--batches", type=int, default=1, help="how many take turns")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
@@ -57,7 +68,7 @@ def main() -> None:
     table = torch.optim.Adam if options.dense_table else torch.optim.SparseAdam
     optimisers = [table(model.table.parameters(), lr=1e-4), torch.optim.Adam(model.tower.parameters(), lr=1e-4)]
     batches = [(draw_ids(options, slots), torch.randn(options.batch, features), torch.randint(2, (options.batch,)))
-               for _ in range(16)]
+               for _ in range(options.batches)]
 
     wall, cpu, losses = [], [], []
     for i in range(options.warmup + options.steps):
@@ -74,7 +85,7 @@ def main() -> None:
         cpu.append(time.process_time() - cpu_start)
     print(json.dumps({
         "peer": "pytorch " + torch.__version__,
-        "blas": "mkl" if torch.backends.mkl.is_available() else "system",
+        "note": "with " + blas() + " as BLAS",
         "samples_per_second": options.batch / statistics.median(wall[options.warmup:]),
         "samples_per_cpu_second": options.batch / statistics.median(cpu[options.warmup:]),
         "loss": {"first": losses[0], "last": losses[-1]},
