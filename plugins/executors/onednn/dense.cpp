@@ -54,7 +54,7 @@ void dense::backward(run& r) {
 void dense::report(std::string& out) const {
   out += name_ + " forward: " + forward_.runs() + "\n";
   out += name_ + " weight gradient: " + backward_weight_[0].runs() + "\n";
-  if (inputs_[0].from->needs_gradient) out += name_ + " input gradient: " + backward_input_.runs() + "\n";
+  if (inputs_[0].from->needs_gradient) out += name_ + " data gradient: " + backward_input_.runs() + "\n";
 }
 
 double dense::flops() const {

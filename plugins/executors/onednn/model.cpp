@@ -196,6 +196,7 @@ void model::enter(const rg_batch& batch, const char* what) {
 }
 
 void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
+  if (!runs_) throw rg::error(RG_E_PLUGIN, "rows: this instance was made for shapes and starts only");
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     weight& w = *tables_[t];
     collect_rows(w, batch);

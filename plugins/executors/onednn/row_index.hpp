@@ -2,8 +2,8 @@
 //
 // A set of a table's rows: collects the rows that a batch touches, each once and ascending, and tells where a row
 // stands among those of a step. A bitmap with a count before each word, and a bitmap of the words in use above it, so
-// that both cost what the batch holds, not what the table does. 16.1 bytes for 64 rows; nothing is allocated but by the
-// constructor.
+// that both cost what the batch holds, not what the table does. A quarter of a byte a row of the table; nothing is
+// allocated but by the constructor.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@
 //   sum_of_losses          losses          -                                  -                        []
 //
 //   H' = (H + 2 padding - kernel) / stride + 1, rounded down; likewise W'.
-// Layers for sequences and their ops are in regatta/layers_sequence.hpp.
+// Layers for sequences and their ops are in regatta/layers_sequence.hpp, for sparse tables in regatta/layers_sparse.hpp.
 //
 //   conv2d     correlation; padding is zeros.
 //   batch_norm over the batch and all but the channels; training uses the batch's biased variance and updates
