@@ -46,6 +46,7 @@ struct train_config {
   std::string scaling = "weak"; // weak | strong
   std::int64_t accumulate = 1;
   std::string precision = "fp32";
+  bool emulate = false; // a precision that the machine has no instructions for
   std::string device = "cpu";
   std::string kernels = "timed"; // timed | fixed
 };

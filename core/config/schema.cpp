@@ -146,6 +146,7 @@ std::vector<schema_key> make_schema() {
       POINT(train.accumulate, "micro-batches that a worker's batch is split into; their gradients are exchanged once")
           .range(1, 65536),
       POINT(train.precision, "what the model computes in; weights stay fp32").one_of(precisions),
+      POINT(train.emulate, "compute slowly in a precision that the machine has no instructions for"),
       POINT(train.device, "where the model computes").one_of(devices),
       POINT(train.kernels, "timed: the fastest algorithm is found by timing; fixed: no choice depends on a timing")
           .one_of(kernels),

@@ -20,6 +20,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
   s.batch = batch;
   s.kernels = c.train.kernels == "timed" && purpose == RG_PURPOSE_TRAIN ? RG_KERNELS_TIMED : RG_KERNELS_FIXED;
   s.picks = picks;
+  s.emulate = c.train.emulate ? 1 : 0;
   return s;
 }
 

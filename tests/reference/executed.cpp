@@ -44,7 +44,8 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   functions_ = executor->model;
   auto setup = rg::make_versioned<rg_model_setup>();
   setup.purpose = options.purpose;
-  setup.precision = RG_F32;
+  setup.precision = options.precision;
+  setup.emulate = options.emulate;
   setup.memory = RG_MEMORY_HOST;
   setup.threads = options.threads;
   setup.batch = options.batch;

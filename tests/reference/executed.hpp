@@ -24,6 +24,8 @@ struct execution_options {
   std::uint32_t kernels = RG_KERNELS_FIXED;
   std::uint32_t purpose = RG_PURPOSE_TRAIN;
   std::string picks;
+  std::uint32_t precision = RG_F32;
+  bool emulate = false;
 };
 
 // 64-byte aligned floats, as arenas and batches have them.

@@ -10,19 +10,21 @@
 
 namespace onednn {
 
-activation::activation(std::string name, value* in, value* out, const stages& s, const device& dev)
-    : op(std::move(name), {in}, out), dev_(dev), stages_(s), lanes_(dev.kernels->lanes),
-      blocks_((in->channels + lanes_ - 1) / lanes_) {
+template <class T>
+activation<T>::activation(std::string name, value* in, value* residual, value* out, const stages& s, const device& dev)
+    : op(std::move(name), residual ? std::vector<value*>{in, residual} : std::vector<value*>{in}, out), dev_(dev),
+      stages_(s), lanes_(dev.kernels->lanes), blocks_((in->channels + lanes_ - 1) / lanes_) {
   if (s.norm) weights_ = {s.scale, s.bias, s.mean, s.variance};
   if (s.folded) weights_.push_back(s.folded);
 }
 
-unsigned activation::flags(bool training) const {
-  return (stages_.norm ? with_norm : 0U) | (stages_.relu ? with_relu : 0U) | (stages_.pool ? with_pool : 0U) |
-         (training && stages_.dropout > 0 ? with_dropout : 0U) | (training && masks() ? record_mask : 0U);
+template <class T> unsigned activation<T>::flags(bool training) const {
+  return (stages_.norm ? with_norm : 0U) | (residual() ? with_residual : 0U) | (stages_.relu ? with_relu : 0U) |
+         (stages_.pool ? with_pool : 0U) | (training && stages_.dropout > 0 ? with_dropout : 0U) |
+         (training && masks() ? record_mask : 0U);
 }
 
-void activation::plan(memory_plan& m) {
+template <class T> void activation<T>::plan(memory_plan& m) {
   value& in = *inputs_[0].from;
   batch_ = m.batch();
   in.kept = in.kept || stages_.norm;
@@ -39,15 +41,15 @@ void activation::plan(memory_plan& m) {
   coefficients_.resize(3 * blocks_ * lanes_);
 }
 
-void activation::attach(const memory_plan& m) {
+template <class T> void activation<T>::attach(const memory_plan& m) {
   mask_ = m.at_slot<mask_word>(mask_slot_);
 }
 
 // The part's samples of a channel block.
-pass activation::view(std::size_t block, std::size_t part) const {
+template <class T> pass_of<T> activation<T>::view(std::size_t block, std::size_t part) const {
   const value &in = *inputs_[0].from, &out = *output_;
   const std::size_t first = batch_ * part / parts_, last = batch_ * (part + 1) / parts_;
-  pass p;
+  pass_of<T> p;
   p.samples = last - first;
   p.height = in.height;
   p.width = in.width;
@@ -56,10 +58,15 @@ pass activation::view(std::size_t block, std::size_t part) const {
   p.mask_stride = blocks_ * in.spatial();
   const std::size_t x = first * in.stride + block * in.spatial() * lanes_;
   const std::size_t y = first * out.stride + block * out.spatial() * lanes_;
-  p.x = in.data + x;
-  p.y = out.data + y;
-  p.dy = out.gradient ? out.gradient + y : nullptr;
-  p.dx = inputs_[0].gradient ? inputs_[0].gradient + x : nullptr;
+  auto at = [](float* base, std::size_t offset) { return base ? as<T>(base) + offset : nullptr; };
+  p.x = at(in.data, x);
+  p.y = at(out.data, y);
+  p.dy = at(out.gradient, y);
+  p.dx = at(inputs_[0].gradient, x);
+  if (residual()) {
+    p.r = at(inputs_[1].from->data, x);
+    p.dr = at(inputs_[1].gradient, x);
+  }
   p.mask = mask_ ? mask_ + first * p.mask_stride + block * in.spatial() : nullptr;
   p.scale = scale_;
   const float* c = coefficients_.data() + 3 * block * lanes_;
@@ -71,8 +78,9 @@ pass activation::view(std::size_t block, std::size_t part) const {
 
 // Runs reduce(block, part), finish(block) and apply(block, part). Where a block is not shared out, the three follow
 // each other, so that apply finds the block in the cache.
+template <class T>
 template <class Reduce, class Finish, class Apply>
-void activation::over_blocks(const Reduce& reduce, const Finish& finish, const Apply& apply) const {
+void activation<T>::over_blocks(const Reduce& reduce, const Finish& finish, const Apply& apply) const {
   if (parts_ == 1) {
     parallel(dev_, blocks_, [&](std::size_t b) {
       reduce(b, std::size_t{0});
@@ -87,7 +95,7 @@ void activation::over_blocks(const Reduce& reduce, const Finish& finish, const A
 }
 
 // Adds up a channel's parts.
-activation::totals activation::total(std::size_t channel) const {
+template <class T> typename activation<T>::totals activation<T>::total(std::size_t channel) const {
   totals t{};
   const std::size_t block = channel / lanes_, lane = channel % lanes_;
   for (std::size_t part = 0; part < parts_; ++part) {
@@ -97,17 +105,17 @@ activation::totals activation::total(std::size_t channel) const {
   return t;
 }
 
-void activation::forward(run& r) {
+template <class T> void activation<T>::forward(run& r) {
   scale_ = r.training && stages_.dropout > 0 ? static_cast<float>(1 / (1 - stages_.dropout)) : 1.0F;
   const bool draws = r.training && stages_.dropout > 0;
   const std::uint64_t seed =
       draws ? rg::derive_seed(r.batch->seed, r.batch->step, stages_.layer, rg::stream_dropout) : 0;
   const auto threshold = static_cast<std::uint32_t>(std::lround(stages_.dropout * 65536));
-  auto* run_pass = dev_.kernels->forward[flags(r.training)];
+  auto* run_pass = dev_.kernels->passes<T>().forward[flags(r.training)];
   const value& in = *inputs_[0].from;
 
   auto apply = [&](std::size_t block, std::size_t part) {
-    const pass p = view(block, part);
+    const pass_of<T> p = view(block, part);
     if (draws) {
       const std::size_t first = batch_ * part / parts_;
       dev_.kernels->dropout({.mask = p.mask,
@@ -133,19 +141,28 @@ void activation::forward(run& r) {
         nothing, [&](std::size_t block) { normalise_by_state(block); }, apply);
 }
 
-void activation::measure(std::size_t block, std::size_t part) {
+// The block's first elements: any number near the mean keeps the squares small.
+template <class T> void activation<T>::shift_of(std::size_t block, float* shift) const {
+  const T* first = view(block, 0).x;
+  for (std::size_t lane = 0; lane < lanes_; ++lane) shift[lane] = static_cast<float>(first[lane]);
+}
+
+template <class T> void activation<T>::measure(std::size_t block, std::size_t part) {
   const std::size_t at = (block * parts_ + part) * lanes_;
   std::fill_n(sums_.data() + at, lanes_, 0.0);
   std::fill_n(products_.data() + at, lanes_, 0.0);
-  pass p = view(block, part);
-  p.a = view(block, 0).x; // any element near the mean keeps the squares small
-  dev_.kernels->moments(p, sums_.data() + at, products_.data() + at);
+  alignas(64) float shift[max_lanes];
+  shift_of(block, shift);
+  pass_of<T> p = view(block, part);
+  p.a = shift;
+  dev_.kernels->passes<T>().moments(p, sums_.data() + at, products_.data() + at);
 }
 
-void activation::normalise_by_batch(std::size_t block) {
+template <class T> void activation<T>::normalise_by_batch(std::size_t block) {
   const value& in = *inputs_[0].from;
   const double count = static_cast<double>(batch_) * static_cast<double>(in.spatial());
-  const float* shift = view(block, 0).x;
+  alignas(64) float shift[max_lanes];
+  shift_of(block, shift);
   for (std::size_t lane = 0; lane < lanes_; ++lane) {
     const std::size_t c = block * lanes_ + lane;
     const totals t = total(c);
@@ -166,7 +183,7 @@ void activation::normalise_by_batch(std::size_t block) {
   }
 }
 
-void activation::normalise_by_state(std::size_t block) {
+template <class T> void activation<T>::normalise_by_state(std::size_t block) {
   for (std::size_t c = block * lanes_; c < (block + 1) * lanes_; ++c) {
     const bool real = c < inputs_[0].from->channels;
     const double folded = real && stages_.folded ? stages_.folded->data[c] : 0;
@@ -176,7 +193,7 @@ void activation::normalise_by_state(std::size_t block) {
 }
 
 // y = a x + b for channel c. Padding channels have scale and bias 0.
-void activation::set_affine(std::size_t c, double mean, double inverse) {
+template <class T> void activation<T>::set_affine(std::size_t c, double mean, double inverse) {
   float* k = coefficients_.data() + 3 * (c / lanes_) * lanes_ + c % lanes_;
   const double a = stages_.scale->data[c] * inverse;
   k[0] = static_cast<float>(a);
@@ -185,11 +202,20 @@ void activation::set_affine(std::size_t c, double mean, double inverse) {
 
 // With g the gradient that the mask lets through, xn the normalised input and M elements a channel:
 //   d bias = sum g,  d scale = sum g xn,  dx = scale / deviation * (g - sum g / M - xn * sum(g xn) / M).
-void activation::backward(run& r) {
+// The gradient of what was added is g: where there is such, g goes there first and is read from there again.
+template <class T> void activation<T>::backward(run& r) {
   const bool pool = stages_.pool;
-  auto* run_pass = dev_.kernels->backward[flags(true) & (with_norm | with_pool)];
+  const bool adds_other = residual() && inputs_[1].gradient;
+  const pass_table<T>& kernels = dev_.kernels->passes<T>();
+  auto* run_pass = kernels.backward[flags(true) & (with_norm | with_pool)];
   auto apply = [&](std::size_t block, std::size_t part) {
-    if (inputs_[0].gradient) run_pass(view(block, part));
+    if (!inputs_[0].gradient) return;
+    pass_of<T> p = view(block, part);
+    if (adds_other) {
+      p.dy = p.dr;
+      p.mask = nullptr;
+    }
+    run_pass(p);
   };
   auto nothing = [](std::size_t, std::size_t) {};
   if (!stages_.norm)
@@ -201,9 +227,9 @@ void activation::backward(run& r) {
         const std::size_t at = (block * parts_ + part) * lanes_;
         std::fill_n(sums_.data() + at, lanes_, 0.0);
         std::fill_n(products_.data() + at, lanes_, 0.0);
-        pass p = view(block, part);
+        pass_of<T> p = view(block, part);
         p.a = mean_.data() + block * lanes_;
-        dev_.kernels->reduce[pool](p, sums_.data() + at, products_.data() + at);
+        (adds_other ? kernels.reduce_residual : kernels.reduce[pool])(p, sums_.data() + at, products_.data() + at);
       },
       [&](std::size_t block) { differentiate(block, r); }, apply);
   if (stages_.folded) { // a shift before a normalisation changes nothing
@@ -212,7 +238,7 @@ void activation::backward(run& r) {
   }
 }
 
-void activation::differentiate(std::size_t block, const run& r) {
+template <class T> void activation<T>::differentiate(std::size_t block, const run& r) {
   const value& in = *inputs_[0].from;
   const double count = static_cast<double>(batch_) * static_cast<double>(in.spatial());
   float* k = coefficients_.data() + 3 * block * lanes_;
@@ -235,5 +261,8 @@ void activation::differentiate(std::size_t block, const run& r) {
     k[2 * lanes_ + lane] = static_cast<float>(-a * bias / count - slope * mean_[c]);
   }
 }
+
+template class activation<float>;
+template class activation<bf16>;
 
 } // namespace onednn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch norm, ReLU, then dropout or 2x2 max pooling, each optional, as one op.
+// Batch norm, addition of another value, ReLU, then dropout or 2x2 max pooling, each optional, as one op.
 #pragma once
 
 #include "program.hpp"
@@ -18,15 +18,18 @@ struct stages {
   std::uint32_t layer = 0;
 };
 
-class activation final : public op {
+// T: what activations are in memory, float or bf16; statistics and coefficients are floats.
+template <class T> class activation final : public op {
 public:
-  activation(std::string name, value* in, value* out, const stages& s, const device& dev);
+  // `residual` is what is added after batch norm, or null; not with pooling.
+  activation(std::string name, value* in, value* residual, value* out, const stages& s, const device& dev);
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
   bool forward_in_place() const override { return !stages_.norm && !stages_.pool; }
   bool backward_in_place() const override { return !stages_.pool; }
+  std::size_t in_place_input() const override { return inputs_.size() - 1; }
 
 private:
   struct totals {
@@ -35,9 +38,11 @@ private:
 
   bool masks() const { return stages_.relu || stages_.pool || stages_.dropout > 0; }
   unsigned flags(bool training) const;
-  pass view(std::size_t block, std::size_t part) const;
+  bool residual() const { return inputs_.size() > 1; }
+  pass_of<T> view(std::size_t block, std::size_t part) const;
   template <class Reduce, class Finish, class Apply> void over_blocks(const Reduce&, const Finish&, const Apply&) const;
   totals total(std::size_t channel) const;
+  void shift_of(std::size_t block, float* shift) const;
   void measure(std::size_t block, std::size_t part);
   void normalise_by_batch(std::size_t block);
   void normalise_by_state(std::size_t block);

@@ -148,11 +148,12 @@ void compiler::add(std::unique_ptr<op> o) {
   program_.ops.push_back(std::move(o));
 }
 
-value* compiler::input(const node& n, std::size_t i) const {
+value* compiler::input(const node& n, std::size_t i) {
   n.expect(i < n.inputs.size(), "has too few inputs");
-  return values_[n.inputs[i]];
+  value* v = values_[n.inputs[i]];
+  return v ? as_type(v, false) : v;
 }
-value* compiler::indices(const node& n, std::size_t i, std::size_t elements) const {
+value* compiler::indices(const node& n, std::size_t i, std::size_t elements) {
   value* v = input(n, i);
   n.expect(v && v->input >= 0 && program_.inputs[static_cast<std::size_t>(v->input)].type == RG_I32 &&
                v->elements() == elements,
@@ -161,12 +162,28 @@ value* compiler::indices(const node& n, std::size_t i, std::size_t elements) con
 }
 
 value* compiler::blocked(const node& n, std::size_t i) {
-  value* v = input(n, i);
+  return as_type(either(n, i), false);
+}
+
+value* compiler::either(const node& n, std::size_t i) {
+  n.expect(i < n.inputs.size(), "has too few inputs");
+  value* v = values_[n.inputs[i]];
   if (!v->plain) return v;
   value*& copy = blocked_[v];
   if (!copy) {
     copy = make_value(v->name + " blocked", {v->channels, v->height, v->width});
     emit<relayout>(v->name + " to blocks", v, copy, true, dev());
+  }
+  return copy;
+}
+
+value* compiler::as_type(value* v, bool half) {
+  if (v->half == half) return v;
+  value*& copy = converted_[v];
+  if (!copy) {
+    copy = make_value(v->name + (half ? " in bf16" : " in fp32"), {v->channels, v->height, v->width});
+    copy->half = half;
+    emit<conversion>(v->name + (half ? " to bf16" : " to fp32"), v, copy, dev());
   }
   return copy;
 }

@@ -4,6 +4,7 @@
 #include "activation.hpp"
 #include "compiler.hpp"
 #include "convolution.hpp"
+#include "half_dense.hpp"
 #include "layers.hpp"
 #include "squeeze.hpp"
 
@@ -19,10 +20,11 @@ void expect_window(const node& n, std::size_t kernel, std::size_t stride, std::s
 
 void compile_convolution(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  value* in = c.input(n, 0);
   n.expect(c.source(n, 0).shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
+  value* in = c.output(n.inputs[0]);
   // oneDNN reads a few row-major channels well, many not.
-  if (in->plain && in->channels >= c.lanes()) in = c.blocked(n, 0);
+  const bool half = c.dev().half;
+  if (!in->plain || in->channels >= c.lanes()) in = c.as_type(c.either(n, 0), half);
   conv_shape s{.channels = in->channels,
                .height = in->height,
                .width = in->width,
@@ -37,8 +39,7 @@ void compile_convolution(compiler& c, std::size_t k) {
   weight* w = c.tensor(n, 0, {s.outputs, s.channels, s.kernel, s.kernel});
   if (w->layout == w->canonical) w->layout = conv_weight_layout(c.dev(), s);
   weight* bias = c.bias_of(k, s.outputs);
-  c.output(k) = c.make_value(n.name, n.shape);
-  c.emit<convolution>(n.name, in, c.output(k), s, w, bias, c.dev());
+  c.emit<convolution>(n.name, in, c.make_output(k, half), s, w, bias, c.dev());
 }
 
 void compile_dense(compiler& c, std::size_t k) {
@@ -48,7 +49,10 @@ void compile_dense(compiler& c, std::size_t k) {
   weight* w = c.tensor(n, 0, {n.shape[0], in->elements()});
   weight* bias = c.bias_of(k, n.shape[0]);
   c.output(k) = c.make_value(n.name, n.shape);
-  c.emit<dense>(n.name, in, c.output(k), w, bias, c.dev());
+  if (c.dev().half)
+    c.emit<half_dense>(n.name, in, c.output(k), w, bias, c.dev());
+  else
+    c.emit<dense>(n.name, in, c.output(k), w, bias, c.dev());
 }
 
 void compile_flatten(compiler& c, std::size_t k) {
@@ -68,20 +72,19 @@ void compile_flatten(compiler& c, std::size_t k) {
 
 void compile_add(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  value *a = c.blocked(n, 0), *b = c.blocked(n, 1);
+  value* a = c.either(n, 0);
+  value* b = c.as_type(c.either(n, 1), a->half);
   n.expect(n.shape == c.source(n, 0).shape && n.shape == c.source(n, 1).shape, "adds different shapes");
-  c.output(k) = c.make_value(n.name, n.shape);
-  c.emit<addition>(n.name, a, b, c.output(k), c.dev());
+  c.emit<addition>(n.name, a, b, c.make_output(k, a->half), c.dev());
 }
 
 void compile_pooling(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  value* in = c.blocked(n, 0);
+  value* in = c.either(n, 0);
   n.expect(c.source(n, 0).shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
   const pool_shape s{n.count("kernel"), n.count("stride"), n.count("padding"), n.op == "avg_pool"};
   expect_window(n, s.kernel, s.stride, s.padding, *in);
-  c.output(k) = c.make_value(n.name, n.shape);
-  c.emit<pooling>(n.name, in, c.output(k), s, c.dev());
+  c.emit<pooling>(n.name, in, c.make_output(k, in->half), s, c.dev());
 }
 
 void compile_squeeze(compiler& c, std::size_t k) {
@@ -141,27 +144,50 @@ void take(compiler& c, std::size_t k, stages& s) {
   }
 }
 
+// The other input of the addition that is all that follows batch norm `last`, where that is there already.
+value* residual_of(compiler& c, std::size_t last) {
+  const node* next = c.follower(last);
+  if (!next || next->done || next->op != "add" || c.at(last).shape.size() != 3) return nullptr;
+  const std::size_t other = next->inputs[next->inputs[0] == last ? 1 : 0];
+  return other < last && c.at(other).shape == next->shape && c.output(other) && !c.output(other)->plain
+             ? c.output(other)
+             : nullptr;
+}
+
 // Starts at node k and takes in what follows it, as long as it is of a later stage and nobody else needs what lies
 // between.
 void compile_activation(compiler& c, std::size_t k) {
   const node first = c.at(k);
-  value* in = c.blocked(first, 0);
+  value *in = c.either(first, 0), *residual = nullptr;
   stages s;
   auto rank = [&](const node& n) {
     if (n.op == "batch_norm") return 1;
-    if (n.op == "relu") return 2;
-    return n.op == "dropout" || (n.op == "max_pool" && fusible_pool(c, n)) ? 3 : 0;
+    if (n.op == "relu") return 3;
+    return n.op == "dropout" || (n.op == "max_pool" && !residual && fusible_pool(c, n)) ? 4 : 0;
   };
   std::size_t last = k;
   take(c, k, s);
-  while (rank(c.at(last)) < 3) {
+  if (s.norm) residual = residual_of(c, last);
+  if (residual) {
+    residual = c.as_type(residual, in->half);
+    last = c.at(last).consumers[0];
+    c.at(last).done = true;
+  }
+  int reached = residual ? 2 : rank(c.at(last));
+  while (reached < 4) {
     const node* next = c.follower(last);
-    if (!next || next->done || rank(*next) <= rank(c.at(last))) break;
+    if (!next || next->done || rank(*next) <= reached) break;
     last = c.at(last).consumers[0];
     take(c, last, s);
+    reached = rank(c.at(last));
   }
-  c.output(last) = c.make_value(first.name, c.at(last).shape);
-  c.emit<activation>(first.name, in, c.output(last), s, c.dev());
+  value* out = c.make_value(first.name, c.at(last).shape);
+  out->half = in->half;
+  c.output(last) = out;
+  if (in->half)
+    c.emit<activation<bf16>>(first.name, in, residual, out, s, c.dev());
+  else
+    c.emit<activation<float>>(first.name, in, residual, out, s, c.dev());
 }
 
 void compile_max_pool(compiler& c, std::size_t k) {

@@ -89,14 +89,24 @@ public:
 
   // The output of node k. Null where an op that took it in keeps it to itself.
   value*& output(std::size_t k) { return values_[k]; }
-  // Input i of n as it is: blocked, or row-major if the batch brings it so.
-  value* input(const node& n, std::size_t i) const;
-  // Input i of n, blocked.
+  // Input i of n in floats: blocked, or row-major if the batch brings it so.
+  value* input(const node& n, std::size_t i);
+  // Input i of n in floats, blocked.
   value* blocked(const node& n, std::size_t i);
+  // Input i of n, blocked, in floats or bf16 as it was made: for ops that take both.
+  value* either(const node& n, std::size_t i);
+  // The value as one of bf16 or of floats.
+  value* as_type(value* v, bool half);
   // Input i of n, which must be an input of the network, one whole number for each of `elements`.
-  value* indices(const node& n, std::size_t i, std::size_t elements) const;
+  value* indices(const node& n, std::size_t i, std::size_t elements);
   bool is_loss(const value* v) const;
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain = false);
+  // The output of node k, of its shape.
+  value* make_output(std::size_t k, bool half) {
+    values_[k] = make_value(nodes_[k].name, nodes_[k].shape);
+    values_[k]->half = half;
+    return values_[k];
+  }
   std::size_t round_up(std::size_t channels) const { return (channels + lanes() - 1) / lanes() * lanes(); }
 
   template <class Op, class... A> Op* emit(A&&... a) {
@@ -124,6 +134,7 @@ private:
   std::vector<node> nodes_;
   std::vector<value*> values_;            // by node
   std::map<value*, value*> blocked_;      // row-major inputs and their blocked copies
+  std::map<value*, value*> converted_;    // values and their copies of the other type
   std::map<std::size_t, weight*> folded_; // by batch norm
   std::vector<int> uses_;                 // of tensors
   std::vector<std::unique_ptr<weight>> tensors_;

@@ -14,8 +14,8 @@ namespace {
 std::int64_t i64(std::size_t n) {
   return static_cast<std::int64_t>(n);
 }
-desc any(const dims& d) {
-  return {d, data_type::f32, tag::any};
+data_type type_of(const conv_shape& s) {
+  return s.half ? data_type::bf16 : data_type::f32;
 }
 
 std::size_t round_up(std::size_t n) {
@@ -26,6 +26,7 @@ std::size_t round_up(std::size_t n) {
 struct wishes {
   dnnl::algorithm algorithm;
   desc x, w, y;
+  desc dw; // as w, but always of floats
 };
 
 } // namespace
@@ -83,9 +84,9 @@ public:
       y_ = input(y, pd.diff_dst_desc());
     } else {
       const dnnl::convolution_backward_weights::primitive_desc pd(
-          s.bias ? dnnl::convolution_backward_weights::desc(want.algorithm, want.x, want.w, bias, want.y, steps, pads,
+          s.bias ? dnnl::convolution_backward_weights::desc(want.algorithm, want.x, want.dw, bias, want.y, steps, pads,
                                                             pads)
-                 : dnnl::convolution_backward_weights::desc(want.algorithm, want.x, want.w, want.y, steps, pads, pads),
+                 : dnnl::convolution_backward_weights::desc(want.algorithm, want.x, want.dw, want.y, steps, pads, pads),
           attr, dev.engine, forward);
       primitive_ = dnnl::convolution_backward_weights(pd);
       runs_ = pd.impl_info_str();
@@ -158,9 +159,9 @@ private:
   port input(const desc& ours, const desc& theirs) { return make(ours, theirs, ours, theirs, false); }
   port output(const desc& theirs, const desc& ours) { return make(theirs, ours, ours, theirs, true); }
 
-  static void place(port& p, float* data, std::byte* scratch) {
+  static void place(port& p, void* data, std::byte* scratch) {
     p.outer.set_data_handle(data);
-    p.inner.set_data_handle(p.reorder ? static_cast<void*>(scratch + p.at) : data);
+    p.inner.set_data_handle(p.reorder ? scratch + p.at : data);
   }
   void before(const port& p) const {
     if (p.reorder && !p.writes) convert(p, p.outer, p.inner);
@@ -190,13 +191,18 @@ private:
 // ones, where it unfolds the image and multiplies matrices. Null: it does not know the algorithm for this shape.
 std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape& s, const desc& w, std::size_t batch,
                                             direction d, dnnl::algorithm algorithm, const char* name) {
-  const desc x(s.x(batch), data_type::f32, s.plain_input ? tag::nchw : dev.blocked());
-  const desc y(s.y(batch), data_type::f32, dev.blocked());
-  const desc plain_x(s.x(batch), data_type::f32, tag::nchw), plain_y(s.y(batch), data_type::f32, tag::nchw);
-  const wishes tries[] = {{algorithm, x, w, y},
-                          {algorithm, x, any(s.w()), y},
-                          {algorithm, any(s.x(batch)), any(s.w()), any(s.y(batch))},
-                          {algorithm, plain_x, any(s.w()), plain_y}};
+  const data_type type = type_of(s);
+  auto wish = [&](tag x, const desc& weights, tag y) {
+    desc dw = weights;
+    dw.data.data_type = dnnl_f32;
+    return wishes{algorithm, desc(s.x(batch), type, x), weights, desc(s.y(batch), type, y), dw};
+  };
+  const tag blocked_x = s.plain_input ? tag::nchw : dev.blocked();
+  const desc any_w(s.w(), type, tag::any);
+  // What is given and taken: a batch's own input and all weights are floats.
+  const desc x(s.x(batch), s.plain_input ? data_type::f32 : type, blocked_x), y(s.y(batch), type, dev.blocked());
+  const wishes tries[] = {wish(blocked_x, s.half ? any_w : w, dev.blocked()), wish(blocked_x, any_w, dev.blocked()),
+                          wish(tag::any, any_w, tag::any), wish(tag::nchw, any_w, tag::nchw)};
   std::unique_ptr<conv_kernel> slow;
   for (const wishes& want : tries) {
     try {
@@ -232,8 +238,8 @@ desc conv_weight_layout(const device& dev, const conv_shape& s) {
   const dims steps = {i64(s.stride), i64(s.stride)}, pads = {i64(s.padding), i64(s.padding)};
   auto ask = [&](const desc& x) {
     return dnnl::convolution_forward::primitive_desc(
-        {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, x, any(s.w()),
-         desc(s.y(batch), data_type::f32, dev.blocked()), steps, pads, pads},
+        {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, x,
+         desc(s.w(), data_type::f32, tag::any), desc(s.y(batch), data_type::f32, dev.blocked()), steps, pads, pads},
         dev.engine);
   };
   try {
@@ -252,13 +258,19 @@ std::vector<std::unique_ptr<conv_kernel>> conv_candidates(const device& dev, con
       if (other->runs() == k->runs()) return; // `auto` often is one of the others
     found.push_back(std::move(k));
   };
-  if (weights == desc(s.w(), data_type::f32, tag::hwio) && !s.plain_input) add(make_taps_kernel(dev, s, batch, d));
+  if (weights == desc(s.w(), data_type::f32, tag::hwio) && !s.plain_input && !s.half)
+    add(make_taps_kernel(dev, s, batch, d));
+  if (s.half && mostly_padding(s)) add(make_matmul_kernel(dev, s, weights, batch, d)); // the rule's choice
   auto primitive = [&](dnnl::algorithm a, const char* name) {
     add(make_primitive(dev, s, weights, batch, d, a, name));
   };
   primitive(dnnl::algorithm::convolution_direct, "direct");
-  primitive(dnnl::algorithm::convolution_winograd, "winograd");
-  primitive(dnnl::algorithm::convolution_auto, "auto");
+  if (s.half) {
+    add(make_matmul_kernel(dev, s, weights, batch, d));
+  } else {
+    primitive(dnnl::algorithm::convolution_winograd, "winograd");
+    primitive(dnnl::algorithm::convolution_auto, "auto");
+  }
   // Reference code only where there is nothing else.
   if (std::any_of(found.begin(), found.end(), [](const auto& k) { return !k->slow(); }))
     std::erase_if(found, [](const auto& k) { return k->slow(); });

@@ -19,6 +19,7 @@ struct conv_shape {
   std::size_t kernel, stride, padding;
   bool plain_input = false; // row-major, as the batch comes
   bool bias = false;        // added forward and differentiated here
+  bool half = false;        // x (unless it is plain) and y are bf16 in memory, and so are the weights multiplied
 
   double flops() const { // of one direction, for one sample
     return 2.0 * static_cast<double>(channels * outputs * kernel * kernel * out_height * out_width);
@@ -30,7 +31,9 @@ struct conv_shape {
 
 // What a kernel works on; which of them it writes depends on the direction. Bias may be null.
 struct conv_data {
-  float *x, *w, *bias, *y;
+  void* x;
+  float *w, *bias;
+  void* y;
   bool accumulate; // direction::weights: add to w and bias
   std::byte* scratch;
 };
@@ -59,6 +62,11 @@ bool mostly_padding(const conv_shape& s);
 // Every way there is, the one that RG_KERNELS_FIXED takes first. Never empty.
 std::vector<std::unique_ptr<conv_kernel>> conv_candidates(const device& dev, const conv_shape& s, const desc& weights,
                                                           std::size_t batch, direction d);
+
+// Convolution in bf16 as a product of matrices, one of them the input unfolded: a row for every output position, with
+// the inputs of all its taps (conv_matmul.cpp). Null: not for this shape.
+std::unique_ptr<conv_kernel> make_matmul_kernel(const device& dev, const conv_shape& s, const desc& weights,
+                                                std::size_t batch, direction d);
 
 // Convolution as one matrix product for every tap and output position that does not fall on padding (conv_taps.cpp).
 std::unique_ptr<conv_kernel> make_taps_kernel(const device& dev, const conv_shape& s, std::size_t batch, direction d);

@@ -40,11 +40,11 @@ public:
     if (direction_ == direction::data)
       std::memset(x, 0, x_elements_ * sizeof(float));
     else
-      unpack(data.x, x, c, shape_.height * shape_.width);
+      unpack(static_cast<const float*>(data.x), x, c, shape_.height * shape_.width);
     if (direction_ == direction::forward)
       std::memset(y, 0, y_elements_ * sizeof(float));
     else
-      unpack(data.y, y, o, shape_.out_height * shape_.out_width);
+      unpack(static_cast<const float*>(data.y), y, o, shape_.out_height * shape_.out_width);
 
     std::size_t last_tap = ~std::size_t{0};
     for (const product& p : products_) {
@@ -61,8 +61,9 @@ public:
       }
     }
     if (direction_ == direction::weights) finish_weights(data, y);
-    if (direction_ == direction::forward) pack(y, data.y, o, shape_.out_height * shape_.out_width, data.bias);
-    if (direction_ == direction::data) pack(x, data.x, c, shape_.height * shape_.width, nullptr);
+    if (direction_ == direction::forward)
+      pack(y, static_cast<float*>(data.y), o, shape_.out_height * shape_.out_width, data.bias);
+    if (direction_ == direction::data) pack(x, static_cast<float*>(data.x), c, shape_.height * shape_.width, nullptr);
   }
 
 private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace onednn {
 
@@ -13,6 +14,7 @@ convolution::convolution(std::string name, value* in, value* out, const conv_sha
                          const device& dev)
     : op(std::move(name), {in}, out), dev_(dev), shape_(s), weight_(w), bias_(bias) {
   shape_.bias = bias != nullptr;
+  shape_.half = out->half;
   weights_ = {w};
   if (bias) weights_.push_back(bias);
 }
@@ -47,11 +49,13 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
     std::size_t scratch = 0;
     for (const auto& k : trials) scratch = std::max(scratch, k->scratch_bytes());
     auto even = [](std::size_t n) { return (n + 15) / 16 * 16; };
-    work.x = p.choices.workspace((even(x) + even(w) + even(bias) + even(y)) * sizeof(float) + scratch);
-    work.w = work.x + even(x);
-    work.bias = work.w + even(w);
-    work.y = work.bias + even(bias);
-    work.scratch = reinterpret_cast<std::byte*>(work.y + even(y));
+    float* at = p.choices.workspace((even(x) + even(w) + even(bias) + even(y)) * sizeof(float) + scratch);
+    auto take = [&](std::size_t count) { return std::exchange(at, at + even(count)); };
+    work.x = take(x); // as floats have no bit pattern that is no bf16, it will do for both
+    work.w = take(w);
+    work.bias = take(bias);
+    work.y = take(y);
+    work.scratch = reinterpret_cast<std::byte*>(at);
   };
   auto seconds = [&](std::size_t i) {
     if (trials.empty()) set_up();
@@ -64,7 +68,7 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
                             std::to_string(shape_.outputs) + ' ' + std::to_string(shape_.height) + ' ' +
                             std::to_string(shape_.width) + ' ' + std::to_string(shape_.kernel) + ' ' +
                             std::to_string(shape_.stride) + ' ' + std::to_string(shape_.padding) + ' ' +
-                            std::to_string(shape_.plain_input);
+                            std::to_string(shape_.plain_input) + (shape_.half ? " bf16" : "");
   const std::size_t chosen = p.choices.choose(name_ + ' ' + name_of(d), shape, algorithms, seconds);
   std::unique_ptr<conv_kernel> kernel = std::move(batch == p.batch && !trials.empty() ? trials[chosen] : found[chosen]);
   if (kernel->slow())
@@ -83,7 +87,7 @@ void convolution::plan(memory_plan&) {
 }
 
 // One struct for all directions; what a direction only reads it does not write.
-conv_data convolution::data(float* x, const float* w, const float* bias, float* y, bool accumulate) const {
+conv_data convolution::data(void* x, const float* w, const float* bias, void* y, bool accumulate) const {
   return {x, const_cast<float*>(w), const_cast<float*>(bias), y, accumulate, dev_.scratch};
 }
 

@@ -28,8 +28,8 @@ pooling::pooling(std::string name, value* in, value* out, const pool_shape& s, c
 
 void pooling::prepare(const preparation& p) {
   const value &in = *inputs_[0].from, &out = *output_;
-  const desc x(dims_of(in, p.batch), dnnl::memory::data_type::f32, dev_.blocked());
-  const desc y(dims_of(out, p.batch), dnnl::memory::data_type::f32, dev_.blocked());
+  const auto type = in.half ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  const desc x(dims_of(in, p.batch), type, dev_.blocked()), y(dims_of(out, p.batch), type, dev_.blocked());
   const auto algorithm = shape_.average ? dnnl::algorithm::pooling_avg_exclude_padding : dnnl::algorithm::pooling_max;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -92,14 +92,39 @@ void addition::plan(memory_plan& m) {
 void addition::forward(run&) {
   const float *a = inputs_[0].from->data, *b = inputs_[1].from->data;
   float* y = output_->data;
-  if (y != a) std::memcpy(y, a, count_ * sizeof(float));
-  dev_.kernels->add(y, b, count_);
+  if (y != a) std::memcpy(y, a, count_ * output_->element_bytes());
+  if (output_->half)
+    dev_.kernels->half.add(as<bf16>(y), as<const bf16>(b), count_);
+  else
+    dev_.kernels->add(y, b, count_);
 }
 
 void addition::backward(run&) {
   for (edge& e : inputs_)
     if (e.gradient && e.gradient != output_->gradient)
-      std::memcpy(e.gradient, output_->gradient, count_ * sizeof(float));
+      std::memcpy(e.gradient, output_->gradient, count_ * output_->element_bytes());
+}
+
+void conversion::plan(memory_plan& m) {
+  batch_ = m.batch();
+}
+
+void conversion::copy(const value& from, const float* in, float* out) const {
+  parallel(dev_, batch_, [&](std::size_t s) {
+    const std::size_t at = s * from.stride;
+    if (from.half)
+      dev_.kernels->widen(out + at, as<const bf16>(in) + at, from.stride);
+    else
+      dev_.kernels->narrow(as<bf16>(out) + at, in + at, from.stride);
+  });
+}
+
+void conversion::forward(run&) {
+  copy(*inputs_[0].from, inputs_[0].from->data, output_->data);
+}
+
+void conversion::backward(run&) {
+  if (inputs_[0].gradient) copy(*output_, output_->gradient, inputs_[0].gradient);
 }
 
 relayout::relayout(std::string name, value* in, value* out, bool to_blocked, const device& dev)

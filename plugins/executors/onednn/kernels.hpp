@@ -9,30 +9,59 @@
 
 #include "sequence_kernels.hpp"
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace onednn {
 
-using mask_word = std::uint16_t;
+// The upper half of a float: 8 bits of exponent, 7 of mantissa. Made by rounding to the nearest, ties to even.
+class bf16 {
+public:
+  bf16() = default;
+  explicit bf16(float f) {
+    const auto bits = std::bit_cast<std::uint32_t>(f);
+    bits_ = static_cast<std::uint16_t>(std::isnan(f) ? bits >> 16 | 0x40 : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+  }
+  explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits_} << 16); }
 
-// What a pass does, in this order. norm: x * a + b per channel; pool: 2x2 windows, stride 2; masked: `mask` holds what
-// dropout keeps; record: `mask` becomes where gradients flow.
-enum : unsigned { with_norm = 1, with_relu = 2, with_dropout = 4, with_pool = 8, record_mask = 16, pass_kinds = 32 };
+private:
+  std::uint16_t bits_ = 0;
+};
+
+using mask_word = std::uint16_t;
+inline constexpr std::size_t max_lanes = 16;
+
+// What a pass does, in this order. norm: x * a + b per channel; residual: + r; pool: 2x2 windows, stride 2, not with a
+// residual; dropout: `mask` holds what it keeps; record: `mask` becomes where gradients flow.
+enum : unsigned {
+  with_norm = 1,
+  with_relu = 2,
+  with_dropout = 4,
+  with_pool = 8,
+  record_mask = 16,
+  with_residual = 32,
+  pass_kinds = 64
+};
 
 // One channel block of some samples. Strides are per sample, in elements. Pointers to what a pass has no use for may be
-// null.
-struct pass {
+// null. Elements are of type T in memory, and floats in all sums and products.
+template <class T> struct pass_of {
   std::size_t samples = 0, height = 0, width = 0; // of the larger side, before pooling
-  const float* x = nullptr;                       // [samples, height, width, lane]
-  float* y = nullptr;                             // likewise, or pooled
-  const float* dy = nullptr;                      // as y
-  float* dx = nullptr;                            // as x
+  const T* x = nullptr;                           // [samples, height, width, lane]
+  const T* r = nullptr;                           // likewise
+  T* y = nullptr;                                 // likewise, or pooled
+  const T* dy = nullptr;                          // as y
+  T* dx = nullptr;                                // as x
+  T* dr = nullptr;                                // as x; may be dy
   mask_word* mask = nullptr;                      // [samples, height, width]
   std::size_t x_stride = 0, y_stride = 0, mask_stride = 0;
   const float *a = nullptr, *b = nullptr, *c = nullptr; // per lane
   float scale = 1;                                      // of what dropout keeps
 };
+using pass = pass_of<float>;
 
 struct dropout_pass {
   mask_word* mask;
@@ -42,21 +71,36 @@ struct dropout_pass {
   std::uint32_t threshold;    // an element stays where its 16 bits are at least this
 };
 
-struct kernel_table {
+template <class T> struct pass_table {
+  // sums[l], squares[l] += over samples, height and width of x - a and its square.
+  void (*moments)(const pass_of<T>&, double* sums, double* squares);
+  // y from x, by the flags above.
+  void (*forward[pass_kinds])(const pass_of<T>&);
+  // sums[l], products[l] += of g and g * (x - a), where g is dy where the mask lets it pass; by pooling or not.
+  void (*reduce[2])(const pass_of<T>&, double* sums, double* products);
+  // Likewise, and dr = g.
+  void (*reduce_residual)(const pass_of<T>&, double* sums, double* products);
+  // dx = a * g + b * x + c with norm, else scale * g; g as above. By with_norm and with_pool.
+  void (*backward[pass_kinds])(const pass_of<T>&);
+  void (*add)(T* y, const T* x, std::size_t count); // y += x
+};
+
+struct kernel_table : pass_table<float> {
   const char* name;
   std::size_t lanes; // channels in a block
-  // sums[l], squares[l] += over samples, height and width of x - a and its square.
-  void (*moments)(const pass&, double* sums, double* squares);
-  // y from x, by the flags above.
-  void (*forward[pass_kinds])(const pass&);
-  // sums[l], products[l] += of g and g * (x - a), where g is dy where the mask lets it pass; by pooling or not.
-  void (*reduce[2])(const pass&, double* sums, double* products);
-  // dx = a * g + b * x + c with norm, else scale * g; g as above. By with_norm and with_pool.
-  void (*backward[pass_kinds])(const pass&);
+  pass_table<bf16> half;
   // The mask of what dropout keeps, see layers.hpp.
   void (*dropout)(const dropout_pass&);
-  void (*add)(float* y, const float* x, std::size_t count); // y += x
   sequence_kernels sequence;
+  void (*widen)(float* y, const bf16* x, std::size_t count);  // y = x
+  void (*narrow)(bf16* y, const float* x, std::size_t count); // y = x, rounded
+
+  template <class T> const pass_table<T>& passes() const {
+    if constexpr (std::is_same_v<T, float>)
+      return *this;
+    else
+      return half;
+  }
 };
 
 // `level` 2: AVX-512 (F, BW, VL, DQ); 1: AVX2 with FMA; 0: any.

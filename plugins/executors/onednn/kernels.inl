@@ -6,21 +6,22 @@
 // function of another header is called in here: its code would be compiled for this instruction set and might be linked
 // for all.
 
-template <unsigned Flags> void forward(const pass& p) {
+template <class T, unsigned Flags> void forward(const pass_of<T>& p) {
   constexpr bool norm = Flags & with_norm, relu = Flags & with_relu, masked = Flags & with_dropout,
-                 record = Flags & record_mask;
+                 record = Flags & record_mask, residual = Flags & with_residual;
   const vec a = norm ? load(p.a) : splat(1), b = norm ? load(p.b) : splat(0), scale = splat(p.scale), zero = splat(0);
-  auto value = [&](const float* x) { return norm ? fma(load(x), a, b) : load(x); };
+  auto value = [&](const T* x) { return norm ? fma(load(x), a, b) : load(x); };
 
   for (std::size_t s = 0; s < p.samples; ++s) {
-    const float* x = p.x + s * p.x_stride;
-    float* y = p.y + s * p.y_stride;
+    const T* x = p.x + s * p.x_stride;
+    const T* r = residual ? p.r + s * p.x_stride : nullptr;
+    T* y = p.y + s * p.y_stride;
     mask_word* mask = masked || record ? p.mask + s * p.mask_stride : nullptr;
     if constexpr (Flags & with_pool) {
       const std::size_t row = p.width * lanes;
       for (std::size_t h = 0; h < p.height; h += 2, x += 2 * row) {
         for (std::size_t w = 0; w < p.width; w += 2, y += lanes) {
-          const float* corner = x + w * lanes;
+          const T* corner = x + w * lanes;
           const vec v0 = value(corner), v1 = value(corner + lanes), v2 = value(corner + row),
                     v3 = value(corner + row + lanes);
           const vec top = max(v0, v1), bottom = max(v2, v3), best = max(top, bottom);
@@ -40,6 +41,7 @@ template <unsigned Flags> void forward(const pass& p) {
       const std::size_t spatial = p.height * p.width;
       for (std::size_t i = 0; i < spatial; ++i) {
         vec v = value(x + i * lanes);
+        if constexpr (residual) v = add(v, load(r + i * lanes));
         mask_word m = masked ? mask[i] : all_lanes;
         if constexpr (relu) {
           if constexpr (record) m &= greater(v, zero);
@@ -60,11 +62,11 @@ inline void spill(const vec& v, double* out) {
 }
 
 // Floats are added up over one sample only; over samples in doubles.
-void moments(const pass& p, double* sums, double* squares) {
+template <class T> void moments(const pass_of<T>& p, double* sums, double* squares) {
   const vec shift = load(p.a);
   const std::size_t spatial = p.height * p.width;
   for (std::size_t s = 0; s < p.samples; ++s) {
-    const float* x = p.x + s * p.x_stride;
+    const T* x = p.x + s * p.x_stride;
     vec sum0 = splat(0), sum1 = splat(0), square0 = splat(0), square1 = splat(0);
     std::size_t i = 0;
     for (; i + 2 <= spatial; i += 2) {
@@ -85,8 +87,8 @@ void moments(const pass& p, double* sums, double* squares) {
 }
 
 // Calls f(x offset, gradient) for every element of a sample, the gradient masked.
-template <bool Pool, class F> inline void each_gradient(const pass& p, std::size_t s, const F& f) {
-  const float* dy = p.dy + s * p.y_stride;
+template <bool Pool, class T, class F> inline void each_gradient(const pass_of<T>& p, std::size_t s, const F& f) {
+  const T* dy = p.dy + s * p.y_stride;
   const mask_word* mask = p.mask ? p.mask + s * p.mask_stride : nullptr;
   if constexpr (Pool) {
     for (std::size_t h = 0; h < p.height; h += 2)
@@ -107,12 +109,14 @@ template <bool Pool, class F> inline void each_gradient(const pass& p, std::size
   }
 }
 
-template <bool Pool> void reduce(const pass& p, double* sums, double* products) {
+template <class T, bool Pool, bool Residual> void reduce(const pass_of<T>& p, double* sums, double* products) {
   const vec mean = load(p.a);
   for (std::size_t s = 0; s < p.samples; ++s) {
-    const float* x = p.x + s * p.x_stride;
+    const T* x = p.x + s * p.x_stride;
+    T* dr = Residual ? p.dr + s * p.x_stride : nullptr;
     vec sum = splat(0), product = splat(0);
     each_gradient<Pool>(p, s, [&](std::size_t at, vec g) {
+      if constexpr (Residual) store(dr + at, g);
       sum = add(sum, g);
       product = fma(g, sub(load(x + at), mean), product);
     });
@@ -121,12 +125,12 @@ template <bool Pool> void reduce(const pass& p, double* sums, double* products) 
   }
 }
 
-template <unsigned Flags> void backward(const pass& p) {
+template <class T, unsigned Flags> void backward(const pass_of<T>& p) {
   constexpr bool norm = Flags & with_norm;
   const vec a = norm ? load(p.a) : splat(p.scale), b = norm ? load(p.b) : splat(0), c = norm ? load(p.c) : splat(0);
   for (std::size_t s = 0; s < p.samples; ++s) {
-    const float* x = p.x + s * p.x_stride;
-    float* dx = p.dx + s * p.x_stride;
+    const T* x = p.x + s * p.x_stride;
+    T* dx = p.dx + s * p.x_stride;
     each_gradient<(Flags & with_pool) != 0>(
         p, s, [&](std::size_t at, vec g) { store(dx + at, norm ? fma(a, g, fma(b, load(x + at), c)) : mul(a, g)); });
   }
@@ -191,12 +195,42 @@ void dropout(const dropout_pass& p) {
   }
 }
 
-void add_to(float* y, const float* x, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) y[i] += x[i];
+template <class To, class From> void copy(To* y, const From* x, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(y + i, load(x + i));
+  if (i == count) return;
+  alignas(64) From in[lanes] = {};
+  alignas(64) To out[lanes];
+  for (std::size_t l = 0; i + l < count; ++l) in[l] = x[i + l];
+  store(out, load(in));
+  for (std::size_t l = 0; i + l < count; ++l) y[i + l] = out[l];
 }
 
-template <unsigned... Flags>
-constexpr kernel_table table_of(const char* name, const sequence_kernels& rows, flags<Flags...>) {
-  return {name,     lanes,   &moments, {&forward<Flags>...}, {&reduce<false>, &reduce<true>}, {&backward<Flags>...},
-          &dropout, &add_to, rows};
+void add_floats(float* y, const float* x, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) y[i] += x[i];
+}
+// Whole vectors: what is of type bf16 is padded to them.
+void add_halves(bf16* y, const bf16* x, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += lanes) store(y + i, add(load(y + i), load(x + i)));
+}
+
+template <class T, unsigned... Flags>
+constexpr pass_table<T> passes_of(void (*add_to)(T*, const T*, std::size_t), flags<Flags...>) {
+  return {&moments<T>,
+          {&forward<T, Flags>...},
+          {&reduce<T, false, false>, &reduce<T, true, false>},
+          &reduce<T, false, true>,
+          {&backward<T, Flags>...},
+          add_to};
+}
+
+constexpr kernel_table table_of(const char* name, const sequence_kernels& rows) {
+  return {passes_of<float>(&add_floats, all_flags{}),
+          name,
+          lanes,
+          passes_of<bf16>(&add_halves, all_flags{}),
+          &dropout,
+          rows,
+          &copy<float, bf16>,
+          &copy<bf16, float>};
 }

@@ -15,6 +15,20 @@ inline vec load(const float* p) {
 inline void store(float* p, vec v) {
   _mm256_storeu_ps(p, v);
 }
+inline vec load(const bf16* p) {
+  const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+}
+// To the nearest, ties to even; not-a-number stays that.
+inline void store(bf16* p, vec v) {
+  const __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
+  const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
+  __m256i half = _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))), 16);
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+  half = _mm256_blendv_epi8(half, _mm256_or_si256(upper, _mm256_set1_epi32(0x40)), nan);
+  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(half, half), 0x08);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+}
 inline vec splat(float f) {
   return _mm256_set1_ps(f);
 }
@@ -96,6 +110,6 @@ inline void store_some(float* p, vec v, std::size_t n) {
 #include "sequence_kernels.inl"
 
 } // namespace
-const kernel_table table = table_of("avx2", sequence_table, all_flags{});
+const kernel_table table = table_of("avx2", sequence_table);
 const row_kernels row_table = row_table_of();
 } // namespace onednn::avx2

@@ -15,6 +15,20 @@ inline vec load(const float* p) {
 inline void store(float* p, vec v) {
   _mm512_storeu_ps(p, v);
 }
+inline vec load(const bf16* p) {
+  const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all_lanes, _mm512_maskz_cvtepu16_epi32(all_lanes, half), 16));
+}
+// To the nearest, ties to even; not-a-number stays that.
+inline void store(bf16* p, vec v) {
+  const __m512i bits = _mm512_castps_si512(v), upper = _mm512_maskz_srli_epi32(all_lanes, bits, 16);
+  const __m512i odd = _mm512_and_si512(upper, _mm512_set1_epi32(1));
+  __m512i half = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
+  half = _mm512_maskz_srli_epi32(all_lanes, half, 16);
+  const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+  half = _mm512_mask_or_epi32(half, nan, upper, _mm512_set1_epi32(0x40));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(all_lanes, half));
+}
 inline vec splat(float f) {
   return _mm512_set1_ps(f);
 }
@@ -90,6 +104,6 @@ inline void store_some(float* p, vec v, std::size_t n) {
 #include "sequence_kernels.inl"
 
 } // namespace
-const kernel_table table = table_of("avx512", sequence_table, all_flags{});
+const kernel_table table = table_of("avx512", sequence_table);
 const row_kernels row_table = row_table_of();
 } // namespace onednn::avx512

@@ -20,6 +20,12 @@ inline vec load(const float* p) {
 inline void store(float* p, vec v) {
   for (std::size_t l = 0; l < lanes; ++l) p[l] = v.f[l];
 }
+inline vec load(const bf16* p) {
+  return each([&](std::size_t l) { return static_cast<float>(p[l]); });
+}
+inline void store(bf16* p, const vec& v) {
+  for (std::size_t l = 0; l < lanes; ++l) p[l] = bf16(v.f[l]);
+}
 inline vec splat(float f) {
   return each([&](std::size_t) { return f; });
 }
@@ -109,6 +115,6 @@ inline void store_some(float* p, const vec& v, std::size_t n) {
 #include "sequence_kernels.inl"
 
 } // namespace
-const kernel_table table = table_of("portable", sequence_table, all_flags{});
+const kernel_table table = table_of("portable", sequence_table);
 const row_kernels row_table = row_table_of();
 } // namespace onednn::portable

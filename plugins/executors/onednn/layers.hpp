@@ -68,6 +68,20 @@ private:
   std::size_t count_ = 0;
 };
 
+// A copy in bf16 of what is in floats, or the other way round.
+class conversion final : public op {
+public:
+  conversion(std::string name, value* in, value* out, const device& dev) : op(std::move(name), {in}, out), dev_(dev) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  void copy(const value& from, const float* in, float* out) const;
+  const device& dev_;
+  std::size_t batch_ = 0;
+};
+
 // From row-major samples to blocked ones, or back: an input for what wants it blocked, a map about to be flattened.
 class relayout final : public op {
 public:

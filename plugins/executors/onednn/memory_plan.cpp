@@ -82,7 +82,7 @@ void plan_values(program& p, memory_plan& plan) {
     if (o.forward_in_place() && may_overwrite(first))
       out.data_slot = first.data_slot;
     else
-      out.data_slot = plan.ask(out.stride * p.batch * sizeof(float), plan.forward_time(k), plan.forward_time(k));
+      out.data_slot = plan.ask(out.stride * p.batch * out.element_bytes(), plan.forward_time(k), plan.forward_time(k));
   }
 }
 
@@ -95,7 +95,8 @@ void plan_gradients(program& p, memory_plan& plan) {
     const slot mine = o.output().gradient_slot;
     if (mine != no_slot) plan.extend(mine, now);
     bool reuse = o.backward_in_place() && mine != no_slot;
-    for (edge& e : o.inputs()) {
+    for (std::size_t i = 0; i < o.inputs().size(); ++i) {
+      edge& e = o.inputs()[i];
       value& v = *e.from;
       if (!v.needs_gradient) continue;
       e.add = v.gradient_slot != no_slot;
@@ -103,10 +104,13 @@ void plan_gradients(program& p, memory_plan& plan) {
       if (e.add) plan.extend(v.gradient_slot, now);
       if (e.add && !e.own)
         e.buffer = v.gradient_slot;
-      else if (o.gradient_over_input() && &e == o.inputs().data() && v.consumers == 1 && v.input < 0)
+      else if (o.gradient_over_input() && i == 0 && v.consumers == 1 && v.input < 0)
         e.buffer = v.data_slot; // kept until now
-      else
-        e.buffer = std::exchange(reuse, false) ? mine : plan.ask(v.stride * p.batch * sizeof(float), now, now);
+      else {
+        const bool here = reuse && i >= o.in_place_input();
+        e.buffer = here ? mine : plan.ask(v.stride * p.batch * v.element_bytes(), now, now);
+        reuse = reuse && !here;
+      }
       if (!e.add) v.gradient_slot = e.buffer;
     }
   }

@@ -24,21 +24,36 @@ void use_threads([[maybe_unused]] int threads) {
 #endif
 }
 
+bool has(dnnl::cpu_isa wanted) {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), bits = static_cast<unsigned>(wanted);
+  return (isa & bits) == bits;
+}
+
 int isa_level() {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  auto has = [&](dnnl::cpu_isa wanted) {
-    const auto bits = static_cast<unsigned>(wanted);
-    return (isa & bits) == bits;
-  };
   return has(dnnl::cpu_isa::avx512_core) ? 2 : has(dnnl::cpu_isa::avx2) ? 1 : 0;
+}
+
+// Whether to compute in bf16. Throws where that was asked for and cannot be.
+bool wants_half(const rg_model_setup& setup) {
+  if (setup.precision == RG_F32) return false;
+  if (setup.precision != RG_BF16)
+    throw rg::error(RG_E_UNSUPPORTED,
+                    "the oneDNN executor computes in fp32 or bf16: set train.precision to one of them");
+  if (setup.purpose == RG_PURPOSE_INIT || has(dnnl::cpu_isa::avx512_core_bf16)) return true;
+  if (!setup.emulate)
+    throw rg::error(RG_E_UNSUPPORTED, "this CPU has no bf16 instructions: set train.precision = \"fp32\", or "
+                                      "train.emulate = true to compute in bf16 slowly");
+  if (!has(dnnl::cpu_isa::avx512_core))
+    throw rg::error(RG_E_UNSUPPORTED,
+                    "this CPU cannot emulate bf16: that takes AVX-512; set train.precision = \"fp32\"");
+  return true;
 }
 
 } // namespace
 
 model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup) {
   if (setup.memory != RG_MEMORY_HOST) throw rg::error(RG_E_UNSUPPORTED, "the oneDNN executor runs on the CPU only");
-  if (setup.precision != RG_F32)
-    throw rg::error(RG_E_UNSUPPORTED, "the oneDNN executor computes in fp32 only: set train.precision = \"fp32\"");
+  program_.dev.half = wants_half(setup);
   program_.dev.kernels = &kernels_for(isa_level());
   program_.dev.rows = &row_kernels_for(isa_level());
   program_.dev.threads = static_cast<int>(std::max<std::uint32_t>(1, setup.threads));
@@ -206,6 +221,15 @@ void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
   }
 }
 
+void model::add_gradient(const edge& e) const {
+  const kernel_table& k = *program_.dev.kernels;
+  const std::size_t count = e.from->stride * program_.batch;
+  if (e.from->half)
+    k.half.add(as<bf16>(e.from->gradient), as<bf16>(e.gradient), count);
+  else
+    k.add(e.from->gradient, e.gradient, count);
+}
+
 rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   enter(batch, "step");
   run r{.batch = &batch, .hooks = &hooks, .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0};
@@ -219,8 +243,7 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
     if (o.output().needs_gradient) {
       o.backward(r);
       for (const edge& e : o.inputs())
-        if (e.own && e.gradient)
-          program_.dev.kernels->add(e.from->gradient, e.gradient, e.from->stride * program_.batch);
+        if (e.own && e.gradient) add_gradient(e);
     }
     if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST)) hooks.ready(static_cast<std::uint32_t>(marks_[k].ready));
   }

@@ -31,6 +31,7 @@ struct device {
   const kernel_table* kernels = nullptr; // of the instruction set that oneDNN uses, too
   const row_kernels* rows = nullptr;     // likewise
   int threads = 1;
+  bool half = false;            // computes in bf16
   std::byte* scratch = nullptr; // one for all ops, used by one at a time
   rg::logger log;
 
@@ -60,18 +61,28 @@ struct value {
   std::string name;
   std::size_t channels = 1, height = 1, width = 1;
   bool plain = false;
-  std::size_t stride = 0; // floats from sample to sample
+  bool half = false;      // its elements, and those of its gradient, are of type bf16
+  std::size_t stride = 0; // elements from sample to sample
   int input = -1;         // number of the batch's input it stands for
   bool needs_gradient = false;
   int consumers = 0;
   bool kept = false;         // read by its consumers in the backward pass, too
-  float* data = nullptr;     // inputs: set at every step
+  float* data = nullptr;     // inputs: set at every step; see as()
   float* gradient = nullptr; // null where none is needed
   slot data_slot = no_slot, gradient_slot = no_slot;
 
   std::size_t spatial() const { return height * width; }
   std::size_t elements() const { return channels * spatial(); }
+  std::size_t element_bytes() const { return half ? sizeof(bf16) : sizeof(float); }
 };
+
+// The memory of an activation as what it holds.
+template <class T> T* as(float* data) {
+  return reinterpret_cast<T*>(data);
+}
+template <class T> T* as(const float* data) {
+  return reinterpret_cast<T*>(data);
+}
 
 // What a sparse table has beside a weight.
 struct sparse_table {
@@ -161,6 +172,7 @@ public:
   virtual bool gradient_over_input() const { return false; }
   // Does it add to gradients itself where edge::add says so?
   virtual bool adds_gradients() const { return false; }
+  virtual std::size_t in_place_input() const { return 0; } // whose gradient it is, the first of those wanted from here
   // Operations of the forward and backward pass of one sample, counted by the direct algorithm.
   virtual double flops() const { return 0; }
   // Adds "name: what runs" lines.

@@ -241,6 +241,8 @@ typedef struct rg_model_setup {
   uint32_t kernels;   /* RG_KERNELS_FIXED: no choice may depend on a timing */
   uint32_t reserved;
   const char* picks; /* TIMED: what kernels() said in the process that timed; null: time now */
+  uint32_t emulate;  /* not 0: a precision that the machine has no instructions for may be computed slowly */
+  uint32_t reserved2;
 } rg_model_setup;
 
 typedef struct rg_model_info {

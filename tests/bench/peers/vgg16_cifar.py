@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=1.0, help="factor on every dropout probability")
     parser.add_argument("--layout", choices=["channels_first", "channels_last"], default="channels_first")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
@@ -51,7 +52,8 @@ def main() -> None:
     for _ in range(options.warmup + options.steps):
         start, cpu_start = time.perf_counter(), time.process_time()
         optimiser.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(model(image), label)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+            loss = nn.functional.cross_entropy(model(image), label)
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
@@ -60,6 +62,7 @@ def main() -> None:
     print(json.dumps({
         "peer": "pytorch " + torch.__version__,
         "layout": options.layout,
+        "precision": options.precision,
         "mkldnn": torch.backends.mkldnn.is_available(),
         "samples_per_second": options.batch / statistics.median(wall[options.warmup:]),
         "samples_per_cpu_second": options.batch / statistics.median(cpu[options.warmup:]),
