@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 
 #include <sys/mman.h>
 
@@ -33,17 +32,12 @@ rg_authenticate authenticate_with(const std::string& secret) {
 
 endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
                    const std::string& secret)
-    : which_(which), secret_(secret), authenticate_(authenticate_with(secret_)), nest_(rg::make_versioned<rg_nest>()),
+    : secret_(secret), authenticate_(authenticate_with(secret_)),
       host_(
-          {},
+          *which.plugins, {},
           [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
       values_(*which.what, which.parameters), rank_(rank), ranks_(ranks), lanes_(lanes), host_of_(ranks),
       world_(rg::make_versioned<rg_world>()), functions_(which.what->transport) {
-  nest_.context = this;
-  nest_.open = [](void* self, const char* id, rg_nested* out) {
-    auto& e = *static_cast<endpoint*>(self);
-    return rg::fence(e.host_.c(), [&] { return e.open_nested(id, out); });
-  };
   const rg_status made = functions_.create(host_.c(), values_.data(), &self_);
   if (made == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
   check(made, "create");
@@ -57,26 +51,6 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
   world_.host_of = host_of_.data();
   world_.address = "127.0.0.1";
   regions_ = extension<rg_regions>(RG_EXT_REGIONS);
-}
-
-const void* endpoint::host_extension(std::string_view id) const {
-  if (id == RG_EXT_AUTHENTICATE) return &authenticate_;
-  return id == RG_EXT_NEST ? &nest_ : nullptr;
-}
-
-// As the engine does it: an instance with default parameters, whose host is the opener's.
-rg_status endpoint::open_nested(const char* id, rg_nested* out) {
-  const auto file = which_.transports.find(id);
-  if (file == which_.transports.end())
-    throw rg::error(RG_E_CONFIG, std::string("there is no transport \"") + id + "\" (see --plugin-path)");
-  static std::mutex one_at_a_time; // loading is [main], and ranks may be threads here
-  std::lock_guard lock(one_at_a_time);
-  const component& c = nested_.emplace_back(registry::of_files({file->second})).find(kind::transport, id);
-  const parameter_values values(c, {});
-  void* self = nullptr;
-  const rg_status s = c.transport.create(host_.c(), values.data(), &self);
-  if (s >= 0) *out = {sizeof *out, 0, &c.transport, self};
-  return s;
 }
 
 endpoint::~endpoint() {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "check/suite.hpp"
-#include "registry/plugin_host.hpp"
+#include "registry/transport_host.hpp"
 
 #include <regatta/plugin.hpp>
 
@@ -101,15 +101,9 @@ private:
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
                        std::uint64_t bytes, std::uint32_t flags);
 
-  const void* host_extension(std::string_view id) const;
-  rg_status open_nested(const char* id, rg_nested* out);
-
-  const subject& which_;
   const std::string secret_;
   rg_authenticate authenticate_;
-  rg_nest nest_;
-  std::deque<registry> nested_; // of the files that were opened
-  plugin_host host_;
+  transport_host host_;
   std::string error_;
   parameter_values values_;
   const std::uint32_t rank_, ranks_, lanes_;

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "registry/inspect.hpp"
 #include "registry/parameters.hpp"
-#include "registry/plugin_host.hpp"
+#include "registry/transport_host.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -163,7 +163,7 @@ void parameters(const subject& s) {
   const auto try_with = [&](const std::string& name, const nlohmann::json& value) {
     auto all = chosen;
     if (!name.empty()) all[name] = value;
-    plugin_host host;
+    transport_host host(*s.plugins); // for those that are made of others; the rest ask for nothing
     const rg_status status = make(c, parameter_values(c, all), host);
     const std::string text = host.take_error();
     const std::string with = name.empty() ? "its defaults" : fmt::format("{} = {}", name, value.dump());

@@ -91,8 +91,7 @@ std::vector<std::string> arguments_for(const test& t, const subject& s) {
     words.push_back(value);
   };
   if (s.what) add("--component", fmt::format("{}/{}", name_of(s.what->kind), s.what->id));
-  if (s.executor) add("--executor", fmt::format("{}:{}", s.executor->id, s.executor->file.string()));
-  for (const auto& [id, file] : s.transports) add("--nested", fmt::format("{}:{}", id, file.string()));
+  for (const auto& file : s.others) add("--with", file.string());
   for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
   return words;
 }

@@ -39,10 +39,10 @@ struct subject {
   std::filesystem::path file;
   const registry* plugins = nullptr; // holds what follows
   const component* what = nullptr;
-  std::map<std::string, nlohmann::json> parameters;        // over the defaults
-  const component* executor = nullptr;                     // for models that are graphs
-  std::map<std::string, std::filesystem::path> transports; // files of others by id, for those that nest some
-  std::uint64_t seed = 1;                                  // of all that is random in a test
+  std::map<std::string, nlohmann::json> parameters; // over the defaults
+  const component* executor = nullptr;              // for models that are graphs
+  std::vector<std::filesystem::path> others;        // files that `plugins` holds too: executors, transports to nest
+  std::uint64_t seed = 1;                           // of all that is random in a test
 };
 
 struct test {

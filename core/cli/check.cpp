@@ -44,8 +44,10 @@ std::optional<std::pair<kind, std::string>> component_name(const std::string& te
   return std::pair(*k, text.substr(slash + 1));
 }
 
-bool is_graph(const component& c) {
-  return c.kind == kind::model && c.graph.create;
+// Whether the tests of `c` may need `other`: graphs an executor, transports those that they nest.
+bool may_need(const component& c, const component& other) {
+  if (c.kind == kind::transport) return other.kind == kind::transport && other.id != c.id;
+  return c.kind == kind::model && c.graph.create && other.kind == kind::executor;
 }
 
 const component* cpu_executor(const registry& plugins) {
@@ -54,52 +56,56 @@ const component* cpu_executor(const registry& plugins) {
   return nullptr;
 }
 
-// Where the plugins are that the tests may need, and what is tested.
+// What is tested.
 struct target {
-  std::unique_ptr<registry> around; // of the plugin folders
-  std::unique_ptr<registry> own;    // of the file
+  std::unique_ptr<registry> plugins;
   fs::path file;
   std::vector<subject> subjects; // the file first
 };
 
 target find_target(const check_options& o) {
-  target t;
-  t.around = std::make_unique<registry>(plugin_folders(o.plugin_path));
+  const registry around(plugin_folders(o.plugin_path));
   const auto name = component_name(o.target);
   const bool is_file = !name || fs::is_regular_file(o.target);
-  if (!is_file) {
-    t.file = t.around->find(name->first, name->second).file;
-  } else if (!fs::is_regular_file(o.target)) {
+  target t;
+  if (!is_file)
+    t.file = around.find(name->first, name->second).file;
+  else if (fs::is_regular_file(o.target))
+    t.file = fs::canonical(o.target);
+  else
     throw failure(exit_code::plugin, fmt::format("{}: no such file, and no KIND/ID with one of model, executor, "
                                                  "transport, strategy as KIND",
                                                  one_line(o.target)));
-  } else {
-    t.file = fs::canonical(o.target);
-  }
-  t.own = std::make_unique<registry>(registry::of_files({t.file}, trust::untried));
-  for (const unusable& u : t.own->failures())
+  const registry own = registry::of_files({t.file}, trust::untried);
+  for (const unusable& u : own.failures())
     throw failure(exit_code::plugin, fmt::format("{}: {}", u.file.string(), u.reason));
 
-  const auto parameters = read_set(o.set);
+  // What the tests may need beside it; of two with the same id, the one under test counts.
+  std::vector<fs::path> files = {t.file};
+  const auto is_own = [&](const component& other) {
+    return std::any_of(own.components().begin(), own.components().end(),
+                       [&](const component& c) { return c.kind == other.kind && c.id == other.id; });
+  };
+  for (const component& other : around.components())
+    if (!is_own(other) && std::find(files.begin(), files.end(), other.file) == files.end() &&
+        std::any_of(own.components().begin(), own.components().end(),
+                    [&](const component& c) { return may_need(c, other); }))
+      files.push_back(other.file);
+  t.plugins = std::make_unique<registry>(registry::of_files(files));
+
   subject of_file;
   of_file.file = t.file;
   of_file.seed = o.seed;
   t.subjects.push_back(of_file);
-  for (const component& c : t.own->components()) {
-    if (!is_file && (c.kind != name->first || c.id != name->second)) continue;
+  for (const component& c : t.plugins->components()) {
+    if (c.file != t.file || (!is_file && (c.kind != name->first || c.id != name->second))) continue;
     subject s = of_file;
-    s.plugins = t.own.get();
+    s.plugins = t.plugins.get();
     s.what = &c;
-    s.parameters = parameters;
-    if (is_graph(c)) {
-      s.executor = cpu_executor(*t.own);
-      if (!s.executor) s.executor = cpu_executor(*t.around);
-    }
-    if (c.kind == kind::transport)
-      for (const registry* r : {t.own.get(), t.around.get()})
-        for (const component& other : r->components())
-          if (other.kind == kind::transport && other.id != c.id) s.transports.emplace(other.id, other.file);
-    parameter_values(c, parameters.empty() ? std::map<std::string, nlohmann::json>{} : parameters); // or it throws
+    s.parameters = read_set(o.set);
+    s.others.assign(files.begin() + 1, files.end());
+    s.executor = cpu_executor(*t.plugins);
+    parameter_values(c, s.parameters); // or it throws
     t.subjects.push_back(s);
   }
   return t;
@@ -212,15 +218,12 @@ int run_one(const check_options& o) {
   std::unique_ptr<registry> plugins; // none where the file itself is tested: it must not be loaded yet
   if (const auto name = component_name(o.component)) {
     std::vector<fs::path> files = {s.file};
-    const auto colon = o.executor.find(':');
-    if (colon != std::string::npos && o.executor.substr(colon + 1) != s.file)
-      files.push_back(o.executor.substr(colon + 1));
+    files.insert(files.end(), o.with.begin(), o.with.end());
     plugins = std::make_unique<registry>(registry::of_files(files));
     s.plugins = plugins.get();
     s.what = &plugins->find(name->first, name->second);
-    if (colon != std::string::npos) s.executor = &plugins->find(kind::executor, o.executor.substr(0, colon));
+    s.executor = cpu_executor(*plugins);
   }
-  for (const std::string& n : o.nested) s.transports[n.substr(0, n.find(':'))] = n.substr(n.find(':') + 1);
   for (const test& t : tests_for(s))
     if (t.name == o.one) {
       report.send(run_here(t, s));

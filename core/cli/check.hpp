@@ -13,8 +13,8 @@ struct check_options {
   std::uint64_t seed = 1;
   bool in_process = false, list = false, quick = false, json = false;
   // Of the processes that run one test each.
-  std::string one, component, executor;
-  std::vector<std::string> nested; // ID:FILE
+  std::string one, component;
+  std::vector<std::string> with;
 };
 
 // `regatta check`: returns the exit code; throws failure where there is nothing to test. [main]

@@ -11,7 +11,7 @@
 #include "launch/launch.hpp"
 #include "measure/context.hpp"
 #include "measure/host.hpp"
-#include "registry/registry.hpp"
+#include "registry/transport_host.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -80,6 +80,25 @@ std::map<std::string, std::map<std::string, json>> parameters_of(const comm_opti
   return all;
 }
 
+// The files that the transport needs, those of transports inside it among them. Throws failure where it cannot be made or
+// connects nobody.
+std::vector<std::string> files_of(const registry& plugins, const component_choice& choice) {
+  const component& c = plugins.find(kind::transport, choice.id);
+  const parameter_values values(c, choice.parameters);
+  const std::string name = "transport " + c.id;
+  transport_host host(plugins);
+  void* self = nullptr;
+  check(c.transport.create(host.c(), values.data(), &self), host, name);
+  auto caps = rg::make_versioned<rg_transport_caps>();
+  const rg_status s = c.transport.caps(self, &caps);
+  c.transport.destroy(self);
+  check(s, host, name);
+  if (caps.flags & RG_CAP_NONE) throw failure(exit_code::usage, name + " connects nobody: there is nothing to measure");
+  std::vector<std::string> files = host.nested_files();
+  files.push_back(c.file.string());
+  return files;
+}
+
 // Throws failure where the run does not succeed.
 json measure(const comm::plan& p, bool pin, std::vector<std::string>& warnings) {
   comm::plan mine = p;
@@ -135,11 +154,12 @@ int comm_verb(const comm_options& o) {
 
   // All that is wrong with the command is said before anything runs.
   json used = json::array();
+  std::vector<std::pair<component_choice, std::vector<std::string>>> transports;
   for (const std::string& id : o.transports) {
     const component& c = plugins.find(kind::transport, id);
     const auto given = parameters.find(id);
     const auto chosen = given == parameters.end() ? std::map<std::string, json>{} : given->second;
-    parameter_values(c, chosen);
+    transports.push_back({{id, chosen}, files_of(plugins, {id, chosen})});
     used.push_back({{"kind", "transport"},
                     {"id", id},
                     {"version", c.plugin_version},
@@ -150,12 +170,10 @@ int comm_verb(const comm_options& o) {
   std::vector<std::string> warnings;
   if (auto w = build_warning()) warnings.push_back(*w);
   json results = json::array();
-  for (const std::string& id : o.transports)
+  for (const auto& [choice, files] : transports)
     for (const unsigned ranks : o.ranks) {
-      p.transport.id = id;
-      const auto given = parameters.find(id);
-      p.transport.parameters = given == parameters.end() ? decltype(p.transport.parameters){} : given->second;
-      p.files = {plugins.find(kind::transport, id).file.string()};
+      p.transport = choice;
+      p.files = files;
       p.ranks = ranks;
       for (json& entry : measure(p, !o.no_pin, warnings)) results.push_back(std::move(entry));
     }

@@ -110,8 +110,7 @@ int dispatch(int argc, char** argv) {
   check_app->add_flag("--json", check.json, "as JSON");
   check_app->add_option("--one", check.one)->group("");
   check_app->add_option("--component", check.component)->group("");
-  check_app->add_option("--executor", check.executor)->group("");
-  check_app->add_option("--nested", check.nested)->allow_extra_args(false)->group("");
+  check_app->add_option("--with", check.with)->allow_extra_args(false)->group("");
   check_app->footer(
       "Each test runs in a process of its own. Exit codes: 0 all passed; 1 some failed; 2 command line wrong;\n"
       "3 the plugin is missing or cannot be loaded.");

@@ -6,7 +6,7 @@
 #include "comm/plan.hpp"
 #include "rank/clock.hpp"
 #include "rank/exchange.hpp"
-#include "registry/registry.hpp"
+#include "registry/transport_host.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -37,10 +37,11 @@ class connection {
 public:
   connection(control_client& control, const plan& p)
       : control_(control), component_(component_of(p)), values_(component_, p.transport.parameters),
-        host_([this](int level, const std::string& text) { control_.log(level, text); },
-              [this](std::string_view id) -> const void* {
-                return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
-              }),
+        host_(
+            *plugins_, [this](int level, const std::string& text) { control_.log(level, text); },
+            [this](std::string_view id) -> const void* {
+              return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
+            }),
         layout_(cluster_layout::make(p.ranks, 0, false)), name_("transport " + component_.id) {
     authenticate_ = rg::make_versioned<rg_authenticate>();
     authenticate_.context = &control;
@@ -118,7 +119,7 @@ private:
   const component& component_;
   parameter_values values_;
   rg_authenticate authenticate_{};
-  plugin_host host_;
+  transport_host host_;
   cluster_layout layout_;
   std::string name_, address_;
   std::vector<std::uint32_t> peers_;

@@ -26,6 +26,7 @@ const subject& tcp() {
                             .what = &plugins.find(kind::transport, "tcp"),
                             .parameters = {},
                             .executor = nullptr,
+                            .others = {},
                             .seed = 1};
   return s;
 }
