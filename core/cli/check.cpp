@@ -6,6 +6,7 @@
 #include "check/runner.hpp"
 #include "check/suite.hpp"
 #include "cli/columns.hpp"
+#include "cli/set_option.hpp"
 #include "registry/registry.hpp"
 
 #include <algorithm>
@@ -22,19 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace conformance;
 using json = nlohmann::ordered_json;
-
-std::map<std::string, nlohmann::json> read_set(const std::vector<std::string>& set) {
-  std::map<std::string, nlohmann::json> values;
-  for (const auto& s : set) {
-    const auto equals = s.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw failure(exit_code::usage, fmt::format("--set {}: expected name=value", one_line(s)));
-    const auto text = s.substr(equals + 1);
-    auto value = nlohmann::json::parse(text, nullptr, false);
-    values[s.substr(0, equals)] = value.is_discarded() ? nlohmann::json(text) : value;
-  }
-  return values;
-}
 
 // KIND/ID, where that is what it is.
 std::optional<std::pair<kind, std::string>> component_name(const std::string& text) {

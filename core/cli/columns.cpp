@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/columns.hpp"
 
+#include <sys/ioctl.h>
+
 #include <utility>
 
 namespace regatta {
@@ -16,6 +18,11 @@ std::string indented(std::vector<table_column> columns, std::vector<std::vector<
   }
   out.resize(out.size() - 2);
   return out;
+}
+
+std::size_t terminal_width(int descriptor) {
+  winsize w{};
+  return ioctl(descriptor, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
 } // namespace regatta

@@ -4,6 +4,8 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "cli/columns.hpp"
+#include "cli/set_option.hpp"
 #include "comm/plan.hpp"
 #include "comm/results.hpp"
 #include "launch/address.hpp"
@@ -18,7 +20,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace regatta {
@@ -71,11 +72,10 @@ std::map<std::string, std::map<std::string, json>> parameters_of(const comm_opti
     const auto dot = s.find('.'), equals = s.find('=');
     if (dot == std::string::npos || equals == std::string::npos || dot == 0 || equals < dot + 2)
       throw failure(exit_code::usage, fmt::format("--set {}: expected ID.NAME=VALUE", one_line(s)));
-    const std::string id = s.substr(0, dot), text = s.substr(equals + 1);
+    const std::string id = s.substr(0, dot);
     if (std::find(o.transports.begin(), o.transports.end(), id) == o.transports.end())
       throw failure(exit_code::usage, fmt::format("--set {}: {} is not among the transports", one_line(s), id));
-    const json value = json::parse(text, nullptr, false);
-    all[id][s.substr(dot + 1, equals - dot - 1)] = value.is_discarded() ? json(text) : value;
+    all[id][s.substr(dot + 1, equals - dot - 1)] = value_of_option(s.substr(equals + 1));
   }
   return all;
 }
@@ -129,11 +129,6 @@ json measure(const comm::plan& p, bool pin, std::vector<std::string>& warnings) 
   return comm::entries_of(mine, by_rank);
 }
 
-std::size_t terminal_width() {
-  winsize w{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
-}
-
 } // namespace
 
 int comm_verb(const comm_options& o) {
@@ -181,7 +176,7 @@ int comm_verb(const comm_options& o) {
       {"schema", "regatta.comm/1"},
       {"context", make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings)},
       {"results", results}};
-  fmt::print("{}", comm::render_comm(document, *form, terminal_width()));
+  fmt::print("{}", comm::render_comm(document, *form, terminal_width(STDOUT_FILENO)));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
   if (wrong) fmt::print(stderr, "regatta: results are wrong: see #wrong\n");
   return static_cast<int>(wrong ? exit_code::wrong : exit_code::done);

@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "cli/columns.hpp"
 #include "cli/network.hpp"
+#include "cli/set_option.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
@@ -26,7 +27,6 @@ namespace regatta {
 namespace {
 
 using json = nlohmann::ordered_json;
-using chosen_values = std::map<std::string, nlohmann::json>;
 
 const component& find(const registry& plugins, const std::string& name) {
   const auto slash = name.find('/');
@@ -39,19 +39,6 @@ const component& find(const registry& plugins, const std::string& name) {
                     one_line(name),
                     k ? "" : did_you_mean(name.substr(0, slash), {"model", "executor", "transport", "strategy"})));
   return plugins.find(*k, std::string_view(name).substr(slash + 1));
-}
-
-chosen_values read_set(const std::vector<std::string>& set) {
-  chosen_values values;
-  for (const auto& s : set) {
-    const auto equals = s.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw failure(exit_code::usage, fmt::format("--set {}: expected name=value", one_line(s)));
-    const auto text = s.substr(equals + 1);
-    auto value = nlohmann::json::parse(text, nullptr, false);
-    values[s.substr(0, equals)] = value.is_discarded() ? nlohmann::json(text) : value;
-  }
-  return values;
 }
 
 // -------------------------------------------------------------------------------------------------- parameters ---

@@ -22,7 +22,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace regatta {
@@ -31,11 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::size_t width_of(int fd) {
-  winsize w{};
-  return ioctl(fd, TIOCGWINSZ, &w) == 0 && isatty(fd) ? w.ws_col : 0;
-}
-
 // The line at the bottom of a terminal, and the other lines that must not run into it.
 class screen {
 public:
@@ -43,7 +37,7 @@ public:
   ~screen() { clear(); }
   void show(const progress& p) {
     if (!live_) return;
-    const std::string line = progress_line(p, width_of(STDERR_FILENO));
+    const std::string line = progress_line(p, terminal_width(STDERR_FILENO));
     if (line == shown_) return;
     fmt::print(stderr, "\r{}\x1b[K", line);
     std::fflush(stderr);
@@ -189,7 +183,7 @@ int run_verb(const run_options& o) {
   const bool finished = all.run();
 
   const json document = file.document();
-  fmt::print("{}", render(document, *form, {width_of(STDOUT_FILENO), file.path().string()}));
+  fmt::print("{}", render(document, *form, {terminal_width(STDOUT_FILENO), file.path().string()}));
   std::fflush(stdout);
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {

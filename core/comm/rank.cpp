@@ -6,6 +6,7 @@
 #include "comm/plan.hpp"
 #include "rank/clock.hpp"
 #include "rank/exchange.hpp"
+#include "rank/rank.hpp"
 #include "registry/transport_host.hpp"
 
 #include <algorithm>
@@ -251,19 +252,8 @@ bool is_job(const control_client& control) {
 }
 
 int run_rank(control_client& control) {
-  try {
-    control.result(to_json(measure(control, plan_from_json(control.job().at("comm")))));
-    return 0;
-  } catch (const peer_failure& e) {
-    control.failed(e.what(), static_cast<int>(e.code()), blame::peer);
-    return static_cast<int>(e.code());
-  } catch (const failure& e) {
-    control.failed(e.what(), static_cast<int>(e.code()));
-    return static_cast<int>(e.code());
-  } catch (const std::exception& e) {
-    control.failed(e.what(), static_cast<int>(exit_code::run));
-    return static_cast<int>(exit_code::run);
-  }
+  return report_to_coordinator(control,
+                               [&] { return to_json(measure(control, plan_from_json(control.job().at("comm")))); });
 }
 
 } // namespace regatta::comm

@@ -67,10 +67,9 @@ nlohmann::json tune(control_client& control, const rank_job& job) {
 
 } // namespace
 
-int run_rank(control_client& control, std::uint32_t rank) {
+int report_to_coordinator(control_client& control, const std::function<nlohmann::json()>& work) {
   try {
-    rank_job job = job_from_json(control.job());
-    control.result(job.tune ? tune(control, job) : train(control, std::move(job), rank));
+    control.result(work());
     return 0;
   } catch (const peer_failure& e) {
     control.failed(e.what(), static_cast<int>(e.code()), blame::peer);
@@ -82,6 +81,13 @@ int run_rank(control_client& control, std::uint32_t rank) {
     control.failed(e.what(), static_cast<int>(exit_code::run));
     return static_cast<int>(exit_code::run);
   }
+}
+
+int run_rank(control_client& control, std::uint32_t rank) {
+  return report_to_coordinator(control, [&] {
+    rank_job job = job_from_json(control.job());
+    return job.tune ? tune(control, job) : train(control, std::move(job), rank);
+  });
 }
 
 } // namespace regatta
