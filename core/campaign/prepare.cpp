@@ -83,12 +83,16 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   plugin_host host;
   const parameter_values values(strategy, c.strategy.parameters);
   const auto workers = static_cast<std::uint32_t>(c.cluster.workers),
-             servers = static_cast<std::uint32_t>(c.cluster.servers);
+             servers = static_cast<std::uint32_t>(c.cluster.servers),
+             hosts = static_cast<std::uint32_t>(c.cluster.hosts);
+  if (c.cluster.slow.factor > 1 && c.cluster.slow.rank >= c.cluster.workers)
+    throw failure(exit_code::usage, fmt::format("cluster.slow.rank = {}: there are {} workers, from 0 on",
+                                                c.cluster.slow.rank, c.cluster.workers));
   // Servers are started only where the strategy wants them; it says so itself.
-  run.job.layout = cluster_layout::make(workers, servers, c.cluster.colocate);
+  run.job.layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
   rg_plan plan = plan_of(strategy.strategy, values.data(), run.job.layout, host, strategy.id);
   if (!(plan.flags & RG_PLAN_SERVERS)) {
-    run.job.layout = cluster_layout::make(workers, 0, false);
+    run.job.layout = cluster_layout::make(workers, 0, false, hosts);
     plan = plan_of(strategy.strategy, values.data(), run.job.layout, host, strategy.id);
   } else if (!servers) {
     throw failure(exit_code::usage,
@@ -105,6 +109,8 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   check_fit(c, plan, caps_of(plugins, c.transport, files), run.communicates);
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
+  optimizer_config optimizer = c.optimizer;
+  hand_over_momentum(plan, strategy.id, optimizer);
 
   run.job.period = plan.period;
   run.job.warmup = static_cast<std::uint64_t>(c.measure.warmup);
@@ -149,6 +155,8 @@ case_config contention_of(const case_config& c) {
   b.transport = {"null", {}};
   b.data.evaluation_path.clear(); // it is not what this run is for
   b.measure.evaluate_every = 0;
+  b.cluster.slow = {}; // what the machine takes is asked for
+  b.cluster.hosts = 1;
   return b;
 }
 

@@ -72,12 +72,20 @@ struct optimizer_config {
   schedule_config schedule;
 };
 
+// A worker that is made to compute more slowly.
+struct slow_config {
+  std::int64_t rank = 0;
+  double factor = 1; // times as long; 1: none is slow
+};
+
 struct cluster_config {
   std::int64_t workers = 1, servers = 1, threads = 1;
   bool colocate = false;
   bool pin = true;
   std::string interface = "lo"; // whose address ranks listen on
   std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; off when cores are shared
+  std::int64_t hosts = 1;       // that ranks are taken to lie on, in blocks
+  slow_config slow;
 };
 
 struct measure_config {

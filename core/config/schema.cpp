@@ -193,6 +193,10 @@ std::vector<schema_key> make_schema() {
           "how long a waiting rank spins before it sleeps; has no effect where cores are shared")
           .range(0, largest_count)
           .unit(RG_UNIT_NANOSECONDS),
+      POINT(cluster.hosts, "hosts that ranks are taken to lie on, in blocks: to try a hierarchy on one machine")
+          .range(1, 4096),
+      POINT(cluster.slow.rank, "a worker that computes more slowly than the others").range(0, 4095),
+      POINT(cluster.slow.factor, "how many times as long it takes; 1: as long as the others").range(1, 1000),
 
       POINT(measure.warmup, "steps before the measurement").range(0, largest_count),
       POINT(measure.steps, "steps that are measured").range(1, largest_count),

@@ -143,6 +143,19 @@ void add_traffic(run_figures& f, const std::vector<rank_record>& records, double
   f.server_update_seconds = mean_over(is_server, [](const rank_record& r) { return seconds(r.server_update_ns); });
 }
 
+void add_strategy(run_figures& f, const std::vector<rank_record>& records, double steps) {
+  std::map<std::string, double> reporting;
+  for (const rank_record& r : records) {
+    for (const auto& [name, seen] : r.strategy.counts)
+      for (const auto& [value, times] : seen) f.strategy.counts[name][value] += times;
+    for (const auto& [name, sum] : r.strategy.sums) {
+      f.strategy.sums[name] += sum;
+      ++reporting[name];
+    }
+  }
+  for (auto& [name, sum] : f.strategy.sums) sum /= reporting[name] * steps;
+}
+
 // Step s is averaged over the samples of all workers that recorded it. A step that counted nothing has no loss.
 void add_losses(run_figures& f, const records_view& workers) {
   std::size_t steps = 0;
@@ -196,6 +209,7 @@ run_figures figures_of(const std::vector<rank_record>& records, bool asynchronou
   run_figures f;
   add_throughput(f, workers, asynchronous);
   add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
+  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()));
   add_losses(f, workers);
   add_state(f, records, workers);
   return f;

@@ -60,6 +60,8 @@ struct run_figures {
   double drain_seconds = 0;                    // the longest
   // A step: mean over ranks that are workers (with a co-located server's), and over those that are only servers.
   std::optional<double> worker_sent_bytes, worker_received_bytes, server_sent_bytes, server_received_bytes;
+  // What the strategy reported: values counted over all ranks; sums a step, as a mean over the ranks that reported them.
+  strategy_records strategy;
   std::vector<std::uint64_t> memory_peak_bytes; // by rank; 0: unknown
   std::vector<double> cpu_seconds;              // by rank, within the region
 

@@ -54,7 +54,37 @@ std::optional<double> optional_from_json(const json& j) {
   return j.get<double>();
 }
 
+// Values are no names of JSON: pairs.
+json records_to_json(const strategy_records& r) {
+  json counts = json::object();
+  for (const auto& [name, seen] : r.counts)
+    counts[name] = std::vector<std::pair<std::int64_t, std::uint64_t>>(seen.begin(), seen.end());
+  return {{"counts", std::move(counts)}, {"sums", r.sums}};
+}
+
+strategy_records records_from_json(const json& j) {
+  strategy_records r;
+  for (const auto& [name, pairs] : j.at("counts").items())
+    for (const json& pair : pairs) r.counts[name][pair.at(0).get<std::int64_t>()] = pair.at(1).get<std::uint64_t>();
+  for (const auto& [name, sum] : j.at("sums").items()) r.sums[name] = sum.get<double>();
+  return r;
+}
+
 } // namespace
+
+void strategy_records::count(std::string_view name, std::int64_t value) {
+  auto at = counts.find(name);
+  if (at == counts.end()) at = counts.emplace(std::string(name), std::map<std::int64_t, std::uint64_t>{}).first;
+  ++at->second[value];
+}
+
+void strategy_records::add(std::string_view name, double amount) {
+  const auto at = sums.find(name);
+  if (at == sums.end())
+    sums.emplace(std::string(name), amount);
+  else
+    at->second += amount;
+}
 
 json to_json(const rank_record& r) {
   return {{"rank", r.rank},
@@ -77,6 +107,7 @@ json to_json(const rank_record& r) {
           {"memory_peak_bytes", r.memory_peak_bytes},
           {"cpu_seconds", r.cpu_seconds},
           {"steal", optional_to_json(r.steal)},
+          {"strategy", records_to_json(r.strategy)},
           {"weights_hash", r.weights_hash},
           {"layout", r.layout},
           {"kernels", r.kernels},
@@ -110,6 +141,7 @@ rank_record record_from_json(const json& j) {
   j.at("memory_peak_bytes").get_to(r.memory_peak_bytes);
   j.at("cpu_seconds").get_to(r.cpu_seconds);
   r.steal = optional_from_json(j.at("steal"));
+  r.strategy = records_from_json(j.at("strategy"));
   j.at("weights_hash").get_to(r.weights_hash);
   j.at("layout").get_to(r.layout);
   j.at("kernels").get_to(r.kernels);

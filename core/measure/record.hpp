@@ -7,8 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +31,16 @@ struct step_time {
   std::int64_t compute_end = 0; // when the backward pass ended
   std::int64_t end = 0;         // when the next step may begin
   std::int64_t paused = 0;      // between the last step's end and `begin`, evaluating: no part of the region
+};
+
+// What a strategy reported about itself, by name. Its own thread's.
+struct strategy_records {
+  std::map<std::string, std::map<std::int64_t, std::uint64_t>, std::less<>> counts; // how often each value was seen
+  std::map<std::string, double, std::less<>> sums;
+
+  // Allocate only what is new.
+  void count(std::string_view name, std::int64_t value);
+  void add(std::string_view name, double amount);
 };
 
 struct rank_record {
@@ -58,6 +71,8 @@ struct rank_record {
   std::uint64_t memory_peak_bytes = 0;              // 0: unknown
   double cpu_seconds = 0;                           // of all threads, inside the region
   std::optional<double> steal; // share of the host's CPU time that went to others, inside the region
+
+  strategy_records strategy; // inside the region
 
   std::string weights_hash; // hex, of the final weights; empty: not hashed
   std::string layout;       // of the weights in memory, as the model names it

@@ -2,6 +2,7 @@
 #include "measure/summary.hpp"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -178,6 +179,30 @@ json memory_entry(const std::vector<repeat_figures>& repeats) {
   return j;
 }
 
+// What the strategy reported. Counts are those of all repeats together.
+json strategy_entry(const std::vector<repeat_figures>& repeats) {
+  json j = json::object();
+  std::map<std::string, std::map<std::int64_t, std::uint64_t>> counts;
+  std::map<std::string, std::vector<double>> sums;
+  for (const repeat_figures& r : repeats) {
+    for (const auto& [name, seen] : r.run.strategy.counts)
+      for (const auto& [value, times] : seen) counts[name][value] += times;
+    for (const auto& [name, sum] : r.run.strategy.sums) sums[name].push_back(sum);
+  }
+  for (const auto& [name, seen] : counts) {
+    json by_value = json::object();
+    double sum = 0, times = 0;
+    for (const auto& [value, n] : seen) {
+      by_value[std::to_string(value)] = n;
+      sum += static_cast<double>(value) * static_cast<double>(n);
+      times += static_cast<double>(n);
+    }
+    j[name] = {{"counts", by_value}, {"mean", sum / times}, {"max", seen.rbegin()->first}};
+  }
+  for (const auto& [name, values] : sums) j[name]["per_step"] = or_null(median(values));
+  return j.empty() ? json(nullptr) : j;
+}
+
 json cpu_entry(const std::vector<repeat_figures>& repeats) {
   json j = json::array();
   for (std::size_t rank = 0; rank < repeats.front().run.cpu_seconds.size(); ++rank)
@@ -243,6 +268,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
        {{"worker", median_of([](const auto& r) { return r.run.worker_received_bytes; })},
         {"server", median_of([](const auto& r) { return r.run.server_received_bytes; })}}},
   };
+  entry["strategy"] = strategy_entry(repeats);
   entry["memory_peak_bytes"] = memory_entry(repeats);
   entry["cpu_seconds"] = cpu_entry(repeats);
   // Every repeat begins with the same weights and samples, so one curve says it all; but each must be finite.
@@ -287,6 +313,7 @@ json entry_of(const case_config& config, const case_facts& facts) {
                               "server_update",
                               "drain_seconds",
                               "bytes",
+                              "strategy",
                               "memory_peak_bytes",
                               "cpu_seconds",
                               "loss",

@@ -29,6 +29,13 @@ REGATTA_VECTORISED void scale_n(float* y, float a, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) y[i] *= a;
 }
 
+REGATTA_VECTORISED void accumulate_n(float* u, float a, const float* g, float* v, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) {
+    u[i] = a * u[i] + g[i];
+    v[i] += u[i];
+  }
+}
+
 // As many partial sums as make every instruction set busy: the order of addition is part of the result.
 constexpr std::size_t lanes = 32;
 
@@ -74,6 +81,10 @@ void add(std::span<double> y, std::span<const double> x) noexcept {
 
 void scale(std::span<float> y, float a) noexcept {
   scale_n(y.data(), a, y.size());
+}
+
+void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept {
+  accumulate_n(u.data(), a, g.data(), v.data(), u.size());
 }
 
 norm sum_of_squares(std::span<const float> x) noexcept {

@@ -24,6 +24,9 @@ void add(std::span<double> y, std::span<const double> x) noexcept;
 // y *= a
 void scale(std::span<float> y, float a) noexcept;
 
+// u = a * u + g, then v += u: momentum, and its sum (Lin et al., Deep Gradient Compression, equation 4)
+void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept;
+
 // What gradients are judged by, before clipping or skipping an update.
 struct norm {
   double not_finite = 0;     // number of elements that are infinite or not a number

@@ -2,7 +2,6 @@
 #include "rank/exchange.hpp"
 
 #include "base/failure.hpp"
-#include "memory/arithmetic.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,20 +22,19 @@ std::uint64_t steady_ns() {
           .count());
 }
 
-// Of a simulated rank: what it takes to touch a byte. 10 GB/s is one core's share of a server's memory.
-constexpr double virtual_ns_per_byte = 0.1;
-
 } // namespace
 
 // ---------------------------------------------------------------------------------------------------- cluster ---
 
-cluster_layout cluster_layout::make(std::uint32_t workers, std::uint32_t servers, bool colocate) {
+cluster_layout cluster_layout::make(std::uint32_t workers, std::uint32_t servers, bool colocate, std::uint32_t hosts) {
   cluster_layout l;
   l.workers = workers;
   l.servers = servers;
   std::uint32_t size = workers;
   for (std::uint32_t s = 0; s < servers; ++s) l.server_rank.push_back(colocate && s < workers ? s : size++);
-  l.host_of.assign(size, 0);
+  for (std::uint64_t w = 0; w < workers; ++w) l.host_of.push_back(static_cast<std::uint32_t>(w * hosts / workers));
+  for (std::uint64_t s = 0, alone = size - workers; s < alone; ++s)
+    l.host_of.push_back(static_cast<std::uint32_t>(s * hosts / alone));
   return l;
 }
 
@@ -62,6 +60,19 @@ rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const clust
   plan.lanes = std::max(plan.lanes, 1u);
   plan.period = std::max<std::uint64_t>(plan.period, 1);
   return plan;
+}
+
+double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, optimizer_config& config) {
+  if (!(plan.flags & RG_PLAN_MOMENTUM)) return 0;
+  if (config.plugin == "sgd") return 0;
+  if (config.plugin != "momentum" || config.nesterov)
+    throw failure(exit_code::usage,
+                  fmt::format("strategy {} does the momentum itself and cannot do {}: set optimizer.plugin to "
+                              "\"momentum\" or \"sgd\"{}",
+                              strategy_id, config.nesterov ? "Nesterov's" : config.plugin,
+                              config.nesterov ? " and optimizer.nesterov to false" : ""));
+  config.plugin = "sgd";
+  return std::exchange(config.momentum, 0);
 }
 
 // ----------------------------------------------------------------------------------------------------- set-up ---
@@ -121,6 +132,7 @@ void exchange::start() {
   host_.cluster = &cluster_;
   host_.arena = &arena_;
   host_.seed = setup_.seed;
+  host_.momentum = setup_.momentum;
   auto fenced = [](void* self, auto&& f) {
     auto& x = *static_cast<exchange*>(self);
     try {
@@ -156,6 +168,15 @@ void exchange::start() {
   };
   host_.submit = [](void* self, const rg_op* op) {
     return fence(self, [&](exchange& x) { return x.submit(rg::copy_versioned(*op)); });
+  };
+  host_.weights_from = [](void* self, std::uint64_t first) {
+    static_cast<exchange*>(self)->weights_from_.store(first, std::memory_order_release);
+  };
+  host_.record_value = [](void* self, const char* name, std::int64_t value) {
+    static_cast<exchange*>(self)->records_.count(name, value);
+  };
+  host_.record_sum = [](void* self, const char* name, double amount) {
+    static_cast<exchange*>(self)->records_.add(name, amount);
   };
   host_.done = [](void* self, std::uint64_t which, rg_status status) {
     auto& x = *static_cast<exchange*>(self);
@@ -233,7 +254,12 @@ rg_status exchange::submit(const rg_op& op) {
   case RG_OP_FILL:
   case RG_OP_COPY:
   case RG_OP_AXPY:
-  case RG_OP_SCALE: return arithmetic(op);
+  case RG_OP_SCALE:
+  case RG_OP_CLIP:
+  case RG_OP_ACCUMULATE: return arithmetic(op);
+  case RG_OP_CONVERT: return convert(op);
+  case RG_OP_TOP_K:
+  case RG_OP_SELECT: return select(op);
   case RG_OP_APPLY:
   case RG_OP_NORM:
   case RG_OP_COMMIT: return update(op);
@@ -243,9 +269,7 @@ rg_status exchange::submit(const rg_op& op) {
   case RG_OP_ROWS_WRITE:
   case RG_OP_GATHER:
   case RG_OP_SCATTER: return rows(op);
-  case RG_OP_TIMER:
-    timers_.push({now() + static_cast<std::uint64_t>(std::max(0.0, op.a)), timer_order_++, op.cookie});
-    return RG_OK;
+  case RG_OP_TIMER: end_later(op, static_cast<std::uint64_t>(std::max(0.0, op.a)), 0); return RG_OK;
   default: return refuse(fmt::format("operation {} is unknown to this engine", op.kind));
   }
 }
@@ -263,37 +287,14 @@ rg_status exchange::transfer(const rg_op& op) {
                               cluster_.size, setup_.lanes));
   const bool add = op.flags & RG_OP_ADD;
   if (add && b.type != RG_F32 && b.type != RG_F64) return refuse("a receive that adds is of RG_F32 or RG_F64");
+  if (op.wire && op.wire != RG_F32 && (b.type != RG_F32 || (op.wire != RG_F16 && op.wire != RG_BF16)))
+    return refuse("a transfer converts RG_F32 to RG_F16 or RG_BF16, nothing else");
+  const std::uint32_t wire = op.wire == RG_F32 ? 0 : op.wire;
   if (op.kind == RG_OP_SEND)
-    transfers_.send(op.cookie, op.peer, op.lane, b);
+    transfers_.send(op.cookie, op.peer, op.lane, b, wire);
   else
-    transfers_.recv(op.cookie, op.peer, op.lane, b, add);
+    transfers_.recv(op.cookie, op.peer, op.lane, b, add, wire);
   return RG_OK;
-}
-
-rg_status exchange::arithmetic(const rg_op& op) {
-  const bool reads = op.kind == RG_OP_COPY || op.kind == RG_OP_AXPY;
-  if (!regions_.contains(op.target) || (reads && !regions_.contains(op.source)))
-    return refuse("arithmetic names memory outside its region");
-  if (reads && (op.source.count != op.target.count || op.source.type != op.target.type))
-    return refuse("arithmetic on buffers of different length or type");
-  if (op.kind != RG_OP_COPY && op.target.type != RG_F32) return refuse("arithmetic is on RG_F32");
-  const std::uint64_t bytes = op.target.count * rg::size_of(op.target.type);
-  if (!regions_.ghosts()) {
-    void* target = regions_.address(op.target);
-    const auto a = static_cast<float>(op.a);
-    if (op.kind == RG_OP_COPY) {
-      std::memmove(target, regions_.address(op.source), bytes);
-    } else {
-      const auto y = regions_.elements<float>(op.target);
-      if (op.kind == RG_OP_FILL)
-        arithmetic::fill(y, a);
-      else if (op.kind == RG_OP_SCALE)
-        arithmetic::scale(y, a);
-      else
-        arithmetic::axpy(y, a, regions_.elements<const float>(op.source));
-    }
-  }
-  return worked(op, bytes * (reads ? 3 : 2));
 }
 
 rg_status exchange::update(const rg_op& op) {
@@ -336,9 +337,12 @@ rg_status exchange::rows(const rg_op& op) {
 
 rg_status exchange::worked(const rg_op& op, std::uint64_t bytes) {
   if (!(setup_.caps.flags & RG_CAP_VIRTUAL)) return RG_DONE;
-  const auto cost = static_cast<std::uint64_t>(static_cast<double>(bytes) * virtual_ns_per_byte);
-  timers_.push({now() + cost, timer_order_++, op.cookie});
+  end_later(op, virtual_ns(bytes), 0);
   return RG_OK;
+}
+
+void exchange::end_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes) {
+  timers_.push({now() + ns, timer_order_++, op.cookie, bytes});
 }
 
 // ------------------------------------------------------------------------------------------------------- loop ---
@@ -404,6 +408,7 @@ bool exchange::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   while (!timers_.empty() && timers_.top().at <= now()) {
     rg_completion c{};
     c.cookie = timers_.top().cookie;
+    c.bytes = timers_.top().bytes;
     timers_.pop();
     completions_.push_back(c);
   }

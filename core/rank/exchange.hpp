@@ -5,7 +5,9 @@
 #pragma once
 
 #include "config/experiment.hpp"
+#include "measure/record.hpp"
 #include "memory/regions.hpp"
+#include "memory/selection.hpp"
 #include "optimizer/optimizer.hpp"
 #include "rank/tables.hpp"
 #include "rank/transfers.hpp"
@@ -30,7 +32,8 @@ struct cluster_layout {
   std::vector<std::uint32_t> server_rank, host_of;
 
   // Ranks 0 .. workers-1 are workers; server k gets rank workers + k, or, co-located, rank k while there are workers.
-  static cluster_layout make(std::uint32_t workers, std::uint32_t servers, bool colocate);
+  // Workers lie on `hosts` hosts in blocks, and so do the servers with ranks of their own.
+  static cluster_layout make(std::uint32_t workers, std::uint32_t servers, bool colocate, std::uint32_t hosts = 1);
   std::uint32_t size() const { return static_cast<std::uint32_t>(host_of.size()); }
   // `rank` UINT32_MAX: nobody's view, for plan() and talks(). Points into this object.
   rg_cluster view(std::uint32_t rank) const;
@@ -39,6 +42,11 @@ struct cluster_layout {
 // plan() with its gaps filled: at least one lane, a period of at least 1. Throws failure.
 rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout, plugin_host& host,
                 const std::string& id);
+
+// Splits `config` for a strategy that does the momentum itself (RG_PLAN_MOMENTUM): what the engine goes on doing is plain
+// SGD, the coefficient is returned. 0 and no change for other strategies. Throws failure (usage) for a rule that cannot
+// be split so.
+double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, optimizer_config& config);
 
 struct exchange_setup {
   const rg_strategy* strategy;
@@ -54,6 +62,7 @@ struct exchange_setup {
   std::uint64_t micro_batches = 1; // of a step: their rows share the windows of the tables
   optimizer_config optimizer;
   std::uint64_t seed;
+  double momentum = 0; // handed over to a strategy that does it itself; `optimizer` then has none
   bool ghosts = false;
   // Writes the start of elements [first, first + count) of the arena: for what a server owns. Null with ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
@@ -94,13 +103,20 @@ public:
   // [loop] Whether anything is under way that could need the loop.
   bool busy() const { return transfers_.outstanding() || !timers_.empty() || running_[serve]; }
 
+  // [any] Elements from here on may be read by the model; what lies before is still coming. Lock-free.
+  std::uint64_t weights_from() const noexcept { return weights_from_.load(std::memory_order_acquire); }
+
+  // [loop] What the strategy reported since the last call of forget_records.
+  const strategy_records& records() const { return records_; }
+  void forget_records() { records_ = {}; }
+
   // [loop] Time spent updating weights since the start, as a worker and as a server.
   std::uint64_t worker_update_ns() const { return update_ns_[0]; }
   std::uint64_t server_update_ns() const { return update_ns_[1]; }
 
 private:
   struct timer {
-    std::uint64_t at, order, cookie;
+    std::uint64_t at, order, cookie, bytes;
     bool operator>(const timer& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
   void lay_out();
@@ -109,10 +125,14 @@ private:
   rg_status own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out);
   rg_status transfer(const rg_op& op);
   rg_status arithmetic(const rg_op& op);
+  rg_status convert(const rg_op& op);
+  rg_status select(const rg_op& op);
   rg_status update(const rg_op& op);
   rg_status rows(const rg_op& op);
   // The end of work on `bytes` of memory: at once, or, under a virtual clock, after the time it takes.
   rg_status worked(const rg_op& op, std::uint64_t bytes);
+  static std::uint64_t virtual_ns(std::uint64_t bytes);
+  void end_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes);
   rg_status refuse(const std::string& why);
   bool give_gradients();
   void ask(rg_status status, const char* what);
@@ -143,6 +163,9 @@ private:
   std::uint64_t timer_order_ = 0;
   std::vector<rg_completion> completions_, delivering_;
   std::array<std::uint64_t, 2> update_ns_{};
+  std::atomic<std::uint64_t> weights_from_{0};
+  strategy_records records_;
+  selection::scratch selection_;
 };
 
 } // namespace regatta

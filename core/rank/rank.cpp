@@ -46,6 +46,7 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank) 
   if (worker) record.weights_hash = hash_of(s.exchange().weights());
   record.layout = s.model().info().layout ? s.model().info().layout : "";
   record.kernels = s.model().kernels();
+  record.warnings.insert(record.warnings.end(), s.strategy_warnings().begin(), s.strategy_warnings().end());
   record.memory_peak_bytes = memory_peak_bytes();
   control.operation("meeting the other ranks at the end");
   control.barrier("done"); // nobody leaves while others still read its memory

@@ -92,6 +92,7 @@ void session::open() {
   setup.micro_batches = static_cast<std::uint64_t>(job.config.train.accumulate);
   setup.optimizer = job.config.optimizer;
   if (setup.optimizer.schedule.unit == "epoch") setup.optimizer.schedule.epoch_steps = epoch_steps();
+  setup.momentum = hand_over_momentum(plan_, strategy_.id, setup.optimizer);
   setup.seed = job.config.seed;
   setup.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
     fill_shard(first, count, out);
@@ -99,7 +100,12 @@ void session::open() {
   setup.initial_rows = [this](std::uint32_t tensor, std::span<const std::uint64_t> rows, float* out) {
     row_model_->init(tensor, rows, job.config.seed, out);
   };
-  setup.log = log_;
+  setup.log = [this](int level, const std::string& text) {
+    if (level == RG_LOG_WARNING)
+      strategy_warnings_.push_back(text);
+    else
+      log_(level, text);
+  };
   exchange_ = std::make_unique<regatta::exchange>(std::move(setup));
   if (worker) load_weights();
   exchange_->start();

@@ -43,6 +43,8 @@ public:
   void wake();
   // Running statistics and the like, by tensor; empty for other tensors.
   std::vector<std::vector<float>>& states() { return states_; }
+  // What the strategy had to say, for the result.
+  const std::vector<std::string>& strategy_warnings() const { return strategy_warnings_; }
 
 private:
   void connect();
@@ -66,6 +68,7 @@ private:
   std::unique_ptr<data_source> data_;
   std::unique_ptr<regatta::exchange> exchange_;
   std::vector<std::vector<float>> states_;
+  std::vector<std::string> strategy_warnings_;
   std::uint32_t filled_tensor_ = UINT32_MAX; // fill_shard's last tensor, whole: the next range often begins in it
   std::vector<float> filled_;
 };

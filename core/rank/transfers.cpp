@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 #include "memory/arithmetic.hpp"
+#include "memory/conversion.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,12 +23,11 @@ bool overlap(const rg_buffer& a, const rg_buffer& b) {
   return a.region == b.region && a.offset < b.offset + bytes_of(b) && b.offset < a.offset + bytes_of(a);
 }
 
-// target += source, or target = source, of `bytes` bytes. Ghosts have no addresses and nothing to do.
-void put(const rg_buffer& target, void* to, const void* from, std::uint64_t bytes, bool add) {
-  if (!to || !from || !bytes) return;
+// target += source, or target = source, of `bytes` bytes.
+void put_bytes(std::uint32_t type, void* to, const void* from, std::uint64_t bytes, bool add) {
   if (!add)
     std::memcpy(to, from, bytes);
-  else if (target.type == RG_F64)
+  else if (type == RG_F64)
     arithmetic::add(std::span(static_cast<double*>(to), bytes / 8),
                     std::span(static_cast<const double*>(from), bytes / 8));
   else
@@ -35,12 +35,30 @@ void put(const rg_buffer& target, void* to, const void* from, std::uint64_t byte
                     std::span(static_cast<const float*>(from), bytes / 4));
 }
 
+conversion::half half_of(std::uint32_t wire) {
+  return wire == RG_BF16 ? conversion::half::bf16 : conversion::half::fp16;
+}
+
+// The same of fp32 that came as, or, from oneself, goes by way of, a shorter type.
+void put_converted(conversion::half type, std::span<float> to, std::span<const std::uint16_t> from, bool add) {
+  add ? conversion::add(type, to, from) : conversion::widen(type, to, from);
+}
+void put_rounded(conversion::half type, std::span<float> to, std::span<const float> from, bool add) {
+  std::array<std::uint16_t, 1024> wire; // stays in the first cache
+  for (std::size_t first = 0; first < to.size(); first += wire.size()) {
+    const std::size_t n = std::min(wire.size(), to.size() - first);
+    conversion::narrow(type, std::span(wire).first(n), from.subspan(first, n));
+    put_converted(type, to.subspan(first, n), std::span(wire).first(n), add);
+  }
+}
+
 } // namespace
 
 transfers::transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
                      const region_table& regions, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes)
-    : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), host_(host), regions_(regions), rank_(rank),
-      lanes_(lanes), lines_(std::size_t{size} * lanes * 2), self_sends_(lanes), self_receives_(lanes) {}
+    : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
+      host_(host), regions_(regions), rank_(rank), lanes_(lanes), lines_(std::size_t{size} * lanes * 2),
+      self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() = default;
 
@@ -65,39 +83,59 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   o->transfer.cookie = reinterpret_cast<std::uintptr_t>(o);
   o->source = nullptr;
   o->how = peer == rank_ ? way::self : way::transport;
+  o->wire = 0;
   o->receive = o->add = o->arrived = false;
   o->fence = 0;
   ++outstanding_;
   return o;
 }
 
-void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer) {
+// The transport sees memory of ours, of the type on the wire.
+void transfers::through_scratch(operation* o) {
+  o->how = way::scratch;
+  if (o->wire) o->transfer.buffer.type = o->wire;
+  o->transfer.buffer.region = 0;
+  o->transfer.buffer.offset = 0;
+  const std::uint64_t bytes = bytes_of(o->transfer.buffer);
+  if (!regions_.ghosts() && o->scratch_bytes < bytes) {
+    o->scratch = allocate_aligned(bytes);
+    o->scratch_bytes = bytes;
+  }
+  o->transfer.address = regions_.ghosts() ? nullptr : o->scratch.get();
+}
+
+void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
+                     std::uint32_t wire) {
   operation* o = take(cookie, peer, lane, buffer);
+  o->wire = wire;
   if (o->how == way::self) {
     self_sends_[lane].push(o);
     match_self(lane);
-  } else {
-    post(o);
+    return;
   }
+  if (wire && converts_) {
+    o->transfer.wire = wire;
+  } else if (wire) {
+    through_scratch(o);
+    if (!regions_.ghosts())
+      conversion::narrow(half_of(wire), std::span(static_cast<std::uint16_t*>(o->transfer.address), buffer.count),
+                         std::span(static_cast<const float*>(o->target_address), buffer.count));
+  }
+  post(o);
 }
 
-void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add) {
+void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
+                     std::uint32_t wire) {
   operation* o = take(cookie, peer, lane, buffer);
   o->receive = true;
   o->add = add;
-  if (o->how == way::transport && add) {
-    if (adds_ && buffer.type == RG_F32) {
-      o->transfer.flags = RG_TRANSFER_ADD;
+  o->wire = wire;
+  if (o->how == way::transport) {
+    if ((wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
+      through_scratch(o);
     } else {
-      o->how = way::scratch;
-      const std::uint64_t bytes = bytes_of(buffer);
-      if (!regions_.ghosts() && o->scratch_bytes < bytes) {
-        o->scratch = allocate_aligned(bytes);
-        o->scratch_bytes = bytes;
-      }
-      o->transfer.buffer.region = 0;
-      o->transfer.buffer.offset = 0;
-      o->transfer.address = regions_.ghosts() ? nullptr : o->scratch.get();
+      o->transfer.flags = add ? RG_TRANSFER_ADD : 0;
+      o->transfer.wire = wire;
     }
   }
   receives_.push_back(o);
@@ -174,6 +212,19 @@ bool transfers::waits_for_earlier(const operation* o, bool only_local) const {
   return false;
 }
 
+// What a receive brought goes where it belongs. Ghosts have no addresses and nothing to do.
+void transfers::put(const operation& o) {
+  void* const to = o.target_address;
+  const void* const from = o.source ? o.source->target_address : o.scratch.get();
+  if (!to || !from || !o.bytes) return;
+  if (!o.wire) return put_bytes(o.target.type, to, from, o.bytes, o.add);
+  const std::span values(static_cast<float*>(to), o.bytes / sizeof(float));
+  if (o.source)
+    put_rounded(half_of(o.wire), values, std::span(static_cast<const float*>(from), values.size()), o.add);
+  else
+    put_converted(half_of(o.wire), values, std::span(static_cast<const std::uint16_t*>(from), values.size()), o.add);
+}
+
 // Puts in place what has arrived and has nothing to wait for.
 void transfers::settle_local() {
   if (!local_) return;
@@ -183,7 +234,7 @@ void transfers::settle_local() {
       ++i;
       continue;
     }
-    put(o->target, o->target_address, o->source ? o->source->target_address : o->scratch.get(), o->bytes, o->add);
+    put(*o);
     if (o->source) end(o->source, RG_OK);
     end(o, RG_OK); // takes it out of receives_
   }
@@ -217,9 +268,10 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
         "transport");
   for (std::uint32_t i = 0; i < count; ++i) {
     auto* o = reinterpret_cast<operation*>(static_cast<std::uintptr_t>(completions[i].cookie));
-    o->bytes = completions[i].bytes;
+    o->bytes = completions[i].bytes; // in memory's type, not the wire's
+    if (o->wire && o->how == way::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
     o->fence = completions[i].fence;
-    if (o->how == way::scratch && completions[i].status == RG_OK)
+    if (o->receive && o->how == way::scratch && completions[i].status == RG_OK)
       o->arrived = true;
     else
       end(o, completions[i].status);

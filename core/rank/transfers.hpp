@@ -2,8 +2,9 @@
 //
 // Sends and receives over any transport: what a transport need not do itself is done here. Messages to oneself are
 // copied; operations that the transport refuses with "again" wait in line; a receive that adds goes through scratch
-// where the transport cannot add. Receives into overlapping bytes take effect in the order in which they were posted,
-// whichever of these ways each of them goes.
+// where the transport cannot add, and so does what has another type on the wire than in memory where it cannot convert.
+// Receives into overlapping bytes take effect in the order in which they were posted, whichever of these ways each of
+// them goes.
 //
 // Everything is [loop]. Nothing is allocated once as many operations were under way as ever will be.
 #pragma once
@@ -27,9 +28,12 @@ public:
             const region_table& regions, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes);
   ~transfers();
 
-  // Begins; `cookie` is in a later completion of poll(). The arguments were checked.
-  void send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
-  void recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add);
+  // Begins; `cookie` is in a later completion of poll(). The arguments were checked. `wire`: RG_F16 or RG_BF16 where
+  // the buffer is of RG_F32 and that is to cross instead; 0: as it is.
+  void send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
+            std::uint32_t wire = 0);
+  void recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
+            std::uint32_t wire = 0);
   void all_reduce(std::uint64_t cookie, const rg_collectives& collectives, std::uint32_t group,
                   const rg_buffer& buffer);
 
@@ -44,10 +48,11 @@ private:
   struct operation {
     std::uint64_t cookie, bytes;
     rg_transfer transfer; // what the transport sees: of the target, or of scratch
-    rg_buffer target;     // receives: where the bytes belong
+    rg_buffer target;     // in the region's memory
     void* target_address;
     operation* source; // receives from oneself: the send that was met
     way how;
+    std::uint32_t wire;
     bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
     rg_fence fence;
     std::unique_ptr<void, aligned_free> scratch; // kept for the next one
@@ -69,6 +74,8 @@ private:
   };
 
   operation* take(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
+  void through_scratch(operation* o);
+  void put(const operation& o);
   void post(operation* o);
   bool try_post(operation* o);
   void match_self(std::uint32_t lane);
@@ -80,7 +87,7 @@ private:
 
   const rg_transport& functions_;
   void* self_;
-  bool adds_;
+  bool adds_, converts_;
   plugin_host& host_;
   const region_table& regions_;
   std::uint32_t rank_, lanes_;

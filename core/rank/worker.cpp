@@ -8,9 +8,11 @@
 #include "rank/evaluation.hpp"
 #include "rank/loop.hpp"
 #include "rank/region.hpp"
+#include "rank/straggler.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -25,21 +27,31 @@ public:
   explicit worker(session& s)
       : session_(s), loop_(
                          s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns),
-        sparse_(s.model().has_tables()), batches_(s) {
+        sparse_(s.model().has_tables()), batches_(s), slow_(slowness(s)) {
     if (evaluation::wanted(s)) evaluation_.emplace(s);
     ready_end_.resize(s.model().tensors().size(), 0);
+    first_.resize(ready_end_.size(), UINT64_MAX);
     const rg_arena& a = s.exchange().arena();
-    for (std::uint32_t i = 0; i < a.slice_count; ++i)
+    for (std::uint32_t i = 0; i < a.slice_count; ++i) {
+      first_[a.slices[i].tensor] = a.slices[i].first;
       ready_end_[a.slices[i].tensor] = a.slices[i].first + a.slices[i].count;
+    }
     hooks_ = rg::make_versioned<rg_hooks>();
     hooks_.context = this;
-    hooks_.need = [](void*, std::uint32_t) -> rg_status { return RG_OK; }; // end_step waits for all weights
+    hooks_.need = [](void* self, std::uint32_t tensor) -> rg_status {
+      auto& w = *static_cast<worker*>(self);
+      return w.wait_for_weights(w.first_[tensor]);
+    };
     hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence) {
       auto& w = *static_cast<worker*>(self);
-      if (w.last_micro_) w.loop_.gradients_ready(w.ready_end_[tensor]);
+      if (!w.last_micro_) return;
+      w.slow_.compute(false);
+      w.loop_.gradients_ready(w.ready_end_[tensor]);
     };
     hooks_.phase = [](void* self, std::uint32_t, rg_fence) {
       auto& w = *static_cast<worker*>(self);
+      w.slow_.compute(true);
+      w.wait_for_weights(0); // gradients never come before the weights that they were computed with
       w.backward_begin_ = steady_ns();
       w.session_.control.operation("backward pass");
     };
@@ -48,6 +60,12 @@ public:
   rank_record run();
 
 private:
+  static double slowness(const session& s) {
+    const slow_config& slow = s.job.config.cluster.slow;
+    return slow.rank == s.cluster.worker ? slow.factor : 1;
+  }
+  rg_status wait_for_weights(std::uint64_t first) noexcept;
+  void take_all_weights(step_time& of);
   step_time step(std::uint64_t n, rank_record& record);
   void set_rows(const rg_batch& batch);
   void bring_rows();
@@ -65,6 +83,10 @@ private:
   std::vector<std::vector<std::uint64_t>> unions_; // of several batches, by table
   std::vector<std::uint64_t> merged_;
   std::vector<std::uint64_t> ready_end_; // by tensor: where the arena is final once its gradient is
+  straggler slow_;
+  std::vector<std::uint64_t> first_; // by tensor: where its weights begin
+  std::int64_t waited_ = 0;          // for weights, within this step's passes
+  std::exception_ptr waiting_error_;
   rg_hooks hooks_{};
   bool last_micro_ = true;
   std::int64_t backward_begin_ = 0;
@@ -106,6 +128,32 @@ void worker::bring_rows() {
   tables.set_rows(rows_);
 }
 
+// The model is about to read the weights from `first` on. What goes wrong is thrown when its step has returned.
+rg_status worker::wait_for_weights(std::uint64_t first) noexcept {
+  exchange& x = session_.exchange();
+  if (x.weights_from() <= first) return RG_OK;
+  slow_.compute(false);
+  const std::int64_t from = steady_ns();
+  try {
+    loop_.run_until([&] { return x.weights_from() <= first; });
+    loop_.release();
+  } catch (...) {
+    waiting_error_ = std::current_exception();
+    return RG_E_CANCELLED;
+  }
+  waited_ += steady_ns() - from;
+  slow_.resume();
+  return RG_OK;
+}
+
+// What is still on its way belongs to the step that asked for it. Holds the exchange afterwards.
+void worker::take_all_weights(step_time& of) {
+  loop_.run_until([&] { return session_.exchange().weights_from() == 0; });
+  const std::int64_t end = steady_ns();
+  of.blocked += end - of.end;
+  of.end = end;
+}
+
 step_time worker::step(std::uint64_t n, rank_record& record) {
   exchange& x = session_.exchange();
   const auto micros = static_cast<std::uint64_t>(session_.job.config.train.accumulate);
@@ -135,6 +183,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   auto result = rg::make_versioned<rg_step_result>();
   double loss = 0;
   std::uint64_t count = 0;
+  std::int64_t waited = 0;
   for (std::uint64_t m = 0; m < micros; ++m) {
     const std::int64_t before = steady_ns();
     rg_batch batch = batches_.micro(m);
@@ -147,9 +196,15 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     const std::int64_t from = backward_begin_ = steady_ns();
     t.input += from - before;
     last_micro_ = m + 1 == micros;
-    session_.model().ask(session_.model().functions().step(session_.model().self(), &batch, &hooks_, &result), "step");
+    waited_ = 0;
+    slow_.resume();
+    const rg_status status = session_.model().functions().step(session_.model().self(), &batch, &hooks_, &result);
+    if (waiting_error_) std::rethrow_exception(waiting_error_);
+    session_.model().ask(status, "step");
+    slow_.compute(true);
     const std::int64_t to = steady_ns();
-    t.forward += backward_begin_ - from;
+    t.forward += backward_begin_ - from - waited_; // all of it before the backward pass
+    waited += waited_;
     t.backward += to - backward_begin_;
     t.compute_end = to;
     loss += result.loss_sum;
@@ -171,7 +226,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   const auto update = static_cast<std::int64_t>(x.worker_update_ns() - updated);
   t.update += update;
   t.end = steady_ns();
-  t.blocked += t.end - t.compute_end - update;
+  t.blocked += t.end - t.compute_end - update + waited;
   // The update is timed by the wall: where others took the CPU from it, what is left would fall below nothing.
   end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - update);
   session_.control.progress(n + 1, (n + 1) * session_.job.batch);
@@ -204,7 +259,8 @@ rank_record worker::run() {
   if (session_.cluster.server >= 0) x.begin(exchange::serve, 0);
   record.loss_sums.reserve(warmup + session_.job.steps);
   for (std::uint64_t n = 0; n < warmup; ++n) {
-    const step_time t = step(n, record);
+    step_time t = step(n, record);
+    take_all_weights(t); // for an evaluation, and so that the last one leaves nothing to the region
     warm_.push_back(t.end - t.begin);
     evaluate_if_due(n + 1, record);
   }
@@ -227,12 +283,14 @@ rank_record worker::run() {
   for (std::uint64_t n = warmup; n < warmup + steps; ++n) {
     record.steps.push_back(step(n, record));
     record.steps.back().paused = std::exchange(paused, 0);
-    if (n + 1 == warmup + steps || !evaluation::due(session_, n + 1)) continue;
+    const bool last = n + 1 == warmup + steps;
+    if (!last && !evaluation::due(session_, n + 1)) continue;
+    take_all_weights(record.steps.back());
+    if (last) break;
     region.pause();
     paused = evaluate_if_due(n + 1, record);
     region.resume();
   }
-  loop_.take();
   region.end(record);
   record.samples = steps * session_.job.batch;
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <queue>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -13,6 +16,7 @@ namespace regatta::test {
 namespace {
 
 constexpr std::uint64_t forward_ns = 5000, backward_ns_per_tensor = 3000;
+constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
 float initial(std::uint64_t element) {
   return 0.01f * static_cast<float>(static_cast<int>(element % 13) - 6);
@@ -40,7 +44,7 @@ std::map<std::string, nlohmann::json> with_defaults(const component& c,
 class simulated_rank {
 public:
   simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
-                 const cluster_layout& layout, std::uint32_t lanes, virtual_network& network, std::uint32_t rank)
+                 const cluster_layout& layout, const rg_plan& plan, virtual_network& network, std::uint32_t rank)
       : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank) {
     exchange_setup x{};
     x.strategy = &strategy.strategy;
@@ -52,7 +56,7 @@ public:
     x.transport_host = &host_;
     x.layout = layout;
     x.rank = rank;
-    x.lanes = lanes;
+    x.lanes = plan.lanes;
     for (const std::int64_t elements : setup.tensors) {
       auto t = rg::make_versioned<rg_tensor>();
       t.kind = RG_TENSOR_DENSE;
@@ -60,6 +64,7 @@ public:
       t.ndim = 1;
       t.shape[0] = elements;
       t.decay = t.lr_scale = 1;
+      t.compressible = 1;
       x.tensors.push_back(t);
     }
     if (setup.table_rows) {
@@ -74,6 +79,8 @@ public:
       x.tensors.push_back(t);
     }
     x.optimizer = setup.optimizer;
+    x.momentum = hand_over_momentum(plan, strategy.id, x.optimizer);
+    x.log = setup.log;
     x.ghosts = setup.ghosts;
     x.initial_weights = [](std::uint64_t first, std::uint64_t count, float* out) {
       for (std::uint64_t i = 0; i < count; ++i) out[i] = initial(first + i);
@@ -86,6 +93,7 @@ public:
     const auto w = exchange_->weights();
     for (std::size_t i = 0; i < w.size(); ++i) w[i] = initial(i);
     exchange_->start();
+    if (rank == 0) next_at_ = setup.late_ns;
     if (cluster_.server >= 0) exchange_->begin(exchange::serve, 0);
     if (cluster_.worker >= 0)
       begin_step();
@@ -99,11 +107,22 @@ public:
     for (;;) {
       switch (phase_) {
       case phase::beginning:
-        if (!exchange_->done(exchange::begin_step)) return moved;
-        seen_.assign(exchange_->weights().begin(), exchange_->weights().end());
-        next_at_ = network_.now() + forward_ns + (rank_ == 1 ? setup_.straggler_ns : 0);
-        tensor_ = 0;
-        phase_ = phase::computing;
+        if (network_.now() < next_at_ || !exchange_->done(exchange::begin_step)) return moved;
+        seen_.resize(exchange_->weights().size());
+        tensor_ = setup_.tensors.size();
+        next_at_ = network_.now() + (rank_ == 1 ? setup_.straggler_ns : 0);
+        phase_ = phase::reading;
+        break;
+      case phase::reading: // the forward pass, from the arena's end to its beginning
+        if (network_.now() < next_at_) return moved;
+        if (tensor_ == 0) {
+          next_at_ = network_.now();
+          phase_ = phase::computing;
+          break;
+        }
+        if (exchange_->weights_from() > exchange_->arena().slices[tensor_ - 1].first) return moved;
+        read_tensor(--tensor_);
+        next_at_ = network_.now() + forward_ns / setup_.tensors.size();
         break;
       case phase::computing:
         if (network_.now() < next_at_) return moved;
@@ -111,6 +130,7 @@ public:
         break;
       case phase::ending:
         if (!exchange_->done(exchange::end_step)) return moved;
+        if (step_ + 1 == setup_.steps && exchange_->weights_from()) return moved;
         // As an evaluation would: in between, workers ask for rows, not all of them equally often.
         if (setup_.table_rows && pulls_++ < (step_ == 1 ? cluster_.worker + 1 : 0)) {
           set_rows(step_ + 1000);
@@ -142,17 +162,18 @@ public:
 
   bool over() const { return phase_ == phase::over; }
   std::uint64_t next_event() const {
-    return std::min(exchange_->next_timer(),
-                    phase_ == phase::computing ? next_at_ : std::numeric_limits<std::uint64_t>::max());
+    // What is due already waits for something else, which comes as an event of its own.
+    return std::min(exchange_->next_timer(), next_at_ > network_.now() ? next_at_ : never);
   }
   std::vector<float> weights() const { return {exchange_->weights().begin(), exchange_->weights().end()}; }
   bool is_worker() const { return cluster_.worker >= 0; }
+  const strategy_records& records() const { return exchange_->records(); }
   const row_table* table(bool as_server) const {
     return setup_.table_rows ? exchange_->tables().held(as_server, 0) : nullptr;
   }
 
 private:
-  enum class phase { beginning, computing, ending, pulling, finishing, over };
+  enum class phase { beginning, reading, computing, ending, pulling, finishing, over };
 
   void set_rows(std::uint64_t step) {
     if (!setup_.table_rows) return;
@@ -176,6 +197,13 @@ private:
     set_rows(step_);
     exchange_->begin(exchange::begin_step, step_);
     phase_ = phase::beginning;
+  }
+
+  void read_tensor(std::size_t t) {
+    if (setup_.ghosts) return;
+    const rg_slice& s = exchange_->arena().slices[t];
+    const auto w = exchange_->weights().subspan(s.first, s.count);
+    std::copy(w.begin(), w.end(), seen_.begin() + static_cast<std::ptrdiff_t>(s.first));
   }
 
   void compute_tensor() {
@@ -229,33 +257,52 @@ std::uint64_t arena_elements(const simulation_setup& setup) {
 simulation_result simulate(const registry& plugins, const simulation_setup& setup) {
   const component& strategy = plugins.find(kind::strategy, setup.strategy);
   const parameter_values values(strategy, with_defaults(strategy, setup.parameters));
-  const auto layout = cluster_layout::make(setup.workers, setup.servers, setup.colocate);
+  const auto layout = cluster_layout::make(setup.workers, setup.servers, setup.colocate, setup.hosts);
   plugin_host host;
   const rg_plan plan = plan_of(strategy.strategy, values.data(), layout, host, setup.strategy);
   virtual_network network(layout.size(), setup.network);
   std::vector<std::unique_ptr<simulated_rank>> ranks;
   for (std::uint32_t r = 0; r < layout.size(); ++r)
-    ranks.push_back(std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan.lanes, network, r));
+    ranks.push_back(std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r));
 
-  std::vector<char> awake(ranks.size(), 1);
-  for (std::uint64_t rounds = 0;; ++rounds) {
-    if (rounds > 10'000'000)
+  // Only ranks that something happened to are looked at: there may be thousands.
+  using alarm = std::pair<std::uint64_t, std::uint32_t>; // when, whose
+  std::priority_queue<alarm, std::vector<alarm>, std::greater<>> alarms;
+  std::vector<std::uint64_t> set_for(ranks.size(), 0);
+  std::vector<std::uint32_t> awake(ranks.size());
+  std::iota(awake.begin(), awake.end(), 0u);
+  std::vector<char> over(ranks.size(), 0);
+  std::size_t left = ranks.size();
+  for (std::uint64_t rounds = 0; left; ++rounds) {
+    if (rounds > 100'000'000)
       throw std::runtime_error(fmt::format("{}: no end in sight at {} ns", setup.strategy, network.now()));
-    bool moved = false, over = true;
-    for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-      // A rank that nothing happened to is left alone: there may be hundreds.
-      if (awake[r] || network.has_ended(r) || ranks[r]->next_event() <= network.now()) awake[r] = ranks[r]->advance();
-      moved |= awake[r] != 0;
-      over &= ranks[r]->over();
+    for (std::size_t i = 0; i < awake.size(); ++i) {
+      const std::uint32_t r = awake[i];
+      while (ranks[r]->advance()) {
+      }
+      if (!over[r] && ranks[r]->over()) {
+        over[r] = 1;
+        --left;
+      }
+      const std::uint64_t next = ranks[r]->next_event();
+      if (next != never && next > network.now() && set_for[r] != next) {
+        alarms.push({next, r});
+        set_for[r] = next;
+      }
+      for (const std::uint32_t t : network.take_touched()) awake.push_back(t);
     }
-    if (over) break;
-    if (moved) continue;
-    std::uint64_t next = network.next_event();
-    for (auto& r : ranks) next = std::min(next, r->next_event());
-    if (next == std::numeric_limits<std::uint64_t>::max())
+    awake.clear();
+    if (!left) break;
+    const std::uint64_t next = std::min(network.next_event(), alarms.empty() ? never : alarms.top().first);
+    if (next == never)
       throw std::runtime_error(
           fmt::format("{}: nothing can go on at {} ns: a deadlock", setup.strategy, network.now()));
     network.advance(next);
+    awake = network.take_touched();
+    for (; !alarms.empty() && alarms.top().first <= network.now(); alarms.pop()) {
+      awake.push_back(alarms.top().second);
+      if (set_for[awake.back()] == alarms.top().first) set_for[awake.back()] = 0;
+    }
   }
   simulation_result result;
   for (std::uint32_t r = 0; r < layout.size(); ++r) {
@@ -270,6 +317,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     result.server_rows.push_back(changed(true));
     result.server_held.push_back(ranks[r]->table(true) ? ranks[r]->table(true)->held() : 0);
     result.counted.push_back(network.counted(r));
+    result.records.push_back(ranks[r]->records());
   }
   result.virtual_ns = network.now();
   result.left_over = network.outstanding();
@@ -315,6 +363,36 @@ std::vector<double> train_serially(const simulation_setup& setup) {
     }
   }
   return w;
+}
+
+std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k) {
+  const std::uint64_t n = arena_elements(setup);
+  std::vector<std::vector<double>> w(setup.workers, std::vector<double>(n)), v(setup.workers, std::vector<double>(n));
+  for (auto& own : w)
+    for (std::uint64_t i = 0; i < n; ++i) own[i] = initial(i);
+  for (std::uint64_t step = 0; step < setup.steps; ++step) {
+    for (std::uint32_t r = 0; r < setup.workers; ++r)
+      for (std::uint64_t i = 0; i < n; ++i) {
+        v[r][i] =
+            setup.optimizer.momentum * v[r][i] + setup.workers * gradient<double>(r, setup.workers, step, i, w[r][i]);
+        w[r][i] -= setup.optimizer.lr * v[r][i];
+      }
+    if ((step + 1) % k && step + 1 < setup.steps) continue;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      double mean = 0;
+      for (const auto& own : w) mean += own[i] / setup.workers;
+      for (auto& own : w) own[i] = mean;
+    }
+  }
+  return w[0];
+}
+
+float initial_weight(std::uint64_t element) {
+  return initial(element);
+}
+
+float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight) {
+  return gradient<float>(w, n, step, element, weight);
 }
 
 } // namespace regatta::test

@@ -24,6 +24,7 @@ struct simulation_setup {
   std::map<std::string, nlohmann::json> parameters; // over the defaults
   std::uint32_t workers = 1, servers = 0;
   bool colocate = false;
+  std::uint32_t hosts = 1; // that ranks lie on, in blocks
   std::uint64_t steps = 5;
   network_options network;
   optimizer_config optimizer;
@@ -33,6 +34,8 @@ struct simulation_setup {
   std::uint64_t touched = 9;                            // rows that a worker touches in a step, at most
   bool ghosts = false;
   std::uint64_t straggler_ns = 0; // how much longer rank 1 computes
+  plugin_host::log_function log;  // what strategies say
+  std::uint64_t late_ns = 0;      // how much later than the others rank 0 begins
 };
 
 struct simulation_result {
@@ -41,6 +44,7 @@ struct simulation_result {
   std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
   std::vector<std::uint64_t> server_held;       // rows that take memory, by rank
   std::vector<virtual_network::counts> counted; // by rank
+  std::vector<strategy_records> records;        // by rank
   std::uint64_t virtual_ns = 0;
   std::size_t left_over = 0; // operations that never ended
 };
@@ -53,6 +57,13 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
 std::vector<double> train_serially(const simulation_setup& setup);
 // The rows that worker w touches in a step, ascending.
 std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step);
+
+// Every worker by itself, with a gradient divided by its own batch; weights averaged every k steps and at the end.
+std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k);
+
+// What the simulated model does: the start of a weight, and the gradient of worker `w` of `n` where it is `weight`.
+float initial_weight(std::uint64_t element);
+float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 
 // Elements of the arena: each tensor starts at a multiple of 16.
 std::uint64_t arena_elements(const simulation_setup& setup);

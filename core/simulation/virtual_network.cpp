@@ -14,14 +14,9 @@ std::uint64_t bytes_of(const rg_buffer& b) {
 }
 
 bool overlap(const rg_transfer& a, const rg_transfer& b) {
-  return a.buffer.region == b.buffer.region && a.buffer.offset < b.buffer.offset + bytes_of(b.buffer) &&
+  return a.buffer.region && a.buffer.region == b.buffer.region &&
+         a.buffer.offset < b.buffer.offset + bytes_of(b.buffer) &&
          b.buffer.offset < a.buffer.offset + bytes_of(a.buffer);
-}
-
-std::vector<std::uint8_t> read(const rg_transfer& t) {
-  std::vector<std::uint8_t> bytes(t.address ? bytes_of(t.buffer) : 0);
-  if (!bytes.empty()) std::memcpy(bytes.data(), t.address, bytes.size());
-  return bytes;
 }
 
 } // namespace
@@ -34,6 +29,16 @@ virtual_network::virtual_network(std::uint32_t ranks, network_options options) :
   }
 }
 virtual_network::~virtual_network() = default;
+
+virtual_network::payload virtual_network::read(const rg_transfer& t) {
+  payload p;
+  p.size = bytes_of(t.buffer);
+  if (t.address && p.size) {
+    p.bytes.resize(p.size);
+    std::memcpy(p.bytes.data(), t.address, p.size);
+  }
+  return p;
+}
 
 void* virtual_network::endpoint(std::uint32_t r) {
   return ranks_[r].get();
@@ -62,16 +67,29 @@ void virtual_network::end(rank& r, std::uint64_t cookie, rg_status status, std::
   c.cookie = cookie;
   c.status = status;
   c.bytes = bytes;
+  if (r.ended.empty()) touched_.push_back(r.number);
   r.ended.push_back(c);
   --outstanding_;
 }
 
-std::uint64_t virtual_network::leave(rank& from, std::uint64_t bytes) {
-  from.link_free =
-      std::max(now_, from.link_free) + static_cast<std::uint64_t>(static_cast<double>(bytes) / options_.bytes_per_ns);
+void virtual_network::transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left) {
+  from.waiting.emplace(std::pair(lane, order_++), std::pair(bytes, std::move(left)));
+  pump(from);
+}
+
+void virtual_network::pump(rank& from) {
+  if (from.sending || from.waiting.empty()) return;
+  auto [bytes, left] = std::move(from.waiting.begin()->second);
+  from.waiting.erase(from.waiting.begin());
+  from.sending = true;
   from.counted.messages_sent += 1;
   from.counted.bytes_sent += bytes;
-  return from.link_free;
+  at(now_ + static_cast<std::uint64_t>(static_cast<double>(bytes) / options_.bytes_per_ns),
+     [this, &from, left = std::move(left)] {
+       left();
+       from.sending = false;
+       pump(from);
+     });
 }
 
 rg_status virtual_network::send(rank& from, const rg_transfer& t) {
@@ -82,19 +100,13 @@ rg_status virtual_network::send(rank& from, const rg_transfer& t) {
     meet(k);
     return RG_OK;
   }
-  const std::uint64_t left = leave(from, bytes_of(t.buffer));
-  auto bytes = std::make_shared<std::vector<std::uint8_t>>();
-  const std::uint64_t size = bytes_of(t.buffer);
-  at(left, [this, &from, t, bytes, size] {
-    *bytes = read(t);
-    bytes->resize(size);
+  transmit(from, t.lane, bytes_of(t.buffer), [this, &from, t, k] {
+    auto content = std::make_shared<payload>(read(t));
     end(from, t.cookie, RG_OK, 0);
-  });
-  channel& c = channels_[k];
-  c.last_arrival = std::max(c.last_arrival, left + options_.latency_ns);
-  at(c.last_arrival, [this, k, bytes] {
-    channels_[k].landed.push_back(std::move(*bytes));
-    meet(k);
+    at(now_ + options_.latency_ns, [this, k, content] {
+      channels_[k].landed.push_back(std::move(*content));
+      meet(k);
+    });
   });
   return RG_OK;
 }
@@ -116,30 +128,30 @@ void virtual_network::meet(key k) {
   rank &from = *ranks_[std::get<0>(k)], &to = *ranks_[std::get<1>(k)];
   while (options_.eager && !c.landed.empty() && !c.receives.empty()) {
     const auto r = c.receives.front();
-    auto bytes = std::move(c.landed.front());
+    auto content = std::move(c.landed.front());
     c.receives.pop_front();
     c.landed.pop_front();
-    arrive(to, r, std::move(bytes));
+    arrive(to, r, std::move(content));
   }
   while (!options_.eager && !c.sends.empty() && !c.receives.empty()) {
     const auto r = c.receives.front();
     const rg_transfer t = c.sends.front().transfer;
     c.receives.pop_front();
     c.sends.pop_front();
-    c.last_arrival = std::max(c.last_arrival, leave(from, bytes_of(t.buffer)) + options_.latency_ns);
-    at(c.last_arrival, [this, &from, &to, r, t] {
-      auto bytes = read(t);
-      bytes.resize(bytes_of(t.buffer));
-      end(from, t.cookie, RG_OK, 0);
-      arrive(to, r, std::move(bytes));
+    transmit(from, t.lane, bytes_of(t.buffer), [this, &from, &to, r, t] {
+      at(now_ + options_.latency_ns, [this, &from, &to, r, t] {
+        auto content = read(t);
+        end(from, t.cookie, RG_OK, 0);
+        arrive(to, r, std::move(content));
+      });
     });
   }
 }
 
-void virtual_network::arrive(rank& to, const std::shared_ptr<receive>& r, std::vector<std::uint8_t> bytes) {
+void virtual_network::arrive(rank& to, const std::shared_ptr<receive>& r, payload content) {
   to.counted.messages_received += 1;
-  to.counted.bytes_received += bytes.size();
-  r->bytes = std::move(bytes);
+  to.counted.bytes_received += content.size;
+  r->content = std::move(content);
   r->arrived = true;
   settle(to);
 }
@@ -154,17 +166,18 @@ void virtual_network::settle(rank& r) {
       ++i;
       continue;
     }
-    rg_status status = p->bytes.size() > bytes_of(p->transfer.buffer) ? RG_E_PEER : RG_OK;
+    const auto& [bytes, size] = p->content;
+    rg_status status = size > bytes_of(p->transfer.buffer) ? RG_E_PEER : RG_OK;
     if (p->transfer.address && status == RG_OK) {
       if (p->transfer.flags & RG_TRANSFER_ADD) {
         auto* y = static_cast<float*>(p->transfer.address);
-        const auto* x = reinterpret_cast<const float*>(p->bytes.data());
-        for (std::size_t e = 0; e < p->bytes.size() / sizeof(float); ++e) y[e] += x[e];
-      } else if (!p->bytes.empty()) {
-        std::memcpy(p->transfer.address, p->bytes.data(), p->bytes.size());
+        const auto* x = reinterpret_cast<const float*>(bytes.data());
+        for (std::size_t e = 0; e < bytes.size() / sizeof(float); ++e) y[e] += x[e];
+      } else if (!bytes.empty()) {
+        std::memcpy(p->transfer.address, bytes.data(), bytes.size());
       }
     }
-    end(r, p->transfer.cookie, status, p->bytes.size());
+    end(r, p->transfer.cookie, status, size);
     r.posted.erase(r.posted.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }

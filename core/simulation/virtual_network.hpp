@@ -2,7 +2,7 @@
 //
 // A network of ranks in one process, under a virtual clock: deterministic, and as strict as the contract of
 // rg_transport allows a transport to be. Every rank has one link: messages leave it one after the other at
-// `bytes_per_ns`, and arrive `latency_ns` later.
+// `bytes_per_ns`, of those that wait the one on the lowest lane first, and arrive `latency_ns` later.
 //   eager: a send ends when the last byte has left, whether or not it is received.
 //   rendezvous: a message starts when its receive is posted, and the send ends with the receive.
 // The bytes are read only at that moment, so a strategy that touches a buffer too early computes something else.
@@ -15,6 +15,7 @@
 #include <memory>
 #include <queue>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <regatta/abi.h>
@@ -48,15 +49,20 @@ public:
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
   };
   const counts& counted(std::uint32_t r) const { return ranks_[r]->counted; }
-  // Whether this rank's next poll has something to give.
-  bool has_ended(std::uint32_t r) const { return !ranks_[r]->ended.empty(); }
+  // Ranks whose next poll has something to give, that had nothing when this was called last.
+  std::vector<std::uint32_t> take_touched() { return std::exchange(touched_, {}); }
   // Operations that were begun and have not ended, over all ranks.
   std::size_t outstanding() const { return outstanding_; }
 
 private:
+  struct payload { // of a ghost only the size
+    std::vector<std::uint8_t> bytes;
+    std::uint64_t size = 0;
+  };
+  static payload read(const rg_transfer& t);
   struct receive {
     rg_transfer transfer;
-    std::vector<std::uint8_t> bytes;
+    payload content;
     bool arrived = false;
   };
   struct message {
@@ -65,7 +71,9 @@ private:
   struct rank {
     virtual_network* network;
     std::uint32_t number;
-    std::uint64_t link_free = 0;
+    bool sending = false;
+    // What waits for the link, by lane and order of coming: its bytes, and what happens when the last has left.
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::function<void()>>> waiting;
     std::deque<rg_completion> ended;
     std::deque<std::shared_ptr<receive>> posted; // in posting order
     counts counted;
@@ -73,8 +81,7 @@ private:
   struct channel { // of (from, to, lane)
     std::deque<message> sends;
     std::deque<std::shared_ptr<receive>> receives;
-    std::deque<std::vector<std::uint8_t>> landed; // eager: arrived before their receive was posted
-    std::uint64_t last_arrival = 0;
+    std::deque<payload> landed; // eager: arrived before their receive was posted
   };
   struct gathering { // one native all-reduce under way
     std::vector<std::pair<std::uint32_t, rg_collective>> joined;
@@ -93,9 +100,10 @@ private:
   rg_status send(rank& from, const rg_transfer& t);
   rg_status recv(rank& to, const rg_transfer& t);
   rg_status all_reduce(rank& r, const rg_collective& c);
-  std::uint64_t leave(rank& from, std::uint64_t bytes); // when the last byte has left
+  void transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left);
+  void pump(rank& from);
   void meet(key k);
-  void arrive(rank& to, const std::shared_ptr<receive>& r, std::vector<std::uint8_t> bytes);
+  void arrive(rank& to, const std::shared_ptr<receive>& r, payload content);
   void settle(rank& r);
   void end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
 
@@ -105,6 +113,7 @@ private:
   std::uint64_t now_ = 0, order_ = 0;
   std::size_t outstanding_ = 0;
   std::vector<std::unique_ptr<rank>> ranks_;
+  std::vector<std::uint32_t> touched_;
   std::map<key, channel> channels_;
   std::vector<std::vector<std::uint32_t>> groups_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> joined_; // (group, rank): all-reduces begun

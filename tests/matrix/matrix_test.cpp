@@ -3,32 +3,16 @@
 // Every strategy x 1 to 8 workers x 1 to 4 servers, in one process under virtual time: equals the serial run, replicas
 // to the bit the same, nothing left under way; and the steps and bytes of each algorithm are those of
 // docs/algorithms.md.
-#include "simulation/simulation.hpp"
+#include "matrix.hpp"
 
+#include <cmath>
 #include <set>
-
-#include <doctest/doctest.h>
+#include <utility>
 
 using namespace regatta;
 using namespace regatta::test;
 
 namespace {
-
-const registry& plugins() {
-  static const registry r({REGATTA_PLUGINS});
-  return r;
-}
-
-void equals_serial(const simulation_setup& s, const simulation_result& r) {
-  const auto expected = train_serially(s);
-  REQUIRE(r.weights.size() == s.workers);
-  for (std::size_t i = 0; i < arena_elements(s); ++i) {
-    // fp32 against double over a few steps of unit gradients.
-    REQUIRE(r.weights[0][i] == doctest::Approx(expected[i]).epsilon(1e-5));
-    for (const auto& w : r.weights) REQUIRE(w[i] == r.weights[0][i]);
-  }
-  CHECK(r.left_over == 0);
-}
 
 // The table as the ranks of one role hold it together is that of the serial run.
 void table_equals_serial(const simulation_setup& s, const std::map<std::uint64_t, std::vector<float>>& rows) {
@@ -44,13 +28,6 @@ void table_equals_serial(const simulation_setup& s, const std::map<std::uint64_t
     for (std::size_t e = 0; e < row; ++e)
       REQUIRE(values[e] == doctest::Approx(expected[arena_elements(s) + r * row + e]).epsilon(1e-5));
   }
-}
-
-std::vector<network_options> networks() {
-  std::vector<network_options> all;
-  for (const bool eager : {true, false})
-    for (const bool adds : {true, false}) all.push_back({eager, adds, false, 1000, 1.0});
-  return all;
 }
 
 } // namespace
@@ -72,8 +49,91 @@ TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks an
           s.network = network;
           s.optimizer.clip_norm = clip;
           s.straggler_ns = workers % 3 ? 0 : 50'000;
+          s.late_ns = workers % 2 ? 0 : 200'000;
           equals_serial(s, simulate(plugins(), s));
         }
+}
+
+TEST_CASE("allreduce inside hosts and then between them equals the serial run") {
+  for (const auto& [workers, hosts] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+           {2, 2}, {4, 2}, {6, 2}, {6, 3}, {8, 2}, {8, 4}, {8, 8}, {12, 3}})
+    for (const auto& network : networks())
+      for (const char* wire : {"fp32", "bf16"}) {
+        CAPTURE(workers);
+        CAPTURE(hosts);
+        CAPTURE(network.eager);
+        CAPTURE(network.adds);
+        simulation_setup s;
+        s.strategy = "allreduce";
+        s.parameters = {{"algorithm", "hierarchical"}, {"bucket", 256}, {"wire", wire}};
+        s.workers = workers;
+        s.hosts = hosts;
+        s.network = network;
+        const auto r = simulate(plugins(), s);
+        if (wire == std::string("fp32"))
+          equals_serial(s, r);
+        else
+          replicas_identical(r);
+      }
+}
+
+TEST_CASE("hierarchical needs hosts with equally many workers, and says so") {
+  simulation_setup s;
+  s.strategy = "allreduce";
+  s.parameters = {{"algorithm", "hierarchical"}};
+  s.workers = 3;
+  s.hosts = 2;
+  CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains("equally many workers"), std::exception);
+}
+
+// Of m ranks on each of h hosts: what crosses between hosts is what the hierarchy saves.
+TEST_CASE("hierarchical: 2(m-1)/m B inside a host and 2(h-1)/h B/m between hosts") {
+  for (const auto& [m, h] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{{2, 2}, {4, 2}, {2, 3}, {4, 4}}) {
+    simulation_setup s;
+    s.strategy = "allreduce";
+    s.parameters = {{"algorithm", "hierarchical"}};
+    s.workers = static_cast<std::uint32_t>(m * h);
+    s.hosts = static_cast<std::uint32_t>(h);
+    s.steps = 1;
+    s.tensors = {static_cast<std::int64_t>(16 * m * h * 3)};
+    const std::uint64_t bytes = 16 * m * h * 3 * 4;
+    for (const auto& c : simulate(plugins(), s).counted) {
+      CHECK(c.messages_sent == 2 * (m - 1) + 2 * (h - 1));
+      CHECK(c.bytes_sent == 2 * (m - 1) * bytes / m + 2 * (h - 1) * bytes / m / h);
+    }
+  }
+}
+
+TEST_CASE("two bytes on the wire: half the bytes, identical replicas, and the serial run within its rounding") {
+  for (const char* strategy : {"allreduce", "sync_ps"})
+    for (const char* algorithm : {"ring", "halving_doubling"})
+      for (const char* wire : {"bf16", "fp16"})
+        for (std::uint32_t workers = 1; workers <= 8; ++workers)
+          for (const auto& network : networks()) {
+            CAPTURE(strategy);
+            CAPTURE(algorithm);
+            CAPTURE(wire);
+            CAPTURE(workers);
+            simulation_setup s;
+            s.strategy = strategy;
+            s.parameters = {{"wire", wire}, {"bucket", 256}};
+            const bool ps = s.strategy == "sync_ps";
+            if (!ps) s.parameters["algorithm"] = algorithm;
+            s.workers = workers;
+            s.servers = ps ? 2 : 0;
+            s.colocate = workers % 2;
+            s.network = network;
+            const auto r = simulate(plugins(), s);
+            replicas_identical(r);
+            // Gradients below 1 at a rate of 0.01 over 5 steps: each rounding of 2^-9 (bf16) of them, and of weights
+            // below 0.1 where they cross, too, changes a weight by at most some 2^-9 of 0.1.
+            const auto expected = train_serially(s);
+            for (std::size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(r.weights[0][i] - expected[i]) < 2e-3);
+            s.parameters["wire"] = "fp32";
+            const auto whole = simulate(plugins(), s);
+            for (std::size_t rank = 0; rank < r.counted.size(); ++rank)
+              CHECK(2 * r.counted[rank].bytes_sent == whole.counted[rank].bytes_sent);
+          }
 }
 
 TEST_CASE("allreduce takes the transport's own where there is one") {
@@ -110,6 +170,7 @@ TEST_CASE("sync_ps equals the serial run, whatever the ranks and the network") {
             s.network = network;
             s.optimizer.clip_norm = clip;
             s.straggler_ns = workers % 3 ? 0 : 50'000;
+            s.late_ns = workers % 2 ? 0 : 200'000;
             equals_serial(s, simulate(plugins(), s));
           }
 }
@@ -335,6 +396,38 @@ TEST_CASE("a step's communication hides behind the backward pass where there is 
   alone.parameters = {};
   const auto with = simulate(plugins(), s).virtual_ns, without = simulate(plugins(), alone).virtual_ns;
   CHECK(with < without + without / 20);
+}
+
+TEST_CASE("sync_ps: the next step begins before the last weights are there") {
+  simulation_setup s;
+  s.strategy = "sync_ps";
+  s.parameters = {{"bucket", 256}};
+  s.workers = 2;
+  s.servers = 1;
+  s.steps = 20;
+  s.tensors = std::vector<std::int64_t>(8, 256);
+  s.network.bytes_per_ns = 0.5; // 1 KiB of a tensor: 2 us each way, two workers: what is computed does not hide it
+  const auto early = simulate(plugins(), s);
+  s.parameters["early"] = false;
+  const auto late = simulate(plugins(), s);
+  CHECK(early.weights == late.weights);
+  CHECK(early.virtual_ns < late.virtual_ns);
+}
+
+TEST_CASE("1000 ghost ranks on 125 hosts") {
+  for (const char* algorithm : {"halving_doubling", "hierarchical"}) {
+    simulation_setup s;
+    s.strategy = "allreduce";
+    s.parameters = {{"algorithm", algorithm}, {"bucket", 64 << 20}};
+    s.workers = 1000;
+    s.hosts = 125;
+    s.steps = 1;
+    s.ghosts = true;
+    s.tensors = {15'254'602};
+    const auto r = simulate(plugins(), s);
+    CHECK(r.left_over == 0);
+    CHECK(r.counted[999].messages_sent > 0);
+  }
 }
 
 TEST_CASE("64 ghost ranks of 15 million weights take no memory of theirs") {

@@ -4,6 +4,10 @@
 // backward pass still runs, and makes the same update. Buckets take turns on a few lanes: on each lane one is under way
 // at a time, so messages meet in the order in which they were posted, and one lane's latency hides behind another's
 // bytes. Rows of sparse tables are gathered instead: every worker adds up those of all (regatta/tables.hpp).
+//
+// With algorithm = "auto" and no collective of the transport's, the first steps try each algorithm on each bucket, twice.
+// The workers then add up their times and take the fastest for every bucket. The result shows which it was ("ring",
+// "halving_doubling", "hierarchical": how often with how many bytes).
 #include <regatta/algorithms.hpp>
 #include <regatta/tables.hpp>
 
@@ -16,6 +20,7 @@ struct allreduce {
     std::int64_t bucket = 4 << 20;
     std::int64_t lanes = 2;
     std::string algorithm = "auto";
+    std::string wire = "fp32";
   };
   static constexpr auto fields =
       rg::fields(rg::field("bucket", &parameters::bucket, "bytes of gradients exchanged at once")
@@ -23,8 +28,10 @@ struct allreduce {
                      .range(64, 1e10),
                  rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8),
                  rg::field("algorithm", &parameters::algorithm,
-                           "auto: the transport's own where it has one, else by size of bucket")
-                     .one_of("auto", "native", "ring", "halving_doubling"));
+                           "auto: the transport's own where it has one, else what is fastest in the first steps")
+                     .one_of("auto", "native", "ring", "halving_doubling", "hierarchical"),
+                 rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
+                     .one_of("fp32", "bf16", "fp16"));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
@@ -36,13 +43,32 @@ struct allreduce {
   allreduce(rg::comm& c, const parameters& p)
       : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
         lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())), algorithm(p.algorithm),
-        members(c.workers()), total(c.alloc(2, RG_F64)), rows(c, static_cast<std::uint32_t>(p.lanes)) {
+        wire(rg::wire_type(p.wire)), members(c.workers()), total(c.alloc(2, RG_F64)),
+        rows(c, static_cast<std::uint32_t>(p.lanes)) {
     std::iota(members.begin(), members.end(), 0u);
     c.own_as_worker(c.whole());
-    if (members.size() > 1 && (algorithm == "auto" || algorithm == "native")) native = c.split(members);
-    if (algorithm == "native" && members.size() > 1 && !native)
-      throw rg::error(RG_E_CONFIG,
-                      "algorithm = \"native\": this transport has no collectives; use \"ring\" or \"auto\"");
+    if (!c.is_worker()) return;
+    const bool alone = members.size() == 1;
+    // The transport's own adds fp32.
+    if (!alone && !wire && (algorithm == "auto" || algorithm == "native")) native = c.split(members);
+    if (algorithm == "native" && !alone && !native)
+      throw rg::error(RG_E_CONFIG, wire ? "algorithm = \"native\" sends fp32: use \"ring\" or \"auto\" with wire"
+                                        : "algorithm = \"native\": this transport has no collectives; use \"ring\" or "
+                                          "\"auto\"");
+    if (algorithm == "auto" || algorithm == "hierarchical")
+      groups = rg::group_by_host(c.cluster(), members, static_cast<std::size_t>(c.cluster().worker));
+    if (algorithm == "auto" && !alone && !native) {
+      candidates = {way::ring, way::halving_doubling};
+      if (groups) candidates.push_back(way::hierarchical);
+      shortest.assign(buckets.size() * candidates.size(), std::numeric_limits<double>::max());
+      times = c.alloc(shortest.size());
+    }
+    chosen.assign(buckets.size(), algorithm == "hierarchical"       ? way::hierarchical
+                                  : algorithm == "halving_doubling" ? way::halving_doubling
+                                                                    : way::ring);
+    if (algorithm == "hierarchical" && !alone && !groups)
+      throw rg::error(RG_E_CONFIG, "algorithm = \"hierarchical\" needs several hosts with equally many workers; "
+                                   "cluster.hosts = 2 pretends that there are two");
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
@@ -55,6 +81,7 @@ struct allreduce {
   rg::task<> end_step(std::uint64_t step) {
     co_await rows.end_step(step);
     co_await running.join();
+    if (!candidates.empty() && step + 1 == rounds * candidates.size()) co_await choose(*this);
     if (comm.deferred()) { // all workers hold all gradients: the norm is already that of the whole
       co_await comm.norm(total, false);
       co_await comm.commit(total, step, false);
@@ -62,30 +89,70 @@ struct allreduce {
   }
 
 private:
+  enum class way { ring, halving_doubling, hierarchical };
+  static constexpr std::uint64_t rounds = 2; // that each algorithm is tried
+  static const char* name_of(way how) {
+    return how == way::ring ? "ring" : how == way::hierarchical ? "hierarchical" : "halving_doubling";
+  }
+
   static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
     for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
       rg::event& ready = self.ready[b];
       co_await ready;
       const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-      co_await reduce(self, gradient, static_cast<std::uint32_t>(lane));
+      co_await reduce(self, b, step, static_cast<std::uint32_t>(lane));
       co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
     }
   }
 
-  static rg::task<> reduce(allreduce& self, rg_buffer gradient, std::uint32_t lane) {
+  static rg::task<> reduce(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     if (self.members.size() == 1) co_return;
+    const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
     if (self.native) {
       co_await self.comm.all_reduce(*self.native, gradient);
       co_return;
     }
-    // Below this the steps' latency costs more than the ring's even spread of work saves.
-    constexpr std::uint64_t small = 64 * 1024;
-    const bool ring = self.algorithm == "ring" || (self.algorithm == "auto" && gradient.count * sizeof(float) > small);
+    const std::size_t tried = self.candidates.size();
+    const bool trying = step < rounds * tried;
+    const way how = trying ? self.candidates[step % tried] : self.chosen[b];
+    const std::uint64_t begin = self.comm.now();
+    co_await reduce_by(self, how, gradient, lane);
+    self.comm.record_value(name_of(how), static_cast<std::int64_t>(gradient.count * sizeof(float)));
+    if (!trying) co_return;
+    double& shortest = self.shortest[b * tried + step % tried];
+    shortest = std::min(shortest, static_cast<double>(self.comm.now() - begin));
+  }
+
+  static rg::task<> reduce_by(allreduce& self, way how, rg_buffer gradient, std::uint32_t lane) {
     const auto me = static_cast<std::size_t>(self.comm.cluster().worker);
-    if (ring)
-      co_await rg::ring_all_reduce(self.comm, self.members, me, gradient, lane);
-    else
-      co_await rg::halving_doubling_all_reduce(self.comm, self.members, me, gradient, lane);
+    switch (how) {
+    case way::ring: co_await rg::ring_all_reduce(self.comm, self.members, me, gradient, lane, self.wire); break;
+    case way::halving_doubling:
+      co_await rg::halving_doubling_all_reduce(self.comm, self.members, me, gradient, lane, self.wire);
+      break;
+    case way::hierarchical:
+      co_await rg::hierarchical_all_reduce(self.comm, *self.groups, gradient, lane, self.wire);
+      break;
+    }
+  }
+
+  // The sum of all workers' times is the same everywhere, and so is the choice.
+  static rg::task<> choose(allreduce& self) {
+    const std::size_t tried = self.candidates.size();
+    for (std::size_t i = 0; i < self.shortest.size(); ++i)
+      co_await self.comm.fill(rg::sub(self.times, i, 1), self.shortest[i]);
+    co_await rg::halving_doubling_all_reduce(self.comm, self.members,
+                                             static_cast<std::size_t>(self.comm.cluster().worker), self.times, 0);
+    const auto* sums = self.comm.pointer<float>(self.times);
+    for (std::size_t b = 0; b < self.buckets.size(); ++b) {
+      if (sums) {
+        const float* of_bucket = sums + b * tried;
+        self.chosen[b] =
+            self.candidates[static_cast<std::size_t>(std::min_element(of_bucket, of_bucket + tried) - of_bucket)];
+      } else if (self.buckets[b].count * sizeof(float) <= 64 * 1024) { // ghosts: their times cannot be read
+        self.chosen[b] = way::halving_doubling;
+      }
+    }
   }
 
 public:
@@ -96,8 +163,13 @@ private:
   std::vector<rg::event> ready;
   std::size_t lanes;
   std::string algorithm;
+  std::uint32_t wire;
   std::vector<std::uint32_t> members;
   rg_buffer total;
+  std::optional<rg::host_groups> groups;
+  std::vector<way> candidates, chosen; // chosen: by bucket
+  std::vector<double> shortest;        // [bucket][candidate], nanoseconds
+  rg_buffer times{};                   // the same, to be added up
   std::optional<std::uint32_t> native;
   rg::replicated_tables rows;
   rg::task_group running;

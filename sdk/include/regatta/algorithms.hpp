@@ -9,48 +9,107 @@
 #include <regatta/strategy.hpp>
 
 #include <bit>
+#include <optional>
 #include <span>
+#include <vector>
 
 namespace rg {
 
-// Ring (Patarasuk and Yuan, Bandwidth optimal all-reduce, 2009). 2(n-1) steps, in each of which a rank sends 1/n of the
-// buffer to its right neighbour. Least bytes; the choice for large buffers.
-inline task<> ring_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
-                              std::uint32_t lane) {
+// The two halves of a ring (Patarasuk and Yuan, Bandwidth optimal all-reduce, 2009), n-1 steps each, in which a rank sends
+// 1/n of the buffer to its right neighbour. After the first half rank i holds the sum of chunk i+1, after the second all
+// hold all. `wire` as in comm::send: who sums a chunk then rounds it as those who get it see it.
+inline rg_buffer ring_chunk(rg_buffer buffer, std::size_t i, std::size_t n) {
+  const auto part = part_of({0, buffer.count}, i % n, n);
+  return sub(buffer, part.first, part.count);
+}
+inline task<> ring_reduce_scatter(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
+                                  std::uint32_t lane, std::uint32_t wire = 0) {
   const std::size_t n = members.size();
   const std::uint32_t right = members[(me + 1) % n], left = members[(me + n - 1) % n];
-  auto chunk = [&](std::size_t i) {
-    const auto part = part_of({0, buffer.count}, i % n, n);
-    return sub(buffer, part.first, part.count);
-  };
-  // Chunk c starts at rank c and gathers a summand at every stop; after n-1 steps rank me holds the sum of chunk me+1.
+  // Chunk c starts at rank c and gathers a summand at every stop.
   for (std::size_t s = 0; s + 1 < n; ++s) {
-    auto in = comm.recv_add(left, chunk(me + 2 * n - s - 1), lane);
-    auto out = comm.send(right, chunk(me + n - s), lane);
+    auto in = comm.recv_add(left, ring_chunk(buffer, me + 2 * n - s - 1, n), lane, wire);
+    auto out = comm.send(right, ring_chunk(buffer, me + n - s, n), lane, wire);
     co_await in;
     co_await out;
   }
-  // The finished chunks go round once more.
+}
+inline task<> ring_all_gather(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
+                              std::uint32_t lane, std::uint32_t wire = 0) {
+  const std::size_t n = members.size();
+  const std::uint32_t right = members[(me + 1) % n], left = members[(me + n - 1) % n];
+  co_await comm.round(ring_chunk(buffer, me + 1, n), wire);
   for (std::size_t s = 0; s + 1 < n; ++s) {
-    auto in = comm.recv(left, chunk(me + n - s), lane);
-    auto out = comm.send(right, chunk(me + n - s + 1), lane);
+    auto in = comm.recv(left, ring_chunk(buffer, me + n - s, n), lane, wire);
+    auto out = comm.send(right, ring_chunk(buffer, me + n - s + 1, n), lane, wire);
     co_await in;
     co_await out;
   }
+}
+
+// 2(n-1) steps. Least bytes; the choice for large buffers.
+inline task<> ring_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
+                              std::uint32_t lane, std::uint32_t wire = 0) {
+  co_await ring_reduce_scatter(comm, members, me, buffer, lane, wire);
+  co_await ring_all_gather(comm, members, me, buffer, lane, wire);
+}
+
+// Who shares a host with whom, for an all-reduce first inside hosts and then between them.
+struct host_groups {
+  std::vector<std::uint32_t> here;   // members on this rank's host
+  std::vector<std::uint32_t> across; // of every host the member at this rank's place in `here`
+  std::size_t place = 0, host = 0;   // this rank in `here` and in `across`
+};
+// Nothing where hosts do not hold equally many members, or there is one host.
+inline std::optional<host_groups> group_by_host(const rg_cluster& c, std::span<const std::uint32_t> members,
+                                                std::size_t me) {
+  std::vector<std::uint32_t> hosts;
+  std::vector<std::vector<std::uint32_t>> by_host;
+  for (const std::uint32_t m : members) {
+    const auto at = static_cast<std::size_t>(std::find(hosts.begin(), hosts.end(), c.host_of[m]) - hosts.begin());
+    if (at == hosts.size()) {
+      hosts.push_back(c.host_of[m]);
+      by_host.emplace_back();
+    }
+    by_host[at].push_back(m);
+  }
+  host_groups g;
+  for (std::size_t h = 0; h < by_host.size(); ++h) {
+    if (by_host[h].size() != by_host[0].size()) return std::nullopt;
+    const auto place = std::find(by_host[h].begin(), by_host[h].end(), members[me]);
+    if (place == by_host[h].end()) continue;
+    g.host = h;
+    g.place = static_cast<std::size_t>(place - by_host[h].begin());
+    g.here = by_host[h];
+  }
+  if (by_host.size() < 2) return std::nullopt;
+  for (const auto& on : by_host) g.across.push_back(on[g.place]);
+  return g;
+}
+
+// First inside every host, then between hosts, then inside again (as Mikami et al., Massively distributed SGD, 2018,
+// section 3.3, on a 2D torus): the m ranks of a host scatter their sum among themselves, each of them reduces its 1/m
+// with its likes on the other h - 1 hosts, and what came of it is gathered inside. 2(m-1) steps inside and 2(h-1)
+// between; between hosts a rank sends 2(h-1)/h of an m-th of the buffer.
+inline task<> hierarchical_all_reduce(comm& comm, const host_groups& g, rg_buffer buffer, std::uint32_t lane,
+                                      std::uint32_t wire = 0) {
+  co_await ring_reduce_scatter(comm, g.here, g.place, buffer, lane, wire);
+  co_await ring_all_reduce(comm, g.across, g.host, ring_chunk(buffer, g.place + 1, g.here.size()), lane, wire);
+  co_await ring_all_gather(comm, g.here, g.place, buffer, lane, wire);
 }
 
 // Recursive halving, then doubling (Rabenseifner, Optimization of collective reduction operations, 2004; Thakur et al.,
 // 2005, section 4.5). 2 log2(n) steps and the ring's bytes where n is a power of two; the choice for small buffers.
 // With other n the first 2(n - 2^k) ranks join in pairs before, and the ones left out get the result after.
 inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
-                                          rg_buffer buffer, std::uint32_t lane) {
+                                          rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
   const std::size_t n = members.size(), half = std::bit_floor(n), extra = n - half;
   if (me < 2 * extra && me % 2 == 0) {
-    co_await comm.send(members[me + 1], buffer, lane);
-    co_await comm.recv(members[me + 1], buffer, lane);
+    co_await comm.send(members[me + 1], buffer, lane, wire);
+    co_await comm.recv(members[me + 1], buffer, lane, wire);
     co_return;
   }
-  if (me < 2 * extra) co_await comm.recv_add(members[me - 1], buffer, lane);
+  if (me < 2 * extra) co_await comm.recv_add(members[me - 1], buffer, lane, wire);
   // Numbers 0 .. half-1 among those that stay.
   const std::size_t self = me < 2 * extra ? me / 2 : me - extra;
   auto rank_of = [&](std::size_t i) { return members[i < extra ? 2 * i + 1 : i + extra]; };
@@ -67,18 +126,19 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
     const std::size_t middle = low + d;
     const bool lower = self < middle;
     const std::uint32_t partner = rank_of(self ^ d);
-    auto in = comm.recv_add(partner, lower ? parts(low, middle) : parts(middle, high), lane);
-    auto out = comm.send(partner, lower ? parts(middle, high) : parts(low, middle), lane);
+    auto in = comm.recv_add(partner, lower ? parts(low, middle) : parts(middle, high), lane, wire);
+    auto out = comm.send(partner, lower ? parts(middle, high) : parts(low, middle), lane, wire);
     co_await in;
     co_await out;
     (lower ? high : low) = middle;
   }
+  co_await comm.round(parts(low, high), wire);
   // Doubling: the same partners backwards, each hands over all it holds.
   for (std::size_t d = 1; d < half; d *= 2) {
     const std::uint32_t partner = rank_of(self ^ d);
     const bool lower = (self & d) == 0;
-    auto in = comm.recv(partner, lower ? parts(high, high + d) : parts(low - d, low), lane);
-    auto out = comm.send(partner, parts(low, high), lane);
+    auto in = comm.recv(partner, lower ? parts(high, high + d) : parts(low - d, low), lane, wire);
+    auto out = comm.send(partner, parts(low, high), lane, wire);
     co_await in;
     co_await out;
     if (lower)
@@ -86,7 +146,7 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
     else
       low -= d;
   }
-  if (me < 2 * extra) co_await comm.send(members[me - 1], buffer, lane);
+  if (me < 2 * extra) co_await comm.send(members[me - 1], buffer, lane, wire);
 }
 
 } // namespace rg

@@ -30,6 +30,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace rg {
 
@@ -73,6 +74,11 @@ private:
 
 // In which of its roles a rank holds something.
 enum class role : std::uint32_t { worker = 0, server = RG_OP_AS_SERVER };
+
+// rg_type of a parameter `wire`: "fp32" (0: as in memory), "bf16", "fp16".
+inline std::uint32_t wire_type(std::string_view name) {
+  return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : 0;
+}
 
 class comm;
 
@@ -141,6 +147,7 @@ public:
   rg_buffer row_gradients(std::uint32_t t, std::uint64_t first, std::uint64_t count) const {
     return sub(table(t).gradients, first * table(t).row, count * table(t).row);
   }
+  rg_tensor tensor_of(const rg_slice& slice) const { return copy_versioned(at_stride(arena_->tensors, slice.tensor)); }
   // Updates wait for commit(): the sum of all owners' norm() is needed first.
   bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
 
@@ -164,6 +171,10 @@ public:
       check(host_->pointer ? host_->pointer(host_->context, &b, &p) : rg_status{RG_E_UNSUPPORTED}, "pointer");
     return {static_cast<T*>(p), b.count};
   }
+  // on_gradient is to be called when the arena is full up to each of these; ascending, the last is its end.
+  void set_buckets(std::span<const std::uint64_t> ends) {
+    check(host_->buckets(host_->context, ends.data(), static_cast<std::uint32_t>(ends.size())), "buckets");
+  }
   // Cuts the arena into buckets of `bytes` at most; returns them in order.
   std::vector<span_of_arena> make_buckets(std::uint64_t bytes) {
     const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16);
@@ -173,7 +184,7 @@ public:
       buckets.push_back({first, std::min(size, arena_->count - first)});
       ends.push_back(buckets.back().end());
     }
-    check(host_->buckets(host_->context, ends.data(), static_cast<std::uint32_t>(ends.size())), "buckets");
+    set_buckets(ends);
     return buckets;
   }
   // A group for all_reduce; none where the transport has no collectives.
@@ -187,17 +198,21 @@ public:
   }
 
   // Transfers. Buffers are borrowed until the end.
-  operation send(std::uint32_t peer, rg_buffer source, std::uint32_t lane = 0) {
+  // `wire`: RG_F16 or RG_BF16 where fp32 is to cross as that, the same on both sides; 0: as it lies in memory.
+  operation send(std::uint32_t peer, rg_buffer source, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     rg_op op = make(RG_OP_SEND);
     op.peer = peer;
     op.lane = lane;
     op.source = source;
+    op.wire = wire;
     return submit(op);
   }
-  operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0) { return recv(peer, target, lane, 0); }
+  operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
+    return receive(peer, target, lane, wire, 0);
+  }
   // Adds what comes to what is there.
-  operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0) {
-    return recv(peer, target, lane, RG_OP_ADD);
+  operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
+    return receive(peer, target, lane, wire, RG_OP_ADD);
   }
   operation all_reduce(std::uint32_t group, rg_buffer target) {
     rg_op op = make(RG_OP_ALL_REDUCE);
@@ -211,6 +226,34 @@ public:
   operation copy(rg_buffer target, rg_buffer source) { return arithmetic(RG_OP_COPY, target, source, 0); }
   operation axpy(rg_buffer target, double a, rg_buffer source) { return arithmetic(RG_OP_AXPY, target, source, a); }
   operation scale(rg_buffer target, double a) { return arithmetic(RG_OP_SCALE, target, {}, a); }
+  operation clip(rg_buffer target, double norm) { return arithmetic(RG_OP_CLIP, target, {}, norm); }
+  // u = a * u + g, then v += u.
+  operation accumulate(rg_buffer u, double a, rg_buffer g, rg_buffer v) {
+    return arithmetic(RG_OP_ACCUMULATE, u, g, a, v);
+  }
+  // What is left of `target` after a way over the wire as `wire`; nothing to do for 0.
+  operation round(rg_buffer target, std::uint32_t wire) {
+    if (!wire) return operation();
+    rg_op op = make(RG_OP_CONVERT);
+    op.target = op.source = target;
+    op.wire = wire;
+    return submit(op);
+  }
+  // Only the elements of `target` that `index` (RG_I32) names.
+  operation fill_at(rg_buffer target, rg_buffer index, double value) {
+    return arithmetic(RG_OP_FILL, target, {}, value, index);
+  }
+  operation axpy_at(rg_buffer target, rg_buffer index, double a, rg_buffer source) {
+    return arithmetic(RG_OP_AXPY, target, source, a, index);
+  }
+  // The values.count elements of `source` of largest magnitude, by ascending place.
+  operation top_k(rg_buffer source, rg_buffer index, rg_buffer values) {
+    return arithmetic(RG_OP_TOP_K, values, source, 0, index);
+  }
+  // All with a magnitude above `threshold`; gives the bytes of the values found.
+  operation select(rg_buffer source, double threshold, rg_buffer index, rg_buffer values) {
+    return arithmetic(RG_OP_SELECT, values, source, threshold, index);
+  }
 
   // The optimiser, on what this rank owns: `gradient` is that of elements first .. first + gradient.count.
   operation apply_as_worker(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
@@ -263,6 +306,29 @@ public:
   operation after(std::uint64_t ns) { return arithmetic(RG_OP_TIMER, {}, {}, static_cast<double>(ns)); }
   std::uint64_t now() const { return host_->now(host_->context); }
 
+  // The optimiser's coefficient, for a strategy with RG_PLAN_MOMENTUM.
+  double momentum() const { return host_->momentum; }
+  // Within end_step and after: the model may read the weights from `first` on; 0: all (abi.h, weights_from).
+  void weights_from(std::uint64_t first) {
+    if (host_->weights_from) host_->weights_from(host_->context, first);
+  }
+  // Shown in the result under "strategy": how often each value was seen; sums, a step.
+  void record_value(const char* name, std::int64_t value) {
+    if (host_->record_value) host_->record_value(host_->context, name, value);
+  }
+  void record_sum(const char* name, double amount) {
+    if (host_->record_sum) host_->record_sum(host_->context, name, amount);
+  }
+
+  // Memory behind a buffer, for host code; null for ghosts and on devices.
+  template <class T> T* pointer(rg_buffer b) const {
+    void* p = nullptr;
+    if (!host_->pointer || host_->pointer(host_->context, &b, &p) != RG_OK) return nullptr;
+    return static_cast<T*>(p);
+  }
+  // A line for the user, shown with the result.
+  void warn(const std::string& text) { host_->host->log(host_->host->context, RG_LOG_WARNING, text.c_str()); }
+
   const rg_strategy_host* host() const { return host_; }
 
   // Called by the SDK: what was submitted has ended.
@@ -289,18 +355,20 @@ private:
     op.kind = kind;
     return op;
   }
-  operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane, std::uint32_t flags) {
+  operation receive(std::uint32_t peer, rg_buffer target, std::uint32_t lane, std::uint32_t wire, std::uint32_t flags) {
     rg_op op = make(RG_OP_RECV);
     op.peer = peer;
     op.lane = lane;
     op.target = target;
+    op.wire = wire;
     op.flags = flags;
     return submit(op);
   }
-  operation arithmetic(std::uint32_t kind, rg_buffer target, rg_buffer source, double a) {
+  operation arithmetic(std::uint32_t kind, rg_buffer target, rg_buffer source, double a, rg_buffer index = {}) {
     rg_op op = make(kind);
     op.target = target;
     op.source = source;
+    op.index = index;
     op.a = a;
     return submit(op);
   }

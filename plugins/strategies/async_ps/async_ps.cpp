@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asynchronous parameter server (Dean et al., Large scale distributed deep networks, 2012): a worker pushes its
+// gradients, the server applies each push as it arrives and sends the weights back as they then are, and no worker waits
+// for another. With a `bound` s it is the stale synchronous parallel of Ho et al. (More effective distributed ML via a
+// stale synchronous parallel parameter server, 2013): a worker that has done c + 1 steps gets its weights back when all
+// have done c + 1 - s. With s = 0 the pushes of a step are added up and applied once, as by sync_ps.
+//
+// How many updates by others a gradient missed, its staleness, is counted in the result ("staleness").
+#include <regatta/servers.hpp>
+
+namespace {
+
+enum : std::uint32_t { to_servers, to_workers, lanes };
+
+struct async_ps {
+  struct parameters {
+    std::int64_t bound = -1;
+    std::int64_t bucket = 4 << 20;
+    std::int64_t ahead = 2;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("bound", &parameters::bound,
+                "steps that a worker may be ahead of the slowest; 0: none, synchronous; -1: any number")
+          .range(-1, 1e9),
+      rg::field("bucket", &parameters::bucket, "bytes of gradients pushed at once, over all servers")
+          .unit(RG_UNIT_BYTES)
+          .range(64, 1e10),
+      rg::field("ahead", &parameters::ahead, "pushes of each worker that a server has memory for").range(1, 64));
+
+  static rg_plan plan(const parameters& p, const rg_cluster&) {
+    rg_plan plan{};
+    plan.flags = RG_PLAN_SERVERS | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
+    plan.lanes = lanes;
+    return plan;
+  }
+  static bool talks(const parameters&, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
+    return rg::worker_and_server(c, a, b);
+  }
+
+  async_ps(rg::comm& c, const parameters& p)
+      : comm(c), cut(c, p.bucket), bound(p.bound < 0 ? forever : static_cast<std::uint64_t>(p.bound)) {
+    if (c.deferred())
+      throw rg::error(RG_E_CONFIG, "async_ps applies every push by itself and cannot clip by the norm of a whole "
+                                   "gradient: set optimizer.clip_norm to 0, or use sync_ps");
+    if (c.is_worker()) {
+      pulls.resize(cut.buckets() * c.servers());
+      pushes.resize(cut.buckets() * c.servers());
+    }
+    if (!c.is_server()) return;
+    for (std::size_t b = 0; b < cut.buckets(); ++b)
+      if (const auto range = cut.mine(b); range.count) {
+        shard s;
+        s.range = range;
+        s.weights = c.own_as_server(range);
+        held.push_back(std::move(s));
+      }
+    const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
+    for (std::uint32_t w = 0; w < c.workers(); ++w) {
+      customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
+      customers.back()->pushed.resize(held.size());
+      customers.back()->pulled.resize(held.size());
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------- worker ---
+
+  // Asks for the weights before it pushes: the answer finds its receive posted and goes straight into place.
+  void on_gradient(std::uint64_t, std::uint32_t b) {
+    pull(b);
+    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+      if (const auto range = cut.part(b, s); range.count)
+        pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(range), to_servers);
+  }
+  rg::task<> end_step(std::uint64_t) {
+    for (auto& p : pushes) co_await p;
+    for (auto& p : pulls) co_await p;
+  }
+  // A message of nothing in place of the first push says goodbye. When all have, the last weights come: the same for
+  // everybody.
+  rg::task<> finish() {
+    for (std::uint32_t b = 0; b < cut.buckets(); ++b) pull(b);
+    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+      co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
+    for (auto& p : pulls) co_await p;
+  }
+
+  // ------------------------------------------------------------------------------------------------- server ---
+
+  // Two coroutines a worker: one takes its pushes and applies them, the other answers when the bound lets it.
+  rg::task<> serve() {
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      serving.spawn(take_pushes(*this, w));
+      serving.spawn(answer(*this, w));
+    }
+    co_await serving.join();
+    for (std::size_t b = 0; b < held.size(); ++b)
+      for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+        customer& to = *customers[w];
+        co_await to.last;
+        to.last = comm.send(w, held[b].weights, to_workers);
+      }
+    for (auto& c : customers) {
+      rg::operation& last = c->last;
+      co_await last;
+    }
+  }
+
+  rg::comm& comm;
+
+private:
+  static constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
+
+  struct shard { // of a server: its part of one bucket
+    rg::span_of_arena range{};
+    rg_buffer weights{};
+    std::uint64_t version = 0; // updates so far
+    std::uint32_t arrived = 0; // pushes of the step under way (bound = 0)
+  };
+  struct customer { // of a server: one worker
+    customer(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
+      for (std::size_t i = 0; i < slots; ++i) memory.push_back(c.alloc(largest));
+    }
+    rg::snapshots answers;
+    std::vector<rg::operation> receives; // a ring of pushes, as many as there is memory for
+    std::vector<rg_buffer> memory;
+    std::vector<std::uint64_t> pushed; // [shard] steps whose push was applied; forever: it said goodbye
+    std::vector<std::uint64_t> pulled; // [shard] version that it was sent last
+    rg::event changed;                 // something in anybody's `pushed`
+    rg::event combined;                // bound = 0: a step of all was applied
+    rg::operation last;
+  };
+
+  void pull(std::uint32_t b) {
+    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+      if (const auto range = cut.part(b, s); range.count)
+        pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(range), to_workers);
+  }
+
+  rg_buffer memory_of(const customer& c, std::size_t b) const {
+    return rg::sub(c.memory[b % c.memory.size()], 0, held[b].range.count);
+  }
+  void post(customer& from, std::uint32_t w, std::size_t b) {
+    from.receives[b % from.receives.size()] = comm.recv(w, memory_of(from, b), to_servers);
+  }
+
+  static rg::task<> take_pushes(async_ps& self, std::uint32_t w) {
+    customer& from = *self.customers[w];
+    const std::size_t shards = self.held.size(), slots = from.receives.size();
+    for (std::uint64_t step = 0;; ++step) {
+      self.post(from, w, 0);
+      for (std::size_t b = 0; b < shards; ++b) {
+        rg::operation& push = from.receives[b % slots];
+        if (co_await push == 0) { // goodbye: nobody waits for it any more
+          std::fill(from.pushed.begin(), from.pushed.end(), forever);
+          for (auto& c : self.customers) c->changed.set();
+          co_return;
+        }
+        if (b == 0)
+          for (std::size_t next = 1; next < std::min(slots, shards); ++next) self.post(from, w, next);
+        co_await apply(self, w, b, step);
+        if (b + slots < shards) self.post(from, w, b + slots);
+      }
+    }
+  }
+
+  // The push of worker w, as it arrived; with bound = 0 that of all, in the order of the workers, when the last has.
+  static rg::task<> apply(async_ps& self, std::uint32_t w, std::size_t b, std::uint64_t step) {
+    shard& part = self.held[b];
+    customer& from = *self.customers[w];
+    self.comm.record_value("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]));
+    if (self.bound > 0) {
+      ++part.version;
+      co_await self.comm.apply_as_server(part.range.first, self.memory_of(from, b), step);
+      from.pushed[b] = step + 1;
+      for (auto& c : self.customers) c->changed.set();
+      co_return;
+    }
+    if (++part.arrived < self.comm.workers()) {
+      while (from.pushed[b] <= step) co_await from.combined;
+      co_return;
+    }
+    part.arrived = 0;
+    const rg_buffer sum = self.memory_of(*self.customers[0], b);
+    for (std::uint32_t v = 1; v < self.comm.workers(); ++v)
+      co_await self.comm.axpy(sum, 1, self.memory_of(*self.customers[v], b));
+    ++part.version;
+    co_await self.comm.apply_as_server(part.range.first, sum, step);
+    for (auto& c : self.customers) c->pushed[b] = step + 1;
+    for (auto& c : self.customers) c->combined.set();
+    for (auto& c : self.customers) c->changed.set();
+  }
+
+  static rg::task<> answer(async_ps& self, std::uint32_t w) {
+    customer& to = *self.customers[w];
+    for (std::uint64_t step = 0;; ++step)
+      for (std::size_t b = 0; b < self.held.size(); ++b) {
+        while (!self.may_answer(to, b, step)) co_await to.changed;
+        if (to.pushed[b] == forever) { // it will do no further step
+          co_await rg::snapshots::all_sent(to.answers);
+          co_return;
+        }
+        to.pulled[b] = self.held[b].version;
+        co_await rg::snapshots::send(to.answers, self.comm, w, self.held[b].weights, to_workers);
+      }
+  }
+  bool may_answer(const customer& to, std::size_t b, std::uint64_t step) const {
+    if (to.pushed[b] <= step) return false;
+    return std::all_of(customers.begin(), customers.end(),
+                       [&](const auto& c) { return c->pushed[b] >= step + 1 - std::min(bound, step + 1); });
+  }
+
+  rg::shards cut;
+  std::uint64_t bound;
+  std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
+  std::vector<shard> held;
+  std::vector<std::unique_ptr<customer>> customers;
+  rg::task_group serving;
+};
+
+} // namespace
+
+RG_PLUGIN("async_ps", "1.0",
+          rg::strategy<async_ps>("async_ps",
+                                 "asynchronous parameter server: no worker waits for another, or only within a bound"))

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deep Gradient Compression (Lin et al., ICLR 2018): a worker sends the few values of its gradients that are largest,
+// and keeps the others until they have grown. A step, for every tensor that is compressed:
+//
+//   g  = clip(g)                        to N^-1/2 of the threshold (section 3.2): the sum of N has the threshold's norm
+//   u  = m * u + g;  v += u             momentum correction (3.1): what is kept back has momentum, too
+//   send the k largest of |v|           by place and value
+//   u, v = 0 where they were sent       momentum factor masking (3.3)
+//   w -= lr * the sum of all workers' values
+//
+// Clipping is by tensor: a norm of the whole gradient is known only when the backward pass is over, and nothing could be
+// sent before. Tensors with few elements, and those that the model marks as not compressible (batch norm, biases), go
+// dense and with ordinary momentum. The momentum is the optimiser's coefficient, done here.
+//
+// exchange = "allgather": every worker sends its k places and values to every other. "servers": it sends them to the
+// server of the tensor, which adds up and sends everybody the places and sums that are not 0.
+//
+// The result shows the time spent encoding, on the wire and decoding ("encode_seconds", "wire_seconds",
+// "decode_seconds"), and the bytes that crossed against those of an exchange of all ("exchanged_bytes", "dense_bytes").
+#include <regatta/algorithms.hpp>
+#include <regatta/servers.hpp>
+
+#include <cmath>
+#include <numeric>
+
+namespace {
+
+struct dgc {
+  struct parameters {
+    std::vector<double> sparsity = {0.75, 0.9375, 0.984375, 0.996, 0.999};
+    std::int64_t rampup_begin_step = 0;
+    std::int64_t rampup_step = 0;
+    std::int64_t dense_below = 16384;
+    double clip_norm = 0;
+    double momentum = 0;
+    std::string exchange = "allgather";
+    std::int64_t lanes = 2;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("sparsity", &parameters::sparsity, "share of a tensor that is not sent, one after the other in warm-up")
+          .range(0, 0.999999),
+      rg::field("rampup_begin_step", &parameters::rampup_begin_step, "steps without compression at first")
+          .range(0, 1e12),
+      rg::field("rampup_step", &parameters::rampup_step,
+                "steps at each sparsity before the last; 0: the last from the start")
+          .range(0, 1e12),
+      rg::field("dense_below", &parameters::dense_below, "tensors with fewer elements go dense").range(1, 1e12),
+      rg::field("clip_norm", &parameters::clip_norm,
+                "largest norm of a tensor's gradient over all workers; each clips to this over sqrt(workers); 0: off")
+          .range(0, 1e12),
+      rg::field("momentum", &parameters::momentum, "instead of the optimiser's, which is then to be sgd").range(0, 1),
+      rg::field("exchange", &parameters::exchange, "among the workers, or through parameter servers")
+          .one_of("allgather", "servers"),
+      rg::field("lanes", &parameters::lanes, "tensors under way at once").range(1, 8));
+
+  static rg_plan plan(const parameters& p, const rg_cluster&) {
+    if (p.sparsity.empty())
+      throw rg::error(RG_E_CONFIG, "dgc: sparsity = [] names none; [0.999] sends a thousandth from the start");
+    rg_plan plan{};
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS : 0);
+    plan.lanes = static_cast<std::uint32_t>(p.lanes) * (by_servers(p) ? 2 : 1);
+    plan.steady_from = steps_of(p.rampup_begin_step) + steps_of(p.rampup_step) * (p.sparsity.size() - 1);
+    return plan;
+  }
+  static bool talks(const parameters& p, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
+    return by_servers(p) ? rg::worker_and_server(c, a, b) : a < c.workers && b < c.workers;
+  }
+
+  dgc(rg::comm& c, const parameters& given)
+      : comm(c), p(given), m(c.momentum() > 0 ? c.momentum() : given.momentum),
+        lanes(static_cast<std::uint32_t>(given.lanes)), members(c.workers()) {
+    if (c.deferred())
+      throw rg::error(RG_E_CONFIG, "dgc clips every worker's gradients by itself: set optimizer.clip_norm to 0 and "
+                                   "strategy.clip_norm instead");
+    if (c.momentum() > 0 && p.momentum > 0)
+      throw rg::error(RG_E_CONFIG, "dgc: momentum in optimizer.momentum and in strategy.momentum: keep one of them");
+    std::iota(members.begin(), members.end(), 0u);
+    make_pieces();
+    if (c.is_worker()) {
+      c.own_as_worker(c.whole());
+      u = c.alloc(c.arena().count);
+      v = c.alloc(c.arena().count);
+      ready = std::vector<rg::event>(pieces.size());
+      warn_of_waste();
+    }
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) desks.push_back(std::make_unique<desk>(*this, lane));
+  }
+
+  // ------------------------------------------------------------------------------------------------- worker ---
+
+  void begin_step(std::uint64_t step) {
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) running.spawn(train(*this, step, lane));
+  }
+  void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
+  rg::task<> end_step(std::uint64_t) { co_await running.join(); }
+  // To servers: a message of nothing in place of a lane's first.
+  rg::task<> finish() {
+    for (std::uint32_t s = 0; by_servers(p) && s < comm.servers(); ++s)
+      for (std::uint32_t lane = 0; lane < lanes; ++lane)
+        if (!pieces_of(s, lane).empty()) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), lane);
+  }
+
+  // ------------------------------------------------------------------------------------------------- server ---
+
+  rg::task<> serve() {
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) serving.spawn(serve_lane(*this, lane));
+    co_await serving.join();
+  }
+
+  rg::comm& comm;
+
+private:
+  struct piece { // one tensor that is compressed, or neighbours that are not
+    rg::span_of_arena range;
+    std::uint64_t elements; // without padding
+    bool compressed;
+    std::uint32_t server;
+  };
+  struct desk; // what one lane works on
+
+  static bool by_servers(const parameters& p) { return p.exchange == "servers"; }
+  static std::uint64_t steps_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
+
+  // Pieces in the order of the arena, dense neighbours joined; each goes to the server that has least so far.
+  void make_pieces() {
+    const rg_arena& arena = comm.arena();
+    std::vector<std::uint64_t> ends, load(std::max(comm.servers(), 1u));
+    for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
+      const rg_slice& s = arena.slices[i];
+      const rg_tensor t = comm.tensor_of(s);
+      std::uint64_t elements = 1;
+      for (std::uint32_t d = 0; d < t.ndim; ++d) elements *= static_cast<std::uint64_t>(t.shape[d]);
+      const bool compressed = t.compressible && elements >= static_cast<std::uint64_t>(p.dense_below);
+      if (!compressed && !pieces.empty() && !pieces.back().compressed) {
+        pieces.back().range.count += s.count;
+        pieces.back().elements += elements;
+      } else {
+        pieces.push_back({{s.first, s.count}, elements, compressed, 0});
+      }
+    }
+    for (piece& q : pieces) {
+      const auto least = std::min_element(load.begin(), load.end());
+      q.server = static_cast<std::uint32_t>(least - load.begin());
+      *least += q.range.count;
+      ends.push_back(q.range.end());
+    }
+    comm.set_buckets(ends);
+  }
+  std::vector<std::size_t> pieces_of(std::uint32_t server, std::uint32_t lane) const {
+    std::vector<std::size_t> mine;
+    for (std::size_t i = lane; i < pieces.size(); i += lanes)
+      if (!by_servers(p) || pieces[i].server == server) mine.push_back(i);
+    return mine;
+  }
+
+  bool sparse(const piece& q, std::uint64_t step) const {
+    return q.compressed && step >= steps_of(p.rampup_begin_step);
+  }
+  double sparsity_at(std::uint64_t step) const {
+    const std::uint64_t last = p.sparsity.size() - 1;
+    if (!p.rampup_step) return p.sparsity[last];
+    return p.sparsity[std::min(last, (step - steps_of(p.rampup_begin_step)) / steps_of(p.rampup_step))];
+  }
+  static std::uint64_t kept(const piece& q, double sparsity) {
+    const double k = std::round(static_cast<double>(q.elements) * (1 - sparsity));
+    return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(k), 1, q.elements);
+  }
+  // The most that a piece ever sends.
+  std::uint64_t most_kept(const piece& q) const {
+    if (!q.compressed) return 0;
+    const double lowest = p.rampup_step ? *std::min_element(p.sparsity.begin(), p.sparsity.end()) : p.sparsity.back();
+    return kept(q, lowest);
+  }
+  // Of a sum of n workers' values.
+  std::uint64_t most_sums(const piece& q) const { return std::min(q.range.count, most_kept(q) * comm.workers()); }
+
+  // Bytes that a worker sends and receives for one piece, compressed (at most) and dense.
+  double compressed_bytes(const piece& q, std::uint64_t k) const {
+    const double n = comm.workers(), pairs = 2.0 * sizeof(float) * static_cast<double>(k);
+    if (by_servers(p))
+      return pairs + 2.0 * sizeof(float) * static_cast<double>(std::min(q.range.count, k * comm.workers()));
+    return 2 * (n - 1) * pairs;
+  }
+  double dense_bytes(const piece& q) const {
+    const double n = comm.workers(), bytes = sizeof(float) * static_cast<double>(q.range.count);
+    return by_servers(p) ? 2 * bytes : 2 * 2 * (n - 1) / n * bytes;
+  }
+  void warn_of_waste() {
+    if (comm.cluster().worker != 0) return;
+    for (std::size_t i = p.rampup_step ? 0 : p.sparsity.size() - 1; i < p.sparsity.size(); ++i) {
+      double with = 0, without = 0;
+      for (const piece& q : pieces) {
+        without += dense_bytes(q);
+        with += q.compressed ? compressed_bytes(q, kept(q, p.sparsity[i])) : dense_bytes(q);
+      }
+      if (with > without)
+        comm.warn("dgc: at sparsity " + std::to_string(p.sparsity[i]) + " and " + std::to_string(comm.workers()) +
+                  " workers more bytes cross than without compression: " +
+                  std::to_string(static_cast<std::uint64_t>(with / 1000)) + " kB a step instead of " +
+                  std::to_string(static_cast<std::uint64_t>(without / 1000)));
+    }
+  }
+
+  // Memory of one lane: k places and k values of every worker, one message a worker; of a server the sums, too.
+  struct desk {
+    desk(dgc& d, std::uint32_t lane) {
+      std::uint64_t k = 0, sums = 0, elements = 0;
+      for (const piece& q : d.pieces) {
+        k = std::max(k, d.most_kept(q));
+        sums = std::max(sums, d.most_sums(q));
+        elements = std::max(elements, q.range.count);
+      }
+      messages = d.comm.alloc(std::max<std::uint64_t>(2 * k * d.comm.workers(), 1), RG_I32);
+      receives.resize(d.comm.workers());
+      sends.resize(2 * d.comm.workers());
+      if (!by_servers(d.p)) return;
+      places = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
+      values = d.comm.alloc(std::max<std::uint64_t>(sums, 1));
+      if (!d.comm.is_server()) return;
+      mine = d.pieces_of(static_cast<std::uint32_t>(d.comm.cluster().server), lane);
+      sum = d.comm.alloc(elements);
+      // A worker in this process has a lane's memory in use at the same time.
+      served = d.comm.alloc(std::max<std::uint64_t>(2 * k * d.comm.workers(), 1), RG_I32);
+      sum_places = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
+      sum_values = d.comm.alloc(std::max<std::uint64_t>(sums, 1));
+    }
+    rg_buffer messages{}, places{}, values{};
+    std::vector<rg::operation> receives, sends;
+    std::vector<std::size_t> mine; // of a server: its pieces on this lane
+    rg_buffer served{}, sum{}, sum_places{}, sum_values{};
+  };
+  static rg_buffer message(rg_buffer messages, std::uint32_t worker, std::uint64_t k) {
+    return rg::sub(messages, 2 * k * worker, 2 * k);
+  }
+  static rg_buffer places_in(rg_buffer message) { return rg::sub(message, 0, message.count / 2); }
+  static rg_buffer values_in(rg_buffer message) {
+    rg_buffer values = rg::sub(message, message.count / 2, message.count / 2);
+    values.type = RG_F32;
+    return values;
+  }
+  rg_buffer part(rg_buffer whole, const piece& q) const { return rg::sub(whole, q.range.first, q.range.count); }
+  std::uint32_t me() const { return static_cast<std::uint32_t>(comm.cluster().worker); }
+  void add_time(const char* name, std::uint64_t since) {
+    comm.record_sum(name, 1e-9 * static_cast<double>(comm.now() - since));
+  }
+
+  static rg::task<> train(dgc& self, std::uint64_t step, std::uint32_t lane) {
+    for (std::size_t i = lane; i < self.pieces.size(); i += self.lanes) {
+      rg::event& ready = self.ready[i];
+      co_await ready;
+      const piece& q = self.pieces[i];
+      self.comm.record_sum("dense_bytes", self.dense_bytes(q));
+      if (self.sparse(q, step))
+        co_await exchange_sparse(self, q, step, lane);
+      else
+        co_await exchange_dense(self, q, step, lane);
+    }
+  }
+
+  // Ordinary momentum on the sum of all.
+  static rg::task<> exchange_dense(dgc& self, const piece& q, std::uint64_t step, std::uint32_t lane) {
+    rg::comm& comm = self.comm;
+    const rg_buffer g = comm.gradients(q.range), u = self.part(self.u, q);
+    rg_buffer sum = g;
+    const std::uint64_t begin = comm.now();
+    if (by_servers(self.p)) {
+      sum = self.part(self.v, q); // of no use to what goes dense
+      auto answer = comm.recv(comm.server_rank(q.server), sum, self.lanes + lane);
+      co_await comm.send(comm.server_rank(q.server), g, lane);
+      co_await answer;
+    } else if (self.members.size() > 1) {
+      co_await rg::halving_doubling_all_reduce(comm, self.members, self.me(), g, lane);
+    }
+    self.add_time("wire_seconds", begin);
+    comm.record_sum("exchanged_bytes", self.dense_bytes(q));
+    if (self.m > 0) {
+      co_await comm.scale(u, self.m);
+      co_await comm.axpy(u, 1, sum);
+      sum = u;
+    }
+    co_await comm.apply_as_worker(q.range.first, sum, step);
+  }
+
+  static rg::task<> exchange_sparse(dgc& self, const piece& q, std::uint64_t step, std::uint32_t lane) {
+    rg::comm& comm = self.comm;
+    desk& d = *self.desks[lane];
+    const std::uint64_t k = kept(q, self.sparsity_at(step));
+    const rg_buffer g = comm.gradients(q.range), u = self.part(self.u, q), v = self.part(self.v, q);
+    const rg_buffer mine = message(d.messages, self.me(), k);
+    std::uint64_t begin = comm.now();
+    if (step && step == steps_of(self.p.rampup_begin_step)) { // until now u was that of the sum
+      co_await comm.scale(u, 1.0 / comm.workers());
+      co_await comm.fill(v, 0);
+    }
+    if (self.p.clip_norm > 0) co_await comm.clip(g, self.p.clip_norm / std::sqrt(static_cast<double>(comm.workers())));
+    co_await comm.accumulate(u, self.m, g, v);
+    co_await comm.top_k(v, places_in(mine), values_in(mine));
+    co_await comm.fill_at(v, places_in(mine), 0);
+    co_await comm.fill_at(u, places_in(mine), 0);
+    self.add_time("encode_seconds", begin);
+
+    begin = comm.now();
+    std::uint64_t sums = 0; // places that a server sent
+    if (by_servers(self.p)) {
+      const std::uint32_t server = comm.server_rank(q.server);
+      auto places = comm.recv(server, d.places, self.lanes + lane);
+      auto values = comm.recv(server, d.values, self.lanes + lane);
+      co_await comm.send(server, mine, lane);
+      co_await places;
+      sums = co_await values / sizeof(float);
+      comm.record_sum("exchanged_bytes", 2.0 * sizeof(float) * static_cast<double>(k + sums));
+    } else {
+      for (const std::uint32_t w : self.members)
+        if (w != self.me()) d.receives[w] = comm.recv(w, message(d.messages, w, k), lane);
+      for (const std::uint32_t w : self.members)
+        if (w != self.me()) d.sends[w] = comm.send(w, mine, lane);
+      for (auto& r : d.receives) co_await r;
+      for (auto& s : d.sends) co_await s;
+      comm.record_sum("exchanged_bytes", self.compressed_bytes(q, k));
+    }
+    self.add_time("wire_seconds", begin);
+
+    begin = comm.now();
+    co_await comm.fill(g, 0);
+    if (by_servers(self.p)) {
+      co_await comm.axpy_at(g, rg::sub(d.places, 0, sums), 1, rg::sub(d.values, 0, sums));
+    } else { // in the order of the workers: the same sum everywhere
+      for (const std::uint32_t w : self.members) {
+        const rg_buffer theirs = message(d.messages, w, k);
+        co_await comm.axpy_at(g, places_in(theirs), 1, values_in(theirs));
+      }
+    }
+    self.add_time("decode_seconds", begin);
+    co_await comm.apply_as_worker(q.range.first, g, step);
+  }
+
+  static rg::task<> serve_lane(dgc& self, std::uint32_t lane) {
+    rg::comm& comm = self.comm;
+    desk& d = *self.desks[lane];
+    for (std::uint64_t step = 0; !d.mine.empty(); ++step)
+      for (const std::size_t i : d.mine) {
+        const piece& q = self.pieces[i];
+        const bool sparse = self.sparse(q, step);
+        const std::uint64_t k = sparse ? kept(q, self.sparsity_at(step)) : 0;
+        const rg_buffer sum = rg::sub(d.sum, 0, q.range.count);
+        bool goodbye = false;
+        for (std::uint32_t w = 0; w < comm.workers(); ++w)
+          d.receives[w] = sparse ? comm.recv(w, message(d.served, w, k), lane)
+                          : w    ? comm.recv_add(w, sum, lane)
+                                 : comm.recv(w, sum, lane);
+        for (auto& push : d.receives) goodbye = co_await push == 0 || goodbye;
+        if (goodbye) co_return; // everybody trains the same number of steps: where one leaves, all do
+        rg_buffer places{}, values = sum;
+        if (sparse) {
+          co_await comm.fill(sum, 0);
+          for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+            const rg_buffer theirs = message(d.served, w, k);
+            co_await comm.axpy_at(sum, places_in(theirs), 1, values_in(theirs));
+          }
+          const std::uint64_t room = std::min(q.range.count, k * comm.workers());
+          const std::uint64_t found =
+              co_await comm.select(sum, 0, rg::sub(d.sum_places, 0, room), rg::sub(d.sum_values, 0, room)) /
+              sizeof(float);
+          places = rg::sub(d.sum_places, 0, found);
+          values = rg::sub(d.sum_values, 0, found);
+        }
+        for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+          if (sparse) d.sends[2 * w] = comm.send(w, places, self.lanes + lane);
+          d.sends[2 * w + 1] = comm.send(w, values, self.lanes + lane);
+        }
+        for (auto& s : d.sends) co_await s;
+      }
+  }
+
+  parameters p;
+  double m;
+  std::uint32_t lanes;
+  std::vector<std::uint32_t> members;
+  std::vector<piece> pieces;
+  rg_buffer u{}, v{}; // of a worker: the momentum; what was not sent yet
+  std::vector<rg::event> ready;
+  std::vector<std::unique_ptr<desk>> desks;
+  rg::task_group running, serving; // a rank may be both
+};
+
+} // namespace
+
+RG_PLUGIN("dgc", "1.0",
+          rg::strategy<dgc>("dgc", "deep gradient compression: only the largest values are sent, the others later"))

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GEO-SGD, as PaddlePaddle's parameter servers have it: workers train by themselves, each with its own optimiser, and
+// every k batches push how far their weights have moved since they last saw the servers'. A server adds a worker's
+// difference, divided by the number of workers, as it arrives, and sends the weights back as they then are; nobody waits
+// for another worker.
+//
+// The servers hold plain weights: optimiser and its state are the workers' own. How many differences of others a push
+// missed is counted in the result ("staleness").
+#include <regatta/servers.hpp>
+
+namespace {
+
+enum : std::uint32_t { to_servers, to_workers, lanes };
+
+struct geo_ps {
+  struct parameters {
+    std::int64_t k = 400;
+    std::int64_t bucket = 4 << 20;
+    std::int64_t ahead = 2;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("k", &parameters::k, "batches between two pushes").range(1, 1e9),
+      rg::field("bucket", &parameters::bucket, "bytes pushed at once, over all servers")
+          .unit(RG_UNIT_BYTES)
+          .range(64, 1e10),
+      rg::field("ahead", &parameters::ahead, "pushes of each worker that a server has memory for").range(1, 64));
+
+  static rg_plan plan(const parameters& p, const rg_cluster&) {
+    rg_plan plan{};
+    plan.flags = RG_PLAN_SERVERS;
+    plan.lanes = lanes;
+    plan.period = static_cast<std::uint64_t>(p.k);
+    return plan;
+  }
+  static bool talks(const parameters&, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
+    return rg::worker_and_server(c, a, b);
+  }
+
+  geo_ps(rg::comm& c, const parameters& p) : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)) {
+    if (c.is_worker()) {
+      c.own_as_worker(c.whole());
+      seen = c.alloc(c.arena().count);
+      total = c.alloc(2, RG_F64);
+      ready = std::vector<rg::event>(cut.buckets());
+      pulls.resize(cut.buckets() * c.servers());
+      pushes.resize(cut.buckets() * c.servers());
+    }
+    if (!c.is_server()) return;
+    for (std::size_t b = 0; b < cut.buckets(); ++b)
+      if (const auto range = cut.mine(b); range.count) held.push_back({c.own_as_server(range), 0});
+    const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
+    for (std::uint32_t w = 0; w < c.workers(); ++w)
+      customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
+  }
+
+  // ------------------------------------------------------------------------------------------------- worker ---
+
+  void begin_step(std::uint64_t step) { running.spawn(train(*this, step)); }
+  void on_gradient(std::uint64_t, std::uint32_t b) { ready[b].set(); }
+  rg::task<> end_step(std::uint64_t step) {
+    co_await running.join();
+    if (comm.deferred()) { // clipping is each worker's own affair
+      co_await comm.norm(total, false);
+      co_await comm.commit(total, step, false);
+      if (closes(step))
+        for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
+    }
+    steps = step + 1;
+    if (closes(step)) co_await meet(*this);
+  }
+  // What was trained since the last push is pushed; then a message of nothing says goodbye, and when all have said it
+  // the last weights come: the same for everybody.
+  rg::task<> finish() {
+    if (steps % k) {
+      for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
+      co_await meet(*this);
+    }
+    for (std::size_t b = 0; b < cut.buckets(); ++b) pull(b);
+    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+      co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
+    for (auto& p : pulls) co_await p;
+  }
+
+  // ------------------------------------------------------------------------------------------------- server ---
+
+  rg::task<> serve() {
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) serving.spawn(attend(*this, w));
+    co_await serving.join();
+    for (const shard& s : held)
+      for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+        customer& to = *customers[w];
+        co_await to.last;
+        to.last = comm.send(w, s.weights, to_workers);
+      }
+    for (auto& c : customers) {
+      rg::operation& last = c->last;
+      co_await last;
+    }
+  }
+
+  rg::comm& comm;
+
+private:
+  struct shard { // of a server: its part of one bucket
+    rg_buffer weights{};
+    std::uint64_t version = 0; // differences added so far
+  };
+  struct customer { // of a server: one worker
+    customer(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
+      for (std::size_t i = 0; i < slots; ++i) memory.push_back(c.alloc(largest));
+    }
+    rg::snapshots answers;
+    std::vector<rg::operation> receives;
+    std::vector<rg_buffer> memory;
+    std::vector<std::uint64_t> pulled; // [shard] version that it was sent last
+    rg::operation last;
+  };
+
+  bool closes(std::uint64_t step) const { return (step + 1) % k == 0; }
+
+  // Gradients are divided by the global batch. A worker that trains alone steps by the mean over its own.
+  static rg::task<> train(geo_ps& self, std::uint64_t step) {
+    rg::comm& comm = self.comm;
+    for (std::size_t b = 0; b < self.cut.buckets(); ++b) {
+      const auto range = self.cut.bucket(b);
+      rg::event& ready = self.ready[b];
+      co_await ready;
+      if (step == 0) co_await comm.copy(self.seen_of(range), comm.weights(range));
+      co_await comm.scale(comm.gradients(range), comm.workers());
+      co_await comm.apply_as_worker(range.first, comm.gradients(range), step);
+      if (!comm.deferred() && self.closes(step)) co_await push(self, b);
+    }
+  }
+  // The gradient is used up: the difference takes its place. The answer goes straight into the weights, which this step
+  // reads no more.
+  static rg::task<> push(geo_ps& self, std::size_t b) {
+    rg::comm& comm = self.comm;
+    const auto range = self.cut.bucket(b);
+    co_await comm.copy(comm.gradients(range), comm.weights(range));
+    co_await comm.axpy(comm.gradients(range), -1, self.seen_of(range));
+    self.pull(b);
+    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+      if (const auto part = self.cut.part(b, s); part.count)
+        self.pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(part), to_servers);
+  }
+  void pull(std::size_t b) {
+    for (std::uint32_t s = 0; s < comm.servers(); ++s)
+      if (const auto part = cut.part(b, s); part.count)
+        pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(part), to_workers);
+  }
+  static rg::task<> meet(geo_ps& self) {
+    for (auto& p : self.pushes) co_await p;
+    for (auto& p : self.pulls) co_await p;
+    co_await self.comm.copy(self.seen, self.comm.weights(self.comm.whole()));
+  }
+  rg_buffer seen_of(rg::span_of_arena range) const { return rg::sub(seen, range.first, range.count); }
+
+  static rg::task<> attend(geo_ps& self, std::uint32_t w) {
+    customer& from = *self.customers[w];
+    from.pulled.resize(self.held.size());
+    const std::size_t shards = self.held.size(), slots = from.receives.size();
+    const auto memory = [&](std::size_t b) { return rg::sub(from.memory[b % slots], 0, self.held[b].weights.count); };
+    const auto post = [&](std::size_t b) { from.receives[b % slots] = self.comm.recv(w, memory(b), to_servers); };
+    for (;;) {
+      post(0);
+      for (std::size_t b = 0; b < shards; ++b) {
+        rg::operation& push = from.receives[b % slots];
+        if (co_await push == 0) { // goodbye
+          co_await rg::snapshots::all_sent(from.answers);
+          co_return;
+        }
+        if (b == 0)
+          for (std::size_t next = 1; next < std::min(slots, shards); ++next) post(next);
+        shard& part = self.held[b];
+        self.comm.record_value("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]));
+        co_await self.comm.axpy(part.weights, 1.0 / self.comm.workers(), memory(b));
+        if (b + slots < shards) post(b + slots);
+        from.pulled[b] = ++part.version;
+        co_await rg::snapshots::send(from.answers, self.comm, w, part.weights, to_workers);
+      }
+    }
+  }
+
+  rg::shards cut;
+  std::uint64_t k, steps = 0;
+  rg_buffer seen{};  // of a worker: the weights as the servers sent them last
+  rg_buffer total{}; // of a worker: the norm
+  std::vector<rg::event> ready;
+  std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
+  std::vector<shard> held;
+  std::vector<std::unique_ptr<customer>> customers;
+  rg::task_group running, serving; // a rank may be both
+};
+
+} // namespace
+
+RG_PLUGIN("geo_ps", "1.0",
+          rg::strategy<geo_ps>("geo_ps",
+                               "workers train alone and push the difference to parameter servers every k batches"))

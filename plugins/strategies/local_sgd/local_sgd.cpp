@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Local SGD (Stich, Local SGD converges fast and communicates little, 2019): workers train by themselves, each with its
+// own optimiser, and average their weights every k steps. With k = 1 and plain SGD that is synchronous training; with
+// momentum each worker's is its own and is not averaged.
+#include <regatta/algorithms.hpp>
+
+#include <numeric>
+
+namespace {
+
+struct local_sgd {
+  struct parameters {
+    std::int64_t k = 8;
+    std::int64_t bucket = 4 << 20;
+    std::int64_t lanes = 2;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("k", &parameters::k, "steps between two averages").range(1, 1e9),
+      rg::field("bucket", &parameters::bucket, "bytes of weights averaged at once").unit(RG_UNIT_BYTES).range(64, 1e10),
+      rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8));
+
+  static rg_plan plan(const parameters& p, const rg_cluster&) {
+    rg_plan plan{};
+    plan.lanes = static_cast<std::uint32_t>(p.lanes);
+    plan.period = static_cast<std::uint64_t>(p.k);
+    return plan;
+  }
+
+  local_sgd(rg::comm& c, const parameters& p)
+      : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
+        lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())),
+        k(static_cast<std::uint64_t>(p.k)), members(c.workers()), total(c.alloc(2, RG_F64)) {
+    std::iota(members.begin(), members.end(), 0u);
+    c.own_as_worker(c.whole());
+  }
+
+  void begin_step(std::uint64_t step) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(train(*this, step, lane));
+  }
+  void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
+
+  rg::task<> end_step(std::uint64_t step) {
+    co_await running.join();
+    if (comm.deferred()) { // clipping is each worker's own affair
+      co_await comm.norm(total, false);
+      co_await comm.commit(total, step, false);
+      if (closes(step)) co_await average_all(*this);
+    }
+    steps = step + 1;
+  }
+  rg::task<> finish() {
+    if (steps % k) co_await average_all(*this);
+  }
+
+  rg::comm& comm;
+
+private:
+  bool closes(std::uint64_t step) const { return (step + 1) % k == 0; }
+
+  // Gradients are divided by the global batch. A worker that trains alone steps by the mean over its own.
+  static rg::task<> train(local_sgd& self, std::uint64_t step, std::size_t lane) {
+    rg::comm& comm = self.comm;
+    for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
+      rg::event& ready = self.ready[b];
+      co_await ready;
+      const rg_buffer gradient = comm.gradients(self.buckets[b]);
+      co_await comm.scale(gradient, comm.workers());
+      co_await comm.apply_as_worker(self.buckets[b].first, gradient, step);
+      // This step reads these weights no more.
+      if (!comm.deferred() && self.closes(step)) co_await average(self, b, lane);
+    }
+  }
+  static rg::task<> average(local_sgd& self, std::size_t b, std::size_t lane) {
+    if (self.members.size() == 1) co_return;
+    const rg_buffer weights = self.comm.weights(self.buckets[b]);
+    co_await rg::ring_all_reduce(self.comm, self.members, static_cast<std::size_t>(self.comm.cluster().worker), weights,
+                                 static_cast<std::uint32_t>(lane));
+    co_await self.comm.scale(weights, 1.0 / self.comm.workers());
+  }
+  static rg::task<> average_lane(local_sgd& self, std::size_t lane) {
+    for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) co_await average(self, b, lane);
+  }
+  static rg::task<> average_all(local_sgd& self) {
+    for (std::size_t lane = 0; lane < self.lanes; ++lane) self.running.spawn(average_lane(self, lane));
+    co_await self.running.join();
+  }
+
+  std::vector<rg::span_of_arena> buckets;
+  std::vector<rg::event> ready;
+  std::size_t lanes;
+  std::uint64_t k, steps = 0;
+  std::vector<std::uint32_t> members;
+  rg_buffer total;
+  rg::task_group running;
+};
+
+} // namespace
+
+RG_PLUGIN("local_sgd", "1.0",
+          rg::strategy<local_sgd>("local_sgd", "workers train alone and average their weights every k steps"))

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strategies that do not compute what one worker would compute learn all the same: on a set like CIFAR-10, in real
+// processes, they come to the loss of synchronous training within a stated tolerance; and each reports what it should.
+#include "program.hpp"
+
+#include "data/generate.hpp"
+
+#include <numeric>
+
+using namespace regatta::test;
+
+namespace {
+
+const char* const experiment = R"(
+[model]
+plugin = "mlp"
+hidden = [64]
+[data]
+source = "dataset"
+format = "cifar10"
+path = "data"
+evaluation_path = "data"
+[train]
+batch = 32
+kernels = "fixed"
+[optimizer]
+plugin = "momentum"
+lr = 0.02
+momentum = 0.5
+[transport]
+plugin = "shm"
+[cluster]
+workers = 2
+servers = 1
+colocate = true
+[measure]
+warmup = 0
+steps = 100
+repeats = 1
+baseline = false
+[strategy.geo_ps]
+k = 5
+[strategy.local_sgd]
+k = 5
+[strategy.dgc]
+sparsity = [0.95]
+[sweep]
+"strategy.plugin" = ["allreduce", "sync_ps", "async_ps", "geo_ps", "local_sgd", "dgc"]
+)";
+
+// Mean of the last ten steps: one step's loss is that of 64 samples.
+double reached(const json& result) {
+  const auto curve = result.at("loss").at("curve").get<std::vector<double>>();
+  REQUIRE(curve.size() == 100);
+  return std::accumulate(curve.end() - 10, curve.end(), 0.0) / 10;
+}
+
+} // namespace
+
+TEST_CASE("every strategy learns what synchronous training learns") {
+  const scratch s;
+  regatta::make_cifar10_like(s.path / "data", 400, 1);
+  const json all = results(s, experiment);
+  std::map<std::string, json> by;
+  for (const json& r : all) by[r.at("case").at("strategy.plugin")] = r;
+  const double first = by.at("allreduce").at("loss").at("first"), target = reached(by.at("allreduce"));
+  INFO("from ", first, " to ", target);
+  CHECK(target < 0.7 * first);
+  for (const auto& [name, r] : by) {
+    INFO(name, ": ", reached(r));
+    CHECK(r.at("loss").at("first").get<double>() == doctest::Approx(first).epsilon(1e-4));
+    // A tenth of what there was to learn: staleness, local steps and values that come late cost a little at first.
+    CHECK(reached(r) < target + 0.1 * (first - target));
+    CHECK(r.at("metric").at("value").get<double>() > 0.5);
+  }
+  CHECK(reached(by.at("sync_ps")) == doctest::Approx(target).epsilon(1e-3));
+
+  const json& staleness = by.at("async_ps").at("strategy").at("staleness");
+  std::uint64_t pushes = 0;
+  for (const auto& [value, times] : staleness.at("counts").items()) pushes += times.get<std::uint64_t>();
+  CHECK(pushes > 0);
+  CHECK(staleness.at("max").get<int>() >= 0);
+  const json& compressed = by.at("dgc").at("strategy");
+  CHECK(compressed.at("exchanged_bytes").at("per_step") < compressed.at("dense_bytes").at("per_step"));
+  for (const char* time : {"encode_seconds", "wire_seconds", "decode_seconds"})
+    CHECK(compressed.at(time).at("per_step").get<double>() > 0);
+  for (const char* name : {"async_ps", "geo_ps", "local_sgd"}) CHECK(by.at(name).at("replicas_identical").is_null());
+  CHECK(by.at("dgc").at("replicas_identical") == true);
+  CHECK(by.at("allreduce").at("strategy").is_null());
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strategies whose workers do not move in step, under virtual time: what they must equal where they are told to be
+// synchronous, how far they may run apart where they are not, and their steps and bytes.
+#include "matrix.hpp"
+
+using namespace regatta;
+using namespace regatta::test;
+
+namespace {
+
+std::uint64_t seen(const simulation_result& r, const std::string& name) {
+  std::uint64_t n = 0;
+  for (const auto& record : r.records)
+    if (const auto at = record.counts.find(name); at != record.counts.end())
+      for (const auto& [value, times] : at->second) n += times;
+  return n;
+}
+std::int64_t largest(const simulation_result& r, const std::string& name) {
+  std::int64_t most = 0;
+  for (const auto& record : r.records)
+    if (const auto at = record.counts.find(name); at != record.counts.end())
+      most = std::max(most, at->second.rbegin()->first);
+  return most;
+}
+
+// Calls f(setup) for 1 to 8 workers on 1 to 4 servers, beside each other and on ranks of their own, over every network.
+template <class F> void everywhere(const char* strategy, std::map<std::string, nlohmann::json> parameters, F f) {
+  for (std::uint32_t workers = 1; workers <= 8; ++workers)
+    for (std::uint32_t servers = 1; servers <= 4; ++servers)
+      for (const bool colocate : {false, true})
+        for (const auto& network : networks()) {
+          CAPTURE(workers);
+          CAPTURE(servers);
+          CAPTURE(colocate);
+          CAPTURE(network.eager);
+          CAPTURE(network.adds);
+          simulation_setup s;
+          s.strategy = strategy;
+          s.parameters = parameters;
+          s.workers = workers;
+          s.servers = servers;
+          s.colocate = colocate;
+          s.network = network;
+          s.straggler_ns = workers % 3 ? 0 : 50'000;
+          s.late_ns = workers % 2 ? 0 : 200'000;
+          f(s);
+        }
+}
+
+} // namespace
+
+TEST_CASE("async_ps with bound 0 equals the serial run, whatever the ranks and the network") {
+  everywhere("async_ps", {{"bucket", 256}, {"bound", 0}}, [](const simulation_setup& s) {
+    const auto r = simulate(plugins(), s);
+    equals_serial(s, r);
+    CHECK(largest(r, "staleness") == 0);
+  });
+}
+
+TEST_CASE("async_ps ends with one set of weights for all and every push counted, whatever the ranks and the network") {
+  everywhere("async_ps", {{"bucket", 256}}, [](const simulation_setup& s) {
+    const auto r = simulate(plugins(), s);
+    replicas_identical(r);
+    std::uint64_t shards = 0;
+    const std::uint64_t bucket = std::max<std::uint64_t>(256, 64 * s.servers) / 4, arena = arena_elements(s);
+    for (std::uint64_t first = 0; first < arena; first += bucket)
+      shards += std::min<std::uint64_t>(s.servers, (std::min(bucket, arena - first) + 15) / 16);
+    CHECK(seen(r, "staleness") == s.workers * s.steps * shards);
+  });
+}
+
+TEST_CASE("async_ps with one worker equals the serial run: there is nobody else") {
+  simulation_setup s;
+  s.strategy = "async_ps";
+  s.servers = 2;
+  const auto r = simulate(plugins(), s);
+  equals_serial(s, r);
+  CHECK(largest(r, "staleness") == 0);
+}
+
+TEST_CASE("async_ps: fast workers do not wait for a slow one; with a bound they do") {
+  simulation_setup s;
+  s.strategy = "async_ps";
+  s.workers = 4;
+  s.servers = 1;
+  s.steps = 20;
+  s.straggler_ns = 200'000;
+  const auto free = simulate(plugins(), s);
+  // Three workers did 60 steps while the slow one did its first few: its pushes had missed many updates.
+  CHECK(largest(free, "staleness") >= 15);
+  for (const std::int64_t bound : {1, 2, 4}) {
+    CAPTURE(bound);
+    s.parameters = {{"bound", bound}};
+    const auto r = simulate(plugins(), s);
+    replicas_identical(r);
+    // Each of the three others is at most `bound` steps ahead when it begins one, so it pushes at most bound + 1 times
+    // while the slow one is at its step, and as many more by when that one began.
+    CHECK(largest(r, "staleness") <= 3 * (2 * bound + 1));
+    CHECK(largest(r, "staleness") > 0);
+  }
+}
+
+TEST_CASE("async_ps: a worker sends B bytes a step and receives B, and once more B at the end") {
+  for (std::uint64_t workers = 1; workers <= 4; ++workers)
+    for (std::uint64_t servers = 1; servers <= 4; ++servers) {
+      simulation_setup s;
+      s.strategy = "async_ps";
+      s.workers = static_cast<std::uint32_t>(workers);
+      s.servers = static_cast<std::uint32_t>(servers);
+      s.steps = 3;
+      const std::uint64_t elements = 16 * servers * 5, bytes = elements * 4;
+      s.tensors = {static_cast<std::int64_t>(elements)};
+      const auto r = simulate(plugins(), s);
+      for (std::uint64_t w = 0; w < workers; ++w) {
+        CHECK(r.counted[w].bytes_sent == 3 * bytes);
+        CHECK(r.counted[w].bytes_received == (3 + 1) * bytes);
+        CHECK(r.counted[w].messages_sent == 3 * servers + servers); // and goodbye
+      }
+      for (std::uint64_t k = 0; k < servers; ++k) {
+        CHECK(r.counted[workers + k].bytes_sent == (3 + 1) * workers * bytes / servers);
+        CHECK(r.counted[workers + k].bytes_received == 3 * workers * bytes / servers);
+      }
+    }
+}
+
+TEST_CASE("geo_ps ends with one set of weights for all, whatever the ranks, the network and the period") {
+  for (const int k : {1, 2, 3, 400})
+    everywhere("geo_ps", {{"bucket", 256}, {"k", k}}, [&](const simulation_setup& s) {
+      CAPTURE(k);
+      if (k != 2 && s.workers > 3) return; // the others differ in little
+      const auto r = simulate(plugins(), s);
+      replicas_identical(r);
+      if (s.workers == 1) weights_are(r, train_serially(s));
+    });
+}
+
+TEST_CASE("geo_ps: k batches, one push of B bytes and one answer") {
+  for (std::uint64_t servers = 1; servers <= 3; ++servers)
+    for (const std::uint64_t steps : {6, 7}) { // 7: one batch beyond the last push, pushed at the end
+      simulation_setup s;
+      s.strategy = "geo_ps";
+      s.parameters = {{"k", 3}};
+      s.workers = 2;
+      s.servers = static_cast<std::uint32_t>(servers);
+      s.steps = steps;
+      const std::uint64_t elements = 16 * servers * 5, bytes = elements * 4, pushes = (steps + 2) / 3;
+      s.tensors = {static_cast<std::int64_t>(elements)};
+      const auto r = simulate(plugins(), s);
+      for (std::uint64_t w = 0; w < 2; ++w) {
+        CHECK(r.counted[w].bytes_sent == pushes * bytes);
+        CHECK(r.counted[w].bytes_received == (pushes + 1) * bytes);
+        CHECK(r.counted[w].messages_sent == pushes * servers + servers);
+      }
+    }
+}
+
+TEST_CASE("geo_ps: workers at one pace that push together add up to local training, averaged") {
+  simulation_setup s;
+  s.strategy = "geo_ps";
+  s.parameters = {{"k", 5}};
+  s.workers = 1;
+  s.servers = 2;
+  s.steps = 10;
+  weights_are(simulate(plugins(), s), train_locally(s, 5));
+  s.steps = 5; // one period: whatever the order, the last weights hold all differences
+  for (s.workers = 2; s.workers <= 6; ++s.workers) {
+    s.straggler_ns = 10'000 * s.workers;
+    weights_are(simulate(plugins(), s), train_locally(s, 5));
+  }
+}
+
+TEST_CASE("local_sgd equals workers that train alone and average, whatever the ranks, the network and the period") {
+  for (const std::uint64_t k : {1, 2, 5, 8})
+    for (std::uint32_t workers = 1; workers <= 8; ++workers)
+      for (const auto& network : networks()) {
+        CAPTURE(k);
+        CAPTURE(workers);
+        CAPTURE(network.eager);
+        CAPTURE(network.adds);
+        simulation_setup s;
+        s.strategy = "local_sgd";
+        s.parameters = {{"k", k}, {"bucket", 256}};
+        s.workers = workers;
+        s.network = network;
+        s.straggler_ns = workers % 3 ? 0 : 50'000;
+        s.late_ns = workers % 2 ? 0 : 200'000;
+        weights_are(simulate(plugins(), s), train_locally(s, k));
+      }
+}
+
+TEST_CASE("local_sgd every step, without momentum, is synchronous training") {
+  simulation_setup s;
+  s.strategy = "local_sgd";
+  s.parameters = {{"k", 1}};
+  s.optimizer.plugin = "sgd";
+  s.optimizer.momentum = 0;
+  for (s.workers = 1; s.workers <= 5; ++s.workers) equals_serial(s, simulate(plugins(), s));
+}
+
+TEST_CASE("local_sgd: a ring's bytes every k steps") {
+  for (std::uint64_t n = 2; n <= 5; ++n) {
+    simulation_setup s;
+    s.strategy = "local_sgd";
+    s.parameters = {{"k", 4}};
+    s.workers = static_cast<std::uint32_t>(n);
+    s.steps = 8;
+    s.tensors = {static_cast<std::int64_t>(16 * n * 3)};
+    const std::uint64_t bytes = 16 * n * 3 * 4;
+    for (const auto& c : simulate(plugins(), s).counted) {
+      CHECK(c.messages_sent == 2 * 2 * (n - 1));
+      CHECK(c.bytes_sent == 2 * 2 * (n - 1) * bytes / n);
+    }
+  }
+}
