@@ -223,3 +223,22 @@ TEST_CASE("order statistics") {
   CHECK(thinned({1, 2, 3, 4, 5}, 3) == std::vector<double>{1, 3, 5});
   CHECK(thinned({1, 2}, 3) == std::vector<double>{1, 2});
 }
+
+TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean over those who report them") {
+  const std::vector<phases> steps(4, {0, 1, 1, 0, 0, 0});
+  rank_record a = worker(0, 0, steps), b = worker(1, 0, steps);
+  a.strategy.count("staleness", 0);
+  a.strategy.count("staleness", -3);
+  b.strategy.count("staleness", 0);
+  b.strategy.count("staleness", 7);
+  a.strategy.add("encode_seconds", 1);
+  a.strategy.add("encode_seconds", 3);
+  b.strategy.add("encode_seconds", 8);
+  b.strategy.add("only_here", 2);
+  std::vector<rank_record> records;
+  for (const rank_record& r : {a, b}) records.push_back(record_from_json(nlohmann::json::parse(to_json(r).dump())));
+  const run_figures f = figures_of(records, false);
+  CHECK(f.strategy.counts.at("staleness") == std::map<std::int64_t, std::uint64_t>{{-3, 1}, {0, 2}, {7, 1}});
+  CHECK(f.strategy.sums.at("encode_seconds") == Approx((4.0 + 8.0) / 2 / 4));
+  CHECK(f.strategy.sums.at("only_here") == Approx(2.0 / 4));
+}

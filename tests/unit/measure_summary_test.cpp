@@ -266,3 +266,19 @@ TEST_CASE("the context says where and how") {
   CHECK(command_line({"regatta", "run", "a b.toml", "--set", "x='1'", ""}) ==
         R"(regatta run 'a b.toml' --set 'x='\''1'\''' '')");
 }
+
+TEST_CASE("a strategy's own report: counts of all repeats together, sums by their median, null without any") {
+  run_figures f = run(180, shared), g = f, h = f;
+  f.strategy.counts["staleness"] = {{0, 3}, {2, 1}};
+  g.strategy.counts["staleness"] = {{2, 4}};
+  f.strategy.sums["encode_seconds"] = 0.1;
+  g.strategy.sums["encode_seconds"] = 0.4;
+  h.strategy.sums["encode_seconds"] = 0.2;
+  const json e = case_entry(two_workers(), weak(), {{f, {}, {}}, {g, {}, {}}, {h, {}, {}}});
+  const json& staleness = e["strategy"]["staleness"];
+  CHECK(staleness["counts"] == json{{"0", 3}, {"2", 5}});
+  CHECK(staleness["mean"].get<double>() == Approx(10.0 / 8));
+  CHECK(staleness["max"] == 2);
+  CHECK(e["strategy"]["encode_seconds"]["per_step"].get<double>() == Approx(0.2));
+  CHECK(case_entry(two_workers(), weak(), {{run(180, shared), {}, {}}})["strategy"].is_null());
+}
