@@ -44,23 +44,23 @@ baseline = false
   CHECK(r.at("metric").at("value").get<double>() < 1);
 }
 
-TEST_CASE("simnet_bow puts 20 pairs in order for one that it does not, after 200 steps of 100") {
+TEST_CASE("simnet_bow puts 20 pairs in order for one that it does not, after 400 steps of 100") {
   const scratch s;
-  regatta::make_queries_like(s.path / "data", 5000, 1);
+  regatta::make_queries_like(s.path / "data", 40000, 1);
   const json r =
       trained(s, "plugin = \"simnet_bow\"\nvocabulary = 2000\ndim = 32\nhidden = 32\nlength = 8\n", "queries", R"(
 [train]
 batch = 100
 [optimizer]
 plugin = "sgd"
-lr = 0.5
+lr = 4
 [strategy]
 plugin = "none"
 [transport]
 plugin = "null"
 [measure]
 warmup = 0
-steps = 200
+steps = 400
 repeats = 1
 baseline = false
 )");
