@@ -8,13 +8,13 @@
 #include "base/text.hpp"
 #include "registry/inspect.hpp"
 #include "registry/parameters.hpp"
+#include "registry/sample_cluster.hpp"
 #include "registry/transport_host.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <thread>
 
 #include <dlfcn.h>
@@ -93,15 +93,7 @@ rg_status make(const component& c, const parameter_values& values, plugin_host& 
     status = c.model.create(host.c(), values.data(), &setup, &self);
     if (self) c.model.destroy(self);
   } else if (c.kind == kind::strategy) {
-    const std::uint32_t server_rank[] = {2}, host_of[] = {0, 0, 0};
-    auto cluster = rg::make_versioned<rg_cluster>();
-    cluster.size = 3;
-    cluster.workers = 2;
-    cluster.servers = 1;
-    cluster.server_rank = server_rank;
-    cluster.host_of = host_of;
-    cluster.rank = std::numeric_limits<std::uint32_t>::max();
-    cluster.worker = cluster.server = -1;
+    const rg_cluster cluster = sample_cluster();
     auto plan = rg::make_versioned<rg_plan>();
     status = c.strategy.plan(host.c(), values.data(), &cluster, &plan);
   }

@@ -10,11 +10,11 @@
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
+#include "registry/sample_cluster.hpp"
 #include "registry/transport_host.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -110,15 +110,7 @@ json transport_json(const registry& plugins, const component& c, const parameter
 }
 
 json strategy_json(const component& c, const parameter_values& values) {
-  const std::uint32_t server_rank[] = {2}, host_of[] = {0, 0, 0};
-  auto cluster = rg::make_versioned<rg_cluster>();
-  cluster.size = 3;
-  cluster.workers = 2;
-  cluster.servers = 1;
-  cluster.server_rank = server_rank;
-  cluster.host_of = host_of;
-  cluster.rank = std::numeric_limits<std::uint32_t>::max();
-  cluster.worker = cluster.server = -1;
+  const rg_cluster cluster = sample_cluster();
   plugin_host host;
   auto plan = rg::make_versioned<rg_plan>();
   call(host, "strategy " + c.id, [&] { return c.strategy.plan(host.c(), values.data(), &cluster, &plan); });

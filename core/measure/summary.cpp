@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/context.hpp"
+#include "measure/entry_members.hpp"
 #include "measure/statistics.hpp"
 
 namespace regatta {
@@ -290,39 +291,16 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
 json entry_of(const case_config& config, const case_facts& facts) {
   json swept = json::object();
   for (const auto& [key, value] : config.swept) swept[key] = value;
-  json entry = {{"case", swept},
-                {"error", nullptr},
-                {"workers", config.cluster.workers},
-                {"servers", facts.servers},
-                {"threads", config.cluster.threads},
-                {"batch_per_worker", facts.batch_per_worker},
-                {"global_batch", facts.global_batch},
-                {"precision", config.train.precision},
-                {"parameters", facts.parameters == 0 ? json(nullptr) : json(facts.parameters)}};
-  for (const char* unknown : {"samples_per_second",
-                              "throughput",
-                              "batches_per_second",
-                              "step_seconds",
-                              "baseline_samples_per_second",
-                              "speedup",
-                              "efficiency",
-                              "contention",
-                              "time",
-                              "lost",
-                              "communication_total",
-                              "server_update",
-                              "drain_seconds",
-                              "bytes",
-                              "strategy",
-                              "memory_peak_bytes",
-                              "cpu_seconds",
-                              "loss",
-                              "metric",
-                              "skipped_records",
-                              "replicas_identical",
-                              "weights_sha256",
-                              "kernels"})
-    entry[unknown] = nullptr;
+  json entry = json::object();
+  for (const char* member : entry_members) entry[member] = nullptr;
+  entry["case"] = swept;
+  entry["workers"] = config.cluster.workers;
+  entry["servers"] = facts.servers;
+  entry["threads"] = config.cluster.threads;
+  entry["batch_per_worker"] = facts.batch_per_worker;
+  entry["global_batch"] = facts.global_batch;
+  entry["precision"] = config.train.precision;
+  if (facts.parameters != 0) entry["parameters"] = facts.parameters;
   return entry;
 }
 

@@ -3,12 +3,14 @@
 // Quoted as RFC 4180 says, lines ended by a newline alone. A row a case; headers are the paths of the entry's members.
 // An array is one cell of JSON, so that the number of columns does not depend on the number of ranks or steps.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "measure/entry_members.hpp"
 #include "report/render.hpp"
 
 namespace regatta {
@@ -17,44 +19,9 @@ namespace {
 using nlohmann::json;
 using flat_row = std::map<std::string, json>;
 
-// As the result lists them; what is not named here follows.
-const std::vector<std::string> order = {"case",
-                                        "status",
-                                        "error",
-                                        "workers",
-                                        "servers",
-                                        "threads",
-                                        "batch_per_worker",
-                                        "global_batch",
-                                        "precision",
-                                        "parameters",
-                                        "fingerprint",
-                                        "samples_per_second",
-                                        "throughput",
-                                        "batches_per_second",
-                                        "step_seconds",
-                                        "baseline_samples_per_second",
-                                        "speedup",
-                                        "efficiency",
-                                        "contention",
-                                        "time",
-                                        "lost",
-                                        "communication_total",
-                                        "server_update",
-                                        "drain_seconds",
-                                        "bytes",
-                                        "memory_peak_bytes",
-                                        "cpu_seconds",
-                                        "loss",
-                                        "metric",
-                                        "skipped_records",
-                                        "replicas_identical",
-                                        "kernels",
-                                        "warnings"};
-
 std::size_t place_of(const std::string& path) {
   const std::string top = path.substr(0, path.find('.'));
-  return static_cast<std::size_t>(std::find(order.begin(), order.end(), top) - order.begin());
+  return static_cast<std::size_t>(std::find(std::begin(entry_members), std::end(entry_members), top) - entry_members);
 }
 
 // Names of kernels are the model's, as many as it has layers: one cell.

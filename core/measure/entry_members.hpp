@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace regatta {
+
+// What a result says of a case, in the order in which it is listed. Every case has all of them; unknown is null.
+inline constexpr const char* entry_members[] = {"case",
+                                                "status",
+                                                "error",
+                                                "workers",
+                                                "servers",
+                                                "threads",
+                                                "batch_per_worker",
+                                                "global_batch",
+                                                "precision",
+                                                "parameters",
+                                                "fingerprint",
+                                                "samples_per_second",
+                                                "throughput",
+                                                "batches_per_second",
+                                                "step_seconds",
+                                                "baseline_samples_per_second",
+                                                "speedup",
+                                                "efficiency",
+                                                "contention",
+                                                "time",
+                                                "lost",
+                                                "communication_total",
+                                                "server_update",
+                                                "drain_seconds",
+                                                "bytes",
+                                                "strategy",
+                                                "memory_peak_bytes",
+                                                "cpu_seconds",
+                                                "loss",
+                                                "metric",
+                                                "skipped_records",
+                                                "replicas_identical",
+                                                "weights_sha256",
+                                                "kernels",
+                                                "warnings"};
+
+} // namespace regatta
