@@ -177,6 +177,6 @@ private:
 
 } // namespace
 
-RG_PLUGIN("allreduce", "1.0",
+RG_PLUGIN("allreduce", "0.1.0",
           rg::strategy<allreduce>("allreduce",
                                   "synchronous: every worker sums all gradients and makes the same update"))

@@ -220,6 +220,6 @@ private:
 
 } // namespace
 
-RG_PLUGIN("async_ps", "1.0",
+RG_PLUGIN("async_ps", "0.1.0",
           rg::strategy<async_ps>("async_ps",
                                  "asynchronous parameter server: no worker waits for another, or only within a bound"))

@@ -386,5 +386,5 @@ private:
 
 } // namespace
 
-RG_PLUGIN("dgc", "1.0",
+RG_PLUGIN("dgc", "0.1.0",
           rg::strategy<dgc>("dgc", "deep gradient compression: only the largest values are sent, the others later"))

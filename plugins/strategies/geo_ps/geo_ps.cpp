@@ -195,6 +195,6 @@ private:
 
 } // namespace
 
-RG_PLUGIN("geo_ps", "1.0",
+RG_PLUGIN("geo_ps", "0.1.0",
           rg::strategy<geo_ps>("geo_ps",
                                "workers train alone and push the difference to parameter servers every k batches"))

@@ -97,5 +97,5 @@ private:
 
 } // namespace
 
-RG_PLUGIN("local_sgd", "1.0",
+RG_PLUGIN("local_sgd", "0.1.0",
           rg::strategy<local_sgd>("local_sgd", "workers train alone and average their weights every k steps"))

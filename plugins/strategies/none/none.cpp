@@ -45,4 +45,4 @@ struct none {
 
 } // namespace
 
-RG_PLUGIN("none", "1.0", rg::strategy<none>("none", "no communication: every worker trains alone, the control"))
+RG_PLUGIN("none", "0.1.0", rg::strategy<none>("none", "no communication: every worker trains alone, the control"))

@@ -213,5 +213,5 @@ private:
 
 } // namespace
 
-RG_PLUGIN("sync_ps", "1.0",
+RG_PLUGIN("sync_ps", "0.1.0",
           rg::strategy<sync_ps>("sync_ps", "synchronous parameter server: push gradients, update there, pull weights"))

@@ -248,4 +248,4 @@ private:
 
 } // namespace
 
-RG_PLUGIN("auto", "0.1", rg::transport<auto_transport>("auto", "shm between ranks of a host, tcp between hosts"))
+RG_PLUGIN("auto", "0.1.0", rg::transport<auto_transport>("auto", "shm between ranks of a host, tcp between hosts"))

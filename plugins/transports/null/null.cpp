@@ -53,4 +53,4 @@ private:
 
 } // namespace
 
-RG_PLUGIN("null", "0.1", rg::transport<null_transport>("null", "connects nobody: for runs without communication"))
+RG_PLUGIN("null", "0.1.0", rg::transport<null_transport>("null", "connects nobody: for runs without communication"))

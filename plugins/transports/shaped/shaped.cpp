@@ -456,4 +456,4 @@ private:
 
 } // namespace
 
-RG_PLUGIN("shaped", "0.1", rg::transport<shaped>("shaped", "another transport with a limited rate, latency and jitter"))
+RG_PLUGIN("shaped", "0.1.0", rg::transport<shaped>("shaped", "another transport with a limited rate, latency and jitter"))

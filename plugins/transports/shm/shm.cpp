@@ -296,4 +296,4 @@ private:
 
 } // namespace
 
-RG_PLUGIN("shm", "0.1", rg::transport<shm_transport>("shm", "shared memory between the ranks of one host"))
+RG_PLUGIN("shm", "0.1.0", rg::transport<shm_transport>("shm", "shared memory between the ranks of one host"))

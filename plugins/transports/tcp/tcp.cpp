@@ -318,4 +318,4 @@ private:
 
 } // namespace
 
-RG_PLUGIN("tcp", "0.1", rg::transport<tcp_transport>("tcp", "messages over TCP, a connection for each peer and lane"))
+RG_PLUGIN("tcp", "0.1.0", rg::transport<tcp_transport>("tcp", "messages over TCP, a connection for each peer and lane"))
