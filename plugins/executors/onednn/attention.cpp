@@ -1,18 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention.hpp"
 
-#include "gemm.hpp"
 #include "memory_plan.hpp"
 #include "rows.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace onednn {
+namespace {
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+} // namespace
 
 attention::attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
                      const attention_shape& s, const device& dev)
     : op(std::move(name), {query, key, values, indices}, out), dev_(dev), shape_(s) {}
+
+void attention::prepare(const preparation&) {
+  const std::size_t n = queries(), m = keys(), d = size(), width = output_->height;
+  const matrix q{n, d, width}, k{m, d, width}, a{n, m, m}; // y lies as q, v as k
+  const bool half = dev_.half;
+  const product_options to_floats{.half = half}, to_values{.half = half, .half_result = half};
+  products_.resize(static_cast<std::size_t>(dev_.threads));
+  for (products& p : products_) {
+    p.scores = product(dev_, q, k.across(), a, to_floats);
+    p.mix = product(dev_, a, k, q, to_values);
+    p.values_gradient = product(dev_, a.across(), q, k, to_values);
+    p.mix_gradient = product(dev_, q, k.across(), a, to_floats);
+    p.query_gradient = product(dev_, a, k, q, to_values);
+    p.key_gradient = product(dev_, a.across(), q, k, to_values);
+    for (const product* one :
+         {&p.scores, &p.mix, &p.values_gradient, &p.mix_gradient, &p.query_gradient, &p.key_gradient})
+      product_bytes_ = std::max(product_bytes_, aligned(one->scratch_bytes()));
+  }
+}
 
 void attention::plan(memory_plan& m) {
   batch_ = m.batch();
@@ -29,18 +55,32 @@ void attention::attach(const memory_plan& m) {
   mask_ = m.at_slot<std::uint8_t>(mask_slot_);
 }
 
-// Two matrices and a row of keys a thread.
-std::size_t attention::scratch_bytes() const {
-  return static_cast<std::size_t>(dev_.threads) * (2 * queries() + 1) * keys() * sizeof(float);
+std::size_t attention::thread_bytes() const {
+  const std::size_t matrix = queries() * keys();
+  return 2 * aligned(matrix * sizeof(float)) + aligned(keys() * sizeof(float)) + aligned(matrix * sizeof(bf16)) +
+         product_bytes_;
 }
 
-template <class F> void attention::each_head(const F& f) const {
-  const std::size_t tasks = batch_ * shape_.heads, threads = static_cast<std::size_t>(dev_.threads);
+template <class F> void attention::each_head(const F& f) {
+  const std::size_t tasks = batch_ * shape_.heads, threads = products_.size();
+  const std::size_t matrix = queries() * keys();
   parallel(dev_, threads, [&](std::size_t t) {
-    auto* scratch = reinterpret_cast<float*>(dev_.scratch) + t * (2 * queries() + 1) * keys();
+    std::byte* at = dev_.scratch + t * thread_bytes();
+    auto take = [&](std::size_t bytes) { return std::exchange(at, at + aligned(bytes)); };
+    auto* first = reinterpret_cast<float*>(take(matrix * sizeof(float)));
+    auto* second = reinterpret_cast<float*>(take(matrix * sizeof(float)));
+    auto* seen = reinterpret_cast<float*>(take(keys() * sizeof(float)));
+    auto* rounded = reinterpret_cast<bf16*>(take(matrix * sizeof(bf16)));
+    const workplace w{products_[t], first, second, seen, rounded, at};
     for (std::size_t i = tasks * t / threads; i < tasks * (t + 1) / threads; ++i)
-      f(i / shape_.heads, i % shape_.heads, scratch);
+      f(i / shape_.heads, i % shape_.heads, w);
   });
+}
+
+const void* attention::operand(const workplace& w, const float* matrix) const {
+  if (!dev_.half) return matrix;
+  dev_.kernels->narrow(w.rounded, matrix, queries() * keys());
+  return w.rounded;
 }
 
 void attention::forward(run& r) {
@@ -56,23 +96,21 @@ void attention::forward(run& r) {
                    draw.threshold);
     });
   }
-  each_head([&](std::size_t s, std::size_t h, float* scratch) {
-    const float* q = inputs_[0].from->data + s * n * width + h * d;
-    const float* k = inputs_[1].from->data + s * m * width + h * d;
-    const float* v = inputs_[2].from->data + s * m * width + h * d;
+  each_head([&](std::size_t s, std::size_t h, const workplace& w) {
+    const std::size_t q_at = s * n * width + h * d, k_at = s * m * width + h * d;
     float* p = probabilities_ + (s * shape_.heads + h) * n * m;
-    float *dropped = scratch, *seen = scratch + 2 * n * m;
-    for (std::size_t j = 0; j < m; ++j) seen[j] = indices[s * m + j] != 0 ? 1.0F : 0.0F;
-    gemm('N', 'T', n, m, d, q, width, k, width, 0, p, m);
+    for (std::size_t j = 0; j < m; ++j) w.seen[j] = indices[s * m + j] != 0 ? 1.0F : 0.0F;
+    w.multiply.scores.run(dev_, data(0, q_at), data(1, k_at), p, nullptr, w.scratch);
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t live = shape_.causal ? std::min(i + 1, m) : m;
-      kernels.softmax(p + i * m, seen, live, factor);
+      kernels.softmax(p + i * m, w.seen, live, factor);
       std::fill(p + i * m + live, p + (i + 1) * m, 0.0F);
     }
     if (dropped_)
-      kernels.drop(mask_ + s * mask_stride_, mask_offset(h), p, dropped, n * m,
+      kernels.drop(mask_ + s * mask_stride_, mask_offset(h), p, w.first, n * m,
                    static_cast<float>(1 / (1 - shape_.dropout)));
-    gemm('N', 'N', n, d, m, dropped_ ? dropped : p, m, v, width, 0, output_->data + s * n * width + h * d, width);
+    w.multiply.mix.run(dev_, operand(w, dropped_ ? w.first : p), data(2, k_at), output_->at(output_->data, q_at),
+                       nullptr, w.scratch);
   });
 }
 
@@ -83,25 +121,31 @@ void attention::backward(run&) {
   const auto factor = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));
   const auto scale = static_cast<float>(1 / (1 - shape_.dropout));
   const sequence_kernels& kernels = dev_.kernels->sequence;
-  each_head([&](std::size_t s, std::size_t h, float* scratch) {
+  each_head([&](std::size_t s, std::size_t h, const workplace& w) {
     const std::size_t q_at = s * n * width + h * d, k_at = s * m * width + h * d;
-    const float* dy = output_->gradient + q_at;
+    const void* dy = output_->at(output_->gradient, q_at);
     const float* p = probabilities_ + (s * shape_.heads + h) * n * m;
     const std::uint8_t* mask = mask_ + s * mask_stride_;
-    float *dropped = scratch, *ds = scratch + n * m;
+    float *dropped = w.first, *ds = w.second;
     if (inputs_[2].gradient) {
       if (dropped_) kernels.drop(mask, mask_offset(h), p, dropped, n * m, scale);
-      gemm('T', 'N', m, d, n, dropped_ ? dropped : p, m, dy, width, 0, inputs_[2].gradient + k_at, width);
+      w.multiply.values_gradient.run(dev_, operand(w, dropped_ ? dropped : p), dy, gradient(2, k_at), nullptr,
+                                     w.scratch);
     }
     if (!inputs_[0].gradient && !inputs_[1].gradient) return;
-    gemm('N', 'T', n, m, d, dy, width, inputs_[2].from->data + k_at, width, 0, ds, m);
+    w.multiply.mix_gradient.run(dev_, dy, data(2, k_at), ds, nullptr, w.scratch);
     if (dropped_) kernels.drop(mask, mask_offset(h), ds, ds, n * m, scale);
     for (std::size_t i = 0; i < n; ++i) kernels.softmax_gradient(ds + i * m, p + i * m, m, factor);
+    const void* rounded = operand(w, ds);
     if (inputs_[0].gradient)
-      gemm('N', 'N', n, d, m, ds, m, inputs_[1].from->data + k_at, width, 0, inputs_[0].gradient + q_at, width);
+      w.multiply.query_gradient.run(dev_, rounded, data(1, k_at), gradient(0, q_at), nullptr, w.scratch);
     if (inputs_[1].gradient)
-      gemm('T', 'N', m, d, n, ds, m, inputs_[0].from->data + q_at, width, 0, inputs_[1].gradient + k_at, width);
+      w.multiply.key_gradient.run(dev_, rounded, data(0, q_at), gradient(1, k_at), nullptr, w.scratch);
   });
+}
+
+void attention::report(std::string& text) const {
+  text += name_ + ": matmul " + products_.front().scores.runs() + '\n';
 }
 
 double attention::flops() const {

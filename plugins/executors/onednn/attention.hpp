@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "program.hpp"
+#include "product.hpp"
 
 namespace onednn {
 
@@ -12,29 +12,53 @@ struct attention_shape {
   std::uint32_t layer = 0;
 };
 
-// softmax(q k^T / sqrt(d)) v by head; a sample and head at a time, so that its probabilities stay in the cache.
+// softmax(q k^T / sqrt(d)) v by head; a sample and head at a time, so that its probabilities stay in the cache. Where
+// the device computes in bf16, inputs and output are bf16 in memory, and what the products of the probabilities and of
+// their gradients read is rounded to it; the softmax is of floats.
 class attention final : public op {
 public:
   attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
             const attention_shape& s, const device& dev);
+  void prepare(const preparation&) override;
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
-  std::size_t scratch_bytes() const override;
+  std::size_t scratch_bytes() const override { return static_cast<std::size_t>(dev_.threads) * thread_bytes(); }
   double flops() const override;
+  void report(std::string& text) const override;
 
 private:
+  // One head's. Every thread has its own.
+  struct products {
+    product scores, mix;                                                 // q k^T, a v
+    product values_gradient, mix_gradient, query_gradient, key_gradient; // a^T dy, dy v^T, ds k, ds^T q
+  };
+  // What a thread works in: two matrices of [queries, keys], another as the products read it, a row of keys.
+  struct workplace {
+    products& multiply;
+    float *first, *second, *seen;
+    bf16* rounded;
+    std::byte* scratch;
+  };
+
   std::size_t queries() const { return output_->channels; }
   std::size_t keys() const { return inputs_[1].from->channels; }
   std::size_t size() const { return output_->height / shape_.heads; } // of a head
   std::size_t mask_offset(std::size_t head) const { return head * queries() * keys(); }
-  // Runs f(sample, head, scratch) for all, with matrices of [queries, keys] in the thread's scratch.
-  template <class F> void each_head(const F& f) const;
+  std::size_t thread_bytes() const;
+  // Element `at` of input i, and of its gradient.
+  const void* data(std::size_t i, std::size_t at) const { return inputs_[i].from->at(inputs_[i].from->data, at); }
+  void* gradient(std::size_t i, std::size_t at) const { return inputs_[i].from->at(inputs_[i].gradient, at); }
+  // Runs f(sample, head, workplace) for all.
+  template <class F> void each_head(const F& f);
+  // A matrix of [queries, keys] as a product's operand.
+  const void* operand(const workplace& w, const float* matrix) const;
 
   const device& dev_;
   attention_shape shape_;
-  std::size_t batch_ = 0, mask_stride_ = 0;
+  std::size_t batch_ = 0, mask_stride_ = 0, product_bytes_ = 0;
+  std::vector<products> products_; // by thread
   bool dropped_ = false;
   slot slot_ = no_slot, mask_slot_ = no_slot;
   float* probabilities_ = nullptr; // [batch, heads, queries, keys], before dropout

@@ -181,7 +181,7 @@ value* compiler::as_type(value* v, bool half) {
   if (v->half == half) return v;
   value*& copy = converted_[v];
   if (!copy) {
-    copy = make_value(v->name + (half ? " in bf16" : " in fp32"), {v->channels, v->height, v->width});
+    copy = make_value(v->name + (half ? " in bf16" : " in fp32"), {v->channels, v->height, v->width}, v->plain);
     copy->half = half;
     emit<conversion>(v->name + (half ? " to bf16" : " to fp32"), v, copy, dev());
   }

@@ -4,7 +4,6 @@
 #include "activation.hpp"
 #include "compiler.hpp"
 #include "convolution.hpp"
-#include "half_dense.hpp"
 #include "layers.hpp"
 #include "squeeze.hpp"
 
@@ -49,10 +48,7 @@ void compile_dense(compiler& c, std::size_t k) {
   weight* w = c.tensor(n, 0, {n.shape[0], in->elements()});
   weight* bias = c.bias_of(k, n.shape[0]);
   c.output(k) = c.make_value(n.name, n.shape);
-  if (c.dev().half)
-    c.emit<half_dense>(n.name, in, c.output(k), w, bias, c.dev());
-  else
-    c.emit<dense>(n.name, in, c.output(k), w, bias, c.dev());
+  c.emit<dense>(n.name, in, c.output(k), w, bias, c.dev());
 }
 
 void compile_flatten(compiler& c, std::size_t k) {

@@ -7,17 +7,26 @@
 #include "token_embedding.hpp"
 #include "token_loss.hpp"
 
+#include <algorithm>
+
 namespace onednn {
 namespace {
 
 using shape = std::vector<std::size_t>;
 
-// Input i of n, a sequence.
-value* sequence(compiler& c, const node& n, std::size_t i) {
+// Input i of n, a sequence, of floats or bf16.
+value* sequence(compiler& c, const node& n, std::size_t i, bool half = false) {
   n.expect(c.source(n, i).shape.size() == 2, "takes a sequence: places and features");
-  value* v = c.input(n, i);
+  value* v = c.output(n.inputs[i]);
   n.expect(v && v->plain, "takes a row-major sequence");
-  return v;
+  return c.as_type(v, half);
+}
+
+// Whether all that reads node n multiplies it by something, so that in bf16 nobody needs it in floats.
+bool only_multiplied(compiler& c, const node& n) {
+  return std::all_of(n.consumers.begin(), n.consumers.end(), [&](std::size_t k) {
+    return c.at(k).op == "attention" || (c.at(k).op == "dense" && c.at(k).shape.size() == 2);
+  });
 }
 
 row_function function_named(std::string_view op) {
@@ -44,7 +53,8 @@ void compile_embedding(compiler& c, std::size_t k) {
 // A function that is all that follows is taken in.
 void compile_row_dense(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  value* in = sequence(c, n, 0);
+  const bool half = c.dev().half;
+  value* in = sequence(c, n, 0, half);
   n.expect(n.shape.size() == 2 && n.shape[0] == places(*in), "makes as many places as it takes");
   weight* w = c.tensor(n, 0, {n.shape[1], features(*in)});
   weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape[1]}) : nullptr;
@@ -57,6 +67,7 @@ void compile_row_dense(compiler& c, std::size_t k) {
     c.at(last).done = true;
   }
   c.output(last) = c.make_value(n.name, n.shape, true);
+  c.output(last)->half = half && only_multiplied(c, c.at(last));
   c.emit<row_dense>(n.name, in, c.output(last), w, bias, f, c.dev());
 }
 
@@ -115,7 +126,8 @@ void compile_stages(compiler& c, std::size_t k) {
 
 void compile_attention(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  value *query = sequence(c, n, 0), *key = sequence(c, n, 1), *values = sequence(c, n, 2);
+  const bool half = c.dev().half;
+  value *query = sequence(c, n, 0, half), *key = sequence(c, n, 1, half), *values = sequence(c, n, 2, half);
   value* indices = c.indices(n, 3, places(*key));
   attention_shape s{.heads = n.count("heads"),
                     .causal = n.attr("causal") != 0,
@@ -127,6 +139,7 @@ void compile_attention(compiler& c, std::size_t k) {
   n.expect(s.heads >= 1 && features(*query) % s.heads == 0, "its features do not divide into heads");
   n.expect(s.dropout >= 0 && s.dropout < 1, "p must be at least 0 and less than 1");
   c.output(k) = c.make_value(n.name, n.shape, true);
+  c.output(k)->half = half;
   c.emit<attention>(n.name, query, key, values, indices, c.output(k), s, c.dev());
 }
 

@@ -41,8 +41,9 @@ public:
     group_ = std::min(round_up(all_, 16), std::max<std::size_t>(256, cached / (depth * sizeof(bf16)) / 16 * 16));
     const bool gradient = d == direction::weights;
     const matrix a{group_, depth, depth}, b{depth, width, width}, c{group_, width, width};
-    product_ = gradient ? half_product(dev, {depth, group_, depth, true}, c, b, false, true, false)
-                        : half_product(dev, a, b, c, true, false, s.bias && d == direction::forward);
+    product_ = gradient ? product(dev, a.across(), c, b, {.half = true, .accumulate = true})
+                        : product(dev, a, b, c,
+                                  {.half = true, .half_result = true, .bias = s.bias && d == direction::forward});
     runs_ = "unfolded " + product_.runs();
 
     // Weights as [tap][from][to], where `to` is what the product's columns are.
@@ -174,7 +175,7 @@ private:
   direction direction_;
   map x_, y_, unfolded_, rows_;
   std::size_t taps_, all_, group_ = 0, weight_elements_ = 0;
-  half_product product_;
+  product product_;
   dnnl::memory outer_, inner_; // weights: the model's, and as the product has them
   dnnl::primitive reorder_;
   std::size_t scratch_ = 0, unfolded_at_ = 0, rows_at_ = 0, weights_at_ = 0, added_at_ = 0, product_at_ = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers.hpp"
 
-#include "gemm.hpp"
 #include "memory_plan.hpp"
 
 #include <algorithm>
@@ -16,25 +15,24 @@ dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, c
 
 void dense::prepare(const preparation& p) {
   const value &in = *inputs_[0].from, &out = *output_;
-  const std::size_t batch = p.batch, inputs = in.elements(), outputs = out.channels;
-  using matrix = float_product::matrix;
-  const matrix x{batch, inputs, in.stride}, y{batch, outputs, out.stride}, w{outputs, inputs, inputs};
-  const matrix y_across{outputs, batch, out.stride, true}, w_across{inputs, outputs, inputs, true};
-  forward_ = float_product(dev_, x, w_across, y, false, bias_ != nullptr);
-  for (const bool adds : {false, true}) backward_weight_[adds] = float_product(dev_, y_across, x, w, adds);
-  if (in.needs_gradient) backward_input_ = float_product(dev_, y, w, x);
-  for (const auto* f : {&forward_, &backward_weight_[0], &backward_weight_[1], &backward_input_})
-    scratch_ = std::max(scratch_, f->scratch_bytes());
+  batch_ = p.batch;
+  products_.prepare(dev_, {.rows = batch_,
+                           .inputs = in.elements(),
+                           .outputs = out.channels,
+                           .x_stride = in.stride,
+                           .y_stride = out.stride,
+                           .bias = bias_ != nullptr,
+                           .data_gradient = in.needs_gradient});
 }
 
 void dense::plan(memory_plan& m) {
-  inputs_[0].from->kept = true;
-  batch_ = m.batch();
+  if (!dev_.half) inputs_[0].from->kept = true; // else there is a copy
+  products_.plan(m);
 }
 
 void dense::forward(run&) {
   const value &in = *inputs_[0].from, &out = *output_;
-  forward_.run(dev_, in.data, weight_->data, out.data, bias_ ? bias_->data : nullptr);
+  products_.forward(in.data, weight_->data, bias_ ? bias_->data : nullptr, out.data);
   if (out.stride != out.channels) // rows are padded to whole vectors, which later passes read
     for (std::size_t s = 0; s < batch_; ++s)
       std::fill(out.data + s * out.stride + out.channels, out.data + (s + 1) * out.stride, 0.0F);
@@ -42,19 +40,13 @@ void dense::forward(run&) {
 
 void dense::backward(run& r) {
   const value &in = *inputs_[0].from, &out = *output_;
-  backward_weight_[adds(r, *weight_)].run(dev_, out.gradient, in.data, weight_->gradient);
+  products_.weight_gradient(in.data, out.gradient, weight_->gradient, adds(r, *weight_));
   if (bias_) {
     if (!adds(r, *bias_)) std::fill_n(bias_->gradient, rg::storage_of(bias_->info), 0.0F);
     for (std::size_t s = 0; s < batch_; ++s)
       dev_.kernels->add(bias_->gradient, out.gradient + s * out.stride, out.channels);
   }
-  if (inputs_[0].gradient) backward_input_.run(dev_, out.gradient, weight_->data, inputs_[0].gradient);
-}
-
-void dense::report(std::string& out) const {
-  out += name_ + " forward: " + forward_.runs() + "\n";
-  out += name_ + " weight gradient: " + backward_weight_[0].runs() + "\n";
-  if (inputs_[0].from->needs_gradient) out += name_ + " data gradient: " + backward_input_.runs() + "\n";
+  if (inputs_[0].gradient) products_.data_gradient(weight_->data, out.gradient, inputs_[0].gradient, false);
 }
 
 double dense::flops() const {

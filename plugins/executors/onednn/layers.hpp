@@ -3,7 +3,7 @@
 // The ops that are neither convolutions nor activations.
 #pragma once
 
-#include "float_product.hpp"
+#include "dense_products.hpp"
 #include "program.hpp"
 
 namespace onednn {
@@ -14,17 +14,18 @@ public:
   dense(std::string name, value* in, value* out, weight* w, weight* bias, const device& dev);
   void prepare(const preparation&) override;
   void plan(memory_plan&) override;
+  void attach(const memory_plan& m) override { products_.attach(m); }
   void forward(run&) override;
   void backward(run&) override;
-  std::size_t scratch_bytes() const override { return scratch_; }
+  std::size_t scratch_bytes() const override { return products_.scratch_bytes(); }
   double flops() const override;
-  void report(std::string&) const override;
+  void report(std::string& text) const override { products_.report(name_, text); }
 
 private:
   const device& dev_;
   weight *weight_, *bias_;
-  std::size_t batch_ = 0, scratch_ = 0;
-  float_product forward_, backward_weight_[2], backward_input_; // the second one adds
+  std::size_t batch_ = 0;
+  dense_products products_;
 };
 
 struct pool_shape {

@@ -5,32 +5,30 @@
 
 namespace onednn {
 
-using data_type = dnnl::memory::data_type;
-
 namespace {
 
-desc desc_of(const matrix& m, data_type type) {
-  const auto i = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
-  const dnnl::memory::dims strides =
-      m.transposed ? dnnl::memory::dims{1, i(m.stride)} : dnnl::memory::dims{i(m.stride), 1};
-  return {{i(m.rows), i(m.columns)}, type, strides};
+dnnl_dim_t dim(std::size_t n) {
+  return static_cast<dnnl_dim_t>(n);
+}
+
+desc desc_of(const matrix& m, bool half) {
+  const auto strides = m.transposed ? dnnl::memory::dims{1, dim(m.stride)} : dnnl::memory::dims{dim(m.stride), 1};
+  return {{dim(m.rows), dim(m.columns)}, half ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32, strides};
 }
 
 } // namespace
 
-half_product::half_product(const device& dev, const matrix& a, const matrix& b, const matrix& c, bool c_half,
-                           bool accumulate, bool bias) {
-  const desc da = desc_of(a, data_type::bf16), db = desc_of(b, data_type::bf16),
-             dc = desc_of(c, c_half ? data_type::bf16 : data_type::f32),
-             row({1, static_cast<dnnl_dim_t>(c.columns)}, data_type::f32, tag::ab);
+product::product(const device& dev, const matrix& a, const matrix& b, const matrix& c, const product_options& o) {
+  const desc da = desc_of(a, o.half), db = desc_of(b, o.half), dc = desc_of(c, o.half_result),
+             row({1, dim(c.columns)}, dnnl::memory::data_type::f32, tag::ab);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (accumulate) {
+  if (o.accumulate) {
     dnnl::post_ops sum;
     sum.append_sum(1);
     attr.set_post_ops(sum);
   }
-  const dnnl::matmul::primitive_desc pd(bias ? dnnl::matmul::desc(da, db, row, dc) : dnnl::matmul::desc(da, db, dc),
+  const dnnl::matmul::primitive_desc pd(o.bias ? dnnl::matmul::desc(da, db, row, dc) : dnnl::matmul::desc(da, db, dc),
                                         attr, dev.engine);
   primitive_ = dnnl::matmul(pd);
   runs_ = pd.impl_info_str();
@@ -38,14 +36,13 @@ half_product::half_product(const device& dev, const matrix& a, const matrix& b, 
   a_ = dev.wrap(da);
   b_ = dev.wrap(db);
   c_ = dev.wrap(dc);
-  if (bias) bias_ = dev.wrap(row);
+  if (o.bias) bias_ = dev.wrap(row);
   scratchpad_ = dev.wrap(pd.scratchpad_desc());
 }
 
-void half_product::run(const device& dev, const bf16* a, const bf16* b, void* c, const float* bias,
-                       std::byte* scratch) {
-  a_.set_data_handle(const_cast<bf16*>(a));
-  b_.set_data_handle(const_cast<bf16*>(b));
+void product::run(const device& dev, const void* a, const void* b, void* c, const float* bias, std::byte* scratch) {
+  a_.set_data_handle(const_cast<void*>(a)); // read only
+  b_.set_data_handle(const_cast<void*>(b));
   c_.set_data_handle(c);
   scratchpad_.set_data_handle(scratch);
   if (bias_) bias_.set_data_handle(const_cast<float*>(bias));

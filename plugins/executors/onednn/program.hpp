@@ -74,6 +74,8 @@ struct value {
   std::size_t spatial() const { return height * width; }
   std::size_t elements() const { return channels * spatial(); }
   std::size_t element_bytes() const { return half ? sizeof(bf16) : sizeof(float); }
+  // Element i of what lies there: its data or gradient.
+  void* at(float* memory, std::size_t i) const { return reinterpret_cast<std::byte*>(memory) + i * element_bytes(); }
 };
 
 // The memory of an activation as what it holds.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rows.hpp"
 
-#include "gemm.hpp"
 #include "memory_plan.hpp"
 
 #include <regatta/random.hpp>
@@ -37,53 +36,72 @@ row_dense::row_dense(std::string name, value* in, value* out, weight* w, weight*
   if (bias) weights_.push_back(bias);
 }
 
+void row_dense::prepare(const preparation& p) {
+  const value &in = *inputs_[0].from, &out = *output_;
+  rows_ = p.batch * places(out);
+  products_.prepare(dev_, {.rows = rows_,
+                           .inputs = features(in),
+                           .outputs = features(out),
+                           .x_stride = features(in),
+                           .y_stride = features(out),
+                           .x_half = in.half,
+                           .y_half = out.half,
+                           .bias = bias_ != nullptr,
+                           .data_gradient = in.needs_gradient});
+}
+
 void row_dense::plan(memory_plan& m) {
   inputs_[0].from->kept = true;
-  rows_ = m.batch() * places(*output_);
-  if (function_ == row_function::gelu) slot_ = m.ask_kept(rows_ * features(*output_) * sizeof(float));
+  if (function_ == row_function::gelu) slot_ = m.ask_kept(rows_ * features(*output_) * output_->element_bytes());
   if (function_ == row_function::relu || function_ == row_function::tanh) output_->kept = true;
+  products_.plan(m);
 }
 
 void row_dense::attach(const memory_plan& m) {
   before_ = slot_ == no_slot ? output_->data : m.at_slot(slot_);
+  products_.attach(m);
 }
 
 void row_dense::forward(run&) {
-  const std::size_t in = features(*inputs_[0].from), out = features(*output_);
-  gemm('N', 'T', rows_, out, in, inputs_[0].from->data, in, weight_->data, in, 0, before_, out);
-  if (!bias_ && function_ == row_function::none) return;
+  products_.forward(inputs_[0].from->data, weight_->data, bias_ ? bias_->data : nullptr, before_);
+  if (function_ != row_function::none) output_->half ? map<bf16>() : map<float>();
+}
+
+template <class T> void row_dense::map() {
+  const std::size_t size = features(*output_);
   parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
-    map_pass p;
-    p.rows = std::min(row_block, rows_ - b * row_block);
-    p.size = out;
-    p.x = before_ + b * row_block * out;
-    p.y = output_->data + b * row_block * out;
-    p.bias = bias_ ? bias_->data : nullptr;
-    dev_.kernels->sequence.map[static_cast<int>(function_)](p);
+    const std::size_t at = b * row_block * size;
+    map_pass<T> p;
+    p.count = std::min(row_block, rows_ - b * row_block) * size;
+    p.x = as<T>(before_) + at;
+    p.y = as<T>(output_->data) + at;
+    dev_.kernels->sequence.maps<T>().forward[static_cast<int>(function_)](p);
   });
 }
 
 void row_dense::backward(run& r) {
-  const std::size_t in = features(*inputs_[0].from), out = features(*output_);
-  float* dy = output_->gradient; // ours alone now: the gradient of what f is of takes its place
   if (bias_ && !adds(r, *bias_)) std::fill_n(bias_->gradient, rg::storage_of(bias_->info), 0.0F);
-  if (bias_ || function_ != row_function::none)
-    parallel(dev_, blocks(out, column_block), [&](std::size_t b) {
-      const std::size_t first = b * column_block;
-      map_gradient_pass p;
-      p.rows = rows_;
-      p.columns = std::min(column_block, out - first);
-      p.stride = out;
-      p.x = before_ + first;
-      p.y = output_->data + first;
-      p.dy = p.dx = dy + first;
-      p.sums = bias_ ? bias_->gradient + first : nullptr;
-      dev_.kernels->sequence.map_gradient[static_cast<int>(function_)](p);
-    });
-  gemm('T', 'N', out, in, rows_, dy, out, inputs_[0].from->data, in, adds(r, *weight_) ? 1.0F : 0.0F, weight_->gradient,
-       in);
+  if (bias_ || function_ != row_function::none) output_->half ? map_gradient<bf16>() : map_gradient<float>();
+  products_.weight_gradient(inputs_[0].from->data, output_->gradient, weight_->gradient, adds(r, *weight_));
   if (const edge& e = inputs_[0]; e.gradient)
-    gemm('N', 'N', rows_, in, out, dy, out, weight_->data, in, e.add ? 1.0F : 0.0F, e.gradient, in);
+    products_.data_gradient(weight_->data, output_->gradient, e.gradient, e.add);
+}
+
+// y's gradient is ours alone: that of what f is of takes its place.
+template <class T> void row_dense::map_gradient() {
+  const std::size_t out = features(*output_);
+  parallel(dev_, blocks(out, column_block), [&](std::size_t b) {
+    const std::size_t first = b * column_block;
+    map_gradient_pass<T> p;
+    p.rows = rows_;
+    p.columns = std::min(column_block, out - first);
+    p.stride = out;
+    p.x = as<T>(before_) + first;
+    p.y = as<T>(output_->data) + first;
+    p.dy = p.dx = as<T>(output_->gradient) + first;
+    p.sums = bias_ ? bias_->gradient + first : nullptr;
+    dev_.kernels->sequence.maps<T>().gradient[static_cast<int>(function_)](p);
+  });
 }
 
 double row_dense::flops() const {
@@ -102,12 +120,11 @@ void row_map::forward(run&) {
   const std::size_t size = features(*output_);
   parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
     const std::size_t at = b * row_block * size;
-    map_pass p;
-    p.rows = std::min(row_block, rows_ - b * row_block);
-    p.size = size;
+    map_pass<float> p;
+    p.count = std::min(row_block, rows_ - b * row_block) * size;
     p.x = inputs_[0].from->data + at;
     p.y = output_->data + at;
-    dev_.kernels->sequence.map[static_cast<int>(function_)](p);
+    dev_.kernels->sequence.map_floats.forward[static_cast<int>(function_)](p);
   });
 }
 
@@ -116,14 +133,14 @@ void row_map::backward(run&) {
   const std::size_t size = features(*output_);
   parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
     const std::size_t at = b * row_block * size;
-    map_gradient_pass p;
+    map_gradient_pass<float> p;
     p.rows = std::min(row_block, rows_ - b * row_block);
     p.columns = p.stride = size;
     p.x = inputs_[0].from->data + at;
     p.y = output_->data + at;
     p.dy = output_->gradient + at;
     p.dx = inputs_[0].gradient + at;
-    dev_.kernels->sequence.map_gradient[static_cast<int>(function_)](p);
+    dev_.kernels->sequence.map_floats.gradient[static_cast<int>(function_)](p);
   });
 }
 

@@ -7,29 +7,37 @@
 // slack behind it.
 #pragma once
 
+#include "bf16.hpp"
+
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace onednn {
 
 enum class row_function { none, relu, gelu, tanh };
 inline constexpr std::size_t row_functions = 4;
 
-// y = f(x + bias) for `rows` rows; bias may be null. gelu overwrites x with x + bias, which its gradient needs; the
-// others' gradients need y alone, so that y may be x.
-struct map_pass {
-  std::size_t rows = 0, size = 0;
-  float* x = nullptr;
-  const float* bias = nullptr;
-  float* y = nullptr;
+// y = f(x) for `count` elements; y may be x. gelu's gradient needs x, the others' y alone. Elements are of type T in
+// memory, here and below.
+template <class T> struct map_pass {
+  std::size_t count = 0;
+  const T* x = nullptr;
+  T* y = nullptr;
 };
 
 // dx = dy * f'(x), `columns` wide, rows `stride` apart; sums[column] += dx where sums is given. gelu reads x, relu and
 // tanh read y. dx may be dy.
-struct map_gradient_pass {
+template <class T> struct map_gradient_pass {
   std::size_t rows = 0, columns = 0, stride = 0;
-  const float *x = nullptr, *y = nullptr, *dy = nullptr;
-  float *dx = nullptr, *sums = nullptr;
+  const T *x = nullptr, *y = nullptr, *dy = nullptr;
+  T* dx = nullptr;
+  float* sums = nullptr;
+};
+
+template <class T> struct map_kernels {
+  void (*forward[row_functions])(const map_pass<T>&);
+  void (*gradient[row_functions])(const map_gradient_pass<T>&);
 };
 
 // z = keep(x) * scale + residual; y = z, or its layer norm. Mask, residual and norm (scale, bias) may be missing.
@@ -61,8 +69,8 @@ struct softmax_sums {
 };
 
 struct sequence_kernels {
-  void (*map[row_functions])(const map_pass&);
-  void (*map_gradient[row_functions])(const map_gradient_pass&);
+  map_kernels<float> map_floats;
+  map_kernels<bf16> map_halves;
   void (*stage)(const stage_pass&);
   void (*stage_gradient)(const stage_gradient_pass&);
   // p[i] = softmax(scale * p) over the i < size with seen[i]; 0 elsewhere, and everywhere if nothing is seen.
@@ -80,6 +88,13 @@ struct sequence_kernels {
                std::uint32_t threshold);
   // y += a x.
   void (*axpy)(float* y, float a, const float* x, std::size_t size);
+
+  template <class T> const map_kernels<T>& maps() const {
+    if constexpr (std::is_same_v<T, float>)
+      return map_floats;
+    else
+      return map_halves;
+  }
 };
 
 } // namespace onednn

@@ -15,18 +15,29 @@ inline float sum_of(vec v) {
   return sum;
 }
 
+inline vec load_some(const bf16* p, std::size_t n) {
+  bf16 some[lanes] = {};
+  for (std::size_t l = 0; l < n; ++l) some[l] = p[l];
+  return load(some);
+}
+inline void store_some(bf16* p, vec v, std::size_t n) {
+  bf16 all[lanes];
+  store(all, v);
+  for (std::size_t l = 0; l < n; ++l) p[l] = all[l];
+}
+
 // Calls f(offset, get, put) for every vector of a row; get(p) loads from p + offset, put(p, v) stores there. Lanes past
 // the end are loaded as 0 and not stored.
 template <class F> inline void each_vector(std::size_t size, const F& f) {
   std::size_t i = 0;
   for (; i + lanes <= size; i += lanes)
     f(
-        i, [i](const float* p) { return load(p + i); }, [i](float* p, vec v) { store(p + i, v); });
+        i, [i](const auto* p) { return load(p + i); }, [i](auto* p, vec v) { store(p + i, v); });
   if (i < size) {
     const std::size_t n = size - i;
     f(
-        i, [i, n](const float* p) { return load_some(p + i, n); },
-        [i, n](float* p, vec v) { store_some(p + i, v, n); });
+        i, [i, n](const auto* p) { return load_some(p + i, n); },
+        [i, n](auto* p, vec v) { store_some(p + i, v, n); });
   }
 }
 
@@ -82,21 +93,11 @@ template <row_function F> inline vec slope_of(vec x, vec y) {
   return splat(1);
 }
 
-template <row_function F> void map(const map_pass& p) {
-  for (std::size_t r = 0; r < p.rows; ++r) {
-    float *x = p.x + r * p.size, *y = p.y + r * p.size;
-    each_vector(p.size, [&](std::size_t, const auto& get, const auto& put) {
-      vec v = get(x);
-      if (p.bias) {
-        v = add(v, get(p.bias));
-        if constexpr (F == row_function::gelu) put(x, v);
-      }
-      put(y, function_of<F>(v));
-    });
-  }
+template <row_function F, class T> void map(const map_pass<T>& p) {
+  each_vector(p.count, [&](std::size_t, const auto& get, const auto& put) { put(p.y, function_of<F>(get(p.x))); });
 }
 
-template <row_function F> void map_gradient(const map_gradient_pass& p) {
+template <row_function F, class T> void map_gradient(const map_gradient_pass<T>& p) {
   for (std::size_t r = 0; r < p.rows; ++r) {
     const std::size_t at = r * p.stride;
     each_vector(p.columns, [&](std::size_t, const auto& get, const auto& put) {
@@ -295,10 +296,15 @@ void axpy(float* y, float a, const float* x, std::size_t size) {
   each_vector(size, [&](std::size_t, const auto& get, const auto& put) { put(y, fma(factor, get(x), get(y))); });
 }
 
+template <class T>
+constexpr map_kernels<T> maps_of = {{&map<row_function::none, T>, &map<row_function::relu, T>,
+                                     &map<row_function::gelu, T>, &map<row_function::tanh, T>},
+                                    {&map_gradient<row_function::none, T>, &map_gradient<row_function::relu, T>,
+                                     &map_gradient<row_function::gelu, T>, &map_gradient<row_function::tanh, T>}};
+
 constexpr sequence_kernels sequence_table = {
-    {&map<row_function::none>, &map<row_function::relu>, &map<row_function::gelu>, &map<row_function::tanh>},
-    {&map_gradient<row_function::none>, &map_gradient<row_function::relu>, &map_gradient<row_function::gelu>,
-     &map_gradient<row_function::tanh>},
+    maps_of<float>,
+    maps_of<bf16>,
     &stage,
     &stage_gradient,
     &softmax,

@@ -36,8 +36,8 @@ class Layer(nn.Module):
         q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
         p = self.dropout(torch.softmax(q @ k.transpose(2, 3) / math.sqrt(self.size) + mask, dim=-1))
         y = (p @ v).transpose(1, 2).reshape(x.shape)
-        x = self.norm1(self.dropout(self.output(y)) + x)
-        return self.norm2(self.dropout(self.inner2(F.gelu(self.inner1(x)))) + x)
+        x = self.norm1(self.dropout(self.output(y)).float() + x)
+        return self.norm2(self.dropout(self.inner2(F.gelu(self.inner1(x)))).float() + x)
 
 
 class Bert(nn.Module):
@@ -61,11 +61,11 @@ class Bert(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         taken = torch.gather(x, 1, masked[:, :, None].expand(-1, -1, x.shape[2]))
-        y = self.transform_norm(F.gelu(self.transform(taken)))
+        y = self.transform_norm(F.gelu(self.transform(taken)).float())
         logits = F.linear(y, self.words.weight, self.bias)
-        loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=0)
+        loss = F.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=0)
         pooled = self.dropout(torch.tanh(self.pooler(x[:, 0])))
-        return loss + F.cross_entropy(self.next_sentence(pooled), follows)
+        return loss + F.cross_entropy(self.next_sentence(pooled).float(), follows)
 
 
 def blas() -> str:
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
@@ -101,7 +101,7 @@ def main() -> None:
     for _ in range(options.warmup + options.steps):
         start, cpu_start = time.perf_counter(), time.process_time()
         optimiser.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
             loss = model(*batch)
         loss.backward()
         optimiser.step()

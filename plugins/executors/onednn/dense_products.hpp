@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "product.hpp"
+
+namespace onednn {
+
+// y = x w^T + b for `rows` rows; weights, bias and their gradients are floats.
+struct dense_shape {
+  std::size_t rows, inputs, outputs;
+  std::size_t x_stride, y_stride;      // elements from row to row
+  bool x_half = false, y_half = false; // x and y, and their gradients, are bf16 in memory
+  bool bias = false;
+  bool data_gradient = false; // somebody wants it
+};
+
+// The products of a dense layer and its gradients. Where the device computes in bf16, what is of floats is rounded
+// first: weights and x in the forward pass, once for both passes, y's gradient in the backward pass.
+class dense_products {
+public:
+  void prepare(const device& dev, const dense_shape& s);
+  void plan(memory_plan& m);
+  void attach(const memory_plan& m);
+  std::size_t scratch_bytes() const { return product_at_ + product_bytes_; }
+
+  void forward(const void* x, const float* w, const float* bias, void* y);
+  // x as it was given to the forward pass; adds to dw, dx where `add` says so.
+  void weight_gradient(const void* x, const void* dy, float* dw, bool add);
+  // After weight_gradient() with the same dy.
+  void data_gradient(const float* w, const void* dy, void* dx, bool add);
+
+  // Adds "name direction: what runs" lines.
+  void report(const std::string& name, std::string& text) const;
+
+private:
+  bool copies_x() const { return dev_->half && !shape_.x_half; }
+  bool copies_y() const { return dev_->half && !shape_.y_half; }
+  void narrow(bf16* to, const void* from, std::size_t count) const;
+
+  const device* dev_ = nullptr;
+  dense_shape shape_{};
+  product forward_, weight_gradient_[2], data_gradient_[2]; // the second ones add
+  slot x_slot_ = no_slot, w_slot_ = no_slot;
+  bf16 *x_ = nullptr, *w_ = nullptr;               // copies
+  std::size_t product_at_ = 0, product_bytes_ = 0; // scratch; a copy of y's gradient comes first
+};
+
+} // namespace onednn
