@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What every target of this tree is compiled with.
-add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees overlaps and overruns in the standard library that are not there (its bugs 105651 and 105329).
-  add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>")
 endif()
 if(REGATTA_SANITIZE)
   add_compile_options(-fsanitize=${REGATTA_SANITIZE} -fno-omit-frame-pointer)

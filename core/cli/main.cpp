@@ -5,6 +5,7 @@
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/describe.hpp"
+#include "cli/doctor.hpp"
 #include "cli/list.hpp"
 #include "cli/run.hpp"
 #include "comm/rank.hpp"
@@ -150,6 +151,10 @@ int dispatch(int argc, char** argv) {
   comm_app->footer(comm::formulas());
   takes_plugins(comm_app);
 
+  CLI::App* doctor_app = app.add_subcommand("doctor", "this machine: cores, limits, plugins, devices, network");
+  doctor_app->add_flag("--json", json, "as JSON");
+  takes_plugins(doctor_app);
+
   std::string connect;
   std::uint32_t rank = 0;
   int secret_fd = -1;
@@ -182,6 +187,7 @@ int dispatch(int argc, char** argv) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }
+  if (*doctor_app) return doctor_verb(plugin_folders(plugin_path), json);
   if (*list_app) return list_verb(plugin_folders(plugin_path), kind_of(list_kind), json);
   return describe_verb(plugin_folders(plugin_path), described, json, described_with);
 }

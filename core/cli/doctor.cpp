@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cli/columns.hpp"
+#include "launch/cpus.hpp"
+#include "measure/host.hpp"
+#include "registry/plugin_host.hpp"
+#include "registry/registry.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <regatta/device.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json limit(int which) {
+  rlimit l{};
+  if (getrlimit(static_cast<__rlimit_resource_t>(which), &l) != 0) return nullptr;
+  return l.rlim_cur == RLIM_INFINITY ? json("unlimited") : json(static_cast<std::uint64_t>(l.rlim_cur));
+}
+
+json limits() {
+  return {{"open_files", limit(RLIMIT_NOFILE)},
+          {"locked_memory_bytes", limit(RLIMIT_MEMLOCK)},
+          {"processes", limit(RLIMIT_NPROC)}};
+}
+
+// What the executors for devices say of those that are here.
+json devices(const registry& plugins) {
+  json list = json::array();
+  for (const component& c : plugins.components()) {
+    const auto* table =
+        c.kind == kind::executor && c.extension ? static_cast<const rg_devices*>(c.extension(RG_EXT_DEVICES)) : nullptr;
+    if (!table) continue;
+    const rg_devices d = rg::copy_versioned(*table);
+    json found = json::array();
+    std::string why;
+    plugin_host host;
+    try {
+      std::uint32_t count = 0;
+      call(host, "executor " + c.id, [&] { return d.count(host.c(), &count); });
+      for (std::uint32_t i = 0; i < count; ++i) {
+        std::array<char, 256> text{};
+        call(host, "executor " + c.id, [&] { return d.describe(host.c(), i, text.data(), text.size()); });
+        found.push_back(one_line(text.data()));
+      }
+    } catch (const failure& f) {
+      why = f.what();
+    }
+    list.push_back({{"executor", c.id}, {"devices", found}, {"error", why.empty() ? json() : json(why)}});
+  }
+  return list;
+}
+
+json diagnosis(const registry& plugins, const std::vector<std::filesystem::path>& folders) {
+  json counts = json::object(), searched = json::array(), unusable = json::array();
+  for (auto k : {kind::model, kind::executor, kind::transport, kind::strategy})
+    counts[plural_of(k)] = std::count_if(plugins.components().begin(), plugins.components().end(),
+                                         [&](const component& c) { return c.kind == k; });
+  for (const auto& f : folders) searched.push_back(f.string());
+  for (const auto& f : plugins.failures()) unusable.push_back({{"file", f.file.string()}, {"reason", f.reason}});
+  json left_out = json::array();
+  for (const std::string_view line : std::initializer_list<std::string_view>{REGATTA_LEFT_OUT})
+    if (!line.empty()) left_out.push_back(line);
+  return {{"machine", describe_host(cgroup_cpu_limit())},
+          {"limits", limits()},
+          {"plugins", {{"searched", searched}, {"found", counts}, {"unusable", unusable}, {"left_out", left_out}}},
+          {"devices", devices(plugins)}};
+}
+
+std::string text_of(const json& value) {
+  return value.is_null() ? "unknown" : value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string bytes_text(const json& value) {
+  return value.is_number() ? human_bytes(value.get<double>()) : text_of(value);
+}
+
+// A part of the report: a title, and lines of a name and what is there.
+void print(const std::string& title, std::vector<std::vector<std::string>> rows) {
+  fmt::print("{}\n{}\n", title, indented({{"what"}, {"here"}}, std::move(rows)));
+}
+
+void print(const json& d) {
+  const json& m = d["machine"];
+  print("machine", {{"name", text_of(m["name"])},
+                    {"cpu", text_of(m["cpu"])},
+                    {"cores", text_of(m["cores"])},
+                    {"cores' worth of time granted", m["cgroup_cpus"].is_null() ? "all" : text_of(m["cgroup_cpus"])},
+                    {"memory", bytes_text(m["memory_bytes"])},
+                    {"frequency governor", text_of(m["governor"])},
+                    {"kernel", text_of(m["kernel"])}});
+  const json& l = d["limits"];
+  print("limits", {{"open files", text_of(l["open_files"])},
+                   {"locked memory", bytes_text(l["locked_memory_bytes"])},
+                   {"processes", text_of(l["processes"])}});
+  const json& p = d["plugins"];
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [kind, count] : p["found"].items()) rows.push_back({kind, count.dump()});
+  for (const auto& folder : p["searched"]) rows.push_back({"searched", text_of(folder)});
+  for (const auto& line : p["left_out"]) rows.push_back({"left out of this build", text_of(line)});
+  for (const auto& u : p["unusable"]) rows.push_back({"not usable", text_of(u["file"]) + ": " + text_of(u["reason"])});
+  print("plugins", std::move(rows));
+  rows.clear();
+  for (const auto& gpu : m["gpus"]) rows.push_back({"NVIDIA's driver", text_of(gpu)});
+  for (const auto& e : d["devices"]) {
+    const std::string name = "executor " + text_of(e["executor"]);
+    for (const auto& device : e["devices"]) rows.push_back({name, text_of(device)});
+    if (!e["error"].is_null()) rows.push_back({name, text_of(e["error"])});
+  }
+  if (rows.empty()) rows.push_back({"", "none but the CPU"});
+  print("devices", std::move(rows));
+  rows.clear();
+  for (const auto& i : m["interfaces"]) {
+    const json& speed = i["bits_per_second"];
+    rows.push_back(
+        {text_of(i["name"]),
+         fmt::format("{}, MTU {}",
+                     speed.is_null() ? "speed unknown" : fmt::format("{:g} Gbit/s", speed.get<double>() * 1e-9),
+                     text_of(i["mtu"]))});
+  }
+  print("network", std::move(rows));
+}
+
+} // namespace
+
+int doctor_verb(const std::vector<std::filesystem::path>& folders, bool as_json) {
+  const registry plugins(folders);
+  const json d = diagnosis(plugins, folders);
+  if (as_json)
+    fmt::print("{}\n", d.dump(2, ' ', false, json::error_handler_t::replace));
+  else
+    print(d);
+  return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);
+}
+
+} // namespace regatta
