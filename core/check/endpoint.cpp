@@ -41,6 +41,7 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
   const rg_status made = functions_.create(host_.c(), values_.data(), &self_);
   if (made == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
   check(made, "create");
+  require_host_memory();
   for (std::uint32_t r = 0; r < ranks; ++r)
     if (r != rank) peers_.push_back(r);
   world_.rank = rank;
@@ -70,6 +71,20 @@ void endpoint::check(rg_status status, const std::string& what) {
   if (status != RG_OK)
     throw failed("rank " + std::to_string(rank_) + ": " + what + ": status " + std::to_string(status) + ", \"" +
                  last_error() + "\"");
+}
+
+// Else there is nothing that can be tested here: all of the suite's buffers are the host's.
+void endpoint::require_host_memory() {
+  auto c = rg::make_versioned<rg_transport_caps>();
+  const rg_status s = functions_.caps(self_, &c);
+  std::string why;
+  if (s == RG_E_UNSUPPORTED)
+    why = "it cannot run on this machine: " + last_error();
+  else if (s == RG_OK && c.memory && !(c.memory & RG_MEMORY_HOST))
+    why = "it moves the memory of devices only, and the suite's is the host's";
+  if (why.empty()) return;
+  functions_.destroy(std::exchange(self_, nullptr)); // there will be no destructor
+  throw skipped(why);
 }
 
 rg_transport_caps endpoint::caps() {

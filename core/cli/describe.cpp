@@ -213,9 +213,15 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   std::unique_ptr<network_summary> network;
   for (const auto& p : c.parameters)
     if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
+  std::string unavailable; // why it cannot run on this machine
   if (unknown.empty()) {
     const parameter_values values(c, chosen);
-    can = capabilities(plugins, c, values);
+    try {
+      can = capabilities(plugins, c, values);
+    } catch (const failure& f) {
+      if (f.code() != exit_code::skipped) throw;
+      unavailable = f.what();
+    }
     if (c.graph.create) network = std::make_unique<network_summary>(summarise(c, values));
   }
 
@@ -225,6 +231,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
              {"version", c.plugin_version}, {"file", c.file.string()},
              {"parameters", json::array()}, {"capabilities", can}};
     for (const auto& p : c.parameters) out["parameters"].push_back(parameter_json(p));
+    if (!unavailable.empty()) out["unavailable"] = unavailable;
     if (network) out["network"] = network_json(*network);
     fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
     return 0;
@@ -233,7 +240,10 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
              c.file.string());
   print_parameters(c);
   if (!unknown.empty()) fmt::print("\ncapabilities depend on a parameter that must be given: {}\n", unknown);
-  if (unknown.empty()) print_capabilities(can);
+  if (!unavailable.empty())
+    fmt::print("\nit cannot run on this machine: {}\n", unavailable);
+  else if (unknown.empty())
+    print_capabilities(can);
   if (network) print_network(*network);
   return 0;
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether there is a GPU, asked in a way that works, and reads well, where there is none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <cuda_runtime_api.h>
+#include <regatta/plugin.hpp>
+
+namespace cuda {
+
+// Throws unless `e` is a success; `what` was being done.
+inline void check(cudaError_t e, const char* what) {
+  if (e == cudaSuccess) return;
+  cudaGetLastError(); // or the next call would report it again
+  throw rg::error(e == cudaErrorMemoryAllocation ? RG_E_OPERATION : RG_E_DEVICE,
+                  std::string("CUDA, ") + what + ": " + cudaGetErrorString(e));
+}
+
+// How many GPUs there are, at least one: else throws rg::error, RG_E_UNSUPPORTED.
+inline std::uint32_t device_count() {
+  int count = 0; // on an error it is left as it was
+  const cudaError_t e = cudaGetDeviceCount(&count);
+  if (e == cudaSuccess && count > 0) return static_cast<std::uint32_t>(count);
+  cudaGetLastError();
+  if (e == cudaErrorNoDevice || e == cudaSuccess)
+    throw rg::error(RG_E_UNSUPPORTED, "there is no NVIDIA GPU on this machine");
+  if (e == cudaErrorInsufficientDriver) {
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    const auto text = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+    throw rg::error(RG_E_UNSUPPORTED, driver ? "the NVIDIA driver here is for CUDA " + text(driver) +
+                                                   ", and this was built with " + text(runtime)
+                                             : "there is no NVIDIA driver on this machine");
+  }
+  throw rg::error(RG_E_UNSUPPORTED, std::string("the NVIDIA GPU cannot be used: ") + cudaGetErrorString(e));
+}
+
+} // namespace cuda

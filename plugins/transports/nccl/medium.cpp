@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "medium.hpp"
+
+#include "../../common/cuda_devices.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <nccl.h>
+#include <regatta/plugin.hpp>
+
+namespace nccl {
+namespace {
+
+constexpr std::size_t fences = 256, scratch_bytes = 256;
+static_assert(scratch_bytes >= sizeof(ncclUniqueId));
+
+rg_status status_of(ncclResult_t r) {
+  switch (r) {
+  case ncclRemoteError:
+  case ncclSystemError: return RG_E_PEER;
+  case ncclInvalidArgument:
+  case ncclInvalidUsage: return RG_E_CONFIG; // two ranks on one GPU, for one
+  case ncclUnhandledCudaError: return RG_E_DEVICE;
+  default: return RG_E_OPERATION;
+  }
+}
+
+// A call that does not block may still be under way: that is no error.
+void check(ncclResult_t r, const char* what, ncclComm_t c = nullptr) {
+  if (r == ncclSuccess || r == ncclInProgress) return;
+  std::string text = std::string("NCCL, ") + what + ": " + ncclGetErrorString(r);
+  if (const char* more = ncclGetLastError(c); more && *more) text += std::string(" (") + more + ")";
+  throw rg::error(status_of(r), text);
+}
+
+ncclComm_t of(communicator c) {
+  return static_cast<ncclComm_t>(c);
+}
+
+class cuda_medium : public medium {
+public:
+  cuda_medium(std::int32_t device, std::uint32_t shared_by) : device_(device) {
+    // NCCL takes ranks with different names of their host to be on different hosts. It reads this once a process.
+    if (shared_by) setenv("NCCL_HOSTID", ("regatta-rank-" + std::to_string(shared_by)).c_str(), 1);
+    use_device();
+    int least = 0, most = 0;
+    cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "asking for priorities");
+    cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "making a stream");
+    for (cudaEvent_t& e : events_) cuda::check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
+    cuda::check(cudaMalloc(&scratch_, scratch_bytes), "allocating memory");
+  }
+  ~cuda_medium() override {
+    cudaSetDevice(device_);
+    if (scratch_) cudaFree(scratch_);
+    for (cudaEvent_t e : events_)
+      if (e) cudaEventDestroy(e);
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+  cuda_medium(const cuda_medium&) = delete;
+  cuda_medium& operator=(const cuda_medium&) = delete;
+
+  std::vector<std::byte> make_id() override {
+    ncclUniqueId id{};
+    nccl::check(ncclGetUniqueId(&id), "making an id");
+    std::vector<std::byte> bytes(sizeof id);
+    std::memcpy(bytes.data(), &id, sizeof id);
+    return bytes;
+  }
+  communicator join(std::span<const std::byte> bytes, std::uint32_t size, std::uint32_t rank) override {
+    ncclUniqueId id{};
+    if (bytes.size() != sizeof id) throw rg::error(RG_E_PEER, "nccl: an id of a wrong length: is it the same version?");
+    std::memcpy(&id, bytes.data(), sizeof id);
+    use_device();
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t c = nullptr;
+    nccl::check(ncclCommInitRankConfig(&c, static_cast<int>(size), id, static_cast<int>(rank), &config),
+                "joining a communicator");
+    return c;
+  }
+  bool ready(communicator c) override {
+    ncclResult_t state = ncclSuccess;
+    nccl::check(ncclCommGetAsyncError(of(c), &state), "asking a communicator how it is", of(c));
+    nccl::check(state, "in a communicator", of(c));
+    return state == ncclSuccess;
+  }
+  void finalize(communicator c) override { nccl::check(ncclCommFinalize(of(c)), "leaving a communicator", of(c)); }
+  void destroy(communicator c) noexcept override { ncclCommDestroy(of(c)); }
+  void abort(communicator c) noexcept override {
+    cudaSetDevice(device_);
+    ncclCommAbort(of(c));
+    cudaStreamSynchronize(stream_); // its kernels have ended, or end now
+    cudaGetLastError();
+  }
+
+  void begin_group() override {
+    use_device(); // [loop] may be another thread
+    nccl::check(ncclGroupStart(), "beginning a group");
+  }
+  void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) override {
+    in_group(ncclSend(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "sending", c);
+  }
+  void recv(communicator c, void* data, std::uint64_t bytes, std::uint32_t peer) override {
+    in_group(ncclRecv(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "receiving", c);
+  }
+  void all_reduce(communicator c, float* data, std::uint64_t count) override {
+    in_group(ncclAllReduce(data, data, count, ncclFloat32, ncclSum, of(c), stream_), "all-reduce", c);
+  }
+  void end_group() override { nccl::check(ncclGroupEnd(), "ending a group"); }
+
+  void wait_for(rg_fence fence) override {
+    cuda::check(cudaStreamWaitEvent(stream_, reinterpret_cast<cudaEvent_t>(fence), 0), "waiting for an event");
+  }
+  rg_fence record() override {
+    cudaEvent_t e = events_[next_++ % fences];
+    cuda::check(cudaEventRecord(e, stream_), "recording an event");
+    return reinterpret_cast<rg_fence>(e);
+  }
+  bool passed(rg_fence fence) override {
+    const cudaError_t e = cudaEventQuery(reinterpret_cast<cudaEvent_t>(fence));
+    if (e == cudaErrorNotReady) return false;
+    cuda::check(e, "asking for an event");
+    return true;
+  }
+
+  void* to_device(std::span<const std::byte> data) override {
+    use_device();
+    if (data.size() > scratch_bytes) throw rg::error(RG_E_PLUGIN, "nccl: the scratch memory is too small");
+    cuda::check(cudaMemcpyAsync(scratch_, data.data(), data.size(), cudaMemcpyHostToDevice, stream_), "copying");
+    cuda::check(cudaStreamSynchronize(stream_), "copying"); // `data` is the caller's
+    return scratch_;
+  }
+  void to_host(std::span<std::byte> data) override {
+    cuda::check(cudaMemcpyAsync(data.data(), scratch_, data.size(), cudaMemcpyDeviceToHost, stream_), "copying");
+    cuda::check(cudaStreamSynchronize(stream_), "copying");
+  }
+
+private:
+  void use_device() const { cuda::check(cudaSetDevice(device_), "choosing the device"); }
+  // A refusal must not leave the thread's group open.
+  static void in_group(ncclResult_t r, const char* what, communicator c) {
+    if (r != ncclSuccess && r != ncclInProgress) ncclGroupEnd();
+    nccl::check(r, what, of(c));
+  }
+
+  std::int32_t device_;
+  cudaStream_t stream_ = nullptr;
+  std::array<cudaEvent_t, fences> events_{};
+  std::size_t next_ = 0;
+  void* scratch_ = nullptr;
+};
+
+} // namespace
+
+void require_device() {
+  cuda::device_count();
+}
+
+std::unique_ptr<medium> open_medium(std::int32_t device, std::uint32_t shared_by) {
+  const std::uint32_t count = cuda::device_count();
+  if (device < 0 || static_cast<std::uint32_t>(device) >= count)
+    throw rg::error(RG_E_CONFIG, "nccl: there is no GPU " + std::to_string(device) + ", only " + std::to_string(count));
+  return std::make_unique<cuda_medium>(device, shared_by);
+}
+
+} // namespace nccl

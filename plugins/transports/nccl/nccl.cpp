@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL as a transport. The order of things is transport.hpp's, the calls are medium.cpp's; here is what the engine says
+// of where a rank computes, and the parameters.
+#include "transport.hpp"
+
+#include <regatta/device.h>
+
+namespace {
+
+class nccl_transport : public nccl::transport {
+public:
+  struct parameters {
+    bool share = false;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("share", &parameters::share,
+                "ranks may share a GPU: NCCL is told that each has a host of its own, and uses sockets; for tests"));
+
+  nccl_transport(const rg_host* host, const parameters& p)
+      : transport([host, share = p.share](std::uint32_t rank) {
+          const auto* place =
+              host->extension ? static_cast<const rg_place*>(host->extension(host->context, RG_EXT_PLACE)) : nullptr;
+          const std::int32_t device = place ? rg::copy_versioned(*place).device : 0;
+          return nccl::open_medium(device, share ? rank + 1 : 0);
+        }) {}
+
+  // Without a GPU the case is skipped before anything starts.
+  static rg_transport_caps caps() {
+    nccl::require_device();
+    return transport::caps();
+  }
+};
+
+} // namespace
+
+RG_PLUGIN("nccl", "0.1", rg::transport<nccl_transport>("nccl", "messages and collectives between NVIDIA GPUs, by NCCL"))

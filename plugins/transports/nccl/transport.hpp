@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages and collectives between GPUs, in the order in which they are posted: NCCL's own semantics, and no more.
+//
+// One communicator of all ranks and one stream carry every message. What was posted since the last poll() goes to the
+// stream as one group (messages that follow each other; a collective and a message are never in the same group), after
+// the fences that it waits for. It is complete as soon as it is in the stream: its completion's fence says when it has
+// happened. The host never waits for the device.
+//
+// NCCL matches the k-th send to a peer with the k-th receive there, whatever the lane, and a group may wait for all of
+// its peers. So all messages must use one lane, and both sides must post what is to go together in the same rounds:
+// others are refused (a second lane), or wait for each other until the engine ends the run.
+//
+// A sum is the same on all members to the bit; NCCL chooses the order of its additions (abi.h would have it ascending).
+#pragma once
+
+#include "medium.hpp"
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <regatta/transport.hpp>
+
+namespace nccl {
+
+class transport {
+public:
+  // `open` makes the medium, in listen.
+  using opener = std::function<std::unique_ptr<medium>(std::uint32_t rank)>;
+  explicit transport(opener open) : open_(std::move(open)) {}
+  ~transport();
+  transport(const transport&) = delete;
+  transport& operator=(const transport&) = delete;
+
+  static rg_transport_caps caps();
+  rg_blob listen(const rg_world& world);
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns);
+  rg_status send(const rg_transfer& t) { return post(t, kind::send); }
+  rg_status recv(const rg_transfer& t) { return post(t, kind::recv); }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
+  void wake() noexcept;
+  void cancel(std::uint32_t peer);
+  void close(std::uint64_t timeout_ns);
+  rg_counters counters() const { return counters_; }
+  std::uint32_t split(std::span<const std::uint32_t> members);
+  rg_status all_reduce(const rg_collective& c);
+
+private:
+  enum class kind { send, recv, all_reduce };
+  struct operation {
+    kind what;
+    std::uint32_t peer, group; // of messages, of collectives
+    void* address;
+    std::uint64_t bytes;
+    rg_fence after;
+    std::uint64_t cookie;
+  };
+  struct group {
+    communicator comm = nullptr;
+    std::uint32_t size = 0;
+  };
+
+  rg_status post(const rg_transfer& t, kind what);
+  void advance();
+  void launch();
+  void landed();
+  void check_health();
+  void put(const operation& o);
+  void await(const char* what, std::uint64_t timeout_ns, const std::function<bool()>& done);
+  void abort() noexcept;
+  void end(const operation& o, rg_status status, rg_fence fence);
+  bool take_wake();
+
+  opener open_;
+  std::unique_ptr<medium> medium_;
+  std::vector<std::byte> id_; // of the communicator of all, made by rank 0
+  std::size_t id_bytes_ = 0;
+  std::uint32_t rank_ = 0;
+  std::vector<group> groups_; // the first one is of all ranks
+  std::optional<std::uint32_t> lane_;
+  bool aborted_ = false;
+  std::vector<operation> posted_, launching_; // in the order of posting; on their way into the stream
+  std::vector<rg_completion> finished_;       // to be handed over
+  std::size_t handed_over_ = 0;
+  rg_fence last_ = 0; // behind the last group; 0: it has happened
+  rg_counters counters_{};
+
+  std::mutex mutex_; // of woken_
+  std::condition_variable wake_up_;
+  bool woken_ = false;
+};
+
+} // namespace nccl

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order in which the transport nccl calls CUDA and NCCL, by a recording of it: nothing here needs a GPU.
+#include "transport.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <set>
+#include <string>
+#include <thread>
+
+using namespace nccl;
+
+namespace {
+
+using calls = std::vector<std::string>;
+
+std::string text(rg_fence f) {
+  return std::to_string(f);
+}
+
+// Writes down what it is asked, and is as slow or as broken as the test says.
+struct recorder : medium {
+  struct script {
+    calls log;
+    std::set<int> busy;      // communicators that are not ready
+    std::set<rg_fence> open; // fences that have not passed
+    std::string broken;      // what ready() throws
+    int joined = 0;
+    rg_fence fences = 1000;
+  };
+  explicit recorder(script& of) : s(of) {}
+
+  static communicator handle(int n) { return reinterpret_cast<communicator>(static_cast<std::uintptr_t>(n)); }
+  static int number(communicator c) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(c)); }
+  static std::string at(const void* p) { return std::to_string(reinterpret_cast<std::uintptr_t>(p)); }
+  static std::string name(communicator c) { return "c" + std::to_string(number(c)); }
+
+  std::vector<std::byte> make_id() override {
+    s.log.push_back("id");
+    return std::vector<std::byte>(128);
+  }
+  communicator join(std::span<const std::byte> id, std::uint32_t size, std::uint32_t rank) override {
+    s.log.push_back("join " + std::to_string(id.size()) + " " + std::to_string(rank) + "/" + std::to_string(size));
+    return handle(++s.joined);
+  }
+  bool ready(communicator c) override {
+    if (!s.broken.empty()) throw rg::error(RG_E_PEER, s.broken);
+    return !s.busy.contains(number(c));
+  }
+  void finalize(communicator c) override { s.log.push_back("finalize " + name(c)); }
+  void destroy(communicator c) noexcept override { s.log.push_back("destroy " + name(c)); }
+  void abort(communicator c) noexcept override { s.log.push_back("abort " + name(c)); }
+  void begin_group() override { s.log.push_back("{"); }
+  void send(communicator c, const void* p, std::uint64_t n, std::uint32_t peer) override {
+    s.log.push_back("send " + name(c) + " " + at(p) + "+" + std::to_string(n) + " to " + std::to_string(peer));
+  }
+  void recv(communicator c, void* p, std::uint64_t n, std::uint32_t peer) override {
+    s.log.push_back("recv " + name(c) + " " + at(p) + "+" + std::to_string(n) + " from " + std::to_string(peer));
+  }
+  void all_reduce(communicator c, float* p, std::uint64_t n) override {
+    s.log.push_back("sum " + name(c) + " " + at(p) + "+" + std::to_string(n));
+  }
+  void end_group() override { s.log.push_back("}"); }
+  void wait_for(rg_fence f) override { s.log.push_back("after " + text(f)); }
+  rg_fence record() override {
+    s.log.push_back("record " + text(++s.fences));
+    return s.fences;
+  }
+  bool passed(rg_fence f) override { return !s.open.contains(f); }
+  void* to_device(std::span<const std::byte>) override {
+    s.log.push_back("to device");
+    return reinterpret_cast<void*>(std::uintptr_t{7});
+  }
+  void to_host(std::span<std::byte>) override { s.log.push_back("to host"); }
+
+  script& s;
+};
+
+// A rank of `size`, connected, its first calls forgotten.
+struct fixture {
+  explicit fixture(std::uint32_t rank = 0, std::uint32_t size = 2)
+      : t([this](std::uint32_t) { return std::make_unique<recorder>(script); }) {
+    world.struct_size = sizeof world;
+    world.rank = rank;
+    world.size = size;
+    world.lanes = 4;
+    const rg_blob mine = t.listen(world);
+    CHECK((mine.bytes == 128) == (rank == 0 && size > 1));
+    blobs.resize(size);
+    blobs[0] = {id.data(), id.size()};
+    t.connect(blobs, 1'000'000'000);
+    script.log.clear();
+  }
+  rg_transfer transfer(std::uintptr_t address, std::uint64_t count, std::uint32_t peer, std::uint64_t cookie,
+                       rg_fence after = 0, std::uint32_t lane = 0) {
+    rg_transfer x{};
+    x.struct_size = sizeof x;
+    x.peer = peer;
+    x.lane = lane;
+    x.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+    x.address = reinterpret_cast<void*>(address);
+    x.after = after;
+    x.cookie = cookie;
+    return x;
+  }
+  rg_collective sum(std::uintptr_t address, std::uint64_t count, std::uint64_t cookie, std::uint32_t group = 0) {
+    rg_collective c{};
+    c.struct_size = sizeof c;
+    c.group = group;
+    c.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+    c.address = reinterpret_cast<void*>(address);
+    c.cookie = cookie;
+    return c;
+  }
+  std::vector<rg_completion> poll(std::uint64_t timeout_ns = 0, std::size_t room = 8) {
+    std::vector<rg_completion> out(room);
+    out.resize(t.poll(timeout_ns, 0, out));
+    return out;
+  }
+
+  recorder::script script;
+  std::array<std::byte, 128> id{};
+  std::vector<rg_blob> blobs;
+  rg_world world{};
+  transport t;
+};
+
+} // namespace
+
+TEST_CASE("only rank 0 makes the communicator's id, and everybody joins with it") {
+  recorder::script script;
+  transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); });
+  rg_world world{};
+  world.rank = 1;
+  world.size = 3;
+  CHECK(t.listen(world).bytes == 0);
+  const std::array<std::byte, 128> id{};
+  const std::array<rg_blob, 3> blobs = {rg_blob{id.data(), id.size()}, {}, {}};
+  t.connect(blobs, 1'000'000'000);
+  CHECK(script.log == calls{"join 128 1/3"});
+}
+
+TEST_CASE("posts between two polls form one group, in their order, and complete with one fence behind it") {
+  fixture f;
+  CHECK(f.t.send(f.transfer(64, 10, 1, 5)) == RG_OK);
+  CHECK(f.t.recv(f.transfer(256, 20, 1, 6)) == RG_OK);
+  CHECK(f.script.log.empty()); // nothing happens outside poll
+  const auto done = f.poll();
+  CHECK(f.script.log == calls{"{", "send c1 64+40 to 1", "recv c1 256+80 from 1", "}", "record 1001"});
+  REQUIRE(done.size() == 2);
+  CHECK(done[0].cookie == 5);
+  CHECK(done[1].cookie == 6);
+  CHECK(done[1].bytes == 80);
+  for (const rg_completion& c : done) {
+    CHECK(c.status == RG_OK);
+    CHECK(c.fence == 1001);
+  }
+  f.script.log.clear();
+  f.t.send(f.transfer(64, 10, 1, 7));
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"{", "send c1 64+40 to 1", "}", "record 1002"});
+  CHECK(f.t.counters().bytes_sent == 80);
+  CHECK(f.t.counters().bytes_received == 80);
+  CHECK(f.t.counters().messages_sent == 2);
+}
+
+TEST_CASE("the stream waits for what an operation comes after, before its group and once a fence") {
+  fixture f;
+  f.t.send(f.transfer(64, 1, 1, 1, 50));
+  f.t.recv(f.transfer(128, 1, 1, 2, 50));
+  f.t.send(f.transfer(192, 1, 1, 3, 51));
+  f.poll();
+  CHECK(f.script.log == calls{"after 50", "after 51", "{", "send c1 64+4 to 1", "recv c1 128+4 from 1",
+                              "send c1 192+4 to 1", "}", "record 1001"});
+}
+
+TEST_CASE("messages and collectives are never in one group, and keep their order") {
+  fixture f;
+  f.t.send(f.transfer(64, 1, 1, 1));
+  f.t.all_reduce(f.sum(256, 8, 2));
+  f.t.all_reduce(f.sum(512, 8, 3));
+  f.t.recv(f.transfer(128, 1, 1, 4));
+  const auto done = f.poll();
+  CHECK(f.script.log == calls{"{", "send c1 64+4 to 1", "}", "record 1001", "{", "sum c1 256+8", "sum c1 512+8", "}",
+                              "record 1002", "{", "recv c1 128+4 from 1", "}", "record 1003"});
+  REQUIRE(done.size() == 4);
+  CHECK(done[1].fence == 1002);
+  CHECK(done[3].fence == 1003);
+  CHECK(f.t.counters().bytes_sent == 4 + 2 * 32); // two ranks: 2 (n - 1) / n of the bytes
+}
+
+TEST_CASE("a group that is not in the stream yet holds back its completions and the next group") {
+  fixture f;
+  f.script.busy = {1};
+  f.t.send(f.transfer(64, 1, 1, 1));
+  CHECK(f.poll().empty());
+  f.t.send(f.transfer(128, 1, 1, 2));
+  CHECK(f.poll(1'000'000).empty()); // waits, and gives up
+  CHECK(f.script.log == calls{"{", "send c1 64+4 to 1", "}"});
+  f.script.busy.clear();
+  const auto done = f.poll();
+  CHECK(f.script.log ==
+        calls{"{", "send c1 64+4 to 1", "}", "record 1001", "{", "send c1 128+4 to 1", "}", "record 1002"});
+  REQUIRE(done.size() == 2);
+  CHECK(done[0].fence == 1001);
+  CHECK(done[1].fence == 1002);
+}
+
+TEST_CASE("completions that find no room come with the next polls") {
+  fixture f;
+  for (std::uint64_t i = 0; i < 5; ++i) f.t.send(f.transfer(64, 1, 1, i));
+  std::vector<std::uint64_t> cookies;
+  for (int i = 0; i < 3; ++i)
+    for (const rg_completion& c : f.poll(0, 2)) cookies.push_back(c.cookie);
+  CHECK(cookies == std::vector<std::uint64_t>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("empty messages complete without a call of NCCL") {
+  fixture f;
+  f.t.send(f.transfer(64, 0, 1, 1));
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"record 1001"});
+}
+
+TEST_CASE("a second lane is refused: NCCL would match its messages with those of the first") {
+  fixture f;
+  f.t.send(f.transfer(64, 1, 1, 1, 0, 2));
+  try {
+    f.t.recv(f.transfer(64, 1, 1, 2, 0, 3));
+    FAIL("taken");
+  } catch (const rg::error& e) {
+    CHECK(e.status() == RG_E_CONFIG);
+    CHECK(std::string(e.what()).find("lanes 2 and 3") != std::string::npos);
+  }
+}
+
+TEST_CASE("a group of all is the communicator itself; others get one, its id sent by the first member") {
+  SUBCASE("everybody") {
+    fixture f(0, 2);
+    const std::array<std::uint32_t, 2> all = {0, 1};
+    CHECK(f.t.split(all) == 0);
+    CHECK(f.script.log.empty());
+  }
+  SUBCASE("the first of two of three") {
+    fixture f(1, 3);
+    const std::array<std::uint32_t, 2> some = {1, 2};
+    CHECK(f.t.split(some) == 1);
+    CHECK(f.script.log ==
+          calls{"id", "to device", "{", "send c1 7+128 to 2", "}", "record 1001", "to host", "join 128 0/2"});
+    f.script.log.clear();
+    f.t.all_reduce(f.sum(64, 4, 1, 1));
+    CHECK(f.poll().size() == 1);
+    CHECK(f.script.log == calls{"{", "sum c2 64+4", "}", "record 1002"});
+  }
+  SUBCASE("the other one") {
+    fixture f(2, 3);
+    const std::array<std::uint32_t, 2> some = {1, 2};
+    CHECK(f.t.split(some) == 1);
+    CHECK(f.script.log ==
+          calls{"to device", "{", "recv c1 7+128 from 1", "}", "record 1001", "to host", "join 128 1/2"});
+  }
+  SUBCASE("no member") {
+    fixture f(0, 3);
+    const std::array<std::uint32_t, 2> some = {1, 2};
+    CHECK_THROWS_AS(f.t.split(some), rg::error);
+  }
+}
+
+TEST_CASE("a peer that is gone ends the poll with its error, and every communicator with an abort") {
+  fixture f;
+  f.t.send(f.transfer(64, 1, 1, 1));
+  f.script.open = {1001};
+  CHECK(f.poll().size() == 1); // it is in the stream, and has not happened
+  f.script.log.clear();
+  f.script.broken = "remote process exited";
+  CHECK_THROWS_WITH_AS(f.poll(), "remote process exited", rg::error);
+  CHECK(f.script.log == calls{"abort c1"});
+  CHECK(f.t.send(f.transfer(64, 1, 1, 2)) == RG_E_CANCELLED);
+  CHECK(f.poll().empty()); // and does not throw again
+}
+
+TEST_CASE("once everything has happened, nobody is asked whether the peers are well") {
+  fixture f;
+  f.t.send(f.transfer(64, 1, 1, 1));
+  f.poll();
+  f.script.broken = "the peer has left, as it may";
+  CHECK_NOTHROW(f.poll());
+}
+
+TEST_CASE("cancel aborts, then ends what was posted and what was on its way") {
+  fixture f;
+  f.script.busy = {1};
+  f.t.send(f.transfer(64, 1, 1, 1));
+  CHECK(f.poll().empty());
+  f.t.recv(f.transfer(64, 1, 1, 2));
+  f.script.log.clear();
+  f.t.cancel(1);
+  CHECK(f.script.log == calls{"abort c1"});
+  const auto done = f.poll();
+  REQUIRE(done.size() == 2);
+  for (const rg_completion& c : done) CHECK(c.status == RG_E_CANCELLED);
+  CHECK(done[0].cookie == 1);
+  CHECK(done[1].cookie == 2);
+}
+
+TEST_CASE("ranks that do not come are waited for as long as was said, and no longer") {
+  recorder::script script;
+  script.busy = {1};
+  transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); });
+  rg_world world{};
+  world.size = 2;
+  const rg_blob mine = t.listen(world);
+  const std::array<rg_blob, 2> blobs = {mine, rg_blob{}};
+  CHECK_THROWS_AS(t.connect(blobs, 2'000'000), rg::error);
+  CHECK(script.log == calls{"id", "join 128 0/2", "abort c1"});
+}
+
+TEST_CASE("close lets everything happen, then leaves with the others, and destroys nothing twice") {
+  recorder::script script;
+  {
+    transport t([&](std::uint32_t) { return std::make_unique<recorder>(script); });
+    rg_world world{};
+    world.size = 2;
+    const rg_blob mine = t.listen(world);
+    const std::array<rg_blob, 2> blobs = {mine, rg_blob{}};
+    t.connect(blobs, 1'000'000'000);
+    script.log.clear();
+    t.close(1'000'000'000);
+  }
+  CHECK(script.log == calls{"finalize c1", "destroy c1"});
+}
+
+TEST_CASE("close gives up in time where something never happens") {
+  fixture f;
+  f.script.open = {1001};
+  f.t.send(f.transfer(64, 1, 1, 1));
+  f.poll();
+  f.script.log.clear();
+  CHECK_THROWS_AS(f.t.close(2'000'000), rg::error);
+  CHECK(f.script.log == calls{"abort c1"});
+}
+
+TEST_CASE("a poll without an end is ended by wake, before it or during it") {
+  fixture f;
+  f.t.wake();
+  CHECK(f.poll(UINT64_MAX).empty());
+  std::thread other([&] { f.t.wake(); });
+  CHECK(f.poll(UINT64_MAX).empty());
+  other.join();
+}
+
+TEST_CASE("one rank alone needs no communicator") {
+  fixture f(0, 1);
+  const std::array<std::uint32_t, 1> alone = {0};
+  CHECK(f.t.split(alone) == 0);
+  f.t.all_reduce(f.sum(64, 4, 1));
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"record 1001"});
+  f.t.close(1'000'000);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plugins for GPUs on a machine that has none: they load, are described, and say in one line that they cannot run.
+#include "program.hpp"
+
+#include <algorithm>
+
+using namespace regatta::test;
+
+namespace {
+
+// Whether this machine has a GPU after all: then nothing is refused, and other tests count.
+bool has_gpu() {
+  return fs::exists("/dev/nvidiactl");
+}
+
+const std::string tiny = R"(
+[model]
+plugin = "mlp"
+hidden = [16]
+[train]
+batch = 8
+[cluster]
+workers = 2
+[measure]
+steps = 1
+warmup = 0
+repeats = 1
+baseline = false
+)";
+
+outcome run(const scratch& s, const std::string& options) {
+  std::ofstream(s.path / "x.toml") << tiny;
+  return program(s, "run x.toml --out result --progress never " + options);
+}
+
+void check_refused(const outcome& o, const std::string& by) {
+  CAPTURE(o.out);
+  CAPTURE(o.err);
+  CHECK(o.code == 77);
+  const std::string line = by + ": there is no NVIDIA ";
+  CHECK(o.err.find(line) != std::string::npos);
+  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+}
+
+} // namespace
+
+TEST_CASE("nccl loads without a driver, and can be listed and described") {
+  const scratch s;
+  const outcome list = program(s, "list transports --json");
+  CHECK(list.code == 0);
+  const json transports = json::parse(list.out).at("transports");
+  CHECK(std::any_of(transports.begin(), transports.end(), [](const json& t) { return t.at("id") == "nccl"; }));
+  const outcome described = program(s, "describe transport/nccl --json");
+  CAPTURE(described.err);
+  CHECK(described.code == 0);
+  CHECK(json::parse(described.out).at("parameters").size() == 1);
+}
+
+TEST_CASE("a run over nccl on a machine without a GPU ends with one line and exit code 77") {
+  if (has_gpu()) return;
+  const scratch s;
+  check_refused(run(s, "--set transport.plugin=nccl"), "transport nccl");
+}
