@@ -34,4 +34,4 @@ public:
 
 } // namespace
 
-RG_PLUGIN("nccl", "0.1", rg::transport<nccl_transport>("nccl", "messages and collectives between NVIDIA GPUs, by NCCL"))
+RG_PLUGIN("nccl", "0.1.0", rg::transport<nccl_transport>("nccl", "messages and collectives between NVIDIA GPUs, by NCCL"))
