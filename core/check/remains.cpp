@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The number that makes each socket different says nothing.
-std::string kind_of_descriptor(std::string target) {
+std::string kind_of_descriptor(const std::string& target) {
   return target.substr(0, target.find(":["));
 }
 

@@ -17,7 +17,6 @@
 namespace regatta::conformance {
 namespace {
 
-using regatta::test::network_options;
 using regatta::test::simulate;
 using regatta::test::simulation_result;
 using regatta::test::simulation_setup;
@@ -57,7 +56,7 @@ std::string title(const simulation_setup& x) {
 
 simulation_result run(const subject& s, const simulation_setup& x) {
   try {
-    const simulation_result r = simulate(*s.plugins, x);
+    simulation_result r = simulate(*s.plugins, x);
     require(r.left_over == 0, fmt::format("{} operations never end", r.left_over));
     return r;
   } catch (const std::exception& e) {
