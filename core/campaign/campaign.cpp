@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "campaign/facts.hpp"
 #include "campaign/prepare.hpp"
+#include "launch/outside.hpp"
 #include "measure/record.hpp"
 #include "measure/summary.hpp"
 #include "rank/clock.hpp"
@@ -84,6 +85,9 @@ bool campaign::run_group(group& g) {
       const model_facts m = facts_of(plugins_, c);
       const prepared_run run = prepare(plugins_, c, "");
       check_tables(c, m, run.exchanges_rows);
+      if (hooks_.outside && run.ranks.size() > hooks_.outside->size())
+        throw failure(exit_code::skipped, fmt::format("needs {} ranks, and {} has started {}", run.ranks.size(),
+                                                      hooks_.outside->launcher(), hooks_.outside->size()));
       p.facts.servers = run.job.layout.servers;
       p.facts.synchronous = run.synchronous;
       p.facts.batch_per_worker = run.job.batch;
@@ -173,8 +177,10 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
     progress_.steps = run.job.warmup + run.job.steps;
     run_begin_ = steady_ns();
     show({});
-    const launch_result r = launch({run.ranks, run.address, "", launch_plan{}.silence},
-                                   {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
+    launch_plan plan{run.ranks, run.address};
+    plan.outside = hooks_.outside;
+    if (hooks_.outside && run.launched) hooks_.outside->join(*run.launched, c.transport.id);
+    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
     if (r.interrupted) {
       interrupted_ = o.interrupted = true;
       return o;
@@ -206,7 +212,7 @@ std::string campaign::kernels_for(const case_config& c) {
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
-  const launch_result r = launch({run.ranks, run.address, "", launch_plan{}.silence}, {{}, hooks_.log});
+  const launch_result r = launch({run.ranks, run.address}, {{}, hooks_.log});
   interrupted_ |= r.interrupted;
   if (r.failure) {
     kernels_.erase(at);

@@ -28,6 +28,7 @@ struct campaign_hooks {
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
   // A case of the experiment has its entry.
   std::function<void(std::size_t index, const nlohmann::json& entry)> entry;
+  outside_ranks* outside = nullptr; // the processes that take part; null: they are started for every run
 };
 
 class campaign {

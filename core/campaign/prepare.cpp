@@ -5,7 +5,9 @@
 #include "campaign/facts.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
+#include "launch/outside.hpp"
 #include "rank/model.hpp"
+#include "registry/launched.hpp"
 #include "registry/transport_host.hpp"
 
 #include <algorithm>
@@ -105,6 +107,11 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   for (std::uint32_t a = 0; a < layout.size() && !run.communicates; ++a)
     for (std::uint32_t b = a + 1; b < layout.size() && !run.communicates; ++b)
       run.communicates = !strategy.strategy.talks || strategy.strategy.talks(values.data(), &all, a, b);
+  const component& transport = plugins.find(kind::transport, c.transport.id);
+  if (const rg_launched* l = launched_of(transport)) {
+    if (!find_outside_place()) throw not_launched(transport.id, l->launcher, layout.size(), "run FILE.toml");
+    run.launched = transport.file.string();
+  }
   std::vector<std::string>& files = run.job.files;
   check_fit(c, plan, caps_of(plugins, c.transport, files), run.communicates);
   std::sort(files.begin(), files.end());

@@ -8,6 +8,7 @@
 #include "rank/job.hpp"
 #include "registry/registry.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct prepared_run {
   std::string address;
   bool exchanges_rows = false; // of sparse tables
   bool synchronous = true;
-  bool communicates = false; // whether any two ranks ever exchange a message
+  bool communicates = false;           // whether any two ranks ever exchange a message
+  std::optional<std::string> launched; // the file of a transport that needs processes of an outside launcher
   std::vector<std::string> warnings;
 };
 

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/columns.hpp"
+#include "cli/outside.hpp"
 #include "cli/set_option.hpp"
 #include "comm/plan.hpp"
 #include "comm/results.hpp"
@@ -13,6 +14,7 @@
 #include "launch/launch.hpp"
 #include "measure/context.hpp"
 #include "measure/host.hpp"
+#include "registry/launched.hpp"
 #include "registry/transport_host.hpp"
 
 #include <algorithm>
@@ -99,8 +101,20 @@ std::vector<std::string> files_of(const registry& plugins, const component_choic
   return files;
 }
 
+// Throws failure where the transport or so many ranks need another launch.
+void check_launch(const component& c, const std::vector<unsigned>& ranks, outside_ranks* outside) {
+  const unsigned most = *std::max_element(ranks.begin(), ranks.end());
+  if (outside && most > outside->size())
+    throw failure(exit_code::usage,
+                  fmt::format("--ranks {}: {} has started {}", most, outside->launcher(), outside->size()));
+  const rg_launched* launched = launched_of(c);
+  if (!launched) return;
+  if (!outside) throw not_launched(c.id, launched->launcher, most, "comm --transport " + c.id);
+  outside->join(c.file.string(), c.id);
+}
+
 // Throws failure where the run does not succeed.
-json measure(const comm::plan& p, bool pin, std::vector<std::string>& warnings) {
+json measure(const comm::plan& p, bool pin, outside_ranks* outside, std::vector<std::string>& warnings) {
   comm::plan mine = p;
   const cpu_assignment cpus = assign_cpus(p.ranks, 1, pin);
   if (cpus.oversubscribed) {
@@ -111,6 +125,7 @@ json measure(const comm::plan& p, bool pin, std::vector<std::string>& warnings) 
   }
   launch_plan launched;
   launched.address = p.address;
+  launched.outside = outside;
   const json job = {{"comm", comm::to_json(mine)}};
   for (std::uint32_t r = 0; r < p.ranks; ++r)
     launched.ranks.push_back({fmt::format("rank of {}", p.transport.id), cpus.cpus[r], job});
@@ -138,6 +153,7 @@ int comm_verb(const comm_options& o) {
   const auto spin = o.spin == "0" ? std::optional<std::int64_t>(0) : parse_nanoseconds(o.spin);
   if (!spin || *spin < 0)
     throw failure(exit_code::usage, fmt::format("--spin {}: expected a time such as \"50us\"", one_line(o.spin)));
+  const auto outside = enter_outside_launch(duties_of_a_rank()); // the processes that are ranks do not come back
   const registry plugins(plugin_folders(o.plugin_path));
   const auto parameters = parameters_of(o);
   comm::plan p;
@@ -152,6 +168,7 @@ int comm_verb(const comm_options& o) {
   std::vector<std::pair<component_choice, std::vector<std::string>>> transports;
   for (const std::string& id : o.transports) {
     const component& c = plugins.find(kind::transport, id);
+    check_launch(c, o.ranks, outside.get());
     const auto given = parameters.find(id);
     const auto chosen = given == parameters.end() ? std::map<std::string, json>{} : given->second;
     transports.push_back({{id, chosen}, files_of(plugins, {id, chosen})});
@@ -170,7 +187,7 @@ int comm_verb(const comm_options& o) {
       p.transport = choice;
       p.files = files;
       p.ranks = ranks;
-      for (json& entry : measure(p, !o.no_pin, warnings)) results.push_back(std::move(entry));
+      for (json& entry : measure(p, !o.no_pin, outside.get(), warnings)) results.push_back(std::move(entry));
     }
   const json document = {
       {"schema", "regatta.comm/1"},

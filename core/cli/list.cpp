@@ -5,6 +5,7 @@
 #include "cli/columns.hpp"
 
 #include <array>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,16 @@ namespace regatta {
 namespace {
 
 constexpr std::array all_kinds{kind::model, kind::executor, kind::transport, kind::strategy};
+
+// "KIND ID: reason", of what the build left out.
+std::vector<std::string> left_out(const std::vector<std::filesystem::path>& folders) {
+  std::vector<std::string> lines;
+  for (const auto& f : folders) {
+    std::ifstream in(f / "left-out.txt");
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+  }
+  return lines;
+}
 
 nlohmann::ordered_json listing(const registry& plugins, const std::vector<std::filesystem::path>& folders,
                                std::optional<kind> only) {
@@ -38,6 +49,7 @@ nlohmann::ordered_json listing(const registry& plugins, const std::vector<std::f
         {{"kind", name_of(h.kind)}, {"id", h.id}, {"file", h.file.string()}, {"by", h.by.string()}});
   out["unusable"] = json::array();
   for (const auto& f : plugins.failures()) out["unusable"].push_back({{"file", f.file.string()}, {"reason", f.reason}});
+  out["left_out"] = left_out(folders);
   return out;
 }
 
@@ -61,6 +73,11 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
   if (!plugins.failures().empty()) {
     fmt::print("not usable\n");
     for (const auto& f : plugins.failures()) fmt::print("  {}: {}\n", f.file.string(), f.reason);
+    fmt::print("\n");
+  }
+  if (const auto lines = left_out(folders); !lines.empty()) {
+    fmt::print("left out of this build\n");
+    for (const std::string& line : lines) fmt::print("  {}\n", line);
     fmt::print("\n");
   }
   if (folders.empty())

@@ -7,14 +7,13 @@
 #include "cli/describe.hpp"
 #include "cli/doctor.hpp"
 #include "cli/list.hpp"
+#include "cli/outside.hpp"
 #include "cli/run.hpp"
-#include "comm/rank.hpp"
 #include "comm/results.hpp"
 #include "config/schema.hpp"
 #include "control/client.hpp"
 #include "control/invitation.hpp"
 #include "measure/context.hpp"
-#include "rank/rank.hpp"
 #include "registry/registry.hpp"
 
 #include <cstdio>
@@ -30,7 +29,7 @@ namespace {
 int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd) {
   invitation i = read_invitation(connect, rank, secret_fd);
   control_client control(i.host, i.port, i.rank, std::move(i.secret));
-  return comm::is_job(control) ? comm::run_rank(control) : run_rank(control, i.rank);
+  return be_rank(control);
 }
 
 int dispatch(int argc, char** argv) {

@@ -7,6 +7,7 @@
 #include "campaign/facts.hpp"
 #include "campaign/prepare.hpp"
 #include "cli/columns.hpp"
+#include "cli/outside.hpp"
 #include "launch/cpus.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
@@ -144,6 +145,7 @@ int run_verb(const run_options& o) {
   const auto form = format_named(o.format);
   if (!form)
     throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
+  const auto outside = enter_outside_launch(duties_of_a_rank()); // the processes that are ranks do not come back
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
   if (o.dry_run) return dry_run(plugins, e);
@@ -166,6 +168,7 @@ int run_verb(const run_options& o) {
   for (const std::string& w : warnings) s.say("warning: " + w);
   std::vector<json> entries = file.entries();
   campaign_hooks hooks;
+  hooks.outside = outside.get();
   hooks.progress = [&](const progress& p) { s.show(p); };
   hooks.log = [&](std::uint32_t rank, int level, const std::string& text) {
     if (level > RG_LOG_WARNING) return;

@@ -13,6 +13,7 @@
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
 #include "control/invitation.hpp"
+#include "launch/outside.hpp"
 
 namespace regatta {
 
@@ -55,7 +56,7 @@ coordinator::coordinator(const launch_plan& plan, const launch_hooks& hooks)
 coordinator::~coordinator() {
   kill_all();
   for (auto& m : members_)
-    if (m->running) reap_process(m->process);
+    if (m->running && !plan_.outside) reap_process(m->process);
 }
 
 void coordinator::spawn(asio::awaitable<void> coroutine) {
@@ -176,6 +177,16 @@ void coordinator::welcome(member& m, tcp::socket socket) {
 
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
+  if (plan_.outside) {
+    plan_.outside->invite(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus);
+    m.pid = plan_.outside->pid(m.rank);
+    m.running = true;
+    ++running_;
+    m.heard = clock::now();
+    m.handle.assign(plan_.outside->watch(m.rank).release());
+    spawn(watch(m));
+    return;
+  }
   const auto arguments = [&](int secret_fd) {
     return invitation_arguments(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd);
   };
@@ -211,6 +222,11 @@ asio::awaitable<void> coordinator::watch(member& m) {
     m.wire_ended.expires_after(last_frames);
     co_await m.wire_ended.async_wait(asio::redirect_error(asio::use_awaitable, ended));
   }
+  if (plan_.outside) {
+    const auto code = plan_.outside->outcome(m.rank);
+    ended(m, code ? fmt::format("ended with code {}", *code) : "died", code == 0);
+    co_return;
+  }
   for (auto [from, into] : {std::pair{&m.output, &m.output_lines}, std::pair{&m.errors, &m.error_lines}}) {
     std::array<char, 4096> text{};
     for (ssize_t got = 0; (got = ::read(from->native_handle(), text.data(), text.size())) > 0;)
@@ -218,12 +234,14 @@ asio::awaitable<void> coordinator::watch(member& m) {
     into->flush();
   }
   const int status = reap_process(m.process);
+  ended(m, describe_status(status), status == 0);
+}
+
+void coordinator::ended(member& m, const std::string& how, bool well) {
   m.running = false;
   --running_;
-  const bool clean = m.has_result && status == 0;
-  if (!clean && !m.reported)
-    certain(m, describe_status(status) + (m.has_result ? " after its result" : " before its result"),
-            static_cast<int>(exit_code::run));
+  if (!(well && m.has_result) && !m.reported)
+    certain(m, how + (m.has_result ? " after its result" : " before its result"), static_cast<int>(exit_code::run));
   if (running_ == 0) io_.stop();
 }
 
@@ -388,7 +406,7 @@ void coordinator::end(std::uint32_t dead, const std::string& why) {
     if (m->wire_open)
       m->wire->send({{"t", "ended"}, {"rank", dead}, {"why", why}});
     else if (m->running && !m->wire)
-      kill_process(m->process); // it cannot be told
+      kill(*m); // it cannot be told
   }
   spawn(kill_after_grace());
 }
@@ -402,7 +420,14 @@ asio::awaitable<void> coordinator::kill_after_grace() {
 
 void coordinator::kill_all() {
   for (const auto& m : members_)
-    if (m->running) kill_process(m->process);
+    if (m->running) kill(*m);
+}
+
+void coordinator::kill(const member& m) const {
+  if (plan_.outside)
+    ::kill(m.pid, SIGKILL); // the launcher then ends the others
+  else
+    kill_process(m.process);
 }
 
 void coordinator::log(std::uint32_t rank, int level, const std::string& text) const {

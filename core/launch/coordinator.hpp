@@ -76,6 +76,7 @@ private:
   void start(member& m);
   asio::awaitable<void> collect(asio::posix::stream_descriptor& from, line_splitter& into);
   asio::awaitable<void> watch(member& m);
+  void ended(member& m, const std::string& how, bool well);
 
   asio::awaitable<void> serve(member& m);
   void handle(member& m, message&& f);
@@ -92,6 +93,7 @@ private:
   void end(std::uint32_t dead, const std::string& why);
   asio::awaitable<void> kill_after_grace();
   void kill_all();
+  void kill(const member& m) const;
   void log(std::uint32_t rank, int level, const std::string& text) const;
 
   const launch_plan& plan_;

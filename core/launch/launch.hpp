@@ -14,6 +14,8 @@
 
 namespace regatta {
 
+class outside_ranks;
+
 struct rank_plan {
   std::string role;      // "worker 1", "server 0", "worker 0 + server 0": for people
   std::vector<int> cpus; // pinned there; empty: wherever
@@ -26,6 +28,7 @@ struct launch_plan {
   std::string program;                     // empty: this program; called as in control/invitation.hpp
   std::chrono::milliseconds silence{3500}; // a rank that sends nothing for so long is taken for dead
   std::chrono::milliseconds start{15000};  // likewise one that has not connected: a busy machine starts slowly
+  outside_ranks* outside = nullptr;        // whose ranks are invited; null: they are started
 };
 
 struct rank_progress {

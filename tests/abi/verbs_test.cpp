@@ -73,7 +73,9 @@ TEST_CASE("list: what is there, where, and what is not usable") {
   CHECK(has(text, "models: none found"));
 
   const auto broken = f.write("broken.so", "no ELF");
+  f.write("left-out.txt", "transport mpi: MPI was not found\n");
   text = printed([&] { code = list_verb({f.path()}, kind::transport, false); });
+  CHECK(has(text, "transport mpi: MPI was not found"));
   CHECK(code == 3);
   CHECK(has(text, broken.string() + ": not a shared object"));
   CHECK(text.find("models") == std::string::npos);
@@ -84,6 +86,7 @@ TEST_CASE("list: what is there, where, and what is not usable") {
   CHECK(j["transports"][0]["file"] == (f.path() / "good.so").string());
   CHECK(j["models"].empty());
   CHECK(j["unusable"][0]["file"] == broken.string());
+  CHECK(j["left_out"][0] == "transport mpi: MPI was not found");
   CHECK(j["folders"][0] == f.path().string());
 }
 

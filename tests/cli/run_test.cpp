@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program as a user runs it, real processes and all: what it computes, what it prints, how it ends.
+#include "processes.hpp"
 #include "program.hpp"
 
 #include <array>
 #include <chrono>
-#include <functional>
 #include <random>
 #include <vector>
 
-#include <fcntl.h>
 #include <signal.h>
 
 using namespace regatta::test;
@@ -186,38 +185,9 @@ TEST_CASE("a dry run names the cases and starts nothing") {
 
 namespace {
 
-// Starts the program on x.toml; its output goes to the file "err".
+// Starts the program on x.toml.
 pid_t start(const scratch& s) {
-  const pid_t child = fork();
-  if (child != 0) return child;
-  if (chdir(s.path.c_str()) != 0) _exit(99);
-  const int null = open("/dev/null", O_RDWR), err = open("err", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  signal(SIGINT, SIG_DFL); // a shell may have it ignored
-  dup2(null, 1);
-  dup2(err, 2);
-  execl(REGATTA_PROGRAM, REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never", nullptr);
-  _exit(99);
-}
-
-// The processes whose parent is `parent`: a run's ranks.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> found;
-  std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
-  for (pid_t p = 0; list >> p;) found.push_back(p);
-  return found;
-}
-
-bool alive(pid_t p) {
-  std::string stat = read("/proc/" + std::to_string(p) + "/stat");
-  const auto state = stat.rfind(") ");
-  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
-}
-
-bool within(std::chrono::milliseconds limit, const std::function<bool()>& f) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!f())
-    if (std::chrono::steady_clock::now() > end) return false;
-  return true;
+  return start(s, {REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never"});
 }
 
 const std::string endless = tiny + "[sweep]\n\"measure.steps\" = [100000000]\n";

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/outside.hpp"
+
+#include "base/failure.hpp"
+#include "comm/rank.hpp"
+#include "control/client.hpp"
+#include "rank/rank.hpp"
+#include "registry/launched.hpp"
+#include "registry/transport_host.hpp"
+
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+// The code of what `f` throws, which it says.
+template <class F> int guarded(F&& f) {
+  try {
+    return f();
+  } catch (const failure& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "regatta: {}\n", e.what());
+    return static_cast<int>(exit_code::run);
+  }
+}
+
+int join(const std::string& file, const std::string& transport) {
+  static std::vector<std::unique_ptr<plugin_host>> hosts; // what has joined stays so until the process ends
+  const registry plugins = registry::of_files({file});
+  const component& c = plugins.find(kind::transport, transport);
+  const rg_launched* launched = launched_of(c);
+  if (!launched || !launched->join) throw failure(exit_code::plugin, "transport " + transport + " has nothing to join");
+  plugin_host& host = *hosts.emplace_back(std::make_unique<plugin_host>());
+  check(launched->join(host.c()), host, "transport " + transport);
+  return 0;
+}
+
+} // namespace
+
+int be_rank(control_client& control) {
+  return comm::is_job(control) ? comm::run_rank(control) : run_rank(control, control.rank());
+}
+
+outside_duties duties_of_a_rank() {
+  outside_duties duties;
+  duties.join = [](const std::string& file, const std::string& transport) {
+    return guarded([&] { return join(file, transport); });
+  };
+  duties.run = [](const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret) {
+    return guarded([&] {
+      control_client control(host, port, rank, std::move(secret));
+      return be_rank(control);
+    });
+  };
+  return duties;
+}
+
+} // namespace regatta

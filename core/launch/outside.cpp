@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/outside.hpp"
+
+#include "base/failure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr auto patience = 30s;
+constexpr std::size_t longest_packet = 64 << 10;
+
+std::optional<std::uint32_t> number_of(const char* name) {
+  const char* text = std::getenv(name);
+  if (!text) return {};
+  const char* end = text + std::strlen(text);
+  std::uint32_t value = 0;
+  const auto [at, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || at != end)
+    throw failure(exit_code::usage, fmt::format("{}=\"{}\" in the environment is no number", name, text));
+  return value;
+}
+
+std::string text_of(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? text : "";
+}
+
+// An abstract name: nothing is left in any folder.
+struct meeting_name {
+  explicit meeting_name(const outside_place& place) {
+    address.sun_family = AF_UNIX;
+    const std::string name = fmt::format("regatta-{}-{}", ::getuid(), place.job);
+    const std::size_t count = std::min(name.size(), sizeof address.sun_path - 1);
+    std::memcpy(address.sun_path + 1, name.data(), count);
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + count);
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+
+unique_fd make_socket() {
+  unique_fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (fd.get() < 0) throw failure(exit_code::run, fmt::format("cannot make a socket: {}", std::strerror(errno)));
+  return fd;
+}
+
+// The process at the other end, if it is ours.
+pid_t peer_of(int socket) {
+  ucred who{};
+  socklen_t bytes = sizeof who;
+  const bool ours = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == ::getuid();
+  return ours ? who.pid : -1;
+}
+
+void put(int socket, const json& what) {
+  const auto packet = json::to_cbor(what);
+  if (::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(packet.size()))
+    throw failure(exit_code::run, fmt::format("a process that the launcher started is gone: {}", std::strerror(errno)));
+}
+
+// Nothing: the other end is gone.
+std::optional<json> get(int socket) {
+  std::vector<std::uint8_t> packet(longest_packet);
+  ssize_t n = 0;
+  while ((n = ::recv(socket, packet.data(), packet.size(), 0)) < 0) {
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) break;
+    pollfd waiting{socket, POLLIN, 0}; // whoever watches it does so without blocking
+    ::poll(&waiting, 1, -1);
+  }
+  if (n <= 0) return {};
+  packet.resize(static_cast<std::size_t>(n));
+  json what = json::from_cbor(packet, true, false);
+  return what.is_object() ? std::optional(std::move(what)) : std::nullopt;
+}
+
+bool wait_readable(int fd, std::chrono::steady_clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  pollfd waiting{fd, POLLIN, 0};
+  return left.count() > 0 && ::poll(&waiting, 1, static_cast<int>(left.count())) > 0;
+}
+
+unique_fd listen_for_ranks(const outside_place& place) {
+  unique_fd fd = make_socket();
+  const meeting_name name(place);
+  if (::bind(fd.get(), name.get(), name.bytes) != 0 || ::listen(fd.get(), static_cast<int>(place.size)) != 0)
+    throw failure(exit_code::run,
+                  fmt::format("cannot meet the processes that {} started: {}", place.launcher, std::strerror(errno)));
+  return fd;
+}
+
+unique_fd find_campaign(const outside_place& place) {
+  const meeting_name name(place);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    unique_fd fd = make_socket();
+    if (::connect(fd.get(), name.get(), name.bytes) == 0 && peer_of(fd.get()) > 0) {
+      put(fd.get(), {{"rank", place.rank}});
+      return fd;
+    }
+    if (std::chrono::steady_clock::now() > until)
+      throw failure(exit_code::run,
+                    fmt::format("rank 0 of {} is not on this host: all ranks must be on one", place.launcher));
+    std::this_thread::sleep_for(10ms); // it has not got so far
+  }
+}
+
+void run_on(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int c : cpus)
+    if (c >= 0 && c < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(c), &set);
+  if (cpus.empty()) std::memset(&set, 0xff, sizeof set); // wherever the control group lets it
+  ::sched_setaffinity(0, sizeof set, &set);
+}
+
+// What is measured as the peak of a run's memory begins anew with each.
+void forget_memory_peak() {
+  const unique_fd fd(::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
+  if (fd.get() >= 0) [[maybe_unused]]
+    const auto n = ::write(fd.get(), "5", 1);
+}
+
+// Does what the campaign asks for until it is over.
+void serve(int campaign, const outside_duties& duties) {
+  while (const auto asked = get(campaign)) {
+    const std::string type = asked->at("t");
+    int code = 0;
+    if (type == "end") return;
+    if (type == "join") {
+      code = duties.join(asked->at("file"), asked->at("transport"));
+    } else {
+      run_on(asked->at("cpus").get<std::vector<int>>());
+      forget_memory_peak();
+      code = duties.run(asked->at("host"), asked->at("port"), asked->at("rank"), asked->at("secret").get_binary());
+    }
+    put(campaign, {{"code", code}});
+  }
+}
+
+} // namespace
+
+std::optional<outside_place> find_outside_place() {
+  struct variables {
+    const char *launcher, *rank, *size, *job;
+  };
+  // Slurm sets its own for every step, also for one that runs mpirun: so it comes last.
+  for (const variables v : {variables{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
+                            variables{"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_JOBID"},
+                            variables{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"}}) {
+    const auto rank = number_of(v.rank), size = number_of(v.size);
+    if (!rank || !size) continue;
+    if (*rank >= *size)
+      throw failure(exit_code::usage, fmt::format("{}={} in the environment, but {}={}", v.rank, *rank, v.size, *size));
+    std::string job = text_of(v.job);
+    if (job.empty()) job = fmt::format("parent {}", ::getppid());
+    return outside_place{v.launcher, std::string(v.launcher) + " " + job + text_of("SLURM_STEP_ID"), *rank, *size};
+  }
+  return {};
+}
+
+failure not_launched(const std::string& transport, const std::string& command, std::uint32_t ranks,
+                     const std::string& verb) {
+  return {exit_code::usage, fmt::format("transport {} runs only among processes that an outside launcher has started: "
+                                        "{} {} regatta {}",
+                                        transport, command, ranks, verb)};
+}
+
+outside_ranks::outside_ranks(unique_fd listener, const outside_place& place)
+    : launcher_(place.launcher), members_(place.size) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (std::uint32_t there = 0; there < place.size;) {
+    if (!wait_readable(listener.get(), until))
+      throw failure(exit_code::run,
+                    fmt::format("{} started {} processes, but only {} are there after {} s: all must be on "
+                                "this host",
+                                launcher_, place.size, there, patience / 1s));
+    unique_fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const pid_t pid = socket.get() < 0 ? -1 : peer_of(socket.get());
+    if (pid < 0 || !wait_readable(socket.get(), until)) continue;
+    const auto hello = get(socket.get());
+    const auto rank = hello ? hello->value("rank", place.size) : place.size;
+    if (rank >= place.size || members_[rank].pid >= 0) continue;
+    members_[rank].socket = std::move(socket);
+    members_[rank].pid = pid;
+    ++there;
+  }
+}
+
+outside_ranks::~outside_ranks() {
+  for (std::uint32_t r = 0; r < size(); ++r) {
+    try {
+      tell(r, {{"t", "end"}});
+    } catch (const failure&) { // it is gone already
+    }
+  }
+}
+
+void outside_ranks::tell(std::uint32_t rank, const json& what) {
+  put(members_[rank].socket.get(), what);
+}
+
+void outside_ranks::join(const std::string& file, const std::string& transport) {
+  if (std::find(joined_.begin(), joined_.end(), file) != joined_.end()) return;
+  for (std::uint32_t r = 0; r < size(); ++r) tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+  for (std::uint32_t r = 0; r < size(); ++r)
+    if (const auto code = outcome(r); code.value_or(1) != 0)
+      throw failure(exit_code::run, fmt::format("transport {}: process {} could not join the others", transport, r));
+  joined_.push_back(file);
+}
+
+void outside_ranks::invite(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
+                           const std::vector<int>& cpus) {
+  tell(
+      rank,
+      {{"t", "run"}, {"host", host}, {"port", port}, {"rank", rank}, {"secret", json::binary(secret)}, {"cpus", cpus}});
+}
+
+unique_fd outside_ranks::watch(std::uint32_t rank) const {
+  return unique_fd(::fcntl(members_[rank].socket.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+std::optional<int> outside_ranks::outcome(std::uint32_t rank) {
+  const auto answer = get(members_[rank].socket.get());
+  return answer ? std::optional(answer->value("code", 1)) : std::nullopt;
+}
+
+std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties) {
+  const auto place = find_outside_place();
+  if (!place) return nullptr;
+  pid_t campaign = -1;
+  if (place->rank == 0) {
+    unique_fd listener = listen_for_ranks(*place);
+    const pid_t parent = ::getpid();
+    campaign = ::fork();
+    if (campaign < 0) throw failure(exit_code::run, fmt::format("cannot fork: {}", std::strerror(errno)));
+    if (campaign == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) std::_Exit(static_cast<int>(exit_code::run));
+      run_on({}); // the launcher may have bound rank 0; the ranks' CPUs are ours to choose
+      return std::make_unique<outside_ranks>(std::move(listener), *place);
+    }
+  }
+  serve(find_campaign(*place).get(), duties);
+  int status = 0;
+  if (campaign > 0) ::waitpid(campaign, &status, 0);
+  std::exit(WIFEXITED(status) ? WEXITSTATUS(status)
+                              : static_cast<int>(exit_code::run)); // plugins leave their jobs here
+}
+
+} // namespace regatta

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A vendor's library as a transport: messages and collectives of MPI, as OpenMPI or another implementation does them.
+// Among processes that mpirun has started (regatta.launched/1), whose ranks are MPI's own.
+//
+// A lane is a tag; MPI keeps messages of one sender and tag in order, and tags apart. Groups are communicators. MPI can
+// neither add on receive, which the engine then does, nor sleep: poll() asks again and again, giving way to others in
+// between. Two promises of abi.h are MPI's to keep: a native sum is the same to the bit on all ranks, but in an order
+// that MPI chooses; and the sender of a message that is longer than its receive may not hear of it.
+//
+// Counted as sent and received: payload; what MPI adds to it, it does not tell.
+#include "../common/ring.hpp"
+
+#include <regatta/launched.h>
+#include <regatta/transport.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+#include <sched.h>
+
+namespace {
+
+constexpr std::size_t block = 1 << 20;
+
+void check(int code, const std::string& what, rg_status status = RG_E_OPERATION) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw rg::error(status, "mpi: " + what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+}
+
+// [main] MPI is the process's, not an instance's: it begins once and ends with the process.
+rg_status join(const rg_host* host) noexcept {
+  return rg::fence(host, [] {
+    int begun = 0, provided = 0;
+    MPI_Initialized(&begun);
+    if (begun) return;
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    // The loop is not always the same thread, but one at a time.
+    if (provided < MPI_THREAD_SERIALIZED)
+      throw rg::error(RG_E_UNSUPPORTED, "mpi: this MPI can be called by one thread only");
+    std::atexit([] { MPI_Finalize(); });
+  });
+}
+
+// `bytes` of memory as one element: MPI counts elements in an int.
+class byte_count {
+public:
+  explicit byte_count(std::uint64_t bytes) {
+    if (bytes <= INT_MAX) {
+      count = static_cast<int>(bytes);
+      return;
+    }
+    MPI_Datatype blocks;
+    check(MPI_Type_vector(static_cast<int>(bytes / block), block, block, MPI_BYTE, &blocks), "MPI_Type_vector");
+    const std::array<int, 2> lengths{1, static_cast<int>(bytes % block)};
+    const std::array<MPI_Aint, 2> places{0, static_cast<MPI_Aint>(bytes / block * block)};
+    const std::array<MPI_Datatype, 2> types{blocks, MPI_BYTE};
+    check(MPI_Type_create_struct(2, lengths.data(), places.data(), types.data(), &type), "MPI_Type_create_struct");
+    MPI_Type_free(&blocks);
+    check(MPI_Type_commit(&type), "MPI_Type_commit");
+    own_ = true;
+  }
+  byte_count(const byte_count&) = delete;
+  byte_count& operator=(const byte_count&) = delete;
+  ~byte_count() {
+    if (own_) MPI_Type_free(&type); // MPI keeps it as long as an operation needs it
+  }
+  int count = 1;
+  MPI_Datatype type = MPI_BYTE;
+
+private:
+  bool own_ = false;
+};
+
+class mpi_transport {
+public:
+  mpi_transport(const rg_host* host, const rg::parameters_t<mpi_transport>&) : host_(host) {}
+  ~mpi_transport() {
+    // Memory that MPI may still write to must not be given up.
+    int ended = 1;
+    MPI_Finalized(&ended);
+    if (!requests_.empty() && !ended) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+
+  rg_transport_caps caps() const { return {.flags = 0, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT}; }
+
+  rg_blob listen(const rg_world& world) {
+    int begun = 0, size = 0, rank = 0;
+    MPI_Initialized(&begun);
+    if (!begun)
+      throw rg::error(RG_E_CONFIG, "mpi: ranks must have been started by mpirun: mpirun -n " +
+                                       std::to_string(world.size) + " regatta run FILE.toml");
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (static_cast<std::uint32_t>(rank) != world.rank || static_cast<std::uint32_t>(size) < world.size)
+      throw rg::error(RG_E_CONFIG, "mpi: rank " + std::to_string(world.rank) + " of " + std::to_string(world.size) +
+                                       " is rank " + std::to_string(rank) + " of " + std::to_string(size) + " in MPI");
+    size_ = world.size;
+    lanes_ = world.lanes;
+    return {};
+  }
+
+  void connect(std::span<const rg_blob>, std::uint64_t) {
+    std::vector<std::uint32_t> everyone(size_);
+    for (std::uint32_t r = 0; r < size_; ++r) everyone[r] = r;
+    split(everyone);
+    messages_ = groups_.back();
+    groups_.pop_back();
+  }
+
+  rg_status send(const rg_transfer& t) {
+    const byte_count bytes(check(t));
+    MPI_Request request;
+    ::check(MPI_Isend(t.address, bytes.count, bytes.type, static_cast<int>(t.peer), static_cast<int>(t.lane), messages_,
+                      &request),
+            "MPI_Isend", RG_E_PEER);
+    // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
+    began(request, {t.cookie, length(t), t.peer, kind::send});
+    return RG_OK;
+  }
+  rg_status recv(const rg_transfer& t) {
+    const byte_count bytes(check(t));
+    MPI_Request request;
+    ::check(MPI_Irecv(t.address, bytes.count, bytes.type, static_cast<int>(t.peer), static_cast<int>(t.lane), messages_,
+                      &request),
+            "MPI_Irecv", RG_E_PEER);
+    // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
+    began(request, {t.cookie, 0, t.peer, kind::receive});
+    return RG_OK;
+  }
+
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    using clock = std::chrono::steady_clock;
+    const auto start = clock::now();
+    for (;;) {
+      take_ended();
+      std::uint32_t count = 0;
+      while (count < out.size() && !finished_.empty()) out[count++] = finished_.pop();
+      if ((woken_.load(std::memory_order_relaxed) && woken_.exchange(false)) || count > 0) return count;
+      const auto waited = static_cast<std::uint64_t>((clock::now() - start).count());
+      if (waited >= timeout_ns) return 0;
+      if (waited >= spin_ns) ::sched_yield();
+    }
+  }
+  void wake() noexcept { woken_.store(true); }
+
+  // MPI can take back receives, but not sends.
+  void cancel(std::uint32_t peer) {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (operations_[i].peer != peer || operations_[i].what == kind::reduce) continue;
+      if (operations_[i].what == kind::send)
+        throw rg::error(RG_E_DEVICE, "mpi: a message to rank " + std::to_string(peer) + " cannot be taken back");
+      MPI_Cancel(&requests_[i]);
+    }
+  }
+  // What was sent is MPI's by now, and arrives before it ends.
+  void close(std::uint64_t) {
+    for (MPI_Comm& group : groups_) MPI_Comm_free(&group);
+    groups_.clear();
+    if (messages_ != MPI_COMM_NULL) MPI_Comm_free(&messages_);
+  }
+  rg_counters counters() const { return counters_; }
+
+  std::uint32_t split(std::span<const std::uint32_t> members) {
+    std::vector<int> ranks(members.begin(), members.end());
+    MPI_Group world, chosen;
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    ::check(MPI_Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &chosen), "split");
+    const int code = MPI_Comm_create_group(MPI_COMM_WORLD, chosen, static_cast<int>(groups_.size()), &made);
+    MPI_Group_free(&chosen);
+    MPI_Group_free(&world);
+    ::check(code, "split");
+    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    groups_.push_back(made);
+    return static_cast<std::uint32_t>(groups_.size() - 1);
+  }
+  rg_status all_reduce(const rg_collective& c) {
+    if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "mpi: all_reduce: there is no such group");
+    if (c.buffer.type != RG_F32 || c.buffer.count > INT_MAX)
+      throw rg::error(RG_E_OPERATION, "mpi: all_reduce adds up to 2^31 - 1 32-bit floats");
+    MPI_Request request;
+    ::check(MPI_Iallreduce(MPI_IN_PLACE, c.address, static_cast<int>(c.buffer.count), MPI_FLOAT, MPI_SUM,
+                           groups_[c.group], &request),
+            "MPI_Iallreduce", RG_E_PEER);
+    const std::uint64_t bytes = c.buffer.count * sizeof(float);
+    counters_.bytes_received += bytes; // as if each byte crossed once each way
+    // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
+    began(request, {c.cookie, bytes, 0, kind::reduce});
+    return RG_OK;
+  }
+
+private:
+  enum class kind { send, receive, reduce };
+  struct operation {
+    std::uint64_t cookie, bytes;
+    std::uint32_t peer;
+    kind what;
+  };
+
+  static std::uint64_t length(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
+  std::uint64_t check(const rg_transfer& t) const {
+    if (t.peer >= size_ || t.lane >= lanes_ || messages_ == MPI_COMM_NULL)
+      throw rg::error(RG_E_OPERATION, "mpi: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) +
+                                          ": no such connection");
+    if (rg::size_of(t.buffer.type) == 0 || (!t.address && t.buffer.count > 0))
+      throw rg::error(RG_E_OPERATION, "mpi: a buffer without bytes, or of unknown type");
+    return length(t);
+  }
+
+  void began(MPI_Request request, operation o) {
+    requests_.push_back(request);
+    operations_.push_back(o);
+  }
+
+  void take_ended() {
+    if (requests_.empty()) return;
+    places_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    int count = 0;
+    const int code =
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, places_.data(), statuses_.data());
+    if (code != MPI_ERR_IN_STATUS) ::check(code, "MPI_Testsome");
+    if (count == MPI_UNDEFINED || count == 0) return;
+    for (int i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      end(operations_[static_cast<std::size_t>(places_[at])], statuses_[at],
+          code == MPI_ERR_IN_STATUS ? statuses_[at].MPI_ERROR : MPI_SUCCESS);
+    }
+    // Those that go on move up, in order.
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i] == MPI_REQUEST_NULL) continue;
+      requests_[kept] = requests_[i];
+      operations_[kept++] = operations_[i];
+    }
+    requests_.resize(kept);
+    operations_.resize(kept);
+  }
+
+  void end(const operation& o, const MPI_Status& how, int code) {
+    rg_completion c{.cookie = o.cookie, .status = RG_OK, .bytes = o.bytes};
+    int cancelled = 0;
+    MPI_Test_cancelled(&how, &cancelled);
+    if (cancelled) {
+      c.status = RG_E_CANCELLED;
+    } else if (code != MPI_SUCCESS) {
+      int kind_of_error = MPI_ERR_OTHER;
+      MPI_Error_class(code, &kind_of_error);
+      c.status = kind_of_error == MPI_ERR_TRUNCATE ? RG_E_OPERATION : RG_E_PEER;
+      const std::string text = "mpi: a message " + std::string(o.what == kind::send ? "to" : "from") + " rank " +
+                               std::to_string(o.peer) +
+                               (c.status == RG_E_OPERATION ? " is longer than its receive" : " failed");
+      host_->fail(host_->context, c.status, text.c_str());
+    } else if (o.what == kind::receive) {
+      MPI_Count bytes = 0;
+      MPI_Get_elements_x(&how, MPI_BYTE, &bytes);
+      c.bytes = static_cast<std::uint64_t>(bytes);
+      counters_.bytes_received += c.bytes;
+      ++counters_.messages_received;
+    } else {
+      counters_.bytes_sent += o.bytes;
+      ++counters_.messages_sent;
+    }
+    finished_.push(c);
+  }
+
+  const rg_host* host_;
+  std::uint32_t size_ = 0, lanes_ = 0;
+  MPI_Comm messages_ = MPI_COMM_NULL;
+  std::vector<MPI_Comm> groups_;
+  std::vector<MPI_Request> requests_; // under way, in the order of posting
+  std::vector<operation> operations_; // theirs
+  std::vector<int> places_;
+  std::vector<MPI_Status> statuses_;
+  transports::ring<rg_completion> finished_;
+  rg_counters counters_{};
+  std::atomic<bool> woken_{false};
+};
+
+rg_component component() {
+  rg_component c = rg::transport<mpi_transport>("mpi", "messages and collectives of MPI, under mpirun");
+  c.extension = [](const char* id) -> const void* {
+    static const rg_launched launched = [] {
+      auto l = rg::make_versioned<rg_launched>();
+      l.launcher = "mpirun -n";
+      l.join = &join;
+      return l;
+    }();
+    return std::strcmp(id, RG_EXT_LAUNCHED) == 0 ? &launched : nullptr;
+  };
+  return c;
+}
+
+} // namespace
+
+RG_PLUGIN("mpi", "0.1", component())

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks that an outside launcher started: `mpirun -n N regatta run FILE.toml`, over shm and over MPI itself.
+#include "processes.hpp"
+#include "program.hpp"
+
+#include <array>
+#include <csignal>
+#include <set>
+
+using namespace regatta::test;
+
+namespace {
+
+const std::string tiny = R"(
+[model]
+plugin = "mlp"
+hidden = [32, 16]
+[data]
+source = "random"
+[train]
+batch = 24
+scaling = "strong"
+kernels = "fixed"
+[measure]
+warmup = 0
+steps = 4
+repeats = 1
+)";
+
+const std::string launcher = REGATTA_MPIRUN " --allow-run-as-root --oversubscribe -n ";
+
+outcome under_mpirun(const scratch& s, int processes, const std::string& options) {
+  return program(s, "run x.toml --progress never --format json " + options, launcher + std::to_string(processes));
+}
+
+bool has_mpi() {
+  return fs::exists(fs::path(REGATTA_PLUGINS) / "mpi.so");
+}
+
+std::vector<double> curve(const json& entry) {
+  return entry.at("loss").at("curve").get<std::vector<double>>();
+}
+
+} // namespace
+
+TEST_CASE("every process is a rank: fewer are idle, more cannot be; what is computed is the same") {
+  const scratch s;
+  const json alone = results(s, tiny, "--sweep strategy.plugin=allreduce,sync_ps --set cluster.workers=2");
+  const outcome o =
+      under_mpirun(s, 3,
+                   "--out there --set transport.plugin=shm --sweep strategy.plugin=allreduce,sync_ps,local_sgd "
+                   "--sweep cluster.workers=2,4 ");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const json r = json::parse(o.out).at("results"); // rank 0 alone has printed
+  REQUIRE(r.size() == 6);
+  for (const json& entry : r) {
+    CAPTURE(entry.at("case").dump());
+    if (entry.at("case").at("cluster.workers") == 2) {
+      CHECK(entry.at("status") == "ok");
+      CHECK(entry.at("efficiency").at("median") > 0);
+    } else {
+      CHECK(entry.at("status") == "skipped");
+      CHECK(entry.at("error").get<std::string>().find("and mpirun has started 3") != std::string::npos);
+    }
+  }
+  CHECK(curve(r.at(0)) == curve(alone.at(0)));
+  CHECK(curve(r.at(2)) == curve(alone.at(1)));
+}
+
+TEST_CASE("transport mpi trains as shm does") {
+  if (!has_mpi()) {
+    MESSAGE("skipped: built without MPI");
+    return;
+  }
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const outcome o =
+      under_mpirun(s, 3,
+                   "--out r --sweep strategy.plugin=allreduce,sync_ps,dgc --sweep transport.plugin=shm,mpi "
+                   "--set cluster.workers=2 --set optimizer.plugin=sgd");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const json r = json::parse(o.out).at("results");
+  REQUIRE(r.size() == 6);
+  for (std::size_t i = 0; i < r.size(); i += 2) {
+    CAPTURE(r.at(i).at("case").dump());
+    CHECK(r.at(i + 1).at("replicas_identical") == true);
+    const std::vector<double> shm = curve(r.at(i)), mpi = curve(r.at(i + 1));
+    REQUIRE(shm.size() == mpi.size());
+    // A native sum of two is rounded once, in whatever order: the same.
+    for (std::size_t k = 0; k < shm.size(); ++k) CHECK(mpi[k] == doctest::Approx(shm[k]).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("transports and collectives alone, over MPI") {
+  if (!has_mpi()) {
+    MESSAGE("skipped: built without MPI");
+    return;
+  }
+  const scratch s;
+  const std::string sizes = "comm --transport mpi --seconds 0.002 --min 8B --max 100000B --factor 100 --format json ";
+  const outcome o = program(s, sizes + "--ranks 2,3", launcher + "3");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  std::set<std::string> algorithms;
+  const json d = json::parse(o.out);
+  for (const json& r : d.at("results")) {
+    CAPTURE(r.dump());
+    CHECK(r.at("wrong") == 0);
+    if (r.at("op") == "allreduce") algorithms.insert(r.at("algorithm"));
+  }
+  CHECK(algorithms == std::set<std::string>{"halving_doubling", "native", "ring"});
+  const outcome few = program(s, sizes + "--ranks 4", launcher + "3");
+  CHECK(few.code == 2);
+  CHECK(few.err.find("mpirun has started 3") != std::string::npos);
+  const outcome alone = program(s, sizes + "--ranks 2");
+  CHECK(alone.code == 2);
+  CHECK(alone.err.find("mpirun -n 2 regatta comm --transport mpi") != std::string::npos);
+}
+
+TEST_CASE("without a launcher, transport mpi is refused with the command to use") {
+  if (!has_mpi()) {
+    MESSAGE("skipped: built without MPI");
+    return;
+  }
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const outcome o = program(s, "run x.toml --set transport.plugin=mpi --set cluster.workers=2");
+  CHECK(o.code == 2);
+  CHECK(o.err.find("mpirun -n 2 regatta run FILE.toml") != std::string::npos);
+}
+
+TEST_CASE("PMI's and Slurm's processes are ranks too") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const std::string job = std::to_string(getpid());
+  for (const auto& [rank, size, more] :
+       {std::array<std::string, 3>{"PMI_RANK", "PMI_SIZE", "PMI_JOBID=" + job},
+        std::array<std::string, 3>{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID=0 SLURM_JOB_ID=" + job}}) {
+    CAPTURE(rank);
+    const auto place = [&](int r) { return rank + "=" + std::to_string(r) + " " + size + "=2 " + more; };
+    const outcome o = program(s,
+                              "run x.toml --out " + rank +
+                                  " --set transport.plugin=shm --set cluster.workers=2 "
+                                  "--format json --progress never",
+                              "{ " + place(1) + " " REGATTA_PROGRAM " run x.toml & } && " + place(0));
+    INFO(o.err);
+    REQUIRE(o.code == 0);
+    CHECK(json::parse(o.out).at("results").at(0).at("status") == "ok");
+    const outcome wrong = program(s, "run x.toml", place(2));
+    CHECK(wrong.code == 2);
+    CHECK(wrong.err.find(rank + "=2 in the environment, but " + size + "=2") != std::string::npos);
+  }
+}
+
+TEST_CASE("one mistake in the file is said once, and ends all processes") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny << "[nonsense]\n";
+  const outcome o = under_mpirun(s, 3, "");
+  CHECK(o.code == 2);
+  const auto at = o.err.find("x.toml:15:");
+  REQUIRE(at != std::string::npos);
+  CHECK(o.err.find("x.toml:15:", at + 1) == std::string::npos);
+}
+
+TEST_CASE("a rank that dies ends the run, and leaves no process") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny << "[sweep]\n\"measure.steps\" = [2, 100000000]\n[cluster]\nworkers = 2\n";
+  const pid_t launched = start(s, {REGATTA_MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", "3", REGATTA_PROGRAM,
+                                   "run", "x.toml", "--out", "r", "--progress", "never"});
+  const auto first_done = [&] {
+    const json j = json::parse(read(s.path / "r" / "result.json"), nullptr, false);
+    return j.is_object() && !j.at("results").empty() && j.at("results").at(0).at("status") == "ok";
+  };
+  REQUIRE(within(std::chrono::seconds(60), first_done));
+  std::vector<pid_t> ranks = children_of(launched);
+  REQUIRE(ranks.size() == 3);
+  std::vector<pid_t> all = ranks;
+  for (const pid_t p : ranks)
+    for (const pid_t child : children_of(p)) all.push_back(child);
+  CHECK(all.size() == 4); // the campaign is a child of process 0
+  kill(ranks[1], SIGKILL);
+  int status = 0;
+  REQUIRE(within(std::chrono::seconds(20), [&] { return waitpid(launched, &status, WNOHANG) == launched; }));
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) != 0);
+  for (const pid_t p : all) CHECK(within(std::chrono::seconds(5), [&] { return !alive(p); }));
+  const json r = json::parse(read(s.path / "r" / "result.json")).at("results");
+  CHECK(r.at(0).at("status") == "ok");
+}
