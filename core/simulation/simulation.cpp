@@ -366,17 +366,23 @@ std::vector<double> train_serially(const simulation_setup& setup) {
 }
 
 std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k) {
-  const std::uint64_t n = arena_elements(setup);
+  const std::uint64_t arena = arena_elements(setup), row = static_cast<std::uint64_t>(setup.table_row);
+  const std::uint64_t n = arena + static_cast<std::uint64_t>(setup.table_rows) * row;
   std::vector<std::vector<double>> w(setup.workers, std::vector<double>(n)), v(setup.workers, std::vector<double>(n));
   for (auto& own : w)
-    for (std::uint64_t i = 0; i < n; ++i) own[i] = initial(i);
+    for (std::uint64_t i = 0; i < n; ++i) own[i] = initial(i < arena ? i : i - arena);
   for (std::uint64_t step = 0; step < setup.steps; ++step) {
-    for (std::uint32_t r = 0; r < setup.workers; ++r)
-      for (std::uint64_t i = 0; i < n; ++i) {
-        v[r][i] =
-            setup.optimizer.momentum * v[r][i] + setup.workers * gradient<double>(r, setup.workers, step, i, w[r][i]);
+    for (std::uint32_t r = 0; r < setup.workers; ++r) {
+      const auto move = [&](std::uint64_t i, std::uint64_t element) {
+        v[r][i] = setup.optimizer.momentum * v[r][i] +
+                  setup.workers * gradient<double>(r, setup.workers, step, element, w[r][i]);
         w[r][i] -= setup.optimizer.lr * v[r][i];
-      }
+      };
+      for (std::uint64_t i = 0; i < arena; ++i) move(i, i);
+      if (!setup.table_rows) continue;
+      for (const std::uint64_t touched : rows_touched(setup, r, step))
+        for (std::uint64_t e = touched * row; e < (touched + 1) * row; ++e) move(arena + e, e);
+    }
     if ((step + 1) % k && step + 1 < setup.steps) continue;
     for (std::uint64_t i = 0; i < n; ++i) {
       double mean = 0;

@@ -58,7 +58,8 @@ std::vector<double> train_serially(const simulation_setup& setup);
 // The rows that worker w touches in a step, ascending.
 std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step);
 
-// Every worker by itself, with a gradient divided by its own batch; weights averaged every k steps and at the end.
+// Every worker by itself, with a gradient divided by its own batch; weights averaged every k steps and at the end: the
+// arena, then the table.
 std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k);
 
 // What the simulated model does: the start of a weight, and the gradient of worker `w` of `n` where it is `weight`.

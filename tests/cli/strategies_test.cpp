@@ -36,7 +36,7 @@ servers = 1
 colocate = true
 [measure]
 warmup = 0
-steps = 100
+steps = 300
 repeats = 1
 baseline = false
 [strategy.async_ps]
@@ -54,7 +54,7 @@ sparsity = [0.95]
 // Mean of the last ten steps: one step's loss is that of 64 samples.
 double reached(const json& result) {
   const auto curve = result.at("loss").at("curve").get<std::vector<double>>();
-  REQUIRE(curve.size() == 100);
+  REQUIRE(curve.size() == 300);
   return std::accumulate(curve.end() - 10, curve.end(), 0.0) / 10;
 }
 
@@ -72,9 +72,8 @@ TEST_CASE("every strategy learns what synchronous training learns") {
   for (const auto& [name, r] : by) {
     INFO(name, ": ", reached(r));
     CHECK(r.at("loss").at("first").get<double>() == doctest::Approx(first).epsilon(1e-4));
-    // A fifth of what there was to learn: staleness, local steps and values that come late cost a little at first, and
-    // more on a busy machine, where one worker runs ahead of the other.
-    CHECK(reached(r) < target + 0.2 * (first - target));
+    // A tenth of what there was to learn: staleness, local steps and values that come late cost a little at first.
+    CHECK(reached(r) < target + 0.1 * (first - target));
     CHECK(r.at("metric").at("value").get<double>() > 0.5);
   }
   CHECK(reached(by.at("sync_ps")) == doctest::Approx(target).epsilon(1e-3));
@@ -91,4 +90,50 @@ TEST_CASE("every strategy learns what synchronous training learns") {
   for (const char* name : {"async_ps", "geo_ps", "local_sgd"}) CHECK(by.at(name).at("replicas_identical").is_null());
   CHECK(by.at("dgc").at("replicas_identical") == true);
   CHECK(by.at("allreduce").at("strategy").is_null());
+}
+
+TEST_CASE("sparse tables: async_ps and geo_ps tell clicks as well as sync_ps does") {
+  const scratch s;
+  regatta::make_criteo_like(s.path / "data", 10000, 1);
+  const json all = results(s, R"(
+[model]
+plugin = "ctr"
+rows = 20011
+hidden = [64, 32]
+[data]
+source = "dataset"
+format = "criteo"
+path = "data/train.tsv"
+evaluation_path = "data/test.tsv"
+[train]
+batch = 50
+kernels = "fixed"
+[optimizer]
+plugin = "adam"
+lr = 0.005
+[transport]
+plugin = "shm"
+[cluster]
+workers = 2
+servers = 2
+colocate = true
+[measure]
+warmup = 0
+steps = 300
+repeats = 1
+baseline = false
+[strategy.geo_ps]
+k = 10
+[sweep]
+"strategy.plugin" = ["sync_ps", "async_ps", "geo_ps"]
+)");
+  const double first = all.at(0).at("loss").at("first"), auc = all.at(0).at("metric").at("value");
+  CHECK(auc > 0.7);
+  for (const json& r : all) {
+    INFO(r.at("case").dump(), ": ", r.at("metric").dump(), " ", r.at("loss").at("last").dump());
+    CHECK(r.at("loss").at("first").get<double>() == doctest::Approx(first).epsilon(1e-4));
+    // The published AUC fell by 0.02 between 5 and 20 asynchronous workers.
+    CHECK(r.at("metric").at("value").get<double>() > auc - 0.02);
+  }
+  CHECK(all.at(1).at("strategy").at("staleness").at("max").get<int>() >= 0);
 }

@@ -124,6 +124,105 @@ TEST_CASE("async_ps: a worker sends B bytes a step and receives B, and once more
     }
 }
 
+TEST_CASE("tables: async_ps with bound 0 equals the serial run, with and without dense tensors") {
+  everywhere("async_ps", {{"bucket", 256}, {"bound", 0}}, [](simulation_setup s) {
+    if (s.workers > 6) return;
+    s.table_rows = 1000;
+    for (const bool dense : {true, false}) {
+      CAPTURE(dense);
+      if (!dense) s.tensors.clear();
+      const auto r = simulate(plugins(), s);
+      if (dense) equals_serial(s, r);
+      CHECK(r.left_over == 0);
+      table_equals_serial(s, rows_of_servers(r));
+      CHECK(largest(r, "staleness") == 0);
+    }
+  });
+}
+
+TEST_CASE("tables: async_ps comes to its end with any bound and counts every push") {
+  for (const int bound : {-1, 1, 3})
+    everywhere("async_ps", {{"bucket", 256}, {"bound", bound}}, [&](simulation_setup s) {
+      if (s.workers > 4) return;
+      CAPTURE(bound);
+      s.table_rows = 1000;
+      s.tensors.clear();
+      const auto r = simulate(plugins(), s);
+      CHECK(r.left_over == 0);
+      CHECK(seen(r, "staleness") == s.workers * s.steps * s.servers);
+      if (bound >= 0) CHECK(largest(r, "staleness") <= (s.workers - 1) * (2 * bound + 1));
+      if (s.workers == 1) table_equals_serial(s, rows_of_servers(r));
+    });
+}
+
+TEST_CASE("tables: geo_ps adds up to local training, averaged, at the end of a period") {
+  everywhere("geo_ps", {{"bucket", 256}, {"k", 5}}, [](simulation_setup s) {
+    if (s.workers > 6) return;
+    s.table_rows = 1000;
+    for (const bool dense : {true, false}) {
+      CAPTURE(dense);
+      if (!dense) s.tensors.clear();
+      const auto r = simulate(plugins(), s);
+      const auto expected = train_locally(s, 5);
+      if (dense) weights_are(r, expected);
+      CHECK(r.left_over == 0);
+      table_is(s, rows_of_servers(r), expected);
+    }
+  });
+}
+
+TEST_CASE("tables: geo_ps with one worker equals the serial run, whatever the period") {
+  for (const int k : {1, 2, 3, 400}) {
+    CAPTURE(k);
+    simulation_setup s;
+    s.strategy = "geo_ps";
+    s.parameters = {{"k", k}};
+    s.servers = 2;
+    s.steps = 7;
+    s.table_rows = 1000;
+    table_equals_serial(s, rows_of_servers(simulate(plugins(), s)));
+  }
+}
+
+TEST_CASE("tables: geo_ps brings a worker what others pushed, of rows it never touched, too") {
+  simulation_setup s;
+  s.strategy = "geo_ps";
+  s.parameters = {{"k", 2}};
+  s.workers = 3;
+  s.servers = 2;
+  s.steps = 6;
+  s.table_rows = 1000;
+  s.straggler_ns = 500'000; // worker 1 meets the servers when the others are gone
+  const auto r = simulate(plugins(), s);
+  const auto all = rows_of_servers(r);
+  const auto& copies = r.worker_rows[1];
+  CHECK(copies.size() == all.size());
+  for (const auto& [row, values] : all)
+    for (std::size_t e = 0; e < values.size(); ++e)
+      REQUIRE(copies.at(row)[e] == doctest::Approx(values[e]).epsilon(1e-6)); // moved there by a difference
+  CHECK(r.worker_rows[0].size() < all.size());                                // what came after it had left
+}
+
+TEST_CASE("tables: geo_ps sends in a period every row that was touched, once, in pieces") {
+  simulation_setup s;
+  s.strategy = "geo_ps";
+  s.parameters = {{"k", 3}};
+  s.steps = 3;
+  s.tensors.clear();
+  s.table_rows = 100'000;
+  s.table_row = 70'000; // three rows a piece
+  s.touched = 20;
+  s.servers = 1;
+  std::set<std::uint64_t> touched;
+  for (std::uint64_t step = 0; step < s.steps; ++step)
+    for (const std::uint64_t row : rows_touched(s, 0, step)) touched.insert(row);
+  const std::uint64_t pieces = (touched.size() + 2) / 3, words = 3;
+  const auto r = simulate(plugins(), s);
+  CHECK(r.counted[0].messages_sent == 2 * pieces + 2); // the period's end, and goodbye
+  CHECK(r.counted[0].bytes_sent == touched.size() * (8 + 70'000 * 4) + 8 * words * (pieces + 2));
+  CHECK(r.counted[1].bytes_sent == touched.size() * (8 + 70'000 * 4) + 8 * words * (pieces + 1));
+}
+
 TEST_CASE("geo_ps ends with one set of weights for all, whatever the ranks, the network and the period") {
   for (const int k : {1, 2, 3, 400})
     everywhere("geo_ps", {{"bucket", 256}, {"k", k}}, [&](const simulation_setup& s) {

@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <set>
+
 namespace regatta::test {
 
 inline const registry& plugins() {
@@ -39,6 +42,33 @@ inline void weights_are(const simulation_result& r, const std::vector<double>& e
 inline void equals_serial(const simulation_setup& s, const simulation_result& r) {
   REQUIRE(r.weights.size() == s.workers);
   weights_are(r, train_serially(s));
+}
+
+using rows_of_table = std::map<std::uint64_t, std::vector<float>>;
+
+// What all servers hold of the table.
+inline rows_of_table rows_of_servers(const simulation_result& r) {
+  rows_of_table all;
+  for (const auto& rows : r.server_rows) all.insert(rows.begin(), rows.end());
+  return all;
+}
+
+// `rows` are those that were touched, as `expected` has them behind the arena.
+inline void table_is(const simulation_setup& s, const rows_of_table& rows, const std::vector<double>& expected) {
+  const auto row = static_cast<std::size_t>(s.table_row);
+  std::set<std::uint64_t> touched;
+  for (std::uint64_t step = 0; step < s.steps; ++step)
+    for (std::uint32_t w = 0; w < s.workers; ++w)
+      for (const std::uint64_t r : rows_touched(s, w, step)) touched.insert(r);
+  REQUIRE(rows.size() == touched.size());
+  for (const auto& [r, values] : rows) {
+    REQUIRE(touched.count(r));
+    for (std::size_t e = 0; e < row; ++e)
+      REQUIRE(values[e] == doctest::Approx(expected[arena_elements(s) + r * row + e]).epsilon(1e-5));
+  }
+}
+inline void table_equals_serial(const simulation_setup& s, const rows_of_table& rows) {
+  table_is(s, rows, train_serially(s));
 }
 
 } // namespace regatta::test

@@ -6,31 +6,10 @@
 #include "matrix.hpp"
 
 #include <cmath>
-#include <set>
 #include <utility>
 
 using namespace regatta;
 using namespace regatta::test;
-
-namespace {
-
-// The table as the ranks of one role hold it together is that of the serial run.
-void table_equals_serial(const simulation_setup& s, const std::map<std::uint64_t, std::vector<float>>& rows) {
-  const auto expected = train_serially(s);
-  const auto row = static_cast<std::size_t>(s.table_row);
-  std::set<std::uint64_t> touched;
-  for (std::uint64_t step = 0; step < s.steps; ++step)
-    for (std::uint32_t w = 0; w < s.workers; ++w)
-      for (const std::uint64_t r : rows_touched(s, w, step)) touched.insert(r);
-  REQUIRE(rows.size() == touched.size());
-  for (const auto& [r, values] : rows) {
-    REQUIRE(touched.count(r));
-    for (std::size_t e = 0; e < row; ++e)
-      REQUIRE(values[e] == doctest::Approx(expected[arena_elements(s) + r * row + e]).epsilon(1e-5));
-  }
-}
-
-} // namespace
 
 TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks and the network") {
   for (const char* algorithm : {"ring", "halving_doubling", "auto"})

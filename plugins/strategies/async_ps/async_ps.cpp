@@ -6,12 +6,16 @@
 // stale synchronous parallel parameter server, 2013): a worker that has done c + 1 steps gets its weights back when all
 // have done c + 1 - s. With s = 0 the pushes of a step are added up and applied once, as by sync_ps.
 //
+// Rows of sparse tables are pulled before the step that touches them and pushed after it, under the same bound
+// (regatta/tables.hpp).
+//
 // How many updates by others a gradient missed, its staleness, is counted in the result ("staleness").
 #include <regatta/servers.hpp>
+#include <regatta/tables.hpp>
 
 namespace {
 
-enum : std::uint32_t { to_servers, to_workers, lanes };
+enum : std::uint32_t { to_servers, to_workers, rows_to_servers, rows_to_workers, lanes };
 
 struct async_ps {
   struct parameters {
@@ -30,7 +34,7 @@ struct async_ps {
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
     plan.lanes = lanes;
     return plan;
   }
@@ -39,7 +43,8 @@ struct async_ps {
   }
 
   async_ps(rg::comm& c, const parameters& p)
-      : comm(c), cut(c, p.bucket), bound(p.bound < 0 ? forever : static_cast<std::uint64_t>(p.bound)) {
+      : comm(c), cut(c, p.bucket), bound(p.bound < 0 ? forever : static_cast<std::uint64_t>(p.bound)),
+        client(c, rows_to_servers, rows_to_workers), tables(c, rows_to_servers, rows_to_workers) {
     if (c.deferred())
       throw rg::error(RG_E_CONFIG, "async_ps applies every push by itself and cannot clip by the norm of a whole "
                                    "gradient: set optimizer.clip_norm to 0, or use sync_ps");
@@ -65,6 +70,8 @@ struct async_ps {
 
   // ------------------------------------------------------------------------------------------------- worker ---
 
+  rg::task<> begin_step(std::uint64_t, rg::step_rows rows) { return client.pull(rows); }
+  rg::task<> pull_rows(rg::step_rows rows) { return client.pull(rows, rg::row_request::pull); }
   // Asks for the weights before it pushes: the answer finds its receive posted and goes straight into place.
   void on_gradient(std::uint64_t, std::uint32_t b) {
     pull(b);
@@ -73,23 +80,28 @@ struct async_ps {
         pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(range), to_servers);
   }
   rg::task<> end_step(std::uint64_t) {
+    co_await client.push();
     for (auto& p : pushes) co_await p;
     for (auto& p : pulls) co_await p;
   }
   // A message of nothing in place of the first push says goodbye. When all have, the last weights come: the same for
   // everybody.
   rg::task<> finish() {
+    if (comm.tables()) co_await client.goodbye();
     for (std::uint32_t b = 0; b < cut.buckets(); ++b) pull(b);
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
-      co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
+      if (cut.has_part(s)) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
     for (auto& p : pulls) co_await p;
   }
 
   // ------------------------------------------------------------------------------------------------- server ---
 
-  // Two coroutines a worker: one takes its pushes and applies them, the other answers when the bound lets it.
+  // Two coroutines a worker: one takes its pushes and applies them, the other answers when the bound lets it; a third for
+  // its rows.
   rg::task<> serve() {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      if (comm.tables()) serving.spawn(attend_rows(*this, w));
+      if (held.empty()) continue;
       serving.spawn(take_pushes(*this, w));
       serving.spawn(answer(*this, w));
     }
@@ -129,6 +141,8 @@ private:
     rg::event changed;                 // something in anybody's `pushed`
     rg::event combined;                // bound = 0: a step of all was applied
     rg::operation last;
+    std::uint64_t rows_pushed = 0; // steps whose rows were applied; forever: it said goodbye
+    rg::event rows_changed;        // something in anybody's rows_pushed
   };
 
   void pull(std::uint32_t b) {
@@ -210,11 +224,57 @@ private:
                        [&](const auto& c) { return c->pushed[b] >= step + 1 - std::min(bound, step + 1); });
   }
 
+  static rg::task<> attend_rows(async_ps& self, std::uint32_t w) {
+    customer& from = *self.customers[w];
+    for (std::uint64_t step = 0;;) {
+      const rg::row_request why = co_await self.tables.asked(w);
+      if (why == rg::row_request::goodbye) {
+        from.rows_pushed = forever;
+        for (auto& c : self.customers) c->rows_changed.set();
+        co_return;
+      }
+      while (!self.may_tell(step)) co_await from.rows_changed;
+      const std::uint64_t told = self.rows_version;
+      co_await self.tables.tell(w);
+      if (why == rg::row_request::pull) continue;
+      co_await self.tables.receive(w);
+      self.comm.record_value("staleness", static_cast<std::int64_t>(self.rows_version - told));
+      co_await apply_rows(self, w, step++);
+    }
+  }
+  // As apply().
+  static rg::task<> apply_rows(async_ps& self, std::uint32_t w, std::uint64_t step) {
+    customer& from = *self.customers[w];
+    if (self.bound > 0) {
+      ++self.rows_version;
+      co_await self.tables.apply_of(w, step);
+      from.rows_pushed = step + 1;
+    } else if (++self.rows_arrived < self.comm.workers()) {
+      while (from.rows_pushed <= step) co_await from.rows_changed; // what it pushed is still needed
+      co_return;
+    } else {
+      self.rows_arrived = 0;
+      ++self.rows_version;
+      for (std::uint32_t v = 0; v < self.comm.workers(); ++v) co_await self.tables.add(v);
+      co_await self.tables.apply(step);
+      for (auto& c : self.customers) c->rows_pushed = step + 1;
+    }
+    for (auto& c : self.customers) c->rows_changed.set();
+  }
+  bool may_tell(std::uint64_t step) const {
+    return std::all_of(customers.begin(), customers.end(),
+                       [&](const auto& c) { return c->rows_pushed >= step - std::min(bound, step); });
+  }
+
   rg::shards cut;
   std::uint64_t bound;
+  rg::table_client client;
+  rg::table_server tables;
   std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
   std::vector<shard> held;
   std::vector<std::unique_ptr<customer>> customers;
+  std::uint64_t rows_version = 0; // updates of rows so far
+  std::uint32_t rows_arrived = 0; // pushes of rows of the step under way (bound = 0)
   rg::task_group serving;
 };
 

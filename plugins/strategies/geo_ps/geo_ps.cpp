@@ -6,12 +6,14 @@
 // for another worker.
 //
 // The servers hold plain weights: optimiser and its state are the workers' own. How many differences of others a push
-// missed is counted in the result ("staleness").
+// missed is counted in the result ("staleness"). Sparse tables are in rows.hpp.
+#include "rows.hpp"
+
 #include <regatta/servers.hpp>
 
 namespace {
 
-enum : std::uint32_t { to_servers, to_workers, lanes };
+enum : std::uint32_t { to_servers, to_workers, rows_to_servers, rows_to_workers, lanes };
 
 struct geo_ps {
   struct parameters {
@@ -28,7 +30,7 @@ struct geo_ps {
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS;
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS;
     plan.lanes = lanes;
     plan.period = static_cast<std::uint64_t>(p.k);
     return plan;
@@ -37,10 +39,12 @@ struct geo_ps {
     return rg::worker_and_server(c, a, b);
   }
 
-  geo_ps(rg::comm& c, const parameters& p) : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)) {
+  geo_ps(rg::comm& c, const parameters& p)
+      : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)), rows(c, rows_to_servers, rows_to_workers),
+        row_server(c, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       c.own_as_worker(c.whole());
-      seen = c.alloc(c.arena().count);
+      if (c.arena().count) seen = c.alloc(c.arena().count); // a model may be of tables alone
       total = c.alloc(2, RG_F64);
       ready = std::vector<rg::event>(cut.buckets());
       pulls.resize(cut.buckets() * c.servers());
@@ -56,9 +60,15 @@ struct geo_ps {
 
   // ------------------------------------------------------------------------------------------------- worker ---
 
-  void begin_step(std::uint64_t step) { running.spawn(train(*this, step)); }
+  rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
+    running.spawn(train(*this, step));
+    return rows.begin_step(touched);
+  }
+  // An evaluation reads the worker's own copy.
+  rg::task<> pull_rows(rg::step_rows touched) { return rows.read(touched); }
   void on_gradient(std::uint64_t, std::uint32_t b) { ready[b].set(); }
   rg::task<> end_step(std::uint64_t step) {
+    co_await rows.update(step);
     co_await running.join();
     if (comm.deferred()) { // clipping is each worker's own affair
       co_await comm.norm(total, false);
@@ -76,16 +86,20 @@ struct geo_ps {
       for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
       co_await meet(*this);
     }
+    co_await rows.goodbye();
     for (std::size_t b = 0; b < cut.buckets(); ++b) pull(b);
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
-      co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
+      if (cut.has_part(s)) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
     for (auto& p : pulls) co_await p;
   }
 
   // ------------------------------------------------------------------------------------------------- server ---
 
   rg::task<> serve() {
-    for (std::uint32_t w = 0; w < comm.workers(); ++w) serving.spawn(attend(*this, w));
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      if (comm.tables()) serving.spawn(geo::row_server::attend(row_server, w));
+      if (!held.empty()) serving.spawn(attend(*this, w));
+    }
     co_await serving.join();
     for (const shard& s : held)
       for (std::uint32_t w = 0; w < comm.workers(); ++w) {
@@ -150,9 +164,10 @@ private:
         pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(part), to_workers);
   }
   static rg::task<> meet(geo_ps& self) {
+    co_await self.rows.meet();
     for (auto& p : self.pushes) co_await p;
     for (auto& p : self.pulls) co_await p;
-    co_await self.comm.copy(self.seen, self.comm.weights(self.comm.whole()));
+    if (self.seen.count) co_await self.comm.copy(self.seen, self.comm.weights(self.comm.whole()));
   }
   rg_buffer seen_of(rg::span_of_arena range) const { return rg::sub(seen, range.first, range.count); }
 
@@ -184,6 +199,8 @@ private:
 
   rg::shards cut;
   std::uint64_t k, steps = 0;
+  geo::row_worker rows;
+  geo::row_server row_server;
   rg_buffer seen{};  // of a worker: the weights as the servers sent them last
   rg_buffer total{}; // of a worker: the norm
   std::vector<rg::event> ready;

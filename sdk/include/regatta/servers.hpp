@@ -34,6 +34,12 @@ public:
   span_of_arena part(std::size_t b, std::uint32_t server) const { return part_of(buckets_[b], server, servers_); }
   // This server's; may be empty in small buckets.
   span_of_arena mine(std::size_t b) const { return part(b, static_cast<std::uint32_t>(server_)); }
+  // Whether it has any; with tables it need not.
+  bool has_part(std::uint32_t server) const {
+    for (std::size_t b = 0; b < buckets_.size(); ++b)
+      if (part(b, server).count) return true;
+    return false;
+  }
   std::uint64_t largest() const {
     std::uint64_t most = 0;
     for (std::size_t b = 0; b < buckets_.size(); ++b)

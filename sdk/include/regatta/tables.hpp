@@ -233,23 +233,31 @@ public:
     }
   }
 
+  // What worker w asks next. Its rows, which tell() sends, are good until it is asked again.
+  task<row_request> asked(std::uint32_t w) {
+    part& p = workers_[w];
+    co_await comm.recv(w, p.request, to_servers_);
+    co_return static_cast<row_request>(comm.elements<std::int64_t>(p.request)[0]);
+  }
+  task<> tell(std::uint32_t w) {
+    part& p = workers_[w];
+    const auto words = comm.elements<std::int64_t>(p.request);
+    p.elements = 0;
+    std::uint64_t row = 1 + comm.tables();
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) {
+      const auto n = static_cast<std::uint64_t>(words[1 + t]), elements = n * comm.table(t).row;
+      if (n) co_await comm.rows_read(t, sub(p.request, row, n), sub(p.values, p.elements, elements), role::server);
+      row += n;
+      p.elements += elements;
+    }
+    if (p.elements) co_await comm.send(w, sub(p.values, 0, p.elements), to_workers_);
+  }
   // Answers worker w until it begins a step (true) or says goodbye (false).
   task<bool> answer(std::uint32_t w) {
-    part& p = workers_[w];
     for (;;) {
-      co_await comm.recv(w, p.request, to_servers_);
-      const auto words = comm.elements<std::int64_t>(p.request);
-      const auto why = static_cast<row_request>(words[0]);
+      const row_request why = co_await asked(w);
       if (why == row_request::goodbye) co_return false;
-      p.elements = 0;
-      std::uint64_t row = 1 + comm.tables();
-      for (std::uint32_t t = 0; t < comm.tables(); ++t) {
-        const auto n = static_cast<std::uint64_t>(words[1 + t]), elements = n * comm.table(t).row;
-        if (n) co_await comm.rows_read(t, sub(p.request, row, n), sub(p.values, p.elements, elements), role::server);
-        row += n;
-        p.elements += elements;
-      }
-      if (p.elements) co_await comm.send(w, sub(p.values, 0, p.elements), to_workers_);
+      co_await tell(w);
       if (why == row_request::step) co_return true;
     }
   }
@@ -260,36 +268,55 @@ public:
     co_await answering_.join();
     co_return stay_;
   }
-  // Adds worker w's gradients of what it was last answered.
-  task<> take(std::uint32_t w) {
+  // Worker w's gradients of what it was last told, in three steps: they come, and are added to those of others or, by
+  // apply_of(), make an update of their own.
+  task<> receive(std::uint32_t w) {
     part& p = workers_[w];
-    if (!p.elements) co_return;
-    co_await comm.recv(w, sub(p.values, 0, p.elements), to_servers_);
-    const auto words = comm.elements<std::int64_t>(p.request);
-    std::uint64_t row = 1 + comm.tables(), element = 0;
-    for (std::uint32_t t = 0; t < comm.tables(); ++t) {
-      const auto n = static_cast<std::uint64_t>(words[1 + t]), elements = n * comm.table(t).row;
-      if (n) co_await comm.rows_add(t, sub(p.request, row, n), sub(p.values, element, elements), role::server);
-      row += n;
-      element += elements;
-    }
+    if (p.elements) co_await comm.recv(w, sub(p.values, 0, p.elements), to_servers_);
+  }
+  task<> add(std::uint32_t w) {
+    for (const slice& s : slices_of(w)) co_await comm.rows_add(s.table, s.numbers, s.gradients, role::server);
+  }
+  task<> apply_of(std::uint32_t w, std::uint64_t step) {
+    for (const slice& s : slices_of(w)) co_await comm.rows_apply(s.table, s.numbers, s.gradients, step, role::server);
   }
   task<> apply(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) co_await comm.rows_apply(t, step, role::server);
   }
   // A synchronous step's end: all gradients, in the order of the workers, and the update.
   task<> end_step(std::uint64_t step) {
-    for (std::uint32_t w = 0; w < comm.workers(); ++w) co_await take(w);
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      co_await receive(w);
+      co_await add(w);
+    }
     co_await apply(step);
   }
 
   rg::comm& comm;
 
 private:
+  struct slice { // of one table, what a worker was told and gave gradients of
+    std::uint32_t table;
+    rg_buffer numbers, gradients;
+  };
   struct part { // of one worker
     rg_buffer request{}, values{};
     std::uint64_t elements = 0; // of the last answer
+    std::vector<slice> slices;
   };
+  const std::vector<slice>& slices_of(std::uint32_t w) {
+    part& p = workers_[w];
+    const auto words = comm.elements<std::int64_t>(p.request);
+    std::uint64_t row = 1 + comm.tables(), element = 0;
+    p.slices.clear();
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) {
+      const auto n = static_cast<std::uint64_t>(words[1 + t]), elements = n * comm.table(t).row;
+      if (n) p.slices.push_back({t, sub(p.request, row, n), sub(p.values, element, elements)});
+      row += n;
+      element += elements;
+    }
+    return p.slices;
+  }
   static task<> answer_one(table_server& self, std::uint32_t w) {
     const bool stays = co_await self.answer(w);
     self.stay_ = self.stay_ && stays;
