@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -87,12 +89,33 @@ void expect_identical(const simulation_setup& x, const simulation_result& r) {
                                                               title(x), i, r.weights[0][i], r.weights[w][i], w));
 }
 
+// fp32 against double over a few steps of unit gradients.
+bool agree(float value, double expected) {
+  return std::abs(value - expected) <= 1e-5 * (1 + std::abs(expected));
+}
+
 void expect_serial(const simulation_setup& x, const simulation_result& r) {
   const auto expected = train_serially(x);
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    // fp32 against double over a few steps of unit gradients.
-    require(std::abs(r.weights.at(0)[i] - expected[i]) <= 1e-5 * (1 + std::abs(expected[i])),
+  for (std::size_t i = 0; i < r.weights.at(0).size(); ++i)
+    require(agree(r.weights[0][i], expected[i]),
             fmt::format("{}element {} is {}, of one worker {}", title(x), i, r.weights[0][i], expected[i]));
+}
+// `held` are the rows that `who` has changed.
+void expect_serial_rows(const simulation_setup& x, const std::map<std::uint64_t, std::vector<float>>& held,
+                        const std::string& who) {
+  std::set<std::uint64_t> touched;
+  for (std::uint32_t w = 0; w < x.workers; ++w)
+    for (std::uint64_t step = 0; step < x.steps; ++step)
+      for (const std::uint64_t row : regatta::test::rows_touched(x, w, step)) touched.insert(row);
+  require(held.size() == touched.size(),
+          fmt::format("{}{} changed {} rows of a table, one worker {}", title(x), who, held.size(), touched.size()));
+  const auto expected = train_serially(x);
+  for (const auto& [row, values] : held)
+    for (std::size_t e = 0; e < values.size(); ++e) {
+      const double one = expected[regatta::test::arena_elements(x) + row * values.size() + e];
+      require(agree(values[e], one),
+              fmt::format("{}{}: element {} of row {} is {}, of one worker {}", title(x), who, e, row, values[e], one));
+    }
 }
 
 void need_synchronous(const subject& s, bool exact) {
@@ -140,6 +163,24 @@ void many_buckets(const subject& s) {
     expect_identical(x, r);
     expect_serial(x, r);
   }
+}
+
+// A sparse table, of which workers touch different rows, some steps none, and more between two steps.
+void rows(const subject& s) {
+  const rg_plan p = plan_for(s, 2, 1);
+  if (!(p.flags & RG_PLAN_ROWS)) throw skipped("it exchanges no rows of sparse tables (RG_PLAN_ROWS)");
+  for_all(s, [&](simulation_setup& x) {
+    if (x.workers > 4) return;
+    x.table_rows = 200;
+    const simulation_result r = run(s, x);
+    if (!equals_serial_run(p)) return;
+    expect_serial(x, r);
+    // Every worker holds the table, or the servers together do.
+    std::map<std::uint64_t, std::vector<float>> together;
+    for (const auto& part : r.server_rows) together.insert(part.begin(), part.end());
+    if (!together.empty()) return expect_serial_rows(x, together, "the servers");
+    for (std::uint32_t w = 0; w < x.workers; ++w) expect_serial_rows(x, r.worker_rows[w], fmt::format("worker {}", w));
+  });
 }
 
 // What is not summed step by step still has to train: after a while the weights have gone where one worker's would.
@@ -230,6 +271,8 @@ const std::vector<test>& strategy_tests() {
       {"serial", "the weights are those of one worker that has all gradients", serial},
       {"clip", "so they are where updates are deferred for a norm over all gradients", clipped},
       {"buckets", "so they are with more than a bucket of weights", many_buckets},
+      {"rows", "rows of sparse tables become what one worker makes of them; asynchronously, every run comes to its end",
+       rows},
       {"trains", "a strategy that is asynchronous, compresses or waits for several steps goes where one worker goes",
        trains},
       {"deterministic", "a run is the same every time, to the bit and to the virtual nanosecond", deterministic},

@@ -55,6 +55,13 @@ void finds(const std::string& plugin, const names& broken, const names& sound) {
 TEST_CASE("broken transports") {
   finds("transport/reorders", {"fifo"}, {"alignment", "counters"});
   finds("transport/completes_early", {"reuse"}, {"secret", "destroy"});
+  finds("transport/drops_at_close", {"close"}, {"secret", "destroy"});
+  finds("transport/overstates", {"short"}, {"alignment", "fifo"});
+  finds("transport/takes_and_refuses", {"again"}, {"reuse", "alignment"});
+  finds("transport/never_fails", {"left-peer", "too-long", "cancel"}, {"close", "alignment"});
+  finds("transport/takes_anything", {"refusals"}, {"cancel", "alignment"});
+  finds("transport/adds_on_arrival", {"add-order"}, {"add", "add-short"});
+  finds("transport/cancels_everybody", {"cancel"}, {"close", "left-peer"});
   finds("transport/loses_last_byte", {"sizes"}, {"counters", "wake"});
   finds("transport/spins", {"idle"}, {"alignment"});
   finds("transport/counts_nothing", {"counters"}, {"alignment"});
@@ -82,14 +89,23 @@ TEST_CASE("broken models") {
   finds_alone("starts_anyhow", "seed");
   finds_alone("evaluates_afresh", "evaluate");
   finds_alone("forgets_to_accumulate", "accumulate");
+  finds("model/differs_a_little", {"repeat", "ready"},
+        {"gradient", "need", "accumulate", "shares", "seed", "evaluate"});
 }
 
 TEST_CASE("broken strategies, and a sound one") {
-  CHECK(check("strategy/sound", {"drain", "replicas", "serial", "clip", "blocks", "deterministic"}).code == 0);
+  CHECK(check("strategy/sound",
+              {"plan", "drain", "replicas", "serial", "clip", "buckets", "rows", "blocks", "deterministic", "ghosts"})
+            .code == 0);
   finds("strategy/forgets_a_bucket", {"serial", "clip"}, {"drain", "deterministic", "blocks"});
   finds("strategy/keeps_the_sum", {"replicas", "serial", "clip"}, {"drain", "deterministic", "blocks"});
   finds("strategy/never_drains", {"drain"}, {"plan"});
   finds("strategy/sleeps", {"blocks"}, {"drain", "serial"});
+  finds("strategy/talks_one_way", {"plan"}, {"drain", "serial"});
+  finds("strategy/looks_at_bytes", {"ghosts"}, {"drain", "serial"});
+  finds("strategy/steps_back", {"trains"}, {"drain", "replicas"});
+  finds("strategy/drifts", {"deterministic", "serial"}, {"drain", "blocks"});
+  finds("strategy/keeps_rows", {"rows"}, {"drain", "serial", "replicas"});
 }
 
 TEST_CASE("a broken shared object") {

@@ -42,6 +42,17 @@ struct wrong_gradient : opened {
   }
 };
 
+struct differs_a_little : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, hooks);
+    gradient[0] *= 1 + 1e-6F * static_cast<float>(++calls_ % 2);
+    say_ready(batch, hooks);
+    return result;
+  }
+  std::uint64_t calls_ = 0;
+};
+
 struct allocates : opened {
   using opened::opened;
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
@@ -104,7 +115,9 @@ struct evaluates_afresh : opened {
 
 } // namespace
 
-RG_PLUGIN("broken_models", "1.0", rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
+RG_PLUGIN("broken_models", "1.0",
+          rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
+          rg::model<differs_a_little>("differs_a_little", "broken: other gradients every other time"),
           rg::model<allocates>("allocates", "broken: memory in every step"),
           rg::model<ready_too_early>("ready_too_early", "broken: gradients that are not there yet"),
           rg::model<never_asks>("never_asks", "broken: reads weights that may not be there yet"),

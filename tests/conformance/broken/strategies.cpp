@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Synchronous training through worker 0, which sums and hands back, each time with one defect.
-#include <regatta/strategy.hpp>
+#include <regatta/tables.hpp>
 
 #include <chrono>
 #include <thread>
@@ -9,29 +9,44 @@
 namespace {
 
 struct sound {
-  static constexpr bool forgets_last_bucket = false, keeps_the_sum = false, leaves_a_receive = false, sleeps = false;
+  static constexpr bool forgets_last_bucket = false, keeps_the_sum = false, leaves_a_receive = false, sleeps = false,
+                        talks_one_way = false, looks_at_bytes = false, steps_back = false, drifts = false,
+                        keeps_rows = false;
 };
 
 template <class Defect> struct star {
   struct parameters {};
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS;
-    plan.lanes = 2;
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
+    plan.lanes = 3;
+    plan.period = Defect::steps_back ? 2 : 1; // nobody asks then for what one worker does step by step
     return plan;
   }
-  static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b) { return a == 0 || b == 0; }
+  static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b) {
+    return a == 0 || (b == 0 && !Defect::talks_one_way);
+  }
 
   star(rg::comm& c, const parameters&)
-      : comm(c), buckets(c.make_buckets(256)), ready(buckets.size()), total(c.alloc(2, RG_F64)), spare(c.alloc(1)) {
+      : comm(c), buckets(c.make_buckets(256)), ready(buckets.size()), total(c.alloc(2, RG_F64)), spare(c.alloc(1)),
+        tables(c, 2) {
     comm.own_as_worker(comm.whole());
   }
 
-  void begin_step(std::uint64_t step) { running.spawn(sum_all(*this, step)); }
+  rg::task<> begin_step(std::uint64_t step, rg::step_rows rows) {
+    running.spawn(sum_all(*this, step));
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) touched[t] = rows[t].size();
+    return Defect::keeps_rows ? tables.pull_rows(rows) : tables.begin_step(rows);
+  }
+  rg::task<> pull_rows(rg::step_rows rows) { return tables.pull_rows(rows); }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
   rg::task<> end_step(std::uint64_t step) {
     if (Defect::sleeps) std::this_thread::sleep_for(std::chrono::microseconds(100));
     if (Defect::leaves_a_receive && step == 0 && comm.workers() > 1) waiting.spawn(wait_for_ever(*this));
+    for (std::uint32_t t = 0; t < comm.tables() && Defect::keeps_rows; ++t)
+      co_await comm.rows_apply(t, comm.row_numbers(t, 0, touched[t]), comm.row_gradients(t, 0, touched[t]), step,
+                               rg::role::worker);
+    if (!Defect::keeps_rows) co_await tables.end_step(step);
     co_await running.join();
     if (comm.deferred()) {
       co_await comm.norm(total, false);
@@ -51,6 +66,9 @@ private:
       if (Defect::forgets_last_bucket && b + 1 == self.buckets.size()) break;
       const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
       co_await sum(self, gradient);
+      if (Defect::looks_at_bytes) self.seen += *self.comm.template pointer<float>(gradient);
+      if (Defect::steps_back) co_await self.comm.scale(gradient, -1);
+      if (Defect::drifts) co_await self.comm.scale(gradient, 1 + 0.01 * static_cast<double>(++calls));
       co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
     }
   }
@@ -66,7 +84,11 @@ private:
   }
   std::vector<rg::span_of_arena> buckets;
   std::vector<rg::event> ready;
+  static inline std::uint64_t calls = 0; // of all ranks and runs of a process
+  float seen = 0;
   rg_buffer total, spare;
+  rg::replicated_tables tables;
+  std::vector<std::uint64_t> touched = std::vector<std::uint64_t>(comm.tables());
   rg::task_group running, waiting;
 };
 
@@ -83,10 +105,31 @@ struct sleep_a_step : sound {
   static constexpr bool sleeps = true;
 };
 
+struct one_way : sound {
+  static constexpr bool talks_one_way = true;
+};
+struct own_code : sound {
+  static constexpr bool looks_at_bytes = true;
+};
+struct backwards : sound {
+  static constexpr bool steps_back = true;
+};
+struct drift : sound {
+  static constexpr bool drifts = true;
+};
+struct own_rows : sound {
+  static constexpr bool keeps_rows = true;
+};
+
 } // namespace
 
 RG_PLUGIN("broken_strategies", "1.0", rg::strategy<star<sound>>("sound", "nothing wrong: what the others are made of"),
           rg::strategy<star<last_bucket>>("forgets_a_bucket", "broken: one bucket is never summed nor applied"),
           rg::strategy<star<own_sum>>("keeps_the_sum", "broken: worker 0 alone has the sum"),
           rg::strategy<star<left_receive>>("never_drains", "broken: a receive that nobody sends to"),
-          rg::strategy<star<sleep_a_step>>("sleeps", "broken: waits outside of the host"))
+          rg::strategy<star<sleep_a_step>>("sleeps", "broken: waits outside of the host"),
+          rg::strategy<star<one_way>>("talks_one_way", "broken: who talks to whom depends on who is asked"),
+          rg::strategy<star<own_code>>("looks_at_bytes", "broken: looks at bytes that ghosts do not have"),
+          rg::strategy<star<backwards>>("steps_back", "broken: goes up where it should go down"),
+          rg::strategy<star<drift>>("drifts", "broken: another sum in every run"),
+          rg::strategy<star<own_rows>>("keeps_rows", "broken: everybody updates the rows of tables by himself"))

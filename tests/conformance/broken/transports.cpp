@@ -9,10 +9,12 @@
 #include "../../../examples/custom_transport/unix_sockets.cpp"
 #pragma pop_macro("RG_PLUGIN")
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
+#include <vector>
 
 namespace {
 
@@ -61,6 +63,97 @@ struct completes_early : unix_transport {
   std::set<std::uint64_t> said_;
 };
 
+// A copy is sent later, so buffers may be reused; but what close() finds unsent is lost.
+struct drops_at_close : completes_early {
+  using completes_early::completes_early;
+  rg_status send(const rg_transfer& t) {
+    const auto* const first = static_cast<const std::byte*>(t.address);
+    copies_.emplace_back(first, first + t.buffer.count * rg::size_of(t.buffer.type));
+    rg_transfer copy = t;
+    copy.address = copies_.back().data();
+    return completes_early::send(copy);
+  }
+  std::deque<std::vector<std::byte>> copies_;
+};
+
+// Says of every message that it fills its receive.
+struct overstates : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status recv(const rg_transfer& t) {
+    posted_[t.cookie] = t.buffer.count * rg::size_of(t.buffer.type);
+    return unix_transport::recv(t);
+  }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (rg_completion& c : out.first(count))
+      if (const auto at = posted_.find(c.cookie); at != posted_.end() && c.status == RG_OK) c.bytes = at->second;
+    return count;
+  }
+  std::map<std::uint64_t, std::uint64_t> posted_;
+};
+
+// Without room it asks to be asked again, and sends all the same.
+struct takes_and_refuses : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) {
+    const rg_status s = unix_transport::send(t);
+    return s == RG_OK && ++taken_ % 1000 == 0 ? RG_AGAIN : s;
+  }
+  std::uint64_t taken_ = 0;
+};
+
+// Whatever happened to the peer.
+struct never_fails : unix_transport {
+  using unix_transport::unix_transport;
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (rg_completion& c : out.first(count)) c.status = RG_OK;
+    return count;
+  }
+};
+
+struct takes_anything : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) { return t.peer < 7 && t.address ? unix_transport::send(t) : rg_status{RG_OK}; }
+};
+
+// Adds what comes when it comes, whatever was posted before.
+struct adds_on_arrival : unix_transport {
+  using unix_transport::unix_transport;
+  rg_transport_caps caps() const {
+    rg_transport_caps c = unix_transport::caps();
+    c.flags |= RG_CAP_ADD;
+    return c;
+  }
+  rg_status recv(const rg_transfer& t) {
+    if (!(t.flags & RG_TRANSFER_ADD)) return unix_transport::recv(t);
+    auto& [target, came] = adding_[t.cookie];
+    target = static_cast<std::byte*>(t.address);
+    came.resize(t.buffer.count * rg::size_of(t.buffer.type));
+    rg_transfer aside = t;
+    aside.address = came.data();
+    return unix_transport::recv(aside);
+  }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (const rg_completion& c : out.first(count)) {
+      const auto at = adding_.find(c.cookie);
+      if (at == adding_.end()) continue;
+      const auto& [target, came] = at->second;
+      for (std::uint64_t i = 0; i + sizeof(float) <= c.bytes; i += sizeof(float)) {
+        float sum, term;
+        std::memcpy(&sum, target + i, sizeof sum);
+        std::memcpy(&term, came.data() + i, sizeof term);
+        sum += term;
+        std::memcpy(target + i, &sum, sizeof sum);
+      }
+      adding_.erase(at);
+    }
+    return count;
+  }
+  std::map<std::uint64_t, std::pair<std::byte*, std::vector<std::byte>>> adding_; // by cookie
+};
+
 struct loses_last_byte : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -87,6 +180,18 @@ struct crashes_on_cancel : unix_transport {
   void cancel(std::uint32_t) { std::abort(); }
 };
 
+struct cancels_everybody : unix_transport {
+  using unix_transport::unix_transport;
+  rg_blob listen(const rg_world& world) {
+    ranks_ = world.size;
+    return unix_transport::listen(world);
+  }
+  void cancel(std::uint32_t) {
+    for (std::uint32_t peer = 0; peer < ranks_; ++peer) unix_transport::cancel(peer);
+  }
+  std::uint32_t ranks_ = 0;
+};
+
 struct leaves_a_file : unix_transport {
   leaves_a_file(const rg_host* host, const rg::parameters_t<unix_transport>& p) : unix_transport(host, p) {
     std::ofstream(std::filesystem::temp_directory_path() / ("left-by-" + std::to_string(::getpid()))) << "mine\n";
@@ -109,6 +214,13 @@ struct refuses_a_choice : unix_transport {
 
 RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broken: swaps messages"),
           rg::transport<completes_early>("completes_early", "broken: a send is over before its bytes are safe"),
+          rg::transport<drops_at_close>("drops_at_close", "broken: close does not send what is left"),
+          rg::transport<overstates>("overstates", "broken: every message is as long as its receive"),
+          rg::transport<takes_and_refuses>("takes_and_refuses", "broken: what was refused is sent, too"),
+          rg::transport<never_fails>("never_fails", "broken: what failed is said to have worked"),
+          rg::transport<takes_anything>("takes_anything", "broken: accepts what it cannot send"),
+          rg::transport<adds_on_arrival>("adds_on_arrival", "broken: adds in the order of arrival"),
+          rg::transport<cancels_everybody>("cancels_everybody", "broken: cancels all for one"),
           rg::transport<loses_last_byte>("loses_last_byte", "broken: long messages arrive a byte shorter"),
           rg::transport<spins>("spins", "broken: uses a core while it waits"),
           rg::transport<counts_nothing>("counts_nothing", "broken: has no counters"),
