@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <new>
 #include <regex>
 
@@ -205,6 +207,60 @@ TEST_CASE("picks of one instance make another choose the same") {
   }
   CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "nonsense"}));
   CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "a forward: direct\n"}));
+}
+
+TEST_CASE("what was timed is kept in a file, which may say anything") {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "regatta-picks-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()));
+  const char* before = std::getenv("XDG_CACHE_HOME");
+  const std::string restored = before ? before : "";
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const fs::path file = fs::path(folder) / "regatta" / "onednn-picks";
+  auto read = [&] {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  auto write = [&](const std::string& text) { std::ofstream(file) << text; };
+
+  rg::network net;
+  build_small(net, true, 0.2);
+  const rg_graph& g = *net.graph();
+  auto timed = [&](std::uint64_t batch = 8) {
+    return reference::executed(onednn_plugin, g, {.batch = batch, .kernels = RG_KERNELS_TIMED}).kernels();
+  };
+  timed();
+  const std::string kept = read();
+  CHECK(kept.find("convolution ") != std::string::npos);
+  CHECK(kept.find("product ") != std::string::npos);
+  CHECK(std::distance(fs::directory_iterator(file.parent_path()), {}) == 1); // nothing half-written beside it
+
+  // It is followed: with every product turned to dnnl_sgemm, and to matmul, that is what runs.
+  for (const char* algorithm : {"gemm", "matmul"}) {
+    write(std::regex_replace(kept, std::regex("\\t(matmul|gemm)\\t"), std::string("\t") + algorithm + "\t"));
+    const std::string text = timed();
+    CHECK(std::regex_search(text, std::regex(std::string("forward: ") + algorithm)));
+    CHECK((std::string(algorithm) == "matmul") == (text.find("gemm dnnl_sgemm") == std::string::npos));
+  }
+  // What another batch needs is added to it.
+  timed(4);
+  CHECK(read().size() > kept.size());
+
+  // Foreign, damaged, cut off, or of algorithms that nobody knows: timed again, and made good.
+  const std::size_t heading = kept.find('\n') + 1;
+  for (const std::string& wrong : {std::string("a photograph\n"), std::string(), std::string(100, '\0'),
+                                   kept.substr(0, heading) + "no tabs\n\t\n\t\t\n", kept.substr(0, kept.size() - 3),
+                                   std::regex_replace(kept, std::regex("\\t(matmul|gemm|direct)\\t"), "\tmagic\t")}) {
+    write(wrong);
+    CHECK(timed().find("b forward: ") != std::string::npos);
+    CHECK(read().substr(0, heading) == kept.substr(0, heading));
+    CHECK(std::count(kept.begin(), kept.end(), '\n') <= std::count(read().begin(), read().end(), '\n'));
+  }
+  // A folder that cannot be made costs nothing but time.
+  setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+  CHECK(timed().find("b forward: ") != std::string::npos);
+  restored.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", restored.c_str(), 1);
+  fs::remove_all(folder);
 }
 
 TEST_CASE("winograd differs from the direct algorithm by rounding alone") {

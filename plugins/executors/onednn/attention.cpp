@@ -145,7 +145,7 @@ void attention::backward(run&) {
 }
 
 void attention::report(std::string& text) const {
-  text += name_ + ": matmul " + products_.front().scores.runs() + '\n';
+  text += name_ + ": " + products_.front().scores.runs() + '\n';
 }
 
 double attention::flops() const {

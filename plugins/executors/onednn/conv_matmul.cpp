@@ -44,7 +44,7 @@ public:
     product_ = gradient ? product(dev, a.across(), c, b, {.half = true, .accumulate = true})
                         : product(dev, a, b, c,
                                   {.half = true, .half_result = true, .bias = s.bias && d == direction::forward});
-    runs_ = "unfolded " + product_.runs();
+    runs_ = "unfolded, " + product_.runs();
 
     // Weights as [tap][from][to], where `to` is what the product's columns are.
     const auto i = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };

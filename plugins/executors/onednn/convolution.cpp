@@ -64,11 +64,12 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
 
-  const std::string shape = std::to_string(static_cast<int>(d)) + ' ' + std::to_string(shape_.channels) + ' ' +
-                            std::to_string(shape_.outputs) + ' ' + std::to_string(shape_.height) + ' ' +
-                            std::to_string(shape_.width) + ' ' + std::to_string(shape_.kernel) + ' ' +
-                            std::to_string(shape_.stride) + ' ' + std::to_string(shape_.padding) + ' ' +
-                            std::to_string(shape_.plain_input) + (shape_.half ? " bf16" : "");
+  const std::string shape =
+      "convolution " + std::to_string(static_cast<int>(d)) + ' ' + std::to_string(shape_.channels) + ' ' +
+      std::to_string(shape_.outputs) + ' ' + std::to_string(shape_.height) + ' ' + std::to_string(shape_.width) + ' ' +
+      std::to_string(shape_.kernel) + ' ' + std::to_string(shape_.stride) + ' ' + std::to_string(shape_.padding) + ' ' +
+      std::to_string(shape_.plain_input) + ' ' + std::to_string(shape_.bias) + " batch " + std::to_string(batch) +
+      (shape_.half ? " bf16" : " fp32");
   const std::size_t chosen = p.choices.choose(name_ + ' ' + name_of(d), shape, algorithms, seconds);
   std::unique_ptr<conv_kernel> kernel = std::move(batch == p.batch && !trials.empty() ? trials[chosen] : found[chosen]);
   if (kernel->slow())

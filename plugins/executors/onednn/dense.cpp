@@ -16,13 +16,14 @@ dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, c
 void dense::prepare(const preparation& p) {
   const value &in = *inputs_[0].from, &out = *output_;
   batch_ = p.batch;
-  products_.prepare(dev_, {.rows = batch_,
-                           .inputs = in.elements(),
-                           .outputs = out.channels,
-                           .x_stride = in.stride,
-                           .y_stride = out.stride,
-                           .bias = bias_ != nullptr,
-                           .data_gradient = in.needs_gradient});
+  products_.prepare(p, name_,
+                    {.rows = batch_,
+                     .inputs = in.elements(),
+                     .outputs = out.channels,
+                     .x_stride = in.stride,
+                     .y_stride = out.stride,
+                     .bias = bias_ != nullptr,
+                     .data_gradient = in.needs_gradient});
 }
 
 void dense::plan(memory_plan& m) {

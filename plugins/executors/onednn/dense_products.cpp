@@ -2,23 +2,72 @@
 #include "dense_products.hpp"
 
 #include "memory_plan.hpp"
+#include "picks.hpp"
+
+#include <chrono>
+#include <span>
 
 namespace onednn {
 
-void dense_products::prepare(const device& dev, const dense_shape& s) {
-  dev_ = &dev;
+namespace {
+
+std::size_t elements(const matrix& m) {
+  return (m.transposed ? m.columns : m.rows) * m.stride;
+}
+
+std::string text_of(const matrix& m) {
+  return std::to_string(m.rows) + 'x' + std::to_string(m.columns) + '/' + std::to_string(m.stride) +
+         (m.transposed ? "t " : " ");
+}
+
+// The options of the fastest product.
+product_options pick(const preparation& p, const std::string& name, const matrix& a, const matrix& b, const matrix& c,
+                     product_options o) {
+  if (o.half) return o;
+  std::vector<product> trials;
+  float* work = nullptr;
+  const auto even = [](std::size_t n) { return (n + 15) / 16 * 16; };
+  auto set_up = [&] {
+    std::size_t scratch = 0;
+    for (const bool gemm : {false, true}) {
+      o.gemm = gemm;
+      trials.emplace_back(p.dev, a, b, c, o);
+      scratch = std::max(scratch, trials.back().scratch_bytes());
+    }
+    work = p.choices.workspace(
+        (even(elements(a)) + even(elements(b)) + even(elements(c)) + even(c.columns)) * sizeof(float) + scratch);
+  };
+  auto seconds = [&](std::size_t i) {
+    if (trials.empty()) set_up();
+    float *wb = work + even(elements(a)), *wc = wb + even(elements(b)), *bias = wc + even(elements(c));
+    const auto start = std::chrono::steady_clock::now();
+    trials[i].run(p.dev, work, wb, wc, bias, reinterpret_cast<std::byte*>(bias + even(c.columns)));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const std::string shape = "product " + text_of(a) + text_of(b) + text_of(c) + std::to_string(o.bias);
+  o.gemm = p.choices.choose(name, shape, {"matmul", "gemm"}, seconds) == 1;
+  return o;
+}
+
+} // namespace
+
+void dense_products::prepare(const preparation& p, const std::string& name, const dense_shape& s) {
+  dev_ = &p.dev;
   shape_ = s;
   const matrix x{s.rows, s.inputs, s.x_stride}, y{s.rows, s.outputs, s.y_stride}, w{s.outputs, s.inputs, s.inputs};
-  const bool half = dev.half;
-  forward_ = product(dev, x, w.across(), y, {.half = half, .half_result = s.y_half, .bias = s.bias});
-  product_bytes_ = forward_.scratch_bytes();
-  for (const bool adds : {false, true}) {
-    weight_gradient_[adds] = product(dev, y.across(), x, w, {.half = half, .accumulate = adds});
-    product_bytes_ = std::max(product_bytes_, weight_gradient_[adds].scratch_bytes());
-    if (!s.data_gradient) continue;
-    data_gradient_[adds] = product(dev, y, w, x, {.half = half, .half_result = s.x_half, .accumulate = adds});
-    product_bytes_ = std::max(product_bytes_, data_gradient_[adds].scratch_bytes());
-  }
+  const bool half = dev_->half;
+  auto make = [&](const char* what, const matrix& a, const matrix& b, const matrix& c, bool c_half, bool bias,
+                  std::span<product> made) { // the second one adds
+    product_options o = pick(p, name + what, a, b, c, {.half = half, .half_result = c_half, .bias = bias});
+    for (product& one : made) {
+      one = product(p.dev, a, b, c, o);
+      product_bytes_ = std::max(product_bytes_, one.scratch_bytes());
+      o.accumulate = true;
+    }
+  };
+  make(" forward", x, w.across(), y, s.y_half, s.bias, {&forward_, 1});
+  make(" weight gradient", y.across(), x, w, false, false, weight_gradient_);
+  if (s.data_gradient) make(" data gradient", y, w, x, s.x_half, false, data_gradient_);
   if (copies_y()) product_at_ = (s.rows * s.y_stride * sizeof(bf16) + 63) / 64 * 64;
 }
 
@@ -59,9 +108,9 @@ void dense_products::data_gradient(const float* w, const void* dy, void* dx, boo
 }
 
 void dense_products::report(const std::string& name, std::string& text) const {
-  text += name + " forward: matmul " + forward_.runs() + '\n';
-  if (shape_.data_gradient) text += name + " data gradient: matmul " + data_gradient_[0].runs() + '\n';
-  text += name + " weight gradient: matmul " + weight_gradient_[0].runs() + '\n';
+  text += name + " forward: " + forward_.runs() + '\n';
+  if (shape_.data_gradient) text += name + " data gradient: " + data_gradient_[0].runs() + '\n';
+  text += name + " weight gradient: " + weight_gradient_[0].runs() + '\n';
 }
 
 } // namespace onednn

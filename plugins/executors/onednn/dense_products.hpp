@@ -18,7 +18,8 @@ struct dense_shape {
 // first: weights and x in the forward pass, once for both passes, y's gradient in the backward pass.
 class dense_products {
 public:
-  void prepare(const device& dev, const dense_shape& s);
+  // `name` is the layer's, for picks.
+  void prepare(const preparation& p, const std::string& name, const dense_shape& s);
   void plan(memory_plan& m);
   void attach(const memory_plan& m);
   std::size_t scratch_bytes() const { return product_at_ + product_bytes_; }

@@ -2,6 +2,7 @@
 #include "model.hpp"
 
 #include "compile.hpp"
+#include "instruction_set.hpp"
 #include "picks.hpp"
 #include "sparse.hpp"
 
@@ -22,15 +23,6 @@ void use_threads([[maybe_unused]] int threads) {
 #ifdef _OPENMP
   omp_set_num_threads(threads);
 #endif
-}
-
-bool has(dnnl::cpu_isa wanted) {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), bits = static_cast<unsigned>(wanted);
-  return (isa & bits) == bits;
-}
-
-int isa_level() {
-  return has(dnnl::cpu_isa::avx512_core) ? 2 : has(dnnl::cpu_isa::avx2) ? 1 : 0;
 }
 
 // Whether to compute in bf16. Throws where that was asked for and cannot be.
@@ -71,9 +63,10 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
 
 void model::prepare_to_run(const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
-  picks choices(setup.kernels, setup.picks);
+  picks choices(setup.kernels, setup.picks, program_.dev);
   for (auto& o : program_.ops) o->prepare({program_.dev, program_.batch, choices});
   for (auto& o : program_.ops) o->report(kernels_);
+  if (!kernels_.empty()) kernels_ += std::string("instruction set: ") + isa_name() + '\n';
   memory_ = plan_memory(program_, memory_bytes_);
   for (weight* w : tables_) {
     w->sparse->index.emplace(static_cast<std::uint64_t>(w->info.shape[0]));

@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "picks.hpp"
 
+#include "instruction_set.hpp"
+
 #include <regatta/plugin.hpp>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <sstream>
 
 namespace onednn {
+namespace {
 
-picks::picks(std::uint32_t mode, const char* given) : timed_(mode == RG_KERNELS_TIMED) {
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "unknown CPU";
+}
+
+std::string machine_of(const device& dev) {
+  const dnnl_version_t* v = dnnl_version();
+  return "oneDNN " + std::to_string(v->major) + '.' + std::to_string(v->minor) + '.' + std::to_string(v->patch) + ' ' +
+         v->hash + "; " + isa_name() + "; " + cpu_name() + "; threads " + std::to_string(dev.threads) + "; ";
+}
+
+} // namespace
+
+picks::picks(std::uint32_t mode, const char* given, const device& dev)
+    : timed_(mode == RG_KERNELS_TIMED), log_(dev.log), cache_(timed_ && !given ? pick_cache::usual_file() : ""),
+      machine_(machine_of(dev)) {
   std::istringstream lines(timed_ && given ? given : "");
   for (std::string line; std::getline(lines, line);) {
     const std::size_t colon = line.find(": ");
@@ -16,6 +38,14 @@ picks::picks(std::uint32_t mode, const char* given) : timed_(mode == RG_KERNELS_
       throw rg::error(RG_E_CONFIG, "kernel picks: expected \"name: algorithm\", got \"" + line + "\"");
     const std::size_t start = colon + 2;
     given_[line.substr(0, colon)] = line.substr(start, line.find(' ', start) - start);
+  }
+}
+
+picks::~picks() {
+  try {
+    if (!cache_.save()) log_.debug("what was timed could not be kept in " + cache_.file().string());
+  } catch (const std::exception& e) {
+    log_.debug(std::string("what was timed could not be kept: ") + e.what());
   }
 }
 
@@ -30,7 +60,15 @@ std::size_t picks::choose(const std::string& name, const std::string& shape, con
       throw rg::error(RG_E_CONFIG, "kernel picks: \"" + name + "\" cannot run as \"" + line->second + "\" here");
     return static_cast<std::size_t>(found - algorithms.begin());
   }
-  if (const auto known = known_.find(shape); known != known_.end()) return known->second;
+  std::string key = machine_ + shape + ';'; // and who took part
+  for (const std::string& a : algorithms) key += ' ' + a;
+  if (const std::string* known = cache_.find(key)) {
+    const auto found = std::find(algorithms.begin(), algorithms.end(), *known);
+    if (found != algorithms.end()) {
+      log_.debug(name + ": " + *known + ", as timed before");
+      return static_cast<std::size_t>(found - algorithms.begin());
+    }
+  }
 
   // In turns, so that a disturbance does not meet one candidate alone; what is far behind drops out.
   std::vector<double> times(algorithms.size());
@@ -45,7 +83,14 @@ std::size_t picks::choose(const std::string& name, const std::string& shape, con
       if (times[i] < limit) times[i] = std::min(times[i], seconds(i));
   }
   const auto best = static_cast<std::size_t>(fastest());
-  known_[shape] = best;
+  std::string why;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f ms", times[i] * 1e3);
+    why += (i ? ", " : "") + algorithms[i] + ' ' + text;
+  }
+  log_.debug(name + ": " + algorithms[best] + ", as timed (" + why + ')');
+  cache_.add(key, algorithms[best], why);
   return best;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product.hpp"
 
+#include "gemm.hpp"
+
 #include <array>
 
 namespace onednn {
@@ -18,7 +20,12 @@ desc desc_of(const matrix& m, bool half) {
 
 } // namespace
 
-product::product(const device& dev, const matrix& a, const matrix& b, const matrix& c, const product_options& o) {
+product::product(const device& dev, const matrix& a, const matrix& b, const matrix& c, const product_options& o)
+    : shape_a_(a), shape_b_(b), shape_c_(c), options_(o) {
+  if (o.gemm) {
+    runs_ = "gemm dnnl_sgemm";
+    return;
+  }
   const desc da = desc_of(a, o.half), db = desc_of(b, o.half), dc = desc_of(c, o.half_result),
              row({1, dim(c.columns)}, dnnl::memory::data_type::f32, tag::ab);
   dnnl::primitive_attr attr;
@@ -31,7 +38,7 @@ product::product(const device& dev, const matrix& a, const matrix& b, const matr
   const dnnl::matmul::primitive_desc pd(o.bias ? dnnl::matmul::desc(da, db, row, dc) : dnnl::matmul::desc(da, db, dc),
                                         attr, dev.engine);
   primitive_ = dnnl::matmul(pd);
-  runs_ = pd.impl_info_str();
+  runs_ = std::string("matmul ") + pd.impl_info_str();
   scratch_ = pd.scratchpad_desc().get_size();
   a_ = dev.wrap(da);
   b_ = dev.wrap(db);
@@ -41,6 +48,8 @@ product::product(const device& dev, const matrix& a, const matrix& b, const matr
 }
 
 void product::run(const device& dev, const void* a, const void* b, void* c, const float* bias, std::byte* scratch) {
+  if (options_.gemm)
+    return run_gemm(dev, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(c), bias);
   a_.set_data_handle(const_cast<void*>(a)); // read only
   b_.set_data_handle(const_cast<void*>(b));
   c_.set_data_handle(c);
@@ -53,6 +62,15 @@ void product::run(const device& dev, const void* a, const void* b, void* c, cons
                                                 {DNNL_ARG_BIAS, bias_ ? bias_.get() : nullptr}}};
   dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), dev.stream.get(), bias_ ? 5 : 4, args.data()),
                           "a matrix product could not be run");
+}
+
+void product::run_gemm(const device& dev, const float* a, const float* b, float* c, const float* bias) const {
+  auto letter = [](const matrix& m) { return m.transposed ? 'T' : 'N'; };
+  gemm(letter(shape_a_), letter(shape_b_), shape_c_.rows, shape_c_.columns, shape_a_.columns, a, shape_a_.stride, b,
+       shape_b_.stride, options_.accumulate ? 1.0F : 0.0F, c, shape_c_.stride);
+  if (options_.bias)
+    parallel(dev, shape_c_.rows,
+             [&](std::size_t r) { dev.kernels->add(c + r * shape_c_.stride, bias, shape_c_.columns); });
 }
 
 } // namespace onednn

@@ -39,15 +39,16 @@ row_dense::row_dense(std::string name, value* in, value* out, weight* w, weight*
 void row_dense::prepare(const preparation& p) {
   const value &in = *inputs_[0].from, &out = *output_;
   rows_ = p.batch * places(out);
-  products_.prepare(dev_, {.rows = rows_,
-                           .inputs = features(in),
-                           .outputs = features(out),
-                           .x_stride = features(in),
-                           .y_stride = features(out),
-                           .x_half = in.half,
-                           .y_half = out.half,
-                           .bias = bias_ != nullptr,
-                           .data_gradient = in.needs_gradient});
+  products_.prepare(p, name_,
+                    {.rows = rows_,
+                     .inputs = features(in),
+                     .outputs = features(out),
+                     .x_stride = features(in),
+                     .y_stride = features(out),
+                     .x_half = in.half,
+                     .y_half = out.half,
+                     .bias = bias_ != nullptr,
+                     .data_gradient = in.needs_gradient});
 }
 
 void row_dense::plan(memory_plan& m) {

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pick_cache.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace onednn {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* heading = "regatta onednn picks, format 1; may be deleted";
+constexpr std::uintmax_t most_bytes = std::uintmax_t{8} << 20; // some 50,000 lines: more is not ours
+
+} // namespace
+
+fs::path pick_cache::usual_file() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && fs::path(cache).is_absolute()) return fs::path(cache) / "regatta" / "onednn-picks";
+  const char* home = std::getenv("HOME");
+  return home && fs::path(home).is_absolute() ? fs::path(home) / ".cache" / "regatta" / "onednn-picks" : fs::path();
+}
+
+pick_cache::pick_cache(fs::path file) : file_(std::move(file)), known_(read(file_)) {}
+
+pick_cache::picks pick_cache::read(const fs::path& file) {
+  picks found;
+  std::error_code error;
+  if (file.empty() || !fs::is_regular_file(file, error) || fs::file_size(file, error) > most_bytes) return found;
+  std::ifstream in(file, std::ios::binary);
+  std::string line;
+  if (!std::getline(in, line) || line != heading) return found;
+  while (std::getline(in, line)) {
+    if (in.eof()) break; // no newline: cut off
+    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    found[line.substr(0, first)] = {line.substr(first + 1, second - first - 1), line.substr(second + 1)};
+  }
+  return found;
+}
+
+const std::string* pick_cache::find(const std::string& key) const {
+  const auto at = known_.find(key);
+  return at == known_.end() ? nullptr : &at->second.algorithm;
+}
+
+void pick_cache::add(const std::string& key, const std::string& algorithm, const std::string& why) {
+  known_[key] = added_[key] = {algorithm, why};
+}
+
+bool pick_cache::save() {
+  if (added_.empty() || file_.empty()) return true;
+  std::error_code error;
+  fs::create_directories(file_.parent_path(), error);
+  picks all = read(file_);
+  for (const auto& [key, p] : added_) all[key] = p;
+  std::string name = file_.string() + ".XXXXXX";
+  const int fd = mkstemp(name.data());
+  if (fd < 0) return false;
+  close(fd);
+  std::ofstream out(name, std::ios::binary);
+  out << heading << '\n';
+  for (const auto& [key, p] : all) out << key << '\t' << p.algorithm << '\t' << p.why << '\n';
+  out.close();
+  if (out) fs::rename(name, file_, error);
+  if (!out || error) {
+    fs::remove(name, error);
+    return false;
+  }
+  added_.clear();
+  return true;
+}
+
+} // namespace onednn
