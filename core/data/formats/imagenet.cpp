@@ -113,8 +113,8 @@ private:
   // Resizes, bilinearly between pixels' centres, only what the crop shows.
   void crop(const picture& p, std::uint64_t shorter, const rg::bits4& bits, const sample_slot& slot) const {
     const double scale = static_cast<double>(std::min(p.width, p.height)) / static_cast<double>(shorter);
-    const auto wide = static_cast<std::uint64_t>(static_cast<double>(p.width) / scale + 0.5),
-               high = static_cast<std::uint64_t>(static_cast<double>(p.height) / scale + 0.5);
+    const auto wide = static_cast<std::uint64_t>(std::llround(static_cast<double>(p.width) / scale)),
+               high = static_cast<std::uint64_t>(std::llround(static_cast<double>(p.height) / scale));
     const auto place = [&](std::uint64_t room, std::uint32_t b) {
       return training_ ? rg::to_index(b, static_cast<std::uint32_t>(room + 1)) : room / 2;
     };
@@ -131,8 +131,9 @@ private:
           const float upper = at(y0, x0) + fx * (at(y0, x1) - at(y0, x0)),
                       lower = at(y1, x0) + fx * (at(y1, x1) - at(y1, x0)), value = upper + fy * (lower - upper);
           const std::size_t to = (c * side_ + y) * side_ + x;
+          const float half_up = value + 0.5F; // never negative, so cutting it off rounds; std::lround would be a call
           if (slot.input->type == RG_U8)
-            slot.bytes()[to] = static_cast<std::uint8_t>(value + 0.5F);
+            slot.bytes()[to] = static_cast<std::uint8_t>(half_up);
           else
             slot.floats()[to] = (value / 255 - mean[c]) / deviation[c];
         }
