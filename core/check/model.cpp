@@ -211,8 +211,8 @@ void need_order(const subject& s) {
   require(m.try_step(x, batch, RG_BATCH_LAST, {bring, {}}, result) >= 0, "the step fails");
   require(result.loss_sum == loss,
           fmt::format("weights are read before need(): the loss is {} instead of {}", result.loss_sum, loss));
-  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) bring(t);
   if (first < 0) return; // it has no dense weights
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) bring(t);
   m.prepare({&x});
   const auto refuse = [](std::uint32_t) -> rg_status { return RG_E_CANCELLED; };
   require(m.try_step(x, batch, RG_BATCH_LAST, {refuse, {}}, result) == RG_E_CANCELLED,

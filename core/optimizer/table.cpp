@@ -67,6 +67,8 @@ float* row_table::make_record() {
 
 // Finds the records of `rows`, making those that are not there.
 void row_table::locate(row_numbers rows) {
+  if (std::ranges::equal(rows, located_)) return; // a step updates what it has just read
+  located_.clear();
   records_.resize(rows.size());
   missing_.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -78,7 +80,11 @@ void row_table::locate(row_numbers rows) {
     records_[i] = find(row);
     if (!records_[i]) missing_.push_back(row);
   }
-  if (missing_.empty()) return;
+  if (!missing_.empty()) make_missing(rows);
+  located_.assign(rows.begin(), rows.end());
+}
+
+void row_table::make_missing(row_numbers rows) {
   started_.resize(missing_.size() * shape_.row);
   init_(missing_, started_.data());
   for (std::size_t m = 0; m < missing_.size(); ++m) {

@@ -79,6 +79,7 @@ private:
   float* make_record();
   void prefetch(row_numbers rows, std::size_t at) const noexcept;
   void locate(row_numbers rows);
+  void make_missing(row_numbers rows);
   // How rows are updated in one call: the constants of a step, Adam's for every t.
   struct pass {
     double lr, factor;
@@ -95,7 +96,8 @@ private:
   std::vector<std::unique_ptr<page>> pages_; // by row / shards / page_rows; null: none of its rows is held
   std::vector<std::unique_ptr<void, free_memory>> chunks_;
   std::uint64_t chunk_used_ = 0, held_ = 0;
-  std::vector<float*> records_; // of the rows of the call under way
+  std::vector<std::int64_t> located_; // the rows of the call under way, or the last one
+  std::vector<float*> records_;       // theirs
   std::vector<std::uint64_t> missing_;
   std::vector<float> started_;
   std::vector<float*> waiting_;  // records whose gradient waits

@@ -55,6 +55,11 @@ public:
                             "[measure]\nwarmup=5\nsteps=60\n",
                     .peer = "ctr.py",
                     .flops_per_sample = 2.585e6});
+    beside_pytorch({.title = "word2vec, 100,000 words of 100, 5 words of noise, batch 1024, fp32, sgd",
+                    .toml = "[model]\nplugin=\"word2vec\"\nvocabulary=100000\ndim=100\n[train]\nbatch=1024\n"
+                            "[optimizer]\nplugin=\"sgd\"\nlr=1.0\n[measure]\nwarmup=200\nsteps=2000\n",
+                    .peer = "word2vec.py",
+                    .flops_per_sample = 3600});
     beside_pytorch({.title = "bert base, sequence 128, batch 8, fp32, adam",
                     .toml = "[model]\nplugin=\"bert\"\n[train]\nbatch=8\n[optimizer]\nplugin=\"adam\"\nlr=1e-4\n"
                             "[measure]\nwarmup=1\nsteps=3\n",

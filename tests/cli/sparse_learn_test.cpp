@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ctr and simnet_bow learn from files in the formats that they were published with, their tables sparse.
+// ctr, simnet_bow and word2vec learn from files in the formats that they were published with, their tables sparse.
 #include "program.hpp"
 
 #include "data/generate.hpp"
@@ -66,6 +66,41 @@ baseline = false
 )");
   CHECK(r.at("metric").at("name") == "pos_neg_ratio");
   CHECK(r.at("metric").at("value").get<double>() >= 20);
+}
+
+TEST_CASE("word2vec brings words nearer to their neighbours than to noise, by 0.6, after 400 steps of 200") {
+  const scratch s;
+  regatta::make_words_like(s.path / "data", 5000, 100, 1);
+  const json r = results(s, R"(
+[model]
+plugin = "word2vec"
+vocabulary = 1000
+dim = 32
+[data]
+source = "dataset"
+format = "words"
+path = "data/train.txt"
+evaluation_path = "data/test.txt"
+min_count = 1
+[train]
+batch = 200
+[optimizer]
+plugin = "sgd"
+lr = 20
+[strategy]
+plugin = "none"
+[transport]
+plugin = "null"
+[measure]
+warmup = 0
+steps = 400
+repeats = 1
+baseline = false
+)")
+                     .at(0);
+  CHECK(r.at("metric").at("name") == "similarity");
+  CHECK(r.at("metric").at("value").get<double>() >= 0.6); // without training 0
+  CHECK(r.at("loss").at("last").get<double>() < 0.5 * r.at("loss").at("first").get<double>());
 }
 
 TEST_CASE("two workers train ctr as one does, whoever brings the rows") {

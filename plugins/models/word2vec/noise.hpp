@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace word2vec_parts {
+
+// Draws k with probability p_k in constant time (Walker, "An efficient method for generating discrete random variables
+// with general distributions", 1977; built as Vose has it, 1991). Fewer than 2^32 of them. [any] once made
+class alias_table {
+public:
+  // p: proportional to the probabilities.
+  explicit alias_table(std::vector<double> p) : entries_(p.size()) {
+    const double sum = std::accumulate(p.begin(), p.end(), 0.0), n = static_cast<double>(p.size());
+    std::vector<std::uint32_t> small, large;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      const auto k = static_cast<std::uint32_t>(i);
+      p[i] *= n / sum;
+      (p[i] < 1 ? small : large).push_back(k);
+      entries_[i] = {0xffffffffU, k};
+    }
+    while (!small.empty() && !large.empty()) {
+      const std::uint32_t s = small.back(), l = large.back();
+      small.pop_back();
+      entries_[s] = {static_cast<std::uint32_t>(p[s] * 0x1p32), l};
+      p[l] -= 1 - p[s];
+      if (p[l] < 1) {
+        large.pop_back();
+        small.push_back(l);
+      }
+    }
+  }
+  // From 64 random bits: the upper half picks an entry, the lower which of the two that it holds.
+  std::uint32_t draw(std::uint64_t bits) const {
+    const auto i = static_cast<std::uint32_t>((bits >> 32) * entries_.size() >> 32);
+    const entry e = entries_[i];
+    const std::uint32_t is_other = static_cast<std::uint32_t>(bits) < e.threshold ? 0 : 0xffffffffU;
+    return i ^ ((i ^ e.other) & is_other); // without a branch, which nobody could predict
+  }
+
+private:
+  struct entry {
+    std::uint32_t threshold, other;
+  };
+  std::vector<entry> entries_;
+};
+
+// Random bits number `at` of `seed`: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+// generators", 2014), whose state is a counter, so that any number of a sequence can be had by itself. Ten times as fast
+// as Philox (regatta/random.hpp), which draws better than noise needs.
+constexpr std::uint64_t noise_bits(std::uint64_t seed, std::uint64_t at) {
+  std::uint64_t z = seed + (at + 1) * 0x9E3779B97F4A7C15; // the golden ratio
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+} // namespace word2vec_parts

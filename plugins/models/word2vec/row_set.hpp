@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace word2vec_parts {
+
+// A set of row numbers, one bit each, and the place of every member among all: thousands of rows are put in order within
+// microseconds, where sorting takes hundreds of them. One thread at a time.
+class row_set {
+public:
+  explicit row_set(std::uint64_t rows) : bits_((rows + 63) / 64), before_(bits_.size()) {}
+
+  void clear() {
+    for (const std::uint64_t r : rows_) bits_[r / 64] = 0;
+    rows_.clear();
+  }
+  void insert(std::uint64_t row) { bits_[row / 64] |= std::uint64_t{1} << row % 64; }
+  // After the last insert: the members, ascending.
+  const std::vector<std::uint64_t>& finish() {
+    for (std::size_t i = 0; i < bits_.size(); ++i) {
+      before_[i] = static_cast<std::uint32_t>(rows_.size());
+      for (std::uint64_t b = bits_[i]; b; b &= b - 1)
+        rows_.push_back(i * 64 + static_cast<std::uint64_t>(std::countr_zero(b)));
+    }
+    return rows_;
+  }
+  const std::vector<std::uint64_t>& rows() const { return rows_; }
+  // Of a member, after finish().
+  std::uint32_t place(std::uint64_t row) const {
+    const std::uint64_t below = (std::uint64_t{1} << row % 64) - 1;
+    return before_[row / 64] + static_cast<std::uint32_t>(std::popcount(bits_[row / 64] & below));
+  }
+
+private:
+  std::vector<std::uint64_t> bits_;
+  std::vector<std::uint32_t> before_; // members below 64 i
+  std::vector<std::uint64_t> rows_;
+};
+
+} // namespace word2vec_parts

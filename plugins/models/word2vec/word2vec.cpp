@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Skip-gram with negative sampling: Mikolov, Sutskever, Chen, Corrado and Dean, "Distributed representations of words
+// and phrases and their compositionality" (2013), section 2.2, with a bias for every output word as in PaddlePaddle's
+// benchmark. A sample is a word and one of its neighbours; which pairs there are, subsampling and the smallest count
+// are the data's affair (data.format = "words").
+//
+//   x_k  = input[word] . output[k] + bias[k]                  k: the context, and `negatives` words of the noise
+//   loss = -log s(x_context) - sum over noise log s(-x_k)     s: the logistic function
+//
+// Noise is drawn with probability proportional to (rank + 1)^-noise_exponent: words are numbered by how often they come,
+// their frequencies follow Zipf's law with exponent 1, and noise_exponent = 0.75 is the paper's unigram^0.75. A word
+// drawn that is the context itself counts for nothing.
+//
+// Both tables are sparse. Row w of "output" holds dim weights and the word's bias: 354,051 x (300 + 301) parameters.
+#include "kernels.hpp"
+#include "noise.hpp"
+#include "row_set.hpp"
+
+#include <regatta/model.hpp>
+#include <regatta/random.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace {
+
+namespace parts = word2vec_parts;
+
+class word2vec {
+public:
+  struct parameters {
+    std::int64_t vocabulary = 354051;
+    std::int64_t dim = 300;
+    std::int64_t negatives = 5;
+    double noise_exponent = 0.75;
+  };
+  static constexpr auto fields = rg::fields(
+      rg::field("vocabulary", &parameters::vocabulary, "words").range(2, 1e9),
+      rg::field("dim", &parameters::dim, "elements of a word's vector").range(1, 65536),
+      rg::field("negatives", &parameters::negatives, "words of the noise for each pair")
+          .range(1, parts::most_targets - 1),
+      rg::field("noise_exponent", &parameters::noise_exponent, "noise comes with (rank + 1)^-this").range(0, 8));
+
+  word2vec(const rg_host*, const parameters& p, const rg_model_setup& setup)
+      : dim_(static_cast<std::size_t>(p.dim)), negatives_(static_cast<std::size_t>(p.negatives)),
+        vocabulary_(static_cast<std::uint64_t>(p.vocabulary)) {
+    const std::uint64_t batch = setup.batch;
+    tensors_.push_back(rg::table_tensor("input", p.vocabulary, p.dim, std::min(batch, vocabulary_)));
+    tensors_.push_back(
+        rg::table_tensor("output", p.vocabulary, p.dim + 1, std::min(batch * (negatives_ + 1), vocabulary_)));
+    for (const char* name : {"word", "context"}) {
+      auto in = rg::make_versioned<rg_input>();
+      in.kind = RG_INPUT_INDEX;
+      in.name = name;
+      in.type = RG_I32;
+      in.range = p.vocabulary;
+      inputs_.push_back(in);
+    }
+    if (setup.purpose != RG_PURPOSE_TRAIN) return;
+    // In bf16 the tables would be as large, being fp32 for the optimiser, and a step is bound by reading them.
+    if (setup.precision != RG_F32)
+      throw rg::error(RG_E_UNSUPPORTED, "word2vec computes in fp32 only: set train.precision = \"fp32\"");
+    if (setup.memory != RG_MEMORY_HOST) throw rg::error(RG_E_UNSUPPORTED, "word2vec runs on the CPU only");
+    std::vector<double> noise(vocabulary_);
+    for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = std::pow(static_cast<double>(i) + 1, -p.noise_exponent);
+    noise_ = std::make_unique<parts::alias_table>(std::move(noise));
+    for (auto& s : sets_) s = std::make_unique<parts::row_set>(vocabulary_);
+    targets_.resize(batch * (negatives_ + 1));
+    places_[0].resize(batch);
+    places_[1].resize(targets_.size());
+    for (std::size_t t = 0; t < 2; ++t) written_[t].reserve(tensors_[t].max_rows);
+  }
+
+  rg_model_info describe() {
+    rg_model_info info{};
+    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+    info.tensors = tensors_.data();
+    info.inputs = inputs_.data();
+    info.input_count = static_cast<std::uint32_t>(inputs_.size());
+    info.metric_sums = 2;
+    info.metric = "similarity";
+    info.unit = "words";
+    info.layout = "canonical";
+    // A product, and two updates for every target.
+    info.flops_per_sample = 6.0 * static_cast<double>(dim_) * static_cast<double>(negatives_ + 1);
+    return info;
+  }
+
+  // Words evenly from -0.5/dim to 0.5/dim, outputs and biases 0, as in word2vec.c.
+  void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
+    if (tensor != 0) return std::fill(out.begin(), out.end(), 0.0F);
+    for (std::size_t i = 0; i * dim_ < out.size(); ++i) {
+      const std::uint64_t row = rows.empty() ? i : rows[i];
+      for (std::size_t d = 0; d < dim_; d += 4) {
+        const auto four = rg::random_uniforms(seed, row, static_cast<std::uint32_t>(d), rg::stream_init);
+        for (std::size_t e = d; e < std::min(d + 4, dim_); ++e)
+          out[i * dim_ + e] = (four[e - d] - 0.5F) / static_cast<float>(dim_);
+      }
+    }
+  }
+  void bind(const rg_model_memory&) {}
+
+  void rows(const rg_batch& b, std::span<rg_rows> out) {
+    draw(b);
+    for (auto& s : sets_) s->clear();
+    for (const std::uint32_t word : input(b, 0)) sets_[0]->insert(word);
+    for (std::size_t i = 0; i < b.samples * (negatives_ + 1); ++i) sets_[1]->insert(targets_[i]);
+    for (std::size_t t = 0; t < 2; ++t) {
+      const auto& rows = sets_[t]->finish();
+      out[t].rows = rows.data();
+      out[t].count = rows.size();
+    }
+  }
+
+  rg_step_result step(const rg_batch& b, const rg::hooks& hooks) {
+    look_up(b);
+    for (std::size_t t = 0; t < 2; ++t) written_[t].assign(b.tables[t].count, b.flags & RG_BATCH_ACCUMULATE ? 1 : 0);
+    hooks.backward(); // both passes are one
+    const parts::windows w = {b.tables[0].weights,
+                              b.tables[1].weights,
+                              b.tables[0].gradients,
+                              b.tables[1].gradients,
+                              written_[0].data(),
+                              written_[1].data(),
+                              dim_};
+    const parts::pairs pairs = {places_[0].data(), places_[1].data(), b.samples, negatives_ + 1};
+    const double loss = parts::train(w, pairs, 1.0F / static_cast<float>(b.global_samples));
+    // Rows of other micro-batches.
+    for (std::size_t t = 0; t < 2; ++t)
+      for (std::uint64_t r = 0; r < b.tables[t].count; ++r)
+        if (!written_[t][r]) std::fill_n(b.tables[t].gradients + r * (dim_ + t), dim_ + t, 0.0F);
+    return {.loss_sum = loss, .count = b.samples};
+  }
+
+  // How much nearer a word is to its context than to noise: the mean cosine of input[word] and output[context], less
+  // that of input[word] and the noise's outputs, biases left out.
+  void evaluate(const rg_batch& b, std::span<double> sums) {
+    look_up(b);
+    for (std::uint64_t i = 0; i < b.valid; ++i) {
+      const float* in = b.tables[0].weights + places_[0][i] * dim_;
+      const std::uint32_t* targets = places_[1].data() + i * (negatives_ + 1);
+      const auto to_target = [&](std::size_t k) { return cosine(in, b.tables[1].weights + targets[k] * (dim_ + 1)); };
+      double noise = 0;
+      for (std::size_t k = 1; k <= negatives_; ++k) noise += to_target(k);
+      sums[0] += to_target(0) - noise / static_cast<double>(negatives_);
+    }
+    sums[1] += static_cast<double>(b.valid);
+  }
+  double metric(std::span<const double> sums) { return sums[1] > 0 ? sums[0] / sums[1] : 0; }
+
+private:
+  double cosine(const float* a, const float* b) const {
+    double ab = 0, aa = 0, bb = 0;
+    for (std::size_t i = 0; i < dim_; ++i) {
+      const double x = a[i], y = b[i];
+      ab += x * y;
+      aa += x * x;
+      bb += y * y;
+    }
+    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+  }
+
+  static std::span<const std::uint32_t> input(const rg_batch& b, std::size_t i) {
+    return {static_cast<const std::uint32_t*>(b.inputs[i]), b.samples}; // from 0 to vocabulary - 1
+  }
+
+  void draw(const rg_batch& b) {
+    parts::draw(*noise_, rg::derive_seed(b.seed, b.step, 0, rg::stream_sampling), b.first_sample, input(b, 1),
+                negatives_, targets_.data());
+    drawn_step_ = b.step;
+    drawn_sample_ = b.first_sample;
+  }
+
+  // The places of this batch's words and targets in the windows. With one micro-batch a step, the windows hold what
+  // rows() was last asked for.
+  void look_up(const rg_batch& b) {
+    if (drawn_step_ != b.step || drawn_sample_ != b.first_sample) draw(b);
+    for (std::size_t t = 0; t < 2; ++t) {
+      const rg_table_rows& given = b.tables[t];
+      const auto& known = sets_[t]->rows();
+      if (given.count == known.size() && std::equal(known.begin(), known.end(), given.rows)) continue;
+      sets_[t]->clear();
+      for (std::uint64_t r = 0; r < given.count; ++r) sets_[t]->insert(given.rows[r]);
+      sets_[t]->finish();
+    }
+    parts::find_places(*sets_[0], input(b, 0), places_[0].data());
+    parts::find_places(*sets_[1], std::span(targets_).first(b.samples * (negatives_ + 1)), places_[1].data());
+  }
+
+  std::size_t dim_, negatives_;
+  std::uint64_t vocabulary_;
+  std::vector<rg_tensor> tensors_;
+  std::vector<rg_input> inputs_;
+  std::unique_ptr<parts::alias_table> noise_;
+  std::array<std::unique_ptr<parts::row_set>, 2> sets_; // words; contexts and noise
+  std::vector<std::uint32_t> targets_;                  // [samples, 1 + negatives]: the context, then noise
+  std::uint64_t drawn_step_ = UINT64_MAX, drawn_sample_ = UINT64_MAX; // what targets_ are of
+  std::array<std::vector<std::uint32_t>, 2> places_;                  // of words [samples] and targets, in the windows
+  std::array<std::vector<std::uint8_t>, 2> written_; // by row of a window: its gradient holds something
+};
+
+} // namespace
+
+RG_PLUGIN("word2vec", "0.1.0", rg::model<word2vec>("word2vec", "skip-gram with negative sampling: two sparse tables"))
