@@ -69,20 +69,24 @@ public:
 
   // Two workers on two cores, batch 64.
   void scaling() {
-    const std::string toml =
-        "[model]\nplugin=\"vgg16\"\n[train]\nbatch=64\n[cluster]\nworkers=2\nservers=2\ncolocate=true\n"
-        "[measure]\nwarmup=2\nsteps=8\nrepeats=3\n[sweep]\n\"strategy.plugin\"=[\"allreduce\",\"sync_ps\"]\n"
-        "\"transport.plugin\"=[\"shm\",\"tcp\"]\n";
-    fmt::print("vgg16 cifar10, 2 workers on 2 cores, batch 64, fp32 (each repeat beside its baseline)\n");
-    for (const json& e : run(toml)) {
-      fmt::print("  {:<10} {:<4}             E {:5.3f}   without communication {:5.3f}   lost to",
-                 text_of(e, "strategy.plugin"), text_of(e, "transport.plugin"),
-                 e.at("efficiency").at("median").get<double>(), e.at("contention").get<double>());
-      for (const auto& [what, share] : e.at("lost").items())
-        if (std::abs(share.get<double>()) >= 0.002) fmt::print("  {} {:.1f} %", what, 100 * share.get<double>());
+    for (const char* precision : {"fp32", "bf16"}) {
+      const std::string toml = fmt::format(
+          "[model]\nplugin=\"vgg16\"\n[train]\nbatch=64\nprecision=\"{}\"\n[cluster]\nworkers=2\nservers=2\n"
+          "colocate=true\n[measure]\nwarmup=2\nsteps=8\nrepeats=3\n[sweep]\n"
+          "\"strategy.plugin\"=[\"allreduce\",\"sync_ps\"]\n\"transport.plugin\"=[\"shm\",\"tcp\"]\n",
+          precision);
+      fmt::print("vgg16 cifar10, 2 workers on 2 cores, batch 64, {} (each repeat beside its baseline)\n", precision);
+      for (const json& e : run(toml)) {
+        fmt::print("  {:<10} {:<4}             E {:5.3f}   without communication {:5.3f}   step {:.3f} s   lost to",
+                   text_of(e, "strategy.plugin"), text_of(e, "transport.plugin"),
+                   e.at("efficiency").at("median").get<double>(), e.at("contention").get<double>(),
+                   e.at("step_seconds").at("median").get<double>());
+        for (const auto& [what, share] : e.at("lost").items())
+          if (std::abs(share.get<double>()) >= 0.002) fmt::print("  {} {:.1f} %", what, 100 * share.get<double>());
+        fmt::print("\n");
+      }
       fmt::print("\n");
     }
-    fmt::print("\n");
   }
 
   // The engine itself: a model that computes nothing, two workers.

@@ -7,6 +7,10 @@
 // the new weights back, into place: this step reads them no more. Of sparse tables a worker pulls the rows that a step
 // touches before it, and pushes their gradients after it (regatta/tables.hpp).
 //
+// A server in a worker's process works in place: its part of the weights is that of the worker's arena, and the others'
+// gradients are added to the worker's own. Nothing is copied from a rank to itself. (Not where the wire rounds, for the
+// server keeps what the workers do not have; nor with clipping by a global norm.)
+//
 // The next forward pass reads the weights from the arena's end to its beginning, and need not wait for all of them: those
 // of the last buckets come back over a lane that goes first, and the step is over when everything is pushed (cf.
 // Jayarajan et al., Priority-based parameter propagation for distributed DNN training, 2019).
@@ -56,22 +60,26 @@ struct sync_ps {
 
   sync_ps(rg::comm& c, const parameters& p)
       : comm(c), cut(c, p.bucket), ahead(static_cast<std::size_t>(p.ahead)), wire(rg::wire_type(p.wire)),
-        early(p.early), client(c, rows_to_servers, rows_to_workers), server(c, rows_to_servers, rows_to_workers) {
+        early(p.early), in_place(c.is_worker() && c.is_server() && !wire && !c.deferred()),
+        client(c, rows_to_servers, rows_to_workers), server(c, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       pulls.resize(cut.buckets() * c.servers());
       pushes.resize(cut.buckets() * c.servers());
     }
     if (!c.is_server()) return;
+    total = c.alloc(2, RG_F64);
     std::uint64_t count = 0;
     for (std::size_t b = 0; b < cut.buckets(); ++b) count += cut.mine(b).count;
-    const rg_buffer sums = c.alloc(std::max<std::uint64_t>(count, 16));
-    total = c.alloc(2, RG_F64);
+    const rg_buffer sums = in_place ? c.gradients(c.whole()) : c.alloc(std::max<std::uint64_t>(count, 16));
     std::uint64_t at = 0;
     for (std::size_t b = 0; b < cut.buckets(); ++b) {
       const auto range = cut.mine(b);
-      parts.push_back({range, range.count ? c.own_as_server(range) : rg_buffer{}, rg::sub(sums, at, range.count)});
+      rg_buffer weights{};
+      if (range.count) weights = in_place ? c.own_as_worker(range) : c.own_as_server(range);
+      parts.push_back({range, weights, rg::sub(sums, in_place ? range.first : at, range.count)});
       at += range.count;
     }
+    if (in_place) mine = std::vector<rg::event>(std::max<std::size_t>(cut.buckets(), 1));
     receives.resize(cut.buckets() * c.workers());
     sends.resize(cut.buckets() * c.workers());
   }
@@ -84,9 +92,13 @@ struct sync_ps {
   void on_gradient(std::uint64_t, std::uint32_t b) {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       const auto range = cut.part(b, s);
-      if (!range.count) continue;
+      if (!range.count || is_mine(s)) continue;
       pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(range), lane_of(b), wire);
       pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(range), to_servers, wire);
+    }
+    if (in_place) {
+      post(b);
+      mine[b].set();
     }
   }
   rg::task<> end_step(std::uint64_t) {
@@ -97,6 +109,7 @@ struct sync_ps {
       returning.spawn(take_weights(*this));
     }
     for (auto& p : pushes) co_await p;
+    if (in_place) co_await served; // the next backward pass overwrites what it adds to
     if (!early)
       for (auto& p : pulls) co_await p;
   }
@@ -104,8 +117,13 @@ struct sync_ps {
   rg::task<> finish() {
     co_await returning.join();
     if (comm.tables()) co_return co_await client.goodbye();
+    if (in_place) {
+      leaving = true;
+      post(0);
+      mine[0].set();
+    }
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
-      co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
+      if (!is_mine(s)) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
   }
 
   // ------------------------------------------------------------------------------------------------- server ---
@@ -113,18 +131,22 @@ struct sync_ps {
   rg::task<> serve() {
     for (std::uint64_t step = 0;; ++step) {
       if (comm.tables() && !co_await server.begin_step()) break;
-      if (cut.buckets()) post(0);
+      if (cut.buckets() && !in_place) post(0);
       // Everybody trains the same number of steps: where one says goodbye, all do.
       if (!comm.tables() && !co_await all_pushed(*this, 0)) break;
-      for (std::size_t b = 1; b < std::min(ahead, cut.buckets()); ++b) post(b);
+      for (std::size_t b = 1; b < std::min(ahead, cut.buckets()) && !in_place; ++b) post(b);
       for (std::size_t b = 0; b < cut.buckets(); ++b) {
         if (b || comm.tables()) co_await all_pushed(*this, b);
-        if (b + ahead < cut.buckets()) post(b + ahead);
+        if (b + ahead < cut.buckets() && !in_place) post(b + ahead);
         if (!parts[b].range.count) continue;
         co_await all_sent(*this, b); // the last step's weights may still be under way
-        co_await comm.apply_as_server(parts[b].range.first, parts[b].sum, step);
+        if (in_place)
+          co_await comm.apply_as_worker(parts[b].range.first, parts[b].sum, step);
+        else
+          co_await comm.apply_as_server(parts[b].range.first, parts[b].sum, step);
         if (!comm.deferred()) answer(b);
       }
+      if (in_place) served.set();
       co_await server.end_step(step);
       if (comm.deferred()) {
         co_await add_up_norms(*this);
@@ -143,6 +165,9 @@ private:
     rg_buffer weights, sum;
   };
 
+  bool is_mine(std::uint32_t s) const {
+    return in_place && s == static_cast<std::uint32_t>(comm.cluster().server);
+  }
   std::uint32_t lane_of(std::size_t b) const { return 2 * b >= cut.buckets() ? needed_first : needed_last; }
 
   // In the order of need.
@@ -157,17 +182,23 @@ private:
   }
 
   // The first push overwrites the sum, the others add to it, in the order of the workers: the result depends on no
-  // timing.
+  // timing. In place the rank's own gradients, which have to be there, are the first.
   void post(std::size_t b) {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
+      if (!parts[b].range.count || (in_place && w == comm.rank())) continue;
       auto& r = receives[b * comm.workers() + w];
-      if (parts[b].range.count)
-        r = w ? comm.recv_add(w, parts[b].sum, to_servers, wire) : comm.recv(w, parts[b].sum, to_servers, wire);
+      r = w || in_place ? comm.recv_add(w, parts[b].sum, to_servers, wire)
+                        : comm.recv(w, parts[b].sum, to_servers, wire);
     }
   }
   static rg::task<bool> all_pushed(sync_ps& self, std::size_t b) {
-    bool pushed = true;
+    if (self.in_place) {
+      rg::event& posted = self.mine[b];
+      co_await posted;
+    }
+    bool pushed = !self.leaving;
     for (std::uint32_t w = 0; w < self.comm.workers() && self.parts[b].range.count; ++w) {
+      if (self.in_place && w == self.comm.rank()) continue;
       auto& receive = self.receives[b * self.comm.workers() + w];
       pushed = co_await receive != 0 && pushed;
     }
@@ -181,7 +212,8 @@ private:
   }
   void answer(std::size_t b) {
     for (std::uint32_t w = 0; w < comm.workers(); ++w)
-      if (parts[b].range.count) sends[b * comm.workers() + w] = comm.send(w, parts[b].weights, lane_of(b), wire);
+      if (parts[b].range.count && !(in_place && w == comm.rank()))
+        sends[b * comm.workers() + w] = comm.send(w, parts[b].weights, lane_of(b), wire);
   }
   // Server 0 adds up in the order of the servers and tells the sum to all.
   static rg::task<> add_up_norms(sync_ps& self) {
@@ -201,13 +233,16 @@ private:
   rg::shards cut;
   std::size_t ahead;
   std::uint32_t wire;
-  bool early;
+  bool early, in_place;
   rg::table_client client;
   rg::table_server server;
   std::vector<rg::operation> pulls, pushes;   // of a worker: [bucket][server]
   std::vector<part> parts;                    // of a server: one a bucket
   std::vector<rg::operation> receives, sends; // of a server: [bucket][worker]
   rg_buffer total{};
+  std::vector<rg::event> mine; // in place: a bucket's own gradients are there, and receives posted
+  rg::event served;            // in place: all parts of a step have been updated
+  bool leaving = false;        // in place: the worker has said goodbye
   rg::task_group returning;
 };
 
