@@ -2,6 +2,7 @@
 //
 // What the engine relies on in a compiled model: starts, shards of a batch, accumulation, hooks, errors.
 #include "layers_cases.hpp"
+#include "model_graph.hpp"
 
 #include <malloc.h>
 
@@ -294,8 +295,30 @@ TEST_CASE("winograd differs from the direct algorithm by rounding alone") {
 TEST_CASE("a step allocates nothing once it has run") {
   rg::network net;
   build_small(net, true, 0.2);
-  const rg_graph& g = *net.graph();
-  reference::executed e(onednn_plugin, g, {.batch = 16});
+  const model_graph::graph_of words("transformer.so", "transformer",
+                                    {{"layers", model_graph::whole(1)},
+                                     {"hidden", model_graph::whole(32)},
+                                     {"heads", model_graph::whole(4)},
+                                     {"vocabulary", model_graph::whole(50)},
+                                     {"sequence", model_graph::whole(8)}});
+  const rg_graph* graph = nullptr;
+  std::uint32_t precision = RG_F32;
+  SUBCASE("convolutions") {
+    graph = net.graph();
+  }
+  SUBCASE("sequences") {
+    graph = words.graph;
+  }
+  SUBCASE("convolutions in bf16") {
+    graph = net.graph();
+    precision = RG_BF16;
+  }
+  SUBCASE("sequences in bf16") {
+    graph = words.graph;
+    precision = RG_BF16;
+  }
+  const rg_graph& g = *graph;
+  reference::executed e(onednn_plugin, g, {.batch = 16, .precision = precision, .emulate = true});
   e.start(1);
   const auto b = make_batch(g, 16, 1);
   e.step(b);
