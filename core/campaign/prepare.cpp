@@ -60,9 +60,11 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
   if (caps.flags & RG_CAP_VIRTUAL)
     throw failure(exit_code::usage,
                   fmt::format("transport {} keeps a virtual clock: it is for simulations", c.transport.id));
-  if (c.train.device == "cpu" && caps.memory && !(caps.memory & RG_MEMORY_HOST))
-    throw failure(exit_code::usage,
-                  fmt::format("transport {} cannot reach the CPU's memory (train.device = \"cpu\")", c.transport.id));
+  // Wherever the model computes: regions are the host's, and an executor for devices brings and takes what it needs.
+  if (caps.memory && !(caps.memory & RG_MEMORY_HOST))
+    throw failure(exit_code::usage, fmt::format("transport {} carries the memory of devices only, and weights and "
+                                                "gradients are kept in the host's: use shm or tcp",
+                                                c.transport.id));
 }
 
 std::string role_of(const rg_cluster& c) {

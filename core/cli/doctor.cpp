@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/columns.hpp"
+#include "cli/list.hpp"
 #include "launch/cpus.hpp"
 #include "measure/host.hpp"
 #include "registry/plugin_host.hpp"
@@ -73,13 +74,11 @@ json diagnosis(const registry& plugins, const std::vector<std::filesystem::path>
                                          [&](const component& c) { return c.kind == k; });
   for (const auto& f : folders) searched.push_back(f.string());
   for (const auto& f : plugins.failures()) unusable.push_back({{"file", f.file.string()}, {"reason", f.reason}});
-  json left_out = json::array();
-  for (const std::string_view line : std::initializer_list<std::string_view>{REGATTA_LEFT_OUT})
-    if (!line.empty()) left_out.push_back(line);
-  return {{"machine", describe_host(cgroup_cpu_limit())},
-          {"limits", limits()},
-          {"plugins", {{"searched", searched}, {"found", counts}, {"unusable", unusable}, {"left_out", left_out}}},
-          {"devices", devices(plugins)}};
+  return {
+      {"machine", describe_host(cgroup_cpu_limit())},
+      {"limits", limits()},
+      {"plugins", {{"searched", searched}, {"found", counts}, {"unusable", unusable}, {"left_out", left_out(folders)}}},
+      {"devices", devices(plugins)}};
 }
 
 std::string text_of(const json& value) {
@@ -120,7 +119,7 @@ void print(const json& d) {
   for (const auto& e : d["devices"]) {
     const std::string name = "executor " + text_of(e["executor"]);
     for (const auto& device : e["devices"]) rows.push_back({name, text_of(device)});
-    if (!e["error"].is_null()) rows.push_back({name, text_of(e["error"])});
+    if (!e["error"].is_null()) rows.push_back({"not usable", text_of(e["error"])});
   }
   if (rows.empty()) rows.push_back({"", "none but the CPU"});
   print("devices", std::move(rows));

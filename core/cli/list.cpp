@@ -13,11 +13,7 @@
 #include <nlohmann/json.hpp>
 
 namespace regatta {
-namespace {
 
-constexpr std::array all_kinds{kind::model, kind::executor, kind::transport, kind::strategy};
-
-// "KIND ID: reason", of what the build left out.
 std::vector<std::string> left_out(const std::vector<std::filesystem::path>& folders) {
   std::vector<std::string> lines;
   for (const auto& f : folders) {
@@ -26,6 +22,10 @@ std::vector<std::string> left_out(const std::vector<std::filesystem::path>& fold
   }
   return lines;
 }
+
+namespace {
+
+constexpr std::array all_kinds{kind::model, kind::executor, kind::transport, kind::strategy};
 
 nlohmann::ordered_json listing(const registry& plugins, const std::vector<std::filesystem::path>& folders,
                                std::optional<kind> only) {

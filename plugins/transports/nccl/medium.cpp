@@ -2,6 +2,7 @@
 #include "medium.hpp"
 
 #include "../../common/cuda_devices.hpp"
+#include "../../common/lazy_library.hpp"
 
 #include <array>
 #include <cstdlib>
@@ -17,6 +18,45 @@ namespace {
 constexpr std::size_t fences = 256, scratch_bytes = 256;
 static_assert(scratch_bytes >= sizeof(ncclUniqueId));
 
+// What is used of NCCL; see lazy_library.hpp.
+struct functions {
+  decltype(&::ncclAllReduce) all_reduce;
+  decltype(&::ncclCommAbort) comm_abort;
+  decltype(&::ncclCommDestroy) comm_destroy;
+  decltype(&::ncclCommFinalize) comm_finalize;
+  decltype(&::ncclCommGetAsyncError) comm_get_async_error;
+  decltype(&::ncclCommInitRankConfig) comm_init_rank_config;
+  decltype(&::ncclGetErrorString) get_error_string;
+  decltype(&::ncclGetLastError) get_last_error;
+  decltype(&::ncclGetUniqueId) get_unique_id;
+  decltype(&::ncclGroupEnd) group_end;
+  decltype(&::ncclGroupStart) group_start;
+  decltype(&::ncclRecv) recv;
+  decltype(&::ncclSend) send;
+};
+
+const functions& api() {
+  static const functions all = [] {
+    const cuda::lazy_library library("libnccl.so.2");
+    functions f{};
+    library.find(f.all_reduce, "ncclAllReduce");
+    library.find(f.comm_abort, "ncclCommAbort");
+    library.find(f.comm_destroy, "ncclCommDestroy");
+    library.find(f.comm_finalize, "ncclCommFinalize");
+    library.find(f.comm_get_async_error, "ncclCommGetAsyncError");
+    library.find(f.comm_init_rank_config, "ncclCommInitRankConfig");
+    library.find(f.get_error_string, "ncclGetErrorString");
+    library.find(f.get_last_error, "ncclGetLastError");
+    library.find(f.get_unique_id, "ncclGetUniqueId");
+    library.find(f.group_end, "ncclGroupEnd");
+    library.find(f.group_start, "ncclGroupStart");
+    library.find(f.recv, "ncclRecv");
+    library.find(f.send, "ncclSend");
+    return f;
+  }();
+  return all;
+}
+
 rg_status status_of(ncclResult_t r) {
   switch (r) {
   case ncclRemoteError:
@@ -31,8 +71,8 @@ rg_status status_of(ncclResult_t r) {
 // A call that does not block may still be under way: that is no error.
 void check(ncclResult_t r, const char* what, ncclComm_t c = nullptr) {
   if (r == ncclSuccess || r == ncclInProgress) return;
-  std::string text = std::string("NCCL, ") + what + ": " + ncclGetErrorString(r);
-  if (const char* more = ncclGetLastError(c); more && *more) text += std::string(" (") + more + ")";
+  std::string text = std::string("NCCL, ") + what + ": " + api().get_error_string(r);
+  if (const char* more = api().get_last_error(c); more && *more) text += std::string(" (") + more + ")";
   throw rg::error(status_of(r), text);
 }
 
@@ -64,7 +104,7 @@ public:
 
   std::vector<std::byte> make_id() override {
     ncclUniqueId id{};
-    nccl::check(ncclGetUniqueId(&id), "making an id");
+    nccl::check(api().get_unique_id(&id), "making an id");
     std::vector<std::byte> bytes(sizeof id);
     std::memcpy(bytes.data(), &id, sizeof id);
     return bytes;
@@ -77,39 +117,39 @@ public:
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     ncclComm_t c = nullptr;
-    nccl::check(ncclCommInitRankConfig(&c, static_cast<int>(size), id, static_cast<int>(rank), &config),
+    nccl::check(api().comm_init_rank_config(&c, static_cast<int>(size), id, static_cast<int>(rank), &config),
                 "joining a communicator");
     return c;
   }
   bool ready(communicator c) override {
     ncclResult_t state = ncclSuccess;
-    nccl::check(ncclCommGetAsyncError(of(c), &state), "asking a communicator how it is", of(c));
+    nccl::check(api().comm_get_async_error(of(c), &state), "asking a communicator how it is", of(c));
     nccl::check(state, "in a communicator", of(c));
     return state == ncclSuccess;
   }
-  void finalize(communicator c) override { nccl::check(ncclCommFinalize(of(c)), "leaving a communicator", of(c)); }
-  void destroy(communicator c) noexcept override { ncclCommDestroy(of(c)); }
+  void finalize(communicator c) override { nccl::check(api().comm_finalize(of(c)), "leaving a communicator", of(c)); }
+  void destroy(communicator c) noexcept override { api().comm_destroy(of(c)); }
   void abort(communicator c) noexcept override {
     cudaSetDevice(device_);
-    ncclCommAbort(of(c));
+    api().comm_abort(of(c));
     cudaStreamSynchronize(stream_); // its kernels have ended, or end now
     cudaGetLastError();
   }
 
   void begin_group() override {
     use_device(); // [loop] may be another thread
-    nccl::check(ncclGroupStart(), "beginning a group");
+    nccl::check(api().group_start(), "beginning a group");
   }
   void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) override {
-    in_group(ncclSend(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "sending", c);
+    in_group(api().send(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "sending", c);
   }
   void recv(communicator c, void* data, std::uint64_t bytes, std::uint32_t peer) override {
-    in_group(ncclRecv(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "receiving", c);
+    in_group(api().recv(data, bytes, ncclInt8, static_cast<int>(peer), of(c), stream_), "receiving", c);
   }
   void all_reduce(communicator c, float* data, std::uint64_t count) override {
-    in_group(ncclAllReduce(data, data, count, ncclFloat32, ncclSum, of(c), stream_), "all-reduce", c);
+    in_group(api().all_reduce(data, data, count, ncclFloat32, ncclSum, of(c), stream_), "all-reduce", c);
   }
-  void end_group() override { nccl::check(ncclGroupEnd(), "ending a group"); }
+  void end_group() override { nccl::check(api().group_end(), "ending a group"); }
 
   void wait_for(rg_fence fence) override {
     cuda::check(cudaStreamWaitEvent(stream_, reinterpret_cast<cudaEvent_t>(fence), 0), "waiting for an event");
@@ -142,7 +182,7 @@ private:
   void use_device() const { cuda::check(cudaSetDevice(device_), "choosing the device"); }
   // A refusal must not leave the thread's group open.
   static void in_group(ncclResult_t r, const char* what, communicator c) {
-    if (r != ncclSuccess && r != ncclInProgress) ncclGroupEnd();
+    if (r != ncclSuccess && r != ncclInProgress) api().group_end();
     nccl::check(r, what, of(c));
   }
 

@@ -34,4 +34,5 @@ public:
 
 } // namespace
 
-RG_PLUGIN("nccl", "0.1.0", rg::transport<nccl_transport>("nccl", "messages and collectives between NVIDIA GPUs, by NCCL"))
+RG_PLUGIN("nccl", "0.1.0",
+          rg::transport<nccl_transport>("nccl", "messages and collectives between NVIDIA GPUs, by NCCL"))

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two ranks over the transport nccl, on two GPUs or sharing one: messages, a native sum, a group, a peer that dies. Two
+// processes, for NCCL keeps state of its own. Exit code 77 where there is no GPU.
+#include "transport.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::size_t count = 1 << 20;
+constexpr std::uint64_t patience = 30'000'000'000;
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error(what);
+}
+void cuda(cudaError_t e) {
+  require(e == cudaSuccess, cudaGetErrorString(e));
+}
+
+struct array {
+  float* data = nullptr;
+  array() { cuda(cudaMalloc(reinterpret_cast<void**>(&data), count * sizeof(float))); }
+  ~array() { cudaFree(data); }
+  void fill(float base) {
+    std::vector<float> host(count);
+    for (std::size_t i = 0; i < count; ++i) host[i] = base + static_cast<float>(i % 1000);
+    cuda(cudaMemcpy(data, host.data(), count * sizeof(float), cudaMemcpyHostToDevice));
+  }
+  // Every element i is base + factor * (i % 1000).
+  void expect(float base, float factor, const char* what) {
+    std::vector<float> host(count);
+    cuda(cudaMemcpy(host.data(), data, count * sizeof(float), cudaMemcpyDeviceToHost));
+    for (std::size_t i = 0; i < count; ++i) require(host[i] == base + factor * static_cast<float>(i % 1000), what);
+  }
+};
+
+rg_transfer transfer(array& a, std::uint32_t peer, std::uint64_t cookie) {
+  rg_transfer t{};
+  t.struct_size = sizeof t;
+  t.peer = peer;
+  t.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+  t.address = a.data;
+  t.cookie = cookie;
+  return t;
+}
+
+rg_collective collective(array& a, std::uint32_t group) {
+  rg_collective c{};
+  c.struct_size = sizeof c;
+  c.group = group;
+  c.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+  c.address = a.data;
+  return c;
+}
+
+// Polls until that many operations ended, then until the device has done them.
+void finish(nccl::transport& t, std::size_t operations) {
+  std::vector<rg_completion> out(8);
+  rg_fence last = 0;
+  while (operations) {
+    const std::uint32_t n = t.poll(patience, 0, out);
+    require(n > 0 && n <= operations, "operations did not end in time");
+    for (std::uint32_t i = 0; i < n; ++i) require(out[i].status == RG_OK, "an operation failed");
+    last = out[n - 1].fence;
+    operations -= n;
+  }
+  cuda(cudaEventSynchronize(reinterpret_cast<cudaEvent_t>(last)));
+}
+
+// `control` is a socket to the other rank, for the id and for meeting.
+void meet(int control, bool dies) {
+  const char mine = 'm';
+  char theirs = 0;
+  require(write(control, &mine, 1) == 1, "meeting failed");
+  if (!dies) require(read(control, &theirs, 1) == 1, "meeting failed");
+}
+
+void run(std::uint32_t rank, int control, bool dies) {
+  int gpus = 0;
+  cuda(cudaGetDeviceCount(&gpus));
+  const int device = static_cast<int>(rank) % gpus;
+  cuda(cudaSetDevice(device));
+  nccl::transport t([&](std::uint32_t r) { return nccl::open_medium(device, gpus < 2 ? r + 1 : 0); });
+  rg_world world{};
+  world.struct_size = sizeof world;
+  world.rank = rank;
+  world.size = 2;
+  world.lanes = 1;
+  const rg_blob mine = t.listen(world);
+  std::vector<char> id(128);
+  if (rank == 0)
+    require(write(control, mine.data, mine.bytes) == 128, "the id could not be sent");
+  else
+    require(recv(control, id.data(), id.size(), MSG_WAITALL) == 128, "the id did not come");
+  const std::vector<rg_blob> blobs = {rank == 0 ? mine : rg_blob{id.data(), id.size()}, rg_blob{}};
+  t.connect(blobs, patience);
+  const std::uint32_t peer = 1 - rank;
+
+  array a, b;
+  if (dies) { // after the meeting: the other one waits for a message then
+    meet(control, rank == 1);
+    if (rank == 1) _exit(0);
+    require(t.recv(transfer(b, peer, 1)) == RG_OK, "recv");
+    try {
+      const auto begin = time(nullptr);
+      std::vector<rg_completion> out(8);
+      while (time(nullptr) - begin < 20) t.poll(100'000'000, 0, out);
+    } catch (const rg::error&) {
+      return; // told so by NCCL
+    }
+    t.cancel(peer); // as the engine does, which hears of it elsewhere; must end
+    return;
+  }
+  a.fill(static_cast<float>(rank + 1));
+  for (int round = 0; round < 3; ++round) {
+    require(t.send(transfer(a, peer, 1)) == RG_OK, "send");
+    require(t.recv(transfer(b, peer, 2)) == RG_OK, "recv");
+    finish(t, 2);
+    b.expect(static_cast<float>(peer + 1), 1, "a message came damaged");
+  }
+  const std::vector<std::uint32_t> everybody = {0, 1}, alone = {rank};
+  require(t.all_reduce(collective(a, t.split(everybody))) == RG_OK, "all_reduce");
+  finish(t, 1);
+  a.expect(3, 2, "a sum is wrong");
+  a.fill(1);
+  require(t.all_reduce(collective(a, t.split(alone))) == RG_OK, "all_reduce");
+  finish(t, 1);
+  a.expect(1, 1, "a sum of one is not itself");
+  require(t.counters().bytes_sent == (3 + 1) * count * sizeof(float), "the counters are wrong");
+  t.close(patience);
+}
+
+// Both ranks as processes of their own; whether both came through.
+bool pair(bool dies) {
+  int ends[2];
+  require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "no sockets");
+  pid_t children[2];
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    children[rank] = fork(); // this process itself never touches CUDA
+    require(children[rank] >= 0, "no process");
+    if (children[rank]) continue;
+    alarm(120);
+    try {
+      run(rank, ends[rank], dies);
+      _exit(0);
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "rank %u: %s\n", rank, e.what());
+      _exit(1);
+    }
+  }
+  bool good = true;
+  for (const pid_t child : children) {
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  close(ends[0]);
+  close(ends[1]);
+  return good;
+}
+
+} // namespace
+
+int main() {
+  if (!std::filesystem::exists("/dev/nvidiactl")) {
+    std::puts("skipped: there is no NVIDIA GPU on this machine");
+    return 77;
+  }
+  const bool works = pair(false), ends = pair(true);
+  std::printf("messages, sums and groups: %s\na peer that dies: %s\n", works ? "passed" : "FAILED",
+              ends ? "passed" : "FAILED");
+  return works && ends ? 0 : 1;
+}
