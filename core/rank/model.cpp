@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <regatta/device.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -31,6 +32,17 @@ const component& executor_for(const registry& plugins, const std::string& device
   throw failure(
       exit_code::skipped,
       fmt::format("train.device = \"{}\": no executor for it was found (see `regatta list executors`)", device));
+}
+
+std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank) {
+  if (device == "cpu") return 0;
+  const component& executor = executor_for(plugins, device);
+  const auto* table = executor.extension ? static_cast<const rg_devices*>(executor.extension(RG_EXT_DEVICES)) : nullptr;
+  if (!table) return 0;
+  plugin_host host;
+  std::uint32_t count = 0;
+  call(host, "executor " + executor.id, [&] { return rg::copy_versioned(*table).count(host.c(), &count); });
+  return static_cast<std::int32_t>(rank % std::max(count, 1u));
 }
 
 bool is_graph(const component& model) {

@@ -23,6 +23,10 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
 // The executor for a graph on this device; throws failure when there is none.
 const component& executor_for(const registry& plugins, const std::string& device);
 
+// The device that a rank computes on, where there are several: they are dealt out in turn. 0 on the CPU. Throws failure
+// where there is none.
+std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank);
+
 class model_instance {
 public:
   // Throws failure with the plugin's own text.

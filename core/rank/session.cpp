@@ -26,13 +26,17 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
     : control(c), job(std::move(j)), rank(r), cluster(job.layout.view(r)),
       plugins_(registry::of_files(paths_of(job.files))),
       log_([this](int level, const std::string& text) { control.log(level, text); }),
-      transport_host_(
-          plugins_, log_,
-          [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
+      transport_host_(plugins_, log_,
+                      [this](std::string_view id) -> const void* {
+                        if (id == RG_EXT_PLACE) return &place_;
+                        return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
+                      }),
       strategy_host_(log_), strategy_(plugins_.find(kind::strategy, job.config.strategy.id)),
       transport_(plugins_.find(kind::transport, job.config.transport.id)),
       strategy_values_(strategy_, job.config.strategy.parameters),
       transport_values_(transport_, job.config.transport.parameters) {
+  place_ = rg::make_versioned<rg_place>();
+  place_.memory = RG_MEMORY_HOST; // regions are the host's, wherever the model computes
   authenticate_ = rg::make_versioned<rg_authenticate>();
   authenticate_.context = &control;
   authenticate_.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t* out) -> rg_status {
@@ -53,11 +57,11 @@ void session::wake() {
 void session::open() {
   const bool worker = cluster.worker >= 0;
   control.operation("making the model");
-  model_ = std::make_unique<model_instance>(
-      plugins_, job.config.model, job.config.train.device,
+  rg_model_setup model_setup =
       model_setup_of(job.config, job.batch / static_cast<std::uint64_t>(job.config.train.accumulate),
-                     worker ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT, job.kernels.empty() ? nullptr : job.kernels.c_str()),
-      log_);
+                     worker ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT, job.kernels.empty() ? nullptr : job.kernels.c_str());
+  model_setup.device = place_.device = device_of(plugins_, job.config.train.device, rank);
+  model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device, model_setup, log_);
   const std::string layout = model_->info().layout ? model_->info().layout : "";
   const auto layouts = control.exchange("layout", blob(layout.begin(), layout.end()));
   for (std::size_t r = 0; r < layouts.size(); ++r)

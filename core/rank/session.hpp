@@ -15,6 +15,8 @@
 #include <memory>
 #include <optional>
 
+#include <regatta/device.h>
+
 namespace regatta {
 
 class session {
@@ -55,6 +57,7 @@ private:
   registry plugins_;
   plugin_host::log_function log_;
   rg_authenticate authenticate_{};
+  rg_place place_{}; // of this rank's tensors
   regatta::transport_host transport_host_;
   plugin_host strategy_host_;
   const component &strategy_, &transport_;

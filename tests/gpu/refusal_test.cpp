@@ -57,6 +57,28 @@ TEST_CASE("nccl loads without a driver, and can be listed and described") {
   CHECK(json::parse(described.out).at("parameters").size() == 1);
 }
 
+TEST_CASE("the executor cudnn loads without a driver, and doctor says why it has no device") {
+  const scratch s;
+  const json executors = json::parse(program(s, "list executors --json").out).at("executors");
+  const bool there =
+      std::any_of(executors.begin(), executors.end(), [](const json& e) { return e.at("id") == "cudnn"; });
+  const json doctor = json::parse(program(s, "doctor --json").out);
+  const json devices = doctor.at("devices");
+  CHECK(devices.size() == (there ? 1 : 0));
+  if (!there || has_gpu()) return;
+  CHECK(devices[0].at("devices").empty());
+  CHECK(devices[0].at("error").get<std::string>().find("there is no NVIDIA ") != std::string::npos);
+}
+
+TEST_CASE("train.device = \"cuda\" on a machine without a GPU ends with one line and exit code 77") {
+  if (has_gpu()) return;
+  const scratch s;
+  const outcome o = run(s, "--set train.device=cuda");
+  CAPTURE(o.err);
+  CHECK(o.code == 77);
+  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+}
+
 TEST_CASE("a run over nccl on a machine without a GPU ends with one line and exit code 77") {
   if (has_gpu()) return;
   const scratch s;

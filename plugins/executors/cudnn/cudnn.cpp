@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs graphs on NVIDIA GPUs: convolutions and batch norm by cuDNN, products by cuBLAS, the rest by kernels of our own.
+#include "model.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include <regatta/device.h>
+#include <regatta/executor.hpp>
+
+namespace {
+
+rg_status count(const rg_host* host, std::uint32_t* out) noexcept {
+  return rg::fence(host, [&] { *out = cuda::device_count(); });
+}
+
+rg_status describe(const rg_host* host, std::uint32_t index, char* text, std::uint64_t room) noexcept {
+  return rg::fence(host, [&] {
+    cudaDeviceProp p{};
+    cuda::check(cudaGetDeviceProperties(&p, static_cast<int>(index)), "describing a device");
+    std::snprintf(text, room, "%s, %.1f GiB, compute capability %d.%d", p.name,
+                  static_cast<double>(p.totalGlobalMem) / (1 << 30), p.major, p.minor);
+  });
+}
+
+constexpr rg_devices devices = {sizeof(rg_devices), RG_MEMORY_CUDA, &count, &describe};
+
+struct executor {
+  using model = cudnn::model;
+  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+
+  static std::unique_ptr<model> compile(const rg_host*, const rg::parameters_t<executor>&, const rg_graph& graph,
+                                        const rg_model_setup& setup) {
+    return std::make_unique<model>(graph, setup);
+  }
+};
+
+rg_component component() {
+  rg_component c = rg::executor<executor>("cudnn", "networks on NVIDIA GPUs, by cuDNN and cuBLAS");
+  c.extension = [](const char* id) -> const void* { return std::strcmp(id, RG_EXT_DEVICES) == 0 ? &devices : nullptr; };
+  return c;
+}
+
+} // namespace
+
+RG_PLUGIN("cudnn", "0.1.0", component())

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPU that a model computes on: one stream for everything, the libraries' handles, and memory.
+#pragma once
+
+#include "../../common/cuda_devices.hpp"
+#include "blas.hpp"
+
+#include <cstddef>
+#include <utility>
+
+#include <cudnn.h>
+
+namespace cudnn {
+
+void check(cudnnStatus_t s, const char* what);
+void check(cublasStatus_t s, const char* what);
+
+// Memory of the device; what was in it is lost when it grows.
+class buffer {
+public:
+  buffer() = default;
+  ~buffer();
+  buffer(const buffer&) = delete;
+  buffer& operator=(const buffer&) = delete;
+  void reserve(std::size_t bytes); // zeroed
+  template <class T = float> T* get() const { return static_cast<T*>(memory_); }
+  std::size_t bytes() const { return bytes_; }
+
+private:
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+class device {
+public:
+  // Throws rg::error, RG_E_UNSUPPORTED where there is no such device.
+  explicit device(std::int32_t index);
+  ~device();
+  device(const device&) = delete;
+  device& operator=(const device&) = delete;
+
+  // The calling thread's calls are about this device from here on.
+  void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }
+  void check_launch() const { cuda::check(cudaGetLastError(), "launching a kernel"); }
+  void settle() const { cuda::check(cudaStreamSynchronize(stream), "computing"); }
+  // To the device and back, in the stream's order. Host memory may be changed when upload returns, and is there when
+  // download does: it is pageable (the driver stages it).
+  void upload(void* to, const void* from, std::size_t bytes) const;
+  void download(void* to, const void* from, std::size_t bytes) const;
+
+  cudaStream_t stream = nullptr;
+  cudnnHandle_t dnn = nullptr;
+  cublasHandle_t cublas = nullptr;
+  buffer workspace; // one for all ops, used by one at a time
+
+private:
+  void release() noexcept;
+
+  std::int32_t index_;
+};
+
+// A cuDNN descriptor, destroyed with this.
+template <class T, cudnnStatus_t (*Create)(T*), cudnnStatus_t (*Destroy)(T)> class descriptor {
+public:
+  descriptor() { check(Create(&d_), "making a descriptor"); }
+  ~descriptor() { Destroy(d_); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  operator T() const { return d_; }
+
+private:
+  T d_ = nullptr;
+};
+using tensor_descriptor =
+    descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using filter_descriptor =
+    descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using convolution_descriptor =
+    descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
+
+} // namespace cudnn

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What needs a GPU: the same experiments as on the CPU, with the same result. Exit code 77 where there is none.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include "program.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+using namespace regatta::test;
+
+namespace {
+
+std::string experiment(const std::string& model, const std::string& train) {
+  return "[model]\n" + model + "[data]\nsource = \"random\"\n[train]\nkernels = \"fixed\"\nscaling = \"strong\"\n" +
+         train + "[optimizer]\nlr = 0.01\n[measure]\nwarmup = 0\nsteps = 20\nrepeats = 1\nbaseline = false\n";
+}
+
+// Losses of the steps, from the first on, and whether the workers had the same weights in the end.
+struct course {
+  std::vector<double> losses;
+  json replicas;
+};
+course train(const scratch& s, const std::string& toml, const std::string& options) {
+  const json r = results(s, toml, options);
+  return {r.at(0).at("loss").at("curve").get<std::vector<double>>(), r.at(0).at("replicas_identical")};
+}
+
+const std::string alone = "--set strategy.plugin=none --set transport.plugin=null ";
+
+void check_close(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  REQUIRE(a.size() == b.size());
+  REQUIRE(a.size() == 20);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(a[i] - b[i]) <= tolerance * std::abs(a[i]));
+  }
+}
+
+} // namespace
+
+TEST_CASE("20 steps on the GPU have the CPU's losses") {
+  // The first step differs by rounding alone; what training makes of that grows with depth and the learning rate.
+  struct one {
+    const char *model, *train;
+    double tolerance;
+  };
+  for (const one& m :
+       {one{"plugin = \"mlp\"\nhidden = [64, 32]\ndropout = 0.5\n", "batch = 24\n", 1e-4},
+        one{"plugin = \"vgg16\"\ninput = \"cifar10\"\n", "batch = 8\n", 1e-3},
+        one{"plugin = \"resnet50\"\ninput = \"cifar10\"\ndepth = 18\nwidth = 8\n", "batch = 16\n", 1e-3}}) {
+    CAPTURE(m.model);
+    const scratch s;
+    const std::string toml = experiment(m.model, m.train);
+    const course cpu = train(s, toml, alone + "--set train.device=cpu");
+    const course gpu = train(s, toml, alone + "--set train.device=cuda");
+    check_close(cpu.losses, gpu.losses, m.tolerance);
+    CHECK(std::abs(cpu.losses[0] - gpu.losses[0]) <= 1e-5 * std::abs(cpu.losses[0]));
+  }
+}
+
+TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
+  const scratch s;
+  const std::string toml = experiment("plugin = \"mlp\"\nhidden = [64, 32]\ndropout = 0.5\n", "batch = 24\n");
+  const course one = train(s, toml, alone + "--set train.device=cuda");
+  for (const char* options : {"--set strategy.plugin=allreduce --set transport.plugin=shm --set cluster.workers=2",
+                              "--set strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=2"}) {
+    CAPTURE(options);
+    const course two = train(s, toml, std::string("--set train.device=cuda ") + options);
+    check_close(one.losses, two.losses, 1e-4);
+    CHECK(two.replicas == true);
+  }
+}
+
+TEST_CASE("gradient accumulation on the GPU adds up to the whole batch") {
+  const scratch s;
+  const std::string toml = experiment("plugin = \"mlp\"\nhidden = [64, 32]\n", "batch = 24\n");
+  const course whole = train(s, toml, alone + "--set train.device=cuda");
+  const course parts = train(s, toml, alone + "--set train.device=cuda --set train.accumulate=3");
+  check_close(whole.losses, parts.losses, 1e-4);
+}
+
+int main(int argc, char** argv) {
+  if (!fs::exists("/dev/nvidiactl")) {
+    std::puts("skipped: there is no NVIDIA GPU on this machine");
+    return 77;
+  }
+  return doctest::Context(argc, argv).run();
+}
