@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev gpu-bundle: the program, its plugins and the tests that need a GPU as one archive, build/regatta-gpu.tar.gz. It
+# unpacks and runs on any x86-64 Linux with this machine's glibc or a newer one: what else it links comes with it, but
+# for CUDA, cuDNN and NCCL, which are looked for in /usr/local/cuda and LD_LIBRARY_PATH.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build/gpu stage=$root/build/regatta-gpu
+jobs=${1:-$(nproc)}
+cuda=/usr/local/cuda/lib64
+
+# DT_RPATH, not DT_RUNPATH: the libraries that come with it find each other by the program's.
+rpath="\$ORIGIN/../lib;\$ORIGIN/..;$cuda"
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREGATTA_CUDA_ARCHITECTURES=all \
+  -DREGATTA_GPU_TEST_PROGRAM=regatta -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON "-DCMAKE_INSTALL_RPATH=$rpath" \
+  -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags -DCMAKE_MODULE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
+for plugin in cudnn nccl; do
+  ninja -C "$build" -t query "$plugin" >/dev/null 2>&1 || { echo "gpu-bundle: plugin $plugin would be missing: CUDA, cuDNN or NCCL was not found" >&2; exit 1; }
+done
+ninja -C "$build" -j "$jobs" product on_gpu_test nccl_on_gpu_test
+
+rm -rf "$stage"
+cmake --install "$build" --prefix "$stage" --strip >/dev/null
+mkdir -p "$stage/tests" "$stage/gpu" "$stage/examples"
+cp "$build/tests/on_gpu_test" "$build/tests/nccl_on_gpu_test" "$stage/tests/"
+cp "$root/gpu/run-all.sh" "$stage/gpu/"
+cp "$root"/examples/*.toml "$stage/examples/"
+cp "$root/docs/gpu.md" "$root/LICENSE" "$stage/"
+rm -rf "$stage/include" "$stage/lib/cmake"
+
+# Everything that is linked, but for glibc's own and NVIDIA's.
+mapfile -t files < <(find "$stage/bin" "$stage/lib" "$stage/tests" -type f \( -name '*.so' -o -perm -u+x \))
+for file in "${files[@]}"; do LD_LIBRARY_PATH=$cuda ldd "$file" 2>/dev/null || true; done |
+  awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+  grep -Ev '/(libc|libm|libdl|librt|libpthread|libresolv|libutil|ld-linux-x86-64)\.so|/lib(cuda|cudart|cudnn|cublas|nccl)[A-Za-z_]*\.so' |
+  while read -r library; do cp -L "$library" "$stage/lib/"; done
+
+tar -C "$root/build" -czf "$root/build/regatta-gpu.tar.gz" regatta-gpu
+du -h "$root/build/regatta-gpu.tar.gz"
+echo "unpack it anywhere; regatta-gpu/gpu/run-all.sh runs the tests that need a GPU and the benchmark"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything that needs a GPU, in one go, from an unpacked bundle (./dev gpu-bundle) or a checkout that was built:
+# what the machine is, the tests on the GPU, the two-rank checks of NCCL, the benchmark. Prints one summary; the logs lie
+# in gpu-results/. Exit code: 0 all passed; 1 something failed; 77 there is no GPU.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+if [ -d "$here/tests/gpu" ]; then # a checkout
+  program=$here/build/release/bin tests=$here/build/release/tests
+else
+  program=$here/bin tests=$here/tests
+fi
+export PATH=$program:$PATH
+out=$PWD/gpu-results
+mkdir -p "$out"
+summary=() failed=0
+
+step() { # NAME COMMAND...
+  local name=$1 log=$out/${1// /-}.log begin=$SECONDS code
+  shift
+  printf '%s ... ' "$name"
+  timeout 1200 "$@" >"$log" 2>&1
+  code=$?
+  case $code in
+  0) result=passed ;;
+  77) result=skipped ;;
+  *) result="FAILED ($code)" failed=1 ;;
+  esac
+  printf '%s\n' "$result"
+  summary+=("$(printf '%-28s %-12s %5d s   %s' "$name" "$result" $((SECONDS - begin)) "$(basename "$log")")")
+}
+
+step "the machine" regatta doctor
+cat "$out/the-machine.log"
+[ -e /dev/nvidiactl ] || { echo "there is no NVIDIA GPU on this machine"; exit 77; }
+step "models on the GPU" "$tests/on_gpu_test"
+step "two ranks over NCCL" "$tests/nccl_on_gpu_test"
+for model in 'mlp' 'vgg16 --set model.input=cifar10' 'resnet50 --set model.input=cifar10'; do
+  printf '[model]\nplugin = "%s"\n[train]\ndevice = "cuda"\nbatch = 128\n[strategy]\nplugin = "none"\n[transport]\nplugin = "null"\n' \
+    "${model%% *}" >"$out/bench.toml"
+  rm -rf "$out/bench-${model%% *}"
+  options=()
+  [ "$model" = "${model%% *}" ] || read -ra options <<<"${model#* }"
+  step "benchmark ${model%% *}" regatta run "$out/bench.toml" --progress never --out "$out/bench-${model%% *}" "${options[@]}"
+  cat "$out/benchmark-${model%% *}.log"
+done
+
+printf '\n'
+printf '%s\n' "${summary[@]}" | tee "$out/summary.txt"
+exit $failed
