@@ -99,6 +99,12 @@ std::string ratio_of(const json& value) {
   return value.is_number() ? fmt::format("{:.2f}", value.get<double>()) : "-";
 }
 
+// Of an asynchronous strategy: what stands between a loss and its speed.
+std::string staleness_of(const json& seen) {
+  return seen.is_object() ? fmt::format("{:.1f}, at most {}", seen.at("mean").get<double>(), plain_text(seen.at("max")))
+                          : "-";
+}
+
 std::string sent_of(const json& result, const json& entry) {
   const json sent = field(result, entry, "bytes.sent_per_step.worker");
   return is_ok(entry) && sent.is_number() && communicates(result, entry) ? human_bytes(sent) : "-";
@@ -169,6 +175,7 @@ std::vector<filled_column> figure_columns(const json& result, std::size_t parts)
   columns.add_field(right("E none", 7), "contention", ratio_of, "without communication: E {}");
   columns.add(left("lost to", 3), each(result, [&](const json& e) { return lost_to(e, parts); }));
   columns.add(left("loss", 4), each(result, loss_of));
+  columns.add_field(right("staleness", 5), "strategy.staleness", staleness_of);
   for (const json& entry : result.at("results"))
     if (const json metric = entry.value("metric", json()); metric.is_object()) {
       columns.add(right(metric.at("name").get<std::string>(), 2), numbers(result, "metric.value"));

@@ -154,6 +154,15 @@ TEST_CASE("swept keys are columns, in the order of the sweep, unless they do not
   CHECK(has(text, "   1 thread a worker\nworkers: 2\n"));
 }
 
+TEST_CASE("what an asynchronous strategy missed stands beside its loss") {
+  json r = report_fixture::result();
+  CHECK_FALSE(has(render(r, format::console), "staleness"));
+  r["results"][1]["strategy"] = {{"staleness", {{"counts", {{"0", 3}, {"7", 1}}}, {"mean", 1.75}, {"max", 7}}}};
+  const std::string text = render(r, format::console);
+  CHECK(has(text, "staleness"));
+  CHECK(has(text, "1.8, at most 7"));
+}
+
 TEST_CASE("an interrupted campaign without any case still renders") {
   json result = report_fixture::result();
   result["results"] = json::array();

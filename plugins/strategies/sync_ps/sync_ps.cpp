@@ -165,9 +165,7 @@ private:
     rg_buffer weights, sum;
   };
 
-  bool is_mine(std::uint32_t s) const {
-    return in_place && s == static_cast<std::uint32_t>(comm.cluster().server);
-  }
+  bool is_mine(std::uint32_t s) const { return in_place && s == static_cast<std::uint32_t>(comm.cluster().server); }
   std::uint32_t lane_of(std::size_t b) const { return 2 * b >= cut.buckets() ? needed_first : needed_last; }
 
   // In the order of need.
