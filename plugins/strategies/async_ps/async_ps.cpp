@@ -58,7 +58,7 @@ struct async_ps {
         shard s;
         s.range = range;
         s.weights = c.own_as_server(range);
-        held.push_back(std::move(s));
+        held.push_back(s);
       }
     const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
     for (std::uint32_t w = 0; w < c.workers(); ++w) {

@@ -170,7 +170,7 @@ private:
 
   // Cuts the rows by server; all servers' parts lie one after the other.
   void lay_out(step_rows rows, row_request why) {
-    const std::uint64_t servers = comm.servers();
+    const std::uint64_t servers = std::max(comm.servers(), 1u);
     for (part& p : parts_) p.counts.assign(comm.tables(), 0);
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       for (const std::uint64_t r : rows[t]) ++parts_[r % servers].counts[t];
