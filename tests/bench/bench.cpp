@@ -4,35 +4,26 @@
 // limits, the two sides of each in turn in one run. Nothing here is asserted: timings belong into tables, not into
 // tests.
 #include "comm_bench.hpp"
-#include "command.hpp"
 #include "limits.hpp"
+#include "models_bench.hpp"
+#include "runs.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-using regatta::bench::output_of;
-
 class bench {
 public:
-  explicit bench(fs::path build) : build_(std::move(build)) {
-    std::string name = (fs::temp_directory_path() / "regatta-bench-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no folder for temporary files");
-    scratch_ = name;
-  }
-  ~bench() { fs::remove_all(scratch_); }
+  explicit bench(const fs::path& build) : runs_(build) {}
 
   void limits() {
     fmt::print("limits of this machine\n");
@@ -42,29 +33,6 @@ public:
       fmt::print("  loopback TCP, {:5} KiB     {:8.1f} GB/s\n", bytes >> 10,
                  regatta::bench::loopback_tcp(bytes) * 1e-9);
     fmt::print("\n");
-  }
-
-  // Each model on one worker and one thread, beside PyTorch on the same core.
-  void models() {
-    beside_pytorch({.title = "vgg16 cifar10, batch 128, fp32, momentum",
-                    .toml = "[model]\nplugin=\"vgg16\"\n[train]\nbatch=128\n[measure]\nwarmup=1\nsteps=4\n",
-                    .peer = "vgg16_cifar.py",
-                    .flops_per_sample = 1.882e9});
-    beside_pytorch({.title = "ctr, 26 slots of 1,000,001 x 10, batch 1000, fp32, adam on the rows of a batch",
-                    .toml = "[model]\nplugin=\"ctr\"\n[train]\nbatch=1000\n[optimizer]\nplugin=\"adam\"\nlr=1e-4\n"
-                            "[measure]\nwarmup=5\nsteps=60\n",
-                    .peer = "ctr.py",
-                    .flops_per_sample = 2.585e6});
-    beside_pytorch({.title = "word2vec, 100,000 words of 100, 5 words of noise, batch 1024, fp32, sgd",
-                    .toml = "[model]\nplugin=\"word2vec\"\nvocabulary=100000\ndim=100\n[train]\nbatch=1024\n"
-                            "[optimizer]\nplugin=\"sgd\"\nlr=1.0\n[measure]\nwarmup=200\nsteps=2000\n",
-                    .peer = "word2vec.py",
-                    .flops_per_sample = 3600});
-    beside_pytorch({.title = "bert base, sequence 128, batch 8, fp32, adam",
-                    .toml = "[model]\nplugin=\"bert\"\n[train]\nbatch=8\n[optimizer]\nplugin=\"adam\"\nlr=1e-4\n"
-                            "[measure]\nwarmup=1\nsteps=3\n",
-                    .peer = "bert.py",
-                    .flops_per_sample = 69.93e9});
   }
 
   // Two workers on two cores, batch 64.
@@ -108,58 +76,9 @@ public:
   }
 
 private:
-  struct comparison {
-    const char* title;
-    std::string toml;        // its model, training and measurement
-    const char* peer;        // a script in tests/bench/peers
-    double flops_per_sample; // of the direct algorithm, as `regatta describe` counts
-  };
-
-  // The two in turn, so that both see the same of what else the machine does.
-  void beside_pytorch(const comparison& c) {
-    const std::string toml =
-        c.toml + "repeats=1\nbaseline=false\n[strategy]\nplugin=\"none\"\n[transport]\nplugin=\"null\"\n";
-    const std::string peer =
-        std::string("OMP_NUM_THREADS=1 taskset -c 0 /usr/bin/python3 " REGATTA_SOURCE "/tests/bench/peers/") + c.peer;
-    const bool has_peer = output_of("/usr/bin/python3 -c 'import torch' 2>/dev/null").has_value();
-    std::vector<double> ours, theirs, peaks;
-    std::string note;
-    for (int i = 0; i < 3; ++i) {
-      peaks.push_back(regatta::bench::fma_peak());
-      ours.push_back(run(toml).at(0).at("samples_per_second").at("median"));
-      const auto text = has_peer ? output_of(peer) : std::nullopt;
-      if (!text) continue;
-      const json said = json::parse(*text);
-      theirs.push_back(said.at("samples_per_second"));
-      note = said.value("note", "");
-    }
-    const double mine = median(ours), peak = median(peaks);
-    fmt::print("{}, one thread (median of {} runs in turn)\n", c.title, ours.size());
-    fmt::print("  regatta                     {:8.1f} samples/s   {:.2f}x a core's multiply-add peak, counted by the "
-               "direct algorithm\n",
-               mine, mine * c.flops_per_sample / peak);
-    if (theirs.empty())
-      fmt::print("  PyTorch                     not measured: install python3-torch\n\n");
-    else
-      fmt::print("  PyTorch                     {:8.1f} samples/s   regatta is {:.2f}x{}\n\n", median(theirs),
-                 mine / median(theirs), note.empty() ? "" : "; " + note);
-  }
-
-  json run(const std::string& toml) {
-    const fs::path file = scratch_ / "bench.toml", out = scratch_ / "out";
-    std::ofstream(file) << toml;
-    fs::remove_all(out);
-    const auto text = output_of(fmt::format("{} run {} --out {} --format json", (build_ / "bin" / "regatta").string(),
-                                            file.string(), out.string()));
-    if (!text) throw std::runtime_error("a run failed");
-    return json::parse(*text).at("results");
-  }
+  json run(const std::string& toml) { return runs_.results(toml); }
   static std::string text_of(const json& e, const char* key) { return e.at("case").at(key); }
-  static double median(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
-  }
-  fs::path build_, scratch_;
+  regatta::bench::runs runs_;
 };
 
 } // namespace
@@ -176,7 +95,7 @@ int main(int argc, char** argv) {
     if (what == "all" || what == "comm") regatta::bench::compare_communication(REGATTA_BUILD);
     if (what == "all" || what == "engine") b.engine();
     if (what == "all" || what == "scaling") b.scaling();
-    if (what == "all" || what == "models") b.models();
+    if (what == "all" || what == "models") regatta::bench::compare_models(REGATTA_BUILD);
     return 0;
   } catch (const std::exception& e) {
     fmt::print(stderr, "bench: {}\n", e.what());

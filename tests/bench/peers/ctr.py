@@ -58,6 +58,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dense-table", action="store_true", help="dense gradients and Adam for the table, too")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="bf16: autocast")
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
@@ -76,7 +77,9 @@ def main() -> None:
         start, cpu_start = time.perf_counter(), time.process_time()
         for o in optimisers:
             o.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(model(ids, values), label)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+            logits = model(ids, values)
+        loss = nn.functional.cross_entropy(logits.float(), label)
         loss.backward()
         for o in optimisers:
             o.step()
