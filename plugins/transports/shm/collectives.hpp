@@ -7,20 +7,17 @@
 // in it) and then sets `arrived` to n + 1. Once all have arrived:
 //
 //   small   every member adds up all posts by itself, in order of rank, into its own buffer.
-//   large   the buffer is cut into a slice for each member and those into portions. Who claims a portion reads it from
-//   all
-//           buffers, adds it up in order of rank, and writes the sum back to all buffers: so each byte of each buffer
-//           is read once and written once, by anybody, which is the least there can be. A member begins with its own
-//           slice (which keeps to its caches) and goes on with what others have not claimed: who is descheduled holds
-//           up no more than the portion it is at. When the portions done are all portions, all buffers are final.
+//   large   the buffer is cut into a slice for each member and those into portions. Who claims a portion reads it
+//           from all buffers, adds it up in order of rank, and writes the sum back to all buffers: so each byte of each
+//           buffer is read once and written once, by anybody, which is the least there can be. A member begins with its
+//           own slice (which keeps to its caches) and goes on with what others have not claimed: who is descheduled
+//           holds up no more than the portion it is at. When the portions done are all portions, all buffers are final.
 //
 // The sum is the same whoever forms it. Why the rest is safe:
 //  - A slot is used again only when all members have left the operation before (`left`), so a post does not change
-//  under
-//    a reader.
-//  - The counters of a slot carry the number of the operation they count for; a stale one counts as zero, so nobody has
-//  to
-//    reset them.
+//    under a reader.
+//  - The counters of a slot carry the number of the operation they count for; a stale one counts as zero, so nobody
+//    has to reset them.
 //  - Whoever touches the others' buffers sets `working` first and then looks at `broken`. Who ends a group (a member is
 //    lost or cancelled) sets `broken` and waits until no live member is `working`: from then on nobody touches its
 //    buffers (Dekker, as in wake.hpp). A group that is broken stays so.
