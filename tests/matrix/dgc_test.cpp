@@ -118,6 +118,7 @@ TEST_CASE("at a sparsity of 0.999 the weights are those of the plain algorithm, 
           s.colocate = colocate;
           s.steps = steps;
           s.straggler_ns = workers % 3 ? 0 : 50'000;
+          s.late_ns = workers % 2 ? 0 : 200'000;
           s.network.eager = workers % 2;
           const auto r = simulate(plugins(), s);
           replicas_identical(r);

@@ -362,6 +362,25 @@ TEST_CASE("sync_ps: a worker sends and receives B bytes a step, a server W B / S
     }
 }
 
+TEST_CASE(
+    "sync_ps, co-located: what a rank would send to itself crosses no network, and the sums stay the serial run's") {
+  for (std::uint64_t n = 1; n <= 4; ++n) {
+    simulation_setup s;
+    s.strategy = "sync_ps";
+    s.workers = s.servers = static_cast<std::uint32_t>(n);
+    s.colocate = true;
+    s.steps = 3;
+    const std::uint64_t elements = 16 * n * 5, bytes = elements * 4;
+    s.tensors = {static_cast<std::int64_t>(elements)};
+    const auto r = simulate(plugins(), s);
+    equals_serial(s, r);
+    for (const auto& c : r.counted) { // as a worker and as a server
+      CHECK(c.bytes_sent == 3 * 2 * (n - 1) * bytes / n);
+      CHECK(c.messages_sent == 3 * 2 * (n - 1) + (n - 1)); // and goodbye
+    }
+  }
+}
+
 TEST_CASE("a step's communication hides behind the backward pass where there is time for it") {
   simulation_setup s;
   s.strategy = "allreduce";
