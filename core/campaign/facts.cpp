@@ -74,7 +74,8 @@ model_facts facts_of(const registry& plugins, const case_config& c) {
       f.weight_bytes += rg::storage_of(t) * sizeof(float);
       continue;
     }
-    f.table = t.name;
+    if (!f.table.empty()) f.table += ", ";
+    f.table += t.name;
     const auto rows = static_cast<std::uint64_t>(t.shape[0]);
     const std::uint64_t row_bytes = rg::storage_of(t) / std::max<std::uint64_t>(rows, 1) * sizeof(float);
     const std::uint64_t step = std::min(rows, t.max_rows * static_cast<std::uint64_t>(c.train.accumulate));

@@ -49,6 +49,9 @@ public:
   word2vec(const rg_host*, const parameters& p, const rg_model_setup& setup)
       : dim_(static_cast<std::size_t>(p.dim)), negatives_(static_cast<std::size_t>(p.negatives)),
         vocabulary_(static_cast<std::uint64_t>(p.vocabulary)) {
+    // In bf16 the tables would be as large, being fp32 for the optimiser, and a step is bound by reading them.
+    if (setup.precision != RG_F32)
+      throw rg::error(RG_E_UNSUPPORTED, "word2vec computes in fp32 only: set train.precision = \"fp32\"");
     const std::uint64_t batch = setup.batch;
     tensors_.push_back(rg::table_tensor("input", p.vocabulary, p.dim, std::min(batch, vocabulary_)));
     tensors_.push_back(
@@ -62,10 +65,6 @@ public:
       inputs_.push_back(in);
     }
     if (setup.purpose != RG_PURPOSE_TRAIN) return;
-    // In bf16 the tables would be as large, being fp32 for the optimiser, and a step is bound by reading them.
-    if (setup.precision != RG_F32)
-      throw rg::error(RG_E_UNSUPPORTED, "word2vec computes in fp32 only: set train.precision = \"fp32\"");
-    if (setup.memory != RG_MEMORY_HOST) throw rg::error(RG_E_UNSUPPORTED, "word2vec runs on the CPU only");
     std::vector<double> noise(vocabulary_);
     for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = std::pow(static_cast<double>(i) + 1, -p.noise_exponent);
     noise_ = std::make_unique<parts::alias_table>(std::move(noise));
