@@ -55,7 +55,7 @@ struct edge {
 
 class op {
 public:
-  op(std::string name, std::vector<value*> inputs, value* output) : name_(std::move(name)), output_(output) {
+  op(std::string name, const std::vector<value*>& inputs, value* output) : name_(std::move(name)), output_(output) {
     for (value* v : inputs) inputs_.push_back({v});
   }
   virtual ~op() = default;
