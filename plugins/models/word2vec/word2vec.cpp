@@ -51,7 +51,7 @@ public:
         vocabulary_(static_cast<std::uint64_t>(p.vocabulary)) {
     // In bf16 the tables would be as large, being fp32 for the optimiser, and a step is bound by reading them.
     if (setup.precision != RG_F32)
-      throw rg::error(RG_E_UNSUPPORTED, "word2vec computes in fp32 only: set train.precision = \"fp32\"");
+      throw rg::error(RG_E_UNSUPPORTED, "computes in fp32 only: set train.precision = \"fp32\"");
     const std::uint64_t batch = setup.batch;
     tensors_.push_back(rg::table_tensor("input", p.vocabulary, p.dim, std::min(batch, vocabulary_)));
     tensors_.push_back(
