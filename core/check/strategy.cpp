@@ -19,11 +19,6 @@
 namespace regatta::conformance {
 namespace {
 
-using regatta::test::simulate;
-using regatta::test::simulation_result;
-using regatta::test::simulation_setup;
-using regatta::test::train_serially;
-
 rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers) {
   plugin_host host;
   const parameter_values values(*s.what, s.parameters);
@@ -106,13 +101,13 @@ void expect_serial_rows(const simulation_setup& x, const std::map<std::uint64_t,
   std::set<std::uint64_t> touched;
   for (std::uint32_t w = 0; w < x.workers; ++w)
     for (std::uint64_t step = 0; step < x.steps; ++step)
-      for (const std::uint64_t row : regatta::test::rows_touched(x, w, step)) touched.insert(row);
+      for (const std::uint64_t row : rows_touched(x, w, step)) touched.insert(row);
   require(held.size() == touched.size(),
           fmt::format("{}{} changed {} rows of a table, one worker {}", title(x), who, held.size(), touched.size()));
   const auto expected = train_serially(x);
   for (const auto& [row, values] : held)
     for (std::size_t e = 0; e < values.size(); ++e) {
-      const double one = expected[regatta::test::arena_elements(x) + row * values.size() + e];
+      const double one = expected[arena_elements(x) + row * values.size() + e];
       require(agree(values[e], one),
               fmt::format("{}{}: element {} of row {} is {}, of one worker {}", title(x), who, e, row, values[e], one));
     }

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <regatta/plugin.hpp>
 
-namespace regatta::test {
+namespace regatta {
 namespace {
 
 constexpr std::uint64_t forward_ns = 5000, backward_ns_per_tensor = 3000;
@@ -401,4 +401,4 @@ float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uin
   return gradient<float>(w, n, step, element, weight);
 }
 
-} // namespace regatta::test
+} // namespace regatta

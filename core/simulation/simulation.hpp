@@ -17,7 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace regatta::test {
+namespace regatta {
 
 struct simulation_setup {
   std::string strategy;
@@ -69,4 +69,4 @@ float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uin
 // Elements of the arena: each tensor starts at a multiple of 16.
 std::uint64_t arena_elements(const simulation_setup& setup);
 
-} // namespace regatta::test
+} // namespace regatta

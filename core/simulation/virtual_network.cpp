@@ -6,7 +6,7 @@
 
 #include <regatta/plugin.hpp>
 
-namespace regatta::test {
+namespace regatta {
 namespace {
 
 std::uint64_t bytes_of(const rg_buffer& b) {
@@ -263,4 +263,4 @@ const rg_transport* virtual_network::table() {
   return tables;
 }
 
-} // namespace regatta::test
+} // namespace regatta

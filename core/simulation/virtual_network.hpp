@@ -20,7 +20,7 @@
 
 #include <regatta/abi.h>
 
-namespace regatta::test {
+namespace regatta {
 
 struct network_options {
   bool eager = true;
@@ -121,4 +121,4 @@ private:
   std::priority_queue<happening, std::vector<happening>, later> events_;
 };
 
-} // namespace regatta::test
+} // namespace regatta

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `./dev bench [models|scaling|engine|comm]`: ratios against what a user would pick instead and against the machine's
+// `./dev bench [models [MODEL]|scaling|engine|comm]`: ratios against what a user would pick instead and against the machine's
 // limits, the two sides of each in turn in one run. Nothing here is asserted: timings belong into tables, not into
 // tests.
 #include "comm_bench.hpp"
@@ -9,6 +9,7 @@
 #include "runs.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -84,10 +85,12 @@ private:
 } // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0); // each line when it is measured, in a file too
   try {
     const std::string what = argc > 1 ? argv[1] : "all";
     if (what != "all" && what != "models" && what != "scaling" && what != "engine" && what != "comm") {
-      fmt::print(stderr, "usage: bench [models | scaling | engine | comm]\n");
+      fmt::print(stderr,
+                 "usage: bench [models [vgg16 | resnet50 | ctr | bert | word2vec] | scaling | engine | comm]\n");
       return 2;
     }
     bench b(REGATTA_BUILD);
@@ -95,7 +98,7 @@ int main(int argc, char** argv) {
     if (what == "all" || what == "comm") regatta::bench::compare_communication(REGATTA_BUILD);
     if (what == "all" || what == "engine") b.engine();
     if (what == "all" || what == "scaling") b.scaling();
-    if (what == "all" || what == "models") regatta::bench::compare_models(REGATTA_BUILD);
+    if (what == "all" || what == "models") regatta::bench::compare_models(REGATTA_BUILD, argc > 2 ? argv[2] : "");
     return 0;
   } catch (const std::exception& e) {
     fmt::print(stderr, "bench: {}\n", e.what());

@@ -5,6 +5,7 @@
 #include "runs.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 namespace regatta::bench {
@@ -81,10 +82,11 @@ void beside_pytorch(runs& ours_by, const comparison& c, const std::string& preci
 
 } // namespace
 
-void compare_models(const std::filesystem::path& build) {
+void compare_models(const std::filesystem::path& build, const std::string& only) {
   runs ours(build);
   const bool has_peer = output_of("/usr/bin/python3 -c 'import torch' 2>/dev/null").has_value();
   for (const comparison& c : comparisons) {
+    if (!std::string_view(c.title).starts_with(only)) continue;
     beside_pytorch(ours, c, "fp32", has_peer);
     if (c.bf16) beside_pytorch(ours, c, "bf16", has_peer);
   }
