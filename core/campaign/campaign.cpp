@@ -206,20 +206,17 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
 // One process times the candidates, before any rank starts; all runs of the same shapes get the same picks.
 std::string campaign::kernels_for(const case_config& c) {
   if (c.train.kernels != "timed") return "";
-  const auto [at, is_new] = kernels_.try_emplace(kernels_key(c));
-  if (!is_new) return at->second;
+  const std::string key = kernels_key(c);
+  if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
   const prepared_run run = prepare_tuning(plugins_, c);
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
   const launch_result r = launch({run.ranks, run.address}, {{}, hooks_.log});
   interrupted_ |= r.interrupted;
-  if (r.failure) {
-    kernels_.erase(at);
-    throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
-  }
-  if (!r.interrupted) at->second = r.results.at(0).at("kernels").get<std::string>();
-  return at->second;
+  if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
+  if (r.interrupted) return "";
+  return kernels_[key] = r.results.at(0).at("kernels").get<std::string>();
 }
 
 void campaign::finish(planned& p) {

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/crew.hpp"
 
+#include "base/failure.hpp"
+
+#include <system_error>
 #include <utility>
+
+#include <fmt/core.h>
 
 namespace regatta {
 
 crew::crew(std::uint64_t threads) {
-  for (std::uint64_t t = 1; t < threads; ++t) others_.emplace_back([this] { help(); });
+  try {
+    for (std::uint64_t t = 1; t < threads; ++t) others_.emplace_back([this] { help(); });
+  } catch (const std::system_error& e) {
+    end();
+    throw failure(exit_code::run, fmt::format("data.threads = {}: cannot start a thread: {}", threads, e.what()));
+  }
 }
 
 crew::~crew() {
+  end();
+}
+
+void crew::end() {
   {
     const std::lock_guard lock(mutex_);
     quit_ = true;

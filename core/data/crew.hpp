@@ -24,6 +24,7 @@ public:
   void each(std::uint64_t n, const std::function<void(std::uint64_t)>& f);
 
 private:
+  void end(); // of the other threads
   void help();
   void work();
 

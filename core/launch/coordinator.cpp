@@ -29,6 +29,7 @@ constexpr auto suspicion_limit = 500ms;
 constexpr auto quiet = 400ms;        // a heartbeat missed: perhaps it will be found silent; less than suspicion_limit
 constexpr auto last_frames = 500ms;  // for what a dead process sent before, which is already in our kernel
 constexpr auto grace = 1s;           // for the others, after one has died
+constexpr auto outside_grace = 60s;  // likewise where killing one ends the whole campaign: a step may take long
 constexpr auto lateness = 1s;        // we ourselves were stopped or starved
 constexpr auto accept_pause = 100ms; // when there is no descriptor left
 
@@ -165,6 +166,7 @@ void coordinator::welcome(member& m, tcp::socket socket) {
   m.wire->send({{"t", "job"}, {"ranks", members_.size()}},
                std::make_shared<const blob>(nlohmann::json::to_cbor(plan_.ranks[m.rank].job)));
   spawn(serve(m));
+  if (ending_) m.wire->send({{"t", "ended"}, {"rank", nobody}, {"why", "the case ended before this rank joined it"}});
   if (++connected_ < plan_.ranks.size()) return;
   // Nobody else is expected.
   boost::system::error_code ignored;
@@ -405,7 +407,7 @@ void coordinator::end(std::uint32_t dead, const std::string& why) {
   for (const auto& m : members_) {
     if (m->wire_open)
       m->wire->send({{"t", "ended"}, {"rank", dead}, {"why", why}});
-    else if (m->running && !m->wire)
+    else if (m->running && !m->wire && !plan_.outside)
       kill(*m); // it cannot be told
   }
   spawn(kill_after_grace());
@@ -413,7 +415,7 @@ void coordinator::end(std::uint32_t dead, const std::string& why) {
 
 asio::awaitable<void> coordinator::kill_after_grace() {
   asio::steady_timer timer(io_);
-  timer.expires_after(grace);
+  timer.expires_after(plan_.outside ? outside_grace : grace);
   co_await timer.async_wait(asio::use_awaitable);
   kill_all();
 }

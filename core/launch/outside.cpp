@@ -174,6 +174,7 @@ std::optional<outside_place> find_outside_place() {
                             variables{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"}}) {
     const auto rank = number_of(v.rank), size = number_of(v.size);
     if (!rank || !size) continue;
+    if (*size == 1 && std::string_view(v.launcher) == "srun") continue; // a shell in an allocation, no launch of ranks
     if (*rank >= *size)
       throw failure(exit_code::usage, fmt::format("{}={} in the environment, but {}={}", v.rank, *rank, v.size, *size));
     std::string job = text_of(v.job);
@@ -227,9 +228,13 @@ void outside_ranks::tell(std::uint32_t rank, const json& what) {
 void outside_ranks::join(const std::string& file, const std::string& transport) {
   if (std::find(joined_.begin(), joined_.end(), file) != joined_.end()) return;
   for (std::uint32_t r = 0; r < size(); ++r) tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+  std::optional<std::uint32_t> missing; // every answer is taken: a later question's must not be mistaken for it
   for (std::uint32_t r = 0; r < size(); ++r)
-    if (const auto code = outcome(r); code.value_or(1) != 0)
-      throw failure(exit_code::run, fmt::format("transport {}: process {} could not join the others", transport, r));
+    if (outcome(r).value_or(1) != 0 && !missing) missing = r;
+  if (missing)
+    throw failure(exit_code::run, fmt::format("transport {}: process {} could not join the others: it says why on its "
+                                              "standard error",
+                                              transport, *missing));
   joined_.push_back(file);
 }
 

@@ -380,7 +380,14 @@ void exchange::begin(activity a, std::uint64_t step) {
     break;
   case serve: begun(s.serve); break;
   case finish: begun(s.finish); break;
-  case pull_rows: begun(s.pull_rows, rows, arena_.table_count); break;
+  case pull_rows:
+    if (!s.pull_rows)
+      throw failure(exit_code::plugin,
+                    fmt::format("strategy {} exchanges rows but has no pull_rows(): a model with sparse "
+                                "tables cannot be evaluated",
+                                setup_.strategy_id));
+    begun(s.pull_rows, rows, arena_.table_count);
+    break;
   }
 }
 
@@ -415,9 +422,10 @@ bool exchange::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   if (!completions_.empty()) {
     moved = true;
     delivering_.swap(completions_); // the strategy's next operations end in the next round
-    ask(setup_.strategy->completed(self_, delivering_.data(), static_cast<std::uint32_t>(delivering_.size())),
-        "completed");
-    delivering_.clear();
+    const rg_status status =
+        setup_.strategy->completed(self_, delivering_.data(), static_cast<std::uint32_t>(delivering_.size()));
+    delivering_.clear(); // also when it failed: nothing is told twice
+    ask(status, "completed");
   }
   moved |= give_gradients();
   if (activity_error_ < 0)

@@ -14,8 +14,9 @@ namespace {
 constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
 }
 
-loop::loop(exchange& x, std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns)
-    : exchange_(x), wake_(std::move(wake)), aborted_(std::move(aborted)), spin_ns_(spin_ns),
+loop::loop(exchange& x, std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns,
+           std::function<void(std::exception_ptr)> lost)
+    : exchange_(x), wake_(std::move(wake)), aborted_(std::move(aborted)), lost_(std::move(lost)), spin_ns_(spin_ns),
       thread_([this] { thread(); }) {}
 
 loop::~loop() {
@@ -47,6 +48,7 @@ void loop::thread() {
       }
     } catch (...) {
       error = std::current_exception();
+      if (lost_) lost_(error);
     }
     lock.lock();
     error_ = error;

@@ -19,7 +19,8 @@ class loop {
 public:
   // `wake` ends the exchange's poll from any thread; `aborted` is asked whenever poll returns. Spins for `spin_ns`
   // while the compute thread waits; the other thread never spins, for it shares a core with the computation.
-  loop(exchange& x, std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns);
+  loop(exchange& x, std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns,
+       std::function<void(std::exception_ptr)> lost = {}); // [its own thread] what it met, at once
   ~loop();
 
   // All [compute]. The compute thread holds the exchange at first.
@@ -38,6 +39,7 @@ private:
   exchange& exchange_;
   std::function<void()> wake_;
   std::function<bool()> aborted_;
+  std::function<void(std::exception_ptr)> lost_;
   std::uint64_t spin_ns_;
   bool handed_over_ = false; // [compute]
   std::size_t full_ = 0;     // [compute] buckets full in this step

@@ -18,17 +18,35 @@
 namespace regatta {
 namespace {
 
-std::string hash_of(std::span<const float> values) {
+// Of the dense weights, then of each table's rows in ascending order that are no longer as they began: row and weights.
+// "" where a worker holds nothing, as under servers with tables alone.
+std::string hash_of_weights(exchange& x) {
+  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> hash(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  bool good = hash && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1;
+  auto add = [&](const void* data, std::size_t bytes) {
+    good = good && EVP_DigestUpdate(hash.get(), data, bytes) == 1;
+  };
+  bool any = !x.weights().empty();
+  add(x.weights().data(), x.weights().size_bytes());
+  for (std::uint32_t t = 0; t < x.tables().list().size(); ++t) {
+    const row_table* const table = x.tables().held(false, t);
+    if (!table) continue;
+    any = true;
+    table->for_each_changed([&](std::uint64_t row, std::span<const float> weights) {
+      add(&row, sizeof row);
+      add(weights.data(), weights.size_bytes());
+    });
+  }
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int length = 0;
-  if (EVP_Digest(values.data(), values.size_bytes(), digest, &length, EVP_sha256(), nullptr) != 1) return "";
+  if (!good || !any || EVP_DigestFinal_ex(hash.get(), digest, &length) != 1) return "";
   std::string hex;
   for (unsigned int i = 0; i < length; ++i) hex += fmt::format("{:02x}", digest[i]);
   return hex;
 }
 
-nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank) {
-  session s(control, std::move(job), rank);
+nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, std::unique_ptr<session>& open) {
+  session& s = *(open = std::make_unique<session>(control, std::move(job), rank));
   control.on_death([&s](std::uint32_t) { s.wake(); });
   s.open();
   control.operation("meeting the other ranks");
@@ -43,7 +61,7 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank) 
   record.host = host;
   if (worker) record.role = fmt::format("worker {}", s.cluster.worker);
   if (s.cluster.server >= 0) record.role += fmt::format("{}server {}", worker ? " + " : "", s.cluster.server);
-  if (worker) record.weights_hash = hash_of(s.exchange().weights());
+  if (worker) record.weights_hash = hash_of_weights(s.exchange());
   record.layout = s.model().info().layout ? s.model().info().layout : "";
   record.kernels = s.model().kernels();
   record.warnings.insert(record.warnings.end(), s.strategy_warnings().begin(), s.strategy_warnings().end());
@@ -51,7 +69,6 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank) 
   control.operation("meeting the other ranks at the end");
   control.barrier("done"); // nobody leaves while others still read its memory
   s.close();
-  control.on_death({});
   return to_json(record);
 }
 
@@ -85,10 +102,18 @@ int report_to_coordinator(control_client& control, const std::function<nlohmann:
 }
 
 int run_rank(control_client& control, std::uint32_t rank) {
-  return report_to_coordinator(control, [&] {
+  // Outlives the report of a failure: with operations under way a transport may end the process (mpi).
+  std::unique_ptr<session> open;
+  const int code = report_to_coordinator(control, [&] {
     rank_job job = job_from_json(control.job());
-    return job.tune ? tune(control, job) : train(control, std::move(job), rank);
+    if (job.tune) return tune(control, job);
+    nlohmann::json result = train(control, std::move(job), rank, open);
+    control.on_death({}); // it names the session
+    open.reset();
+    return result;
   });
+  control.on_death({});
+  return code;
 }
 
 } // namespace regatta

@@ -5,6 +5,7 @@
 #include "rank/batches.hpp"
 #include "rank/clock.hpp"
 #include "rank/evaluation.hpp"
+#include "rank/rank.hpp"
 #include "rank/region.hpp"
 
 #include <atomic>
@@ -49,7 +50,7 @@ rank_record run_server(session& s) {
       const std::uint64_t warmup = s.job.warmup;
       attend_steps(s, 0, warmup, std::numeric_limits<std::uint64_t>::max());
       const auto end = warmup + static_cast<std::uint64_t>(s.control.sum("steps", {0})[0]);
-      phase.store(met);
+      if (int expected = before; !phase.compare_exchange_strong(expected, met)) return; // serving has failed
       s.wake();
       phase.wait(met);
       s.control.barrier("start");
@@ -73,6 +74,8 @@ rank_record run_server(session& s) {
     }
   } catch (...) {
     error = std::current_exception();
+    // Now, for the meeting below ends only with the case, and nobody else knows.
+    report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(error); });
     phase.store(begun);
     phase.notify_one();
   }
@@ -80,7 +83,10 @@ rank_record run_server(session& s) {
   if (error) std::rethrow_exception(error);
   if (meeting_error) std::rethrow_exception(meeting_error);
   region.end(record);
-  while (x.busy()) x.poll(std::numeric_limits<std::uint64_t>::max(), 0);
+  while (x.busy()) {
+    x.poll(std::numeric_limits<std::uint64_t>::max(), 0);
+    if (s.control.aborted()) throw peer_failure("ended because another rank failed");
+  }
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);
   return record;
 }

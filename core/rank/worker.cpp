@@ -7,6 +7,7 @@
 #include "rank/clock.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/loop.hpp"
+#include "rank/rank.hpp"
 #include "rank/region.hpp"
 #include "rank/straggler.hpp"
 
@@ -26,7 +27,11 @@ class worker {
 public:
   explicit worker(session& s)
       : session_(s), loop_(
-                         s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns),
+                         s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns,
+                         // At once: the compute thread may be waiting for ranks that wait for us.
+                         [&s](const std::exception_ptr& e) {
+                           report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(e); });
+                         }),
         sparse_(s.model().has_tables()), batches_(s), slow_(slowness(s)) {
     if (evaluation::wanted(s)) evaluation_.emplace(s);
     ready_end_.resize(s.model().tensors().size(), 0);
@@ -36,6 +41,8 @@ public:
       first_[a.slices[i].tensor] = a.slices[i].first;
       ready_end_[a.slices[i].tensor] = a.slices[i].first + a.slices[i].count;
     }
+    // What is not dense stands for the dense tensors before it.
+    for (std::size_t i = 1; i < ready_end_.size(); ++i) ready_end_[i] = std::max(ready_end_[i], ready_end_[i - 1]);
     hooks_ = rg::make_versioned<rg_hooks>();
     hooks_.context = this;
     hooks_.need = [](void* self, std::uint32_t tensor) -> rg_status {
@@ -44,7 +51,7 @@ public:
     };
     hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence) {
       auto& w = *static_cast<worker*>(self);
-      if (!w.last_micro_) return;
+      if (!w.last_micro_ || tensor >= w.ready_end_.size()) return;
       w.slow_.compute(false);
       w.loop_.gradients_ready(w.ready_end_[tensor]);
     };

@@ -71,12 +71,12 @@ TEST_CASE("clipping takes the norm over tables and dense tensors together") {
 
 TEST_CASE("N workers train tables as one does, whoever holds the rows, over tcp and shm") {
   const scratch s;
-  for (const char* with : {"--set optimizer.plugin=adam --set optimizer.lr=0.05 ",
-                           "--set optimizer.plugin=momentum --set train.accumulate=2 --set model.bias=false ",
-                           "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 "}) {
+  for (const std::string with : {"--set optimizer.plugin=adam --set optimizer.lr=0.05 ",
+                                 "--set optimizer.plugin=momentum --set train.accumulate=2 --set model.bias=false ",
+                                 "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 "}) {
     CAPTURE(with);
     const auto expected = curve_of(results(s, tiny, alone + with));
-    for (const char* cluster :
+    for (const std::string cluster :
          {"strategy.plugin=allreduce --set transport.plugin=tcp --set cluster.workers=2",
           "strategy.plugin=allreduce --set transport.plugin=shm --set cluster.workers=3",
           "strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=2 --set cluster.servers=1",
@@ -84,8 +84,10 @@ TEST_CASE("N workers train tables as one does, whoever holds the rows, over tcp 
           "strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=2 --set cluster.servers=3 --set "
           "cluster.colocate=true"}) {
       CAPTURE(cluster);
-      const json r = results(s, tiny, with + std::string("--set ") + cluster);
-      CHECK(r.at(0).at("replicas_identical") == true);
+      const json r = results(s, tiny, with + "--set " + cluster);
+      // Of tables alone that lie on servers a worker keeps nothing to compare.
+      const bool held = with.find("bias=false") == std::string::npos || cluster.find("sync_ps") == std::string::npos;
+      CHECK(r.at(0).at("replicas_identical") == (held ? json(true) : json()));
       same_curve(curve_of(r), expected, 1e-5);
     }
   }

@@ -57,7 +57,11 @@ public:
       for (const sample_slot& slot : out) slot.index(0, text_[slot.input->name == "word" ? at : other]);
       return;
     }
-    throw bad_record("words: no pair of neighbours found: lines of one word, or data.subsample drops nearly all");
+    throw failure(
+        exit_code::run,
+        fmt::format("data.path: no pair of neighbours in {} draws: its lines have one word, or data.subsample "
+                    "drops nearly all: raise it",
+                    most_tries));
   }
 
 private:
