@@ -108,7 +108,7 @@ __global__ void softmax_loss(const float* logits, const std::int32_t* labels, fl
 } // namespace
 
 void relu(cudaStream_t s, const float* x, float* y, std::size_t n) {
-  for_each(s, n, [=] __device__(std::size_t i) { y[i] = x[i] > 0 ? x[i] : 0; });
+  for_each(s, n, [=] __device__(std::size_t i) { y[i] = x[i] < 0 ? 0 : x[i]; }); // not-a-number stays
 }
 
 void relu_gradient(cudaStream_t s, const float* y, const float* dy, float* dx, std::size_t n, bool add) {

@@ -222,10 +222,13 @@ void compiler::check_end() const {
   const std::size_t last = nodes_.size() - 1;
   if (nodes_.empty() || (nodes_[last].op != "sum_of_losses" && !is_loss(values_[last])))
     throw rg::error(RG_E_UNSUPPORTED, "the network must end in a loss, such as softmax_cross_entropy");
-  for (std::size_t k = 0; k < last; ++k)
+  for (std::size_t k = 0; k < last; ++k) {
     if (is_loss(values_[k]))
       nodes_[k].expect(nodes_[k].consumers == std::vector<std::size_t>{last},
                        "is a loss, but not added to the last one");
+    else
+      nodes_[k].expect(nodes_[k].op == "input" || !nodes_[k].consumers.empty(), "is read by nobody");
+  }
 }
 
 // Puts the weights in the order in which their gradients become ready: that of the first op that uses them, from the

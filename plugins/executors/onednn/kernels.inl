@@ -25,7 +25,7 @@ template <class T, unsigned Flags> void forward(const pass_of<T>& p) {
           const vec v0 = value(corner), v1 = value(corner + lanes), v2 = value(corner + row),
                     v3 = value(corner + row + lanes);
           const vec top = max(v0, v1), bottom = max(v2, v3), best = max(top, bottom);
-          store(y, relu ? max(best, zero) : best);
+          store(y, relu ? max(zero, best) : best); // in this order not-a-number stays
           if constexpr (record) { // the first of equals wins
             const mask_word live = relu ? greater(best, zero) : all_lanes;
             const mask_word low = greater(bottom, top), right0 = greater(v1, v0), right1 = greater(v3, v2);
@@ -45,7 +45,7 @@ template <class T, unsigned Flags> void forward(const pass_of<T>& p) {
         mask_word m = masked ? mask[i] : all_lanes;
         if constexpr (relu) {
           if constexpr (record) m &= greater(v, zero);
-          v = max(v, zero);
+          v = max(zero, v); // likewise
         }
         if constexpr (masked) v = keep(m, mul(v, scale));
         store(y + i * lanes, v);

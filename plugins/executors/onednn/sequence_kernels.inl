@@ -73,7 +73,7 @@ inline vec normal_cdf(vec x, vec& e) {
 }
 
 template <row_function F> inline vec function_of(vec x) {
-  if constexpr (F == row_function::relu) return max(x, splat(0));
+  if constexpr (F == row_function::relu) return max(splat(0), x); // in this order not-a-number stays
   if constexpr (F == row_function::gelu) {
     vec e;
     return mul(x, normal_cdf(x, e));

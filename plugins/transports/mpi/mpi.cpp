@@ -177,7 +177,7 @@ public:
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     ::check(MPI_Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &chosen), "split");
-    const int code = MPI_Comm_create_group(MPI_COMM_WORLD, chosen, static_cast<int>(groups_.size()), &made);
+    const int code = MPI_Comm_create_group(MPI_COMM_WORLD, chosen, 0, &made);
     MPI_Group_free(&chosen);
     MPI_Group_free(&world);
     ::check(code, "split");

@@ -84,7 +84,8 @@ public:
 
   rg_transport_caps caps() const {
     rg_transport_caps c = inner_.caps();
-    c.flags &= ~std::uint32_t{RG_CAP_EXACT_SIZE}; // a piece is always as long as its receive
+    // A piece is always as long as its receive, and goes as bytes: converting types is left to the engine.
+    c.flags &= ~(std::uint32_t{RG_CAP_EXACT_SIZE} | std::uint32_t{RG_CAP_CONVERT});
     c.memory &= RG_MEMORY_HOST;
     return c;
   }
@@ -456,4 +457,5 @@ private:
 
 } // namespace
 
-RG_PLUGIN("shaped", "0.1.0", rg::transport<shaped>("shaped", "another transport with a limited rate, latency and jitter"))
+RG_PLUGIN("shaped", "0.1.0",
+          rg::transport<shaped>("shaped", "another transport with a limited rate, latency and jitter"))
