@@ -425,7 +425,7 @@ typedef struct rg_executor {
 
 enum {
   RG_CAP_ADD = 1,         /* a receive of RG_F32 may add instead of copy */
-  RG_CAP_EXACT_SIZE = 2,  /* a message must be as long as its receive */
+  RG_CAP_EXACT_SIZE = 2,  /* a message must be as long as its receive: no strategies with RG_PLAN_SHORT run over it */
   RG_CAP_SLEEP = 4,       /* poll() can sleep until something happens */
   RG_CAP_VIRTUAL = 8,     /* keeps a virtual clock and moves ghosts: buffers without bytes */
   RG_CAP_CANCEL_ALL = 16, /* cancel(peer) ends the operations with all peers */
@@ -616,9 +616,12 @@ enum {
   RG_PLAN_SERVERS = 1,     /* needs at least one server; without this flag none is started */
   RG_PLAN_SYNCHRONOUS = 2, /* after end_step all workers have the same weights */
   RG_PLAN_INDEPENDENT = 4, /* needs lanes that do not block each other: not over an ordered transport */
-  RG_PLAN_BYTES = 8,       /* works on bytes outside the host's arithmetic: no ghosts */
+  RG_PLAN_BYTES = 8,       /* works on bytes outside the host's arithmetic: not simulated with ghosts */
   RG_PLAN_ROWS = 16,       /* exchanges the rows of sparse tables; without it, models that have some are refused */
-  RG_PLAN_MOMENTUM = 32 /* does the momentum itself: the optimiser's coefficient is handed over, its own part is sgd */
+  RG_PLAN_MOMENTUM = 32, /* does the momentum itself: the optimiser's coefficient is handed over, its own part is sgd */
+  /* Sends messages shorter than their receives, an empty one as a goodbye, say. Where it does so for the rows of sparse
+   * tables alone, it need not say it. */
+  RG_PLAN_SHORT = 64
 };
 
 typedef struct rg_plan {
@@ -680,10 +683,10 @@ typedef enum rg_op_kind {
   RG_OP_TIMER = 11,  /* completes `a` nanoseconds from now */
   /* Sparse tables: what this rank holds of `table` (own_rows), by number. `index` (RG_I64) are n row numbers, unique,
    * each one owned; values are RG_F32 [n, row]. Rows start as the model's init says, made when first asked for. */
-  RG_OP_ROWS_READ = 12,  /* target = the rows' weights */
-  RG_OP_ROWS_ADD = 13,   /* the rows' pending gradients += source; sums take the order of the calls */
-  /* The optimiser's step on every row with a pending gradient, which is thereby used up; with an index, on these rows,
-   * whose gradient is `source` (and what was pending for them). */
+  RG_OP_ROWS_READ = 12, /* target = the rows' weights */
+  RG_OP_ROWS_ADD = 13,  /* the rows' pending gradients += source; sums take the order of the calls */
+  /* The optimiser's step on every row with a pending gradient, which is thereby used up; with an index, after a ROWS_ADD
+   * of `source`. Where updates are deferred it takes part in the norm, and nothing may be added until the commit. */
   RG_OP_ROWS_APPLY = 14,
   RG_OP_ROWS_WRITE = 15, /* the rows' weights += a * source; no optimiser */
   /* Row by row, with rows of target.count / index.count (source.count / index.count) elements. */
@@ -750,7 +753,7 @@ typedef struct rg_strategy_host {
   /* Begins an operation. RG_OK: its cookie comes to completed() later. RG_DONE: it is finished. Buffers are borrowed
    * until then. Operations on the same buffer are not ordered by the engine, but transfers on one lane are FIFO. */
   rg_status (*submit)(void* context, const rg_op* op);
-  /* The activity that a begin_step, end_step, serve or finish began is over. */
+  /* The activity that a begin_step, end_step, serve, finish or pull_rows began is over. */
   void (*done)(void* context, uint64_t activity, rg_status status);
   /* [main] This rank holds the rows r of a table with r mod shards == shard, their optimiser's state and pending gradients. */
   rg_status (*own_rows)(void* context, uint32_t as_server, uint32_t table, uint64_t shards, uint64_t shard);
