@@ -81,10 +81,9 @@ model_facts facts_of(const registry& plugins, const case_config& c) {
     const std::uint64_t step = std::min(rows, t.max_rows * static_cast<std::uint64_t>(c.train.accumulate));
     f.window_bytes += step * (2 * row_bytes + sizeof(std::uint64_t));
     // With measure.seconds nobody knows how many steps there will be.
-    const std::uint64_t steps = c.measure.seconds > 0
-                                    ? rows
-                                    : static_cast<std::uint64_t>((c.measure.warmup + c.measure.steps) *
-                                                                 c.cluster.workers);
+    const std::uint64_t steps =
+        c.measure.seconds > 0 ? rows
+                              : static_cast<std::uint64_t>((c.measure.warmup + c.measure.steps) * c.cluster.workers);
     f.table_bytes += std::min(rows, step * std::max<std::uint64_t>(steps, 1)) * row_bytes;
   }
   f.activation_bytes = model.info().activation_bytes;
@@ -106,10 +105,11 @@ std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::u
 
 void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows) {
   if (m.table.empty() || exchanges_rows) return;
-  throw failure(exit_code::usage,
-                fmt::format("model {} has sparse tables ({}), and strategy {} does not exchange their rows; see \"rows of "
-                            "sparse tables\" in `regatta describe strategy/{}`",
-                            c.model.id, m.table, c.strategy.id, c.strategy.id));
+  throw failure(
+      exit_code::usage,
+      fmt::format("model {} has sparse tables ({}), and strategy {} does not exchange their rows; see \"rows of "
+                  "sparse tables\" in `regatta describe strategy/{}`",
+                  c.model.id, m.table, c.strategy.id, c.strategy.id));
 }
 
 std::uint64_t available_bytes() {
