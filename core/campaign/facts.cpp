@@ -107,9 +107,10 @@ void check_tables(const case_config& c, const model_facts& m, bool exchanges_row
   if (m.table.empty() || exchanges_rows) return;
   throw failure(
       exit_code::usage,
-      fmt::format("model {} has sparse tables ({}), and strategy {} does not exchange their rows; see \"rows of "
-                  "sparse tables\" in `regatta describe strategy/{}`",
-                  c.model.id, m.table, c.strategy.id, c.strategy.id));
+      fmt::format("model {} has sparse tables ({}), and strategy {} over transport {} does not exchange their "
+                  "rows; see \"rows of sparse tables\" in `regatta describe strategy/{}` and \"exact sizes\" in "
+                  "`regatta describe transport/{}`",
+                  c.model.id, m.table, c.strategy.id, c.transport.id, c.strategy.id, c.transport.id));
 }
 
 std::uint64_t available_bytes() {

@@ -29,7 +29,7 @@ std::uint64_t batch_per_worker(const registry& plugins, const case_config& c);
 // Throws failure. [main]
 model_facts facts_of(const registry& plugins, const case_config& c);
 
-// Throws failure (usage) where the model has sparse tables and the strategy does not exchange their rows.
+// Throws failure (usage) where the model has sparse tables and strategy and transport do not exchange their rows.
 void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows);
 
 // What all ranks of the case together take: weights, gradients, the optimiser's state, activations, the strategy's

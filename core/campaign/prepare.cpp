@@ -57,6 +57,9 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
   if ((plan.flags & RG_PLAN_INDEPENDENT) && caps.p2p == RG_P2P_ORDERED)
     throw failure(exit_code::usage,
                   pair + "it needs lanes that do not block each other, and this transport orders all messages");
+  if (communicates && (plan.flags & RG_PLAN_SHORT) && (caps.flags & RG_CAP_EXACT_SIZE))
+    throw failure(exit_code::usage,
+                  pair + "it sends messages shorter than their receives, and this transport wants them as long");
   if (caps.flags & RG_CAP_VIRTUAL)
     throw failure(exit_code::usage,
                   fmt::format("transport {} keeps a virtual clock: it is for simulations", c.transport.id));
@@ -102,7 +105,6 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
     throw failure(exit_code::usage,
                   fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
   }
-  run.exchanges_rows = plan.flags & RG_PLAN_ROWS;
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
   const rg_cluster all = layout.view(UINT32_MAX);
@@ -115,7 +117,9 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
     run.launched = transport.file.string();
   }
   std::vector<std::string>& files = run.job.files;
-  check_fit(c, plan, caps_of(plugins, c.transport, files), run.communicates);
+  const rg_transport_caps caps = caps_of(plugins, c.transport, files);
+  check_fit(c, plan, caps, run.communicates);
+  run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (caps.flags & RG_CAP_EXACT_SIZE));
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   optimizer_config optimizer = c.optimizer;

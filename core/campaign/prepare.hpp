@@ -18,7 +18,7 @@ struct prepared_run {
   rank_job job; // the same for every rank
   std::vector<rank_plan> ranks;
   std::string address;
-  bool exchanges_rows = false; // of sparse tables
+  bool exchanges_rows = false; // of sparse tables, over this transport
   bool synchronous = true;
   bool communicates = false;           // whether any two ranks ever exchange a message
   std::optional<std::string> launched; // the file of a transport that needs processes of an outside launcher

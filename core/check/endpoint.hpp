@@ -52,6 +52,8 @@ public:
   }
   void* self() { return self_; }
 
+  // Before listen, which uses 127.0.0.1 else. `address` outlives this.
+  void listen_on(const char* address) { world_.address = address; }
   rg_status try_listen(rg_blob& blob) { return functions_.listen(self_, &world_, &blob); }
   // Throws skipped where there are peers and the transport connects nobody.
   std::vector<std::uint8_t> listen();

@@ -256,6 +256,15 @@ void ghosts(const subject& s) {
   run(s, x);
 }
 
+// Over a network where a message that does not fill its receive is an error.
+void exact_sizes(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_SHORT) throw skipped("it says that it sends shorter ones (RG_PLAN_SHORT)");
+  for_all(s, [&](simulation_setup& x) {
+    x.network.exact = true;
+    run(s, x);
+  });
+}
+
 } // namespace
 
 const std::vector<test>& strategy_tests() {
@@ -273,6 +282,7 @@ const std::vector<test>& strategy_tests() {
       {"deterministic", "a run is the same every time, to the bit and to the virtual nanosecond", deterministic},
       {"blocks", "it waits for nothing but the host: no sleep, lock or thread", never_blocks},
       {"ghosts", "it runs on regions without bytes", ghosts},
+      {"exact-sizes", "messages are as long as their receives", exact_sizes},
   };
   return all;
 }

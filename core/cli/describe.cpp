@@ -119,6 +119,7 @@ json strategy_json(const component& c, const parameter_values& values) {
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},
           {"rows_of_sparse_tables", (plan.flags & RG_PLAN_ROWS) != 0},
           {"needs_bytes", (plan.flags & RG_PLAN_BYTES) != 0},
+          {"sends_short_messages", (plan.flags & RG_PLAN_SHORT) != 0},
           {"lanes", std::max(plan.lanes, 1u)},
           {"period", std::max<std::uint64_t>(plan.period, 1)},
           {"steady_from", plan.steady_from}};

@@ -260,6 +260,9 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   const auto layout = cluster_layout::make(setup.workers, setup.servers, setup.colocate, setup.hosts);
   plugin_host host;
   const rg_plan plan = plan_of(strategy.strategy, values.data(), layout, host, setup.strategy);
+  if (setup.ghosts && (plan.flags & RG_PLAN_BYTES))
+    throw std::runtime_error(
+        fmt::format("{} works on bytes (RG_PLAN_BYTES), which ghosts do not have", setup.strategy));
   virtual_network network(layout.size(), setup.network);
   std::vector<std::unique_ptr<simulated_rank>> ranks;
   for (std::uint32_t r = 0; r < layout.size(); ++r)

@@ -49,8 +49,8 @@ struct simulation_result {
   std::size_t left_over = 0; // operations that never ended
 };
 
-// Runs to the end; throws std::runtime_error when nothing can go on any more (a deadlock), or when weights change while
-// a step still reads them.
+// Runs to the end; throws std::runtime_error when nothing can go on any more (a deadlock), when weights change while a
+// step still reads them, or where ghosts are asked for and the strategy works on bytes.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
 // The same training by one worker, summed in the order of the workers, in double: the arena, then the table.

@@ -46,7 +46,7 @@ void* virtual_network::endpoint(std::uint32_t r) {
 
 rg_transport_caps virtual_network::caps() const {
   auto c = rg::make_versioned<rg_transport_caps>();
-  c.flags = RG_CAP_VIRTUAL | (options_.adds ? RG_CAP_ADD : 0);
+  c.flags = RG_CAP_VIRTUAL | (options_.adds ? RG_CAP_ADD : 0) | (options_.exact ? RG_CAP_EXACT_SIZE : 0);
   c.memory = RG_MEMORY_HOST;
   c.p2p = RG_P2P_INDEPENDENT;
   return c;
@@ -167,7 +167,8 @@ void virtual_network::settle(rank& r) {
       continue;
     }
     const auto& [bytes, size] = p->content;
-    rg_status status = size > bytes_of(p->transfer.buffer) ? RG_E_PEER : RG_OK;
+    const std::uint64_t room = bytes_of(p->transfer.buffer);
+    const rg_status status = size > room || (options_.exact && size < room) ? RG_E_PEER : RG_OK;
     if (p->transfer.address && status == RG_OK) {
       if (p->transfer.flags & RG_TRANSFER_ADD) {
         auto* y = static_cast<float*>(p->transfer.address);

@@ -34,7 +34,7 @@ struct async_ps {
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
     plan.lanes = lanes;
     return plan;
   }

@@ -58,7 +58,7 @@ struct dgc {
     if (p.sparsity.empty())
       throw rg::error(RG_E_CONFIG, "dgc: sparsity = [] names none; [0.999] sends a thousandth from the start");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS : 0);
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
     plan.lanes = static_cast<std::uint32_t>(p.lanes) * (by_servers(p) ? 2 : 1);
     plan.steady_from = steps_of(p.rampup_begin_step) + steps_of(p.rampup_step) * (p.sparsity.size() - 1);
     return plan;

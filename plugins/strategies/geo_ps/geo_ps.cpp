@@ -30,7 +30,7 @@ struct geo_ps {
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS;
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT;
     plan.lanes = lanes;
     plan.period = static_cast<std::uint64_t>(p.k);
     return plan;

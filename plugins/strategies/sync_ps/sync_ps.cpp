@@ -48,7 +48,7 @@ struct sync_ps {
 
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | RG_PLAN_SHORT;
     plan.lanes = lanes;
     return plan;
   }
