@@ -5,8 +5,8 @@
 #include "kernels.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <numeric>
 
 // Compiled once per instruction set, as REGATTA_VECTORISED does in the engine.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_THREAD__) &&                                  \
@@ -25,48 +25,28 @@ inline float dot(const float* a, const float* b, std::size_t n) noexcept {
   return sum;
 }
 
-// y += a * x, where y holds something already, else y = a * x. Without a branch, which nobody could predict.
-inline void add_row(float* __restrict y, float a, const float* __restrict x, std::size_t n,
-                    std::uint8_t& written) noexcept {
-  const std::uint32_t kept = written ? 0xffffffffU : 0;
-  for (std::size_t i = 0; i < n; ++i) y[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(y[i]) & kept) + a * x[i];
-  written = 1;
-}
-
 inline void prefetch_row(const float* row, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(row + i);
 }
 
-// The rows of a pair whose turn will come, in `inputs` and `outputs`: the windows' weights or gradients. They lie
-// anywhere in memory that is larger than the second-level cache.
-inline void prefetch(const float* inputs, const float* outputs, std::size_t dim, const pairs& p,
-                     std::size_t i) noexcept {
-  if (i >= p.samples) return;
-  prefetch_row(inputs + p.words[i] * dim, dim);
-  for (std::size_t k = 0; k < p.n; ++k) prefetch_row(outputs + p.targets[i * p.n + k] * (dim + 1), dim + 1);
-}
+// As many matches as are done together: their rows stay in the first-level cache, and their exponentials fill vectors.
+constexpr std::size_t together = 32;
+// How many rows, and draws of noise, ahead memory is asked for.
+constexpr std::size_t rows_ahead = 4, draws_ahead = 64;
 
-// As many pairs as are done together: their rows stay in the first-level cache, and their exponentials fill vectors.
-constexpr std::size_t ahead = 2, most_scores = 128;
-static_assert(most_scores >= most_targets);
-
-inline void scores(const windows& w, const pairs& p, std::size_t first, std::size_t count, float* x) noexcept {
-  for (std::size_t i = first; i < first + count; ++i) {
-    prefetch(w.input, w.output, w.dim, p, i + ahead);
-    const float* in = w.input + p.words[i] * w.dim;
-    for (std::size_t k = 0; k < p.n; ++k) {
-      const float* row = w.output + p.targets[i * p.n + k] * (w.dim + 1);
-      *x++ = dot(in, row, w.dim) + row[w.dim];
-    }
+inline void scores(const windows& w, std::span<const match> matches, float* x) noexcept {
+  for (const match& m : matches) {
+    const float* row = w.output + m.target * (w.dim + 1);
+    prefetch_row(row + rows_ahead * (w.dim + 1), w.dim + 1); // beyond the last one, it does no harm
+    *x++ = dot(w.input + m.word * w.dim, row, w.dim) + row[w.dim];
   }
 }
 
-// Makes of n scores the slopes of the loss in each, and returns the loss. `signs`: -1 for contexts, which are to score
-// high, 1 for noise, 0 for what does not count.
-inline float slopes(float* x, const float* signs, std::size_t n, float scale) noexcept {
+// Makes of scores the slopes of the loss in each, and returns the loss.
+inline float slopes(float* x, const match* matches, std::size_t n, float scale) noexcept {
   float loss = 0;
   for (std::size_t k = 0; k < n; ++k) {
-    const float sign = signs[k], z = sign * x[k]; // to be small
+    const float sign = matches[k].sign, z = sign * x[k]; // to be small
     const float e = std::exp(-std::fabs(z));
     loss += std::fabs(sign) * (std::max(z, 0.0F) + std::log(1 + e)); // -log s(-z)
     x[k] = scale * sign * (z > 0 ? 1 : e) / (1 + e);                 // s(z)
@@ -74,18 +54,25 @@ inline float slopes(float* x, const float* signs, std::size_t n, float scale) no
   return loss;
 }
 
-inline void add_gradients(const windows& w, const pairs& p, std::size_t i, const float* g) noexcept {
-  prefetch(w.input_gradients, w.output_gradients, w.dim, p, i + ahead);
-  const std::uint32_t word = p.words[i];
-  const float* in = w.input + word * w.dim;
-  for (std::size_t k = 0; k < p.n; ++k) {
-    const std::uint32_t target = p.targets[i * p.n + k];
-    const std::size_t at = target * (w.dim + 1);
-    add_row(w.input_gradients + word * w.dim, g[k], w.output + at, w.dim, w.input_written[word]);
-    const std::uint8_t written = w.output_written[target];
-    float& bias = w.output_gradients[at + w.dim];
-    bias = (written ? bias : 0) + g[k];
-    add_row(w.output_gradients + at, g[k], in, w.dim, w.output_written[target]);
+// The gradients of one match: g is the slope of the loss in its score. `first`: the output's gradient holds nothing yet.
+inline void add_gradients(const windows& w, const match& m, float g, bool first) noexcept {
+  const std::size_t n = w.dim, at = m.target * (n + 1);
+  const float *in = w.input + m.word * n, *out = w.output + at;
+  float* __restrict to_in = w.input_gradients + m.word * n;
+  float* __restrict to_out = w.output_gradients + at;
+  prefetch_row(to_out + rows_ahead * (n + 1), n + 1);
+  if (first) {
+    for (std::size_t i = 0; i < n; ++i) {
+      to_in[i] += g * out[i];
+      to_out[i] = g * in[i];
+    }
+    to_out[n] = g;
+  } else {
+    for (std::size_t i = 0; i < n; ++i) {
+      to_in[i] += g * out[i];
+      to_out[i] += g * in[i];
+    }
+    to_out[n] += g;
   }
 }
 
@@ -94,10 +81,13 @@ inline void add_gradients(const windows& w, const pairs& p, std::size_t i, const
 WORD2VEC_VECTORISED void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
                               std::span<const std::uint32_t> contexts, std::size_t negatives,
                               std::uint32_t* targets) noexcept {
-  for (std::size_t i = 0; i < contexts.size(); ++i) {
-    *targets++ = contexts[i];
-    for (std::size_t k = 0; k < negatives; ++k)
-      *targets++ = noise.draw(noise_bits(seed, (first_sample + i) * negatives + k));
+  std::uint64_t at = first_sample * negatives;
+  for (const std::uint32_t context : contexts) {
+    *targets++ = context;
+    for (std::size_t k = 0; k < negatives; ++k, ++at) {
+      noise.prefetch(noise_bits(seed, at + draws_ahead));
+      *targets++ = noise.draw(noise_bits(seed, at));
+    }
   }
 }
 
@@ -106,20 +96,31 @@ WORD2VEC_VECTORISED void find_places(const row_set& set, std::span<const std::ui
   for (const std::uint32_t row : rows) *places++ = set.place(row);
 }
 
-WORD2VEC_VECTORISED double train(const windows& w, const pairs& p, float scale) noexcept {
-  float x[most_scores], signs[most_scores];
-  const std::size_t together = most_scores / p.n;
+void order(std::span<const std::uint32_t> words, std::span<const std::uint32_t> targets, std::span<std::uint32_t> ends,
+           match* matches) noexcept {
+  const std::size_t n = targets.size() / words.size();
+  std::fill(ends.begin(), ends.end(), 0);
+  for (const std::uint32_t t : targets) ++ends[t];
+  std::exclusive_scan(ends.begin(), ends.end(), ends.begin(), 0U); // where they begin
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::uint32_t* of = targets.data() + i * n;
+    matches[ends[of[0]]++] = {of[0], words[i], -1};
+    for (std::size_t k = 1; k < n; ++k) matches[ends[of[k]]++] = {of[k], words[i], of[k] != of[0] ? 1.0F : 0.0F};
+  }
+}
+
+// By target, so that the outputs and their gradients, which fill the second-level cache, are read and written once, one
+// after the other.
+WORD2VEC_VECTORISED double train(const windows& w, std::span<const match> matches, float scale, bool add) noexcept {
+  float x[together];
   double loss = 0;
-  for (std::size_t first = 0; first < p.samples; first += together) {
-    const std::size_t count = std::min(together, p.samples - first);
-    const std::uint32_t* targets = p.targets + first * p.n;
-    for (std::size_t j = 0; j < count * p.n; ++j) {
-      const std::size_t k = j % p.n;
-      signs[j] = k == 0 ? -1 : targets[j] != targets[j - k] ? 1 : 0;
-    }
-    scores(w, p, first, count, x);
-    loss += static_cast<double>(slopes(x, signs, count * p.n, scale));
-    for (std::size_t i = 0; i < count; ++i) add_gradients(w, p, first + i, x + i * p.n);
+  for (std::size_t done = 0; done < matches.size(); done += together) {
+    const std::size_t n = std::min(together, matches.size() - done);
+    const match* some = matches.data() + done;
+    scores(w, {some, n}, x);
+    loss += static_cast<double>(slopes(x, some, n, scale));
+    for (std::size_t i = 0; i < n; ++i)
+      add_gradients(w, some[i], x[i], !add && (done + i == 0 || some[i].target != matches[done + i - 1].target));
   }
   return loss;
 }

@@ -19,14 +19,14 @@ constexpr std::size_t most_targets = 64;
 struct windows {
   const float *input, *output;
   float *input_gradients, *output_gradients;
-  std::uint8_t *input_written, *output_written; // by row: its gradient holds something already
   std::size_t dim;
 };
 
-// Places of rows in the windows: words [samples], targets [samples, n], the context first, n at most most_targets.
-struct pairs {
-  const std::uint32_t *words, *targets;
-  std::size_t samples, n;
+// A word beside one of its targets: their places in the windows, and what the score is to be: sign -1 for a context,
+// which is to score high, 1 for noise, 0 for noise that is the context itself, which does not count.
+struct match {
+  std::uint32_t target, word;
+  float sign;
 };
 
 // Fills targets [samples, 1 + negatives]: each context, and noise that depends on the seed and the number of the sample.
@@ -36,8 +36,14 @@ void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_samp
 // Where rows lie among those of `set`, each a member.
 void find_places(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* places) noexcept;
 
-// Adds the gradients times `scale`; returns the sum over pairs of -log s(x_0) - sum log s(-x_k), where x_k = input row .
-// output row + bias and s is the logistic function. Noise that is the context itself does not count.
-double train(const windows& w, const pairs& p, float scale) noexcept;
+// The matches of words [samples] and targets [samples, n], the context first, by target, those of one target in the order
+// of the samples. ends [rows of the output window]: where each target's matches end.
+void order(std::span<const std::uint32_t> words, std::span<const std::uint32_t> targets, std::span<std::uint32_t> ends,
+           match* matches) noexcept;
+
+// Adds the gradients times `scale` to those of the inputs. Those of the outputs it adds where `add` is set, else it sets
+// those of the rows that are matched. Matches as order() made them. Returns the sum of -log s(-sign x), where x = input
+// row . output row + bias and s is the logistic function.
+double train(const windows& w, std::span<const match> matches, float scale, bool add) noexcept;
 
 } // namespace word2vec_parts

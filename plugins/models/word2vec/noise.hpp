@@ -35,16 +35,21 @@ public:
   }
   // From 64 random bits: the upper half picks an entry, the lower which of the two that it holds.
   std::uint32_t draw(std::uint64_t bits) const {
-    const auto i = static_cast<std::uint32_t>((bits >> 32) * entries_.size() >> 32);
+    const std::uint32_t i = entry_of(bits);
     const entry e = entries_[i];
     const std::uint32_t is_other = static_cast<std::uint32_t>(bits) < e.threshold ? 0 : 0xffffffffU;
     return i ^ ((i ^ e.other) & is_other); // without a branch, which nobody could predict
   }
+  // The memory that draw() of the same bits will read.
+  void prefetch(std::uint64_t bits) const { __builtin_prefetch(entries_.data() + entry_of(bits)); }
 
 private:
   struct entry {
     std::uint32_t threshold, other;
   };
+  std::uint32_t entry_of(std::uint64_t bits) const {
+    return static_cast<std::uint32_t>((bits >> 32) * entries_.size() >> 32);
+  }
   std::vector<entry> entries_;
 };
 

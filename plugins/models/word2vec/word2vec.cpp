@@ -72,7 +72,8 @@ public:
     targets_.resize(batch * (negatives_ + 1));
     places_[0].resize(batch);
     places_[1].resize(targets_.size());
-    for (std::size_t t = 0; t < 2; ++t) written_[t].reserve(tensors_[t].max_rows);
+    matches_.resize(targets_.size());
+    ends_.reserve(tensors_[1].max_rows);
   }
 
   rg_model_info describe() {
@@ -118,21 +119,20 @@ public:
 
   rg_step_result step(const rg_batch& b, const rg::hooks& hooks) {
     look_up(b);
-    for (std::size_t t = 0; t < 2; ++t) written_[t].assign(b.tables[t].count, b.flags & RG_BATCH_ACCUMULATE ? 1 : 0);
     hooks.backward(); // both passes are one
-    const parts::windows w = {b.tables[0].weights,
-                              b.tables[1].weights,
-                              b.tables[0].gradients,
-                              b.tables[1].gradients,
-                              written_[0].data(),
-                              written_[1].data(),
-                              dim_};
-    const parts::pairs pairs = {places_[0].data(), places_[1].data(), b.samples, negatives_ + 1};
-    const double loss = parts::train(w, pairs, 1.0F / static_cast<float>(b.global_samples));
-    // Rows of other micro-batches.
-    for (std::size_t t = 0; t < 2; ++t)
-      for (std::uint64_t r = 0; r < b.tables[t].count; ++r)
-        if (!written_[t][r]) std::fill_n(b.tables[t].gradients + r * (dim_ + t), dim_ + t, 0.0F);
+    const rg_table_rows &in = b.tables[0], &out = b.tables[1];
+    const bool add = (b.flags & RG_BATCH_ACCUMULATE) != 0;
+    ends_.resize(out.count);
+    const auto matches = std::span(matches_).first(b.samples * (negatives_ + 1));
+    parts::order(std::span(places_[0]).first(b.samples), std::span(places_[1]).first(matches.size()), ends_,
+                 matches.data());
+    if (!add) {
+      std::fill_n(in.gradients, in.count * dim_, 0.0F);
+      for (std::uint64_t r = 0; r < out.count; ++r) // rows of other micro-batches
+        if (ends_[r] == (r ? ends_[r - 1] : 0)) std::fill_n(out.gradients + r * (dim_ + 1), dim_ + 1, 0.0F);
+    }
+    const double loss = parts::train({in.weights, out.weights, in.gradients, out.gradients, dim_}, matches,
+                                     1.0F / static_cast<float>(b.global_samples), add);
     return {.loss_sum = loss, .count = b.samples};
   }
 
@@ -200,7 +200,8 @@ private:
   std::vector<std::uint32_t> targets_;                  // [samples, 1 + negatives]: the context, then noise
   std::uint64_t drawn_step_ = UINT64_MAX, drawn_sample_ = UINT64_MAX; // what targets_ are of
   std::array<std::vector<std::uint32_t>, 2> places_;                  // of words [samples] and targets, in the windows
-  std::array<std::vector<std::uint8_t>, 2> written_; // by row of a window: its gradient holds something
+  std::vector<parts::match> matches_;
+  std::vector<std::uint32_t> ends_; // by row of the window of outputs: where its matches end
 };
 
 } // namespace
