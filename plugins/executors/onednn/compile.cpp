@@ -38,7 +38,7 @@ std::vector<node> read_nodes(const rg_graph& g) {
 compile_function rule_for(const node& n, bool of_sequence) {
   const auto first = of_sequence ? sequence_rules() : blocked_rules();
   const auto second = of_sequence ? blocked_rules() : sequence_rules();
-  for (const auto& rules : {first, second, loss_rules(), sparse_rules()})
+  for (const auto& rules : {dense_rules(), first, second, loss_rules(), sparse_rules()})
     for (const compile_rule& r : rules)
       if (r.op == n.op) return r.compile;
   throw rg::error(RG_E_UNSUPPORTED, "layer " + n.name + ": the oneDNN executor has no op " + std::string(n.op));

@@ -41,16 +41,6 @@ void compile_convolution(compiler& c, std::size_t k) {
   c.emit<convolution>(n.name, in, c.make_output(k, half), s, w, bias, c.dev());
 }
 
-void compile_dense(compiler& c, std::size_t k) {
-  const node& n = c.at(k);
-  value* in = c.input(n, 0);
-  n.expect(c.source(n, 0).shape.size() == 1 && n.shape.size() == 1, "takes and makes one dimension");
-  weight* w = c.tensor(n, 0, {n.shape[0], in->elements()});
-  weight* bias = c.bias_of(k, n.shape[0]);
-  c.output(k) = c.make_value(n.name, n.shape);
-  c.emit<dense>(n.name, in, c.output(k), w, bias, c.dev());
-}
-
 void compile_flatten(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.input(n, 0);
@@ -191,12 +181,17 @@ void compile_max_pool(compiler& c, std::size_t k) {
 }
 
 constexpr compile_rule rules[] = {
-    {"conv2d", compile_convolution},    {"dense", compile_dense},
-    {"batch_norm", compile_activation}, {"relu", compile_activation},
-    {"dropout", compile_activation},    {"max_pool", compile_max_pool},
-    {"avg_pool", compile_pooling},      {"add", compile_add},
-    {"flatten", compile_flatten},       {"global_avg_pool", compile_squeeze},
-    {"sigmoid", compile_squeeze},       {"scale_channels", compile_squeeze},
+    {"conv2d", compile_convolution},
+    {"batch_norm", compile_activation},
+    {"relu", compile_activation},
+    {"dropout", compile_activation},
+    {"max_pool", compile_max_pool},
+    {"avg_pool", compile_pooling},
+    {"add", compile_add},
+    {"flatten", compile_flatten},
+    {"global_avg_pool", compile_squeeze},
+    {"sigmoid", compile_squeeze},
+    {"scale_channels", compile_squeeze},
 };
 
 } // namespace

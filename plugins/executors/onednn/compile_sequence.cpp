@@ -22,20 +22,6 @@ value* sequence(compiler& c, const node& n, std::size_t i, bool half = false) {
   return c.as_type(v, half);
 }
 
-// Whether all that reads node n multiplies it by something, so that in bf16 nobody needs it in floats.
-bool only_multiplied(compiler& c, const node& n) {
-  return std::all_of(n.consumers.begin(), n.consumers.end(), [&](std::size_t k) {
-    return c.at(k).op == "attention" || (c.at(k).op == "dense" && c.at(k).shape.size() == 2);
-  });
-}
-
-row_function function_named(std::string_view op) {
-  if (op == "relu") return row_function::relu;
-  if (op == "gelu") return row_function::gelu;
-  if (op == "tanh") return row_function::tanh;
-  return row_function::none;
-}
-
 void compile_embedding(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   n.expect(c.source(n, 0).shape.size() == 1 && n.shape.size() == 2, "makes a sequence of one of indices");
@@ -48,27 +34,6 @@ void compile_embedding(compiler& c, std::size_t k) {
   c.output(k) = c.make_value(n.name, n.shape, true);
   c.emit<token_embedding>(n.name, indices, c.output(k), table, places, n.attr("scale"), n.attr("sinusoids") != 0,
                           c.dev());
-}
-
-// A function that is all that follows is taken in.
-void compile_row_dense(compiler& c, std::size_t k) {
-  const node& n = c.at(k);
-  const bool half = c.dev().half;
-  value* in = sequence(c, n, 0, half);
-  n.expect(n.shape.size() == 2 && n.shape[0] == places(*in), "makes as many places as it takes");
-  weight* w = c.tensor(n, 0, {n.shape[1], features(*in)});
-  weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape[1]}) : nullptr;
-  row_function f = row_function::none;
-  std::size_t last = k;
-  if (node* next = c.follower(k)) f = function_named(next->op);
-  if (f != row_function::none) {
-    last = n.consumers[0];
-    c.at(last).expect(c.at(last).shape == n.shape, "its output has not the shape of its input");
-    c.at(last).done = true;
-  }
-  c.output(last) = c.make_value(n.name, n.shape, true);
-  c.output(last)->half = half && only_multiplied(c, c.at(last));
-  c.emit<row_dense>(n.name, in, c.output(last), w, bias, f, c.dev());
 }
 
 void compile_row_map(compiler& c, std::size_t k) {
@@ -166,7 +131,6 @@ void compile_token_loss(compiler& c, std::size_t k) {
 
 constexpr compile_rule rules[] = {
     {"embedding", compile_embedding},
-    {"dense", compile_row_dense},
     {"gelu", compile_row_map},
     {"tanh", compile_row_map},
     {"relu", compile_row_map},

@@ -57,10 +57,14 @@ struct compile_rule {
   compile_function compile;
 };
 
+std::span<const compile_rule> dense_rules();    // compile_dense.cpp: of vectors and sequences
 std::span<const compile_rule> blocked_rules();  // compile_blocked.cpp: images and vectors of features
 std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: places and their features
 std::span<const compile_rule> loss_rules();     // compile_loss.cpp
 std::span<const compile_rule> sparse_rules();   // compile_sparse.cpp: tables, and models of what is looked up in them
+
+// The function that an op of that name applies to every element; none where it does something else.
+row_function function_named(std::string_view op);
 
 class compiler {
 public:

@@ -8,24 +8,38 @@
 
 namespace onednn {
 
-// y = x w^T + b. Weights are canonical.
+// y = f(x w^T + b) for the rows of every sample: a vector is one, a sequence one for each place. Weights are canonical.
+// Input and output are of floats or bf16 in memory, each as its value says.
 class dense final : public op {
 public:
-  dense(std::string name, value* in, value* out, weight* w, weight* bias, const device& dev);
+  dense(std::string name, value* in, value* out, weight* w, weight* bias, row_function f, std::size_t rows_a_sample,
+        const device& dev);
   void prepare(const preparation&) override;
   void plan(memory_plan&) override;
-  void attach(const memory_plan& m) override { products_.attach(m); }
+  void attach(const memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
+  bool adds_gradients() const override { return true; }
   std::size_t scratch_bytes() const override { return products_.scratch_bytes(); }
   double flops() const override;
   void report(std::string& text) const override { products_.report(name_, text); }
 
 private:
+  std::size_t inputs_a_row() const { return inputs_[0].from->elements() / rows_a_sample_; }
+  std::size_t outputs_a_row() const { return output_->elements() / rows_a_sample_; }
+  std::size_t stride() const { return output_->stride / rows_a_sample_; } // from row to row of the output
+
+  // The function, and the gradients of what it is of and of the bias, for elements of type T.
+  template <class T> void map();
+  template <class T> void map_gradient();
+
   const device& dev_;
   weight *weight_, *bias_;
-  std::size_t batch_ = 0;
+  row_function function_;
+  std::size_t rows_a_sample_, rows_ = 0;
   dense_products products_;
+  slot slot_ = no_slot;
+  float* before_ = nullptr; // what f is of, where its gradient needs that; of the output's type
 };
 
 struct pool_shape {

@@ -11,7 +11,7 @@
 namespace onednn {
 namespace {
 
-constexpr std::size_t column_block = 64, row_block = 16;
+constexpr std::size_t row_block = 16;
 
 std::size_t blocks(std::size_t n, std::size_t size) {
   return (n + size - 1) / size;
@@ -26,89 +26,6 @@ std::size_t mask_bytes(std::size_t elements) {
 dropout_draw::dropout_draw(const run& r, double p, std::uint32_t layer)
     : seed(rg::derive_seed(r.batch->seed, r.batch->step, layer, rg::stream_dropout)),
       threshold(static_cast<std::uint32_t>(std::lround(p * 65536))) {}
-
-// ---------------------------------------------------------------------------------------------------- row_dense
-
-row_dense::row_dense(std::string name, value* in, value* out, weight* w, weight* bias, row_function f,
-                     const device& dev)
-    : op(std::move(name), {in}, out), dev_(dev), weight_(w), bias_(bias), function_(f) {
-  weights_ = {w};
-  if (bias) weights_.push_back(bias);
-}
-
-void row_dense::prepare(const preparation& p) {
-  const value &in = *inputs_[0].from, &out = *output_;
-  rows_ = p.batch * places(out);
-  products_.prepare(p, name_,
-                    {.rows = rows_,
-                     .inputs = features(in),
-                     .outputs = features(out),
-                     .x_stride = features(in),
-                     .y_stride = features(out),
-                     .x_half = in.half,
-                     .y_half = out.half,
-                     .bias = bias_ != nullptr,
-                     .data_gradient = in.needs_gradient});
-}
-
-void row_dense::plan(memory_plan& m) {
-  inputs_[0].from->kept = true;
-  if (function_ == row_function::gelu) slot_ = m.ask_kept(rows_ * features(*output_) * output_->element_bytes());
-  if (function_ == row_function::relu || function_ == row_function::tanh) output_->kept = true;
-  products_.plan(m);
-}
-
-void row_dense::attach(const memory_plan& m) {
-  before_ = slot_ == no_slot ? output_->data : m.at_slot(slot_);
-  products_.attach(m);
-}
-
-void row_dense::forward(run&) {
-  products_.forward(inputs_[0].from->data, weight_->data, bias_ ? bias_->data : nullptr, before_);
-  if (function_ != row_function::none) output_->half ? map<bf16>() : map<float>();
-}
-
-template <class T> void row_dense::map() {
-  const std::size_t size = features(*output_);
-  parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
-    const std::size_t at = b * row_block * size;
-    map_pass<T> p;
-    p.count = std::min(row_block, rows_ - b * row_block) * size;
-    p.x = as<T>(before_) + at;
-    p.y = as<T>(output_->data) + at;
-    dev_.kernels->sequence.maps<T>().forward[static_cast<int>(function_)](p);
-  });
-}
-
-void row_dense::backward(run& r) {
-  if (bias_ && !adds(r, *bias_)) std::fill_n(bias_->gradient, rg::storage_of(bias_->info), 0.0F);
-  if (bias_ || function_ != row_function::none) output_->half ? map_gradient<bf16>() : map_gradient<float>();
-  products_.weight_gradient(inputs_[0].from->data, output_->gradient, weight_->gradient, adds(r, *weight_));
-  if (const edge& e = inputs_[0]; e.gradient)
-    products_.data_gradient(weight_->data, output_->gradient, e.gradient, e.add);
-}
-
-// y's gradient is ours alone: that of what f is of takes its place.
-template <class T> void row_dense::map_gradient() {
-  const std::size_t out = features(*output_);
-  parallel(dev_, blocks(out, column_block), [&](std::size_t b) {
-    const std::size_t first = b * column_block;
-    map_gradient_pass<T> p;
-    p.rows = rows_;
-    p.columns = std::min(column_block, out - first);
-    p.stride = out;
-    p.x = as<T>(before_) + first;
-    p.y = as<T>(output_->data) + first;
-    p.dy = p.dx = as<T>(output_->gradient) + first;
-    p.sums = bias_ ? bias_->gradient + first : nullptr;
-    dev_.kernels->sequence.maps<T>().gradient[static_cast<int>(function_)](p);
-  });
-}
-
-double row_dense::flops() const {
-  return (inputs_[0].from->needs_gradient ? 6.0 : 4.0) *
-         static_cast<double>(places(*output_) * features(*output_) * features(*inputs_[0].from));
-}
 
 // ------------------------------------------------------------------------------------------------------ row_map
 

@@ -4,7 +4,6 @@
 // without padding.
 #pragma once
 
-#include "dense_products.hpp"
 #include "program.hpp"
 
 namespace onednn {
@@ -15,34 +14,6 @@ inline std::size_t places(const value& v) {
 inline std::size_t features(const value& v) {
   return v.height;
 }
-
-// y = f(x w^T + b). Input and output are of floats or bf16 in memory, each as its value says.
-class row_dense final : public op {
-public:
-  row_dense(std::string name, value* in, value* out, weight* w, weight* bias, row_function f, const device& dev);
-  void prepare(const preparation&) override;
-  void plan(memory_plan&) override;
-  void attach(const memory_plan&) override;
-  void forward(run&) override;
-  void backward(run&) override;
-  bool adds_gradients() const override { return true; }
-  std::size_t scratch_bytes() const override { return products_.scratch_bytes(); }
-  double flops() const override;
-  void report(std::string& text) const override { products_.report(name_, text); }
-
-private:
-  // The function, and the gradients of what it is of and of the bias, for elements of type T.
-  template <class T> void map();
-  template <class T> void map_gradient();
-
-  const device& dev_;
-  weight *weight_, *bias_;
-  row_function function_;
-  dense_products products_;
-  std::size_t rows_ = 0;
-  slot slot_ = no_slot;
-  float* before_ = nullptr; // what f is of, where its gradient needs that; of the output's type
-};
 
 // y = f(x), where no dense layer takes f in.
 class row_map final : public op {
