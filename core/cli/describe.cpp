@@ -161,11 +161,11 @@ json network_json(const network_summary& n) {
                       {"shape", l.shape},
                       {"parameters", l.parameters},
                       {"operations_per_sample", l.operations}});
-  return {{"unit", n.unit},
-          {"parameters", n.parameters},
-          {"state", n.state},
-          {"operations_per_sample", n.operations},
-          {"layers", layers}};
+  json tables = json::array();
+  for (const auto& t : n.tables) tables.push_back({{"name", t.name}, {"rows", t.rows}, {"parameters", t.parameters}});
+  return {{"unit", n.unit},   {"parameters", n.parameters},
+          {"state", n.state}, {"operations_per_sample", n.operations},
+          {"tables", tables}, {"layers", layers}};
 }
 
 // 15254602 -> "15,254,602"
@@ -189,7 +189,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return dims.empty() ? "1" : join(dims, "x");
 }
 
-void print_network(const network_summary& n) {
+void print_layers(const network_summary& n) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& l : n.layers)
     rows.push_back(
@@ -197,6 +197,17 @@ void print_network(const network_summary& n) {
   rows.push_back({"total", "", "", grouped(n.parameters), operations_text(n.operations)});
   fmt::print("\nlayers (a sample's output; operations a sample, forward and backward)\n{}",
              indented({{"layer"}, {"op"}, {"output"}, {"parameters", true}, {"operations", true}}, std::move(rows)));
+}
+
+void print_network(const network_summary& n) {
+  if (n.layers.empty())
+    fmt::print("\n{} parameters; operations a sample, forward and backward: {}\n", grouped(n.parameters),
+               operations_text(n.operations));
+  else
+    print_layers(n);
+  for (const auto& t : n.tables)
+    fmt::print("  of them {} in the sparse table \"{}\": {} rows of {}\n", grouped(t.parameters), t.name,
+               grouped(t.rows), t.parameters / t.rows);
   if (n.state) fmt::print("  and {} elements of state, without gradients\n", grouped(n.state));
 }
 
@@ -223,7 +234,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
       if (f.code() != exit_code::skipped) throw;
       unavailable = f.what();
     }
-    if (c.graph.create) network = std::make_unique<network_summary>(summarise(c, values));
+    if (c.kind == kind::model) network = std::make_unique<network_summary>(summarise(c, values));
   }
 
   if (as_json) {

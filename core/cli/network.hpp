@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a graph model consists of, counted: for `describe`.
+// What a model consists of, counted: for `describe`.
 #pragma once
 
 #include "registry/registry.hpp"
@@ -14,21 +14,28 @@ namespace regatta {
 struct layer_summary {
   std::string name, op;
   std::vector<std::int64_t> shape; // of one sample's output
-  std::uint64_t parameters = 0;    // of its dense weights
+  std::uint64_t parameters = 0;    // of its weights and tables
   double operations = 0;           // a sample, forward and backward
 };
 
-struct network_summary {
-  std::vector<layer_summary> layers; // in the order in which they run, inputs first
-  std::uint64_t parameters = 0;      // of the dense tensors, each counted once
-  std::uint64_t state = 0;           // elements without gradients
-  double operations = 0;             // a sample, forward and backward, by the direct algorithm
-  std::string unit;                  // what a sample is: "images"
+struct table_summary { // a sparse table
+  std::string name;
+  std::uint64_t rows = 0, parameters = 0;
 };
 
-// Makes the graph with these values and counts: two operations a multiplication and addition in conv2d and dense, once
-// forward and twice that backward (the data's gradient and the weights'); other ops are left out, as publications do.
-// Throws failure where the model refuses or the graph points outside of itself. `c` is a graph. [main]
+struct network_summary {
+  std::vector<layer_summary> layers; // in the order in which they run, inputs first; none where it is no graph
+  std::vector<table_summary> tables;
+  std::uint64_t parameters = 0; // of weights and tables, each counted once
+  std::uint64_t state = 0;      // elements without gradients
+  double operations = 0;        // a sample, forward and backward, by the direct algorithm; 0: unknown
+  std::string unit;             // what a sample is: "images"
+};
+
+// Makes the model with these values and counts. Of a graph: two operations a multiplication and addition in conv2d, dense
+// and attention, once forward and twice that backward (the data's gradient and the weights'); other ops are left out, as
+// publications do. What is no graph says itself how many operations a sample takes. Throws failure where the model
+// refuses or the graph points outside of itself. `c` is a model. [main]
 network_summary summarise(const component& c, const parameter_values& values);
 
 } // namespace regatta

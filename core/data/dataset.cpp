@@ -70,6 +70,7 @@ public:
   }
 
   std::uint64_t size() const noexcept override { return order_.size; }
+  std::vector<double> frequencies(std::size_t input) const override { return format_->frequencies(inputs_[input]); }
   std::uint64_t skipped() const noexcept override { return skipped_.load(std::memory_order_relaxed); }
 
 private:

@@ -45,6 +45,9 @@ public:
   // Of one epoch.
   virtual std::uint64_t size() const noexcept = 0;
 
+  // As data_source::frequencies.
+  virtual std::vector<double> frequencies(const data_input&) const { return {}; }
+
   // Writes sample `index` into a slot for each input, in their order. Random choices depend on `draw` alone, a seed of
   // this sample's in this epoch; where `training` is false there are none but those the task is made of. Throws
   // bad_record. [any, several threads at once]

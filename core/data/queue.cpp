@@ -65,6 +65,7 @@ public:
   }
 
   std::uint64_t size() const noexcept override { return of_->size(); }
+  std::vector<double> frequencies(std::size_t input) const override { return of_->frequencies(input); }
   std::uint64_t skipped() const noexcept override { return of_->skipped(); }
 
 private:

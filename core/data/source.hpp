@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include <regatta/abi.h>
 
@@ -20,7 +21,8 @@ public:
 
   // Writes samples first .. first + samples of the global batch of `step`, which has `global_batch` samples, into one
   // buffer an input: [samples, shape of the input...], in the order of the inputs the source was made for. Allocates
-  // nothing, but where text is taken apart or a picture decoded. Throws failure (run) where a file turns out to hold something else than when it was opened. [compute]
+  // nothing, but where text is taken apart or a picture decoded. Throws failure (run) where a file turns out to hold
+  // something else than when it was opened. [compute]
   virtual void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
                     std::span<void* const> out) = 0;
 
@@ -39,6 +41,9 @@ public:
   // stands at position t * global_batch + k, and each round of size() positions is an epoch, every sample once, in an
   // order of its own where they are shuffled. So no sample is dropped, and a batch may span two epochs. [any]
   virtual std::uint64_t size() const noexcept { return 0; }
+
+  // How often each index of an input comes, in proportion; indices past the end never do. Empty: nobody knows. [main]
+  virtual std::vector<double> frequencies(std::size_t) const { return {}; }
 
   // Records left out because they are damaged, so far (data.on_bad_record = "skip"). [any]
   virtual std::uint64_t skipped() const noexcept { return 0; }

@@ -52,10 +52,10 @@ public:
   subwords(const std::filesystem::path& model, std::uint64_t most) {
     check(processor_.Load(model.string()), model);
     if (processor_.pad_id() != id_pad || processor_.unk_id() != id_unknown || processor_.bos_id() != id_begin ||
-        processor_.eos_id() != id_end)
+        processor_.eos_id() != id_end || processor_.PieceToId("[MASK]") != id_mask || !processor_.IsControl(id_mask))
       throw failure(exit_code::usage,
-                    fmt::format("{}: its special ids are not ours; train it with --pad_id=0 --unk_id=1 --bos_id=2 "
-                                "--eos_id=3 --control_symbols=[MASK]",
+                    fmt::format("{}: its special ids are not 0 padding, 1 unknown, 2 begin, 3 end, 4 [MASK]; train it "
+                                "with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3 --control_symbols=[MASK]",
                                 model.string()));
     if (size() > most)
       throw failure(exit_code::usage,

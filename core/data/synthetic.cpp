@@ -58,7 +58,7 @@ class synthetic_source final : public data_source {
 public:
   synthetic_source(std::vector<data_input> inputs, std::string_view content, double exponent, bool constant,
                    std::uint64_t seed)
-      : inputs_(std::move(inputs)), zeros_(content == "zeros"), constant_(constant), seed_(seed) {
+      : inputs_(std::move(inputs)), zeros_(content == "zeros"), constant_(constant), exponent_(exponent), seed_(seed) {
     if (content == "normal")
       normals_.emplace();
     else if (!zeros_ && content != "uniform")
@@ -86,6 +86,14 @@ public:
   }
 
   bool constant() const noexcept override { return constant_; }
+
+  std::vector<double> frequencies(std::size_t input) const override {
+    if (inputs_[input].kind != RG_INPUT_INDEX) return {};
+    std::vector<double> weights(inputs_[input].range, 1.0);
+    if (zipfs_[input])
+      for (std::size_t k = 0; k < weights.size(); ++k) weights[k] = std::pow(static_cast<double>(k + 1), -exponent_);
+    return weights;
+  }
 
 private:
   // Sample k of the buffer `out`.
@@ -144,6 +152,7 @@ private:
 
   std::vector<data_input> inputs_;
   bool zeros_, constant_;
+  double exponent_; // of large ranges' indices
   std::uint64_t seed_;
   std::optional<normal_table> normals_;
   std::vector<std::optional<zipf>> zipfs_; // by input

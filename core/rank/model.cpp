@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <regatta/device.h>
+#include <regatta/frequencies.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -102,6 +103,15 @@ void model_instance::init(std::uint32_t tensor, std::uint64_t seed, float* out) 
 
 void model_instance::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out) {
   ask(functions_.init(self_, tensor, rows.data(), rows.size(), seed, out), "init");
+}
+
+void model_instance::tell_frequencies(const std::function<std::vector<double>(std::size_t)>& weights) {
+  const void* const table = component_.extension ? component_.extension(RG_EXT_FREQUENCIES) : nullptr;
+  if (!table) return;
+  const auto wants = rg::copy_versioned(*static_cast<const rg_frequencies*>(table));
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (const auto w = weights(i); !w.empty() && wants.frequencies)
+      ask(wants.frequencies(self_, static_cast<std::uint32_t>(i), w.data(), w.size()), "frequencies");
 }
 
 bool model_instance::has_tables() const {

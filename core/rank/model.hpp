@@ -8,6 +8,7 @@
 #include "registry/registry.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,8 @@ public:
   // Throws where `status` is an error.
   void ask(rg_status status, const char* what);
 
+  // Tells it how often its inputs' indices come, where it asks for that: weights(i) of input i, empty where not known.
+  void tell_frequencies(const std::function<std::vector<double>(std::size_t input)>& weights);
   // Whether it has sparse tables.
   bool has_tables() const;
   // Writes the start of tensor i, in memory's layout; or of rows of a table.

@@ -73,6 +73,7 @@ void session::open() {
   if (worker) {
     control.operation("opening the data");
     data_ = make_source(job.config.data, model_->inputs(), job.config.seed);
+    model_->tell_frequencies([this](std::size_t input) { return data_->frequencies(input); });
   }
   if (model_->has_tables())
     row_model_ = std::make_unique<model_instance>(

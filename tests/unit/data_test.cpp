@@ -215,3 +215,17 @@ TEST_CASE("a model without inputs can have any synthetic source") {
   auto source = make_source(synthetic("random", "normal"), {}, 1);
   source->fill(0, 10, 0, 10, {});
 }
+
+TEST_CASE("random indices say how often they come: by Zipf where the range is a vocabulary's, evenly where it is not") {
+  const std::vector<rg_input> inputs{index("word", RG_I32, {}, 5000), index("label", RG_I32, {}, 10),
+                                     values("image", RG_F32, {3})};
+  data_config c = synthetic("random", "uniform");
+  c.zipf = 0.5;
+  const auto source = make_source(c, inputs, 1);
+  const auto words = source->frequencies(0);
+  REQUIRE(words.size() == 5000);
+  CHECK(words[0] / words[3] == doctest::Approx(2));
+  CHECK(words[0] / words[4899] == doctest::Approx(70));
+  CHECK(source->frequencies(1) == std::vector<double>(10, 1.0));
+  CHECK(source->frequencies(2).empty());
+}

@@ -13,6 +13,10 @@
 #include <map>
 #include <set>
 
+#if REGATTA_SENTENCEPIECE
+#include <sentencepiece_trainer.h>
+#endif
+
 using namespace data_fixture;
 using namespace regatta;
 
@@ -196,6 +200,14 @@ TEST_CASE("words: neighbours within the window, frequent first, rare ones out, f
   // Each of the twelve is as frequent as any other in the text.
   for (const auto& [pair, count] : pairs) CHECK(std::abs(count - 4 * 1800 / 12) < 150);
 
+  // What negative sampling draws by, subsampled or not, through a queue, too.
+  const std::vector<double> counts{600, 200, 200, 200, 200, 200, 200};
+  CHECK(source->frequencies(1) == counts);
+  data_config queued = c;
+  queued.source = "queue";
+  queued.of = "dataset";
+  CHECK(open(queued, inputs)->frequencies(1) == counts);
+
   c.subsample = 0.01; // "the" is a third of all words: kept with (sqrt(33.3) + 1) / 33.3 = 0.203; the others with 0.39
   int with_the = 0, without = 0;
   for (const auto& [pair, count] : pairs_of(*open(c, inputs)))
@@ -315,6 +327,17 @@ TEST_CASE("subwords are trained once, kept, and the same for training and evalua
   const auto test = make_evaluation_source(c, inputs, 1);
   CHECK(all(*test, inputs).as<std::int32_t>(0)[0] > 4);
   CHECK(std::filesystem::last_write_time(f.path() / "train/source.txt.80.subwords") == changed);
+  c.vocabulary = (f.path() / "train/source.txt.80.subwords").string(); // ours has the special ids
+  CHECK(all(*open(c, inputs), inputs).as<std::int32_t>(0) == ids);
+  // One of somebody else's, whose id 4 is a piece of a word.
+  const std::string other = (f.path() / "other").string();
+  REQUIRE(sentencepiece::SentencePieceTrainer::Train(
+              "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3 --vocab_size=60 --hard_vocab_limit=false --minloglevel=2 "
+              "--input=" +
+              (f.path() / "train/source.txt").string() + " --model_prefix=" + other)
+              .ok());
+  c.vocabulary = other + ".model";
+  CHECK(contains(failure_of([&] { open(c, inputs); }, exit_code::usage), "4 [MASK]"));
   c.vocabulary = f.write("no.model", "rubbish").string();
   CHECK(contains(failure_of([&] { open(c, inputs); }, exit_code::run), "no.model"));
 }

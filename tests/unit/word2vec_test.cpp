@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <executed.hpp>
+#include <regatta/frequencies.h>
 #include <regatta/random.hpp>
 
 #include <array>
@@ -26,6 +27,8 @@ public:
       : shape_(s), batch_(batch) {
     const rg_component& c = reference::load_component(REGATTA_PLUGINS "/word2vec.so", RG_KIND_MODEL, "word2vec");
     functions_ = static_cast<const rg_model*>(c.functions);
+    frequencies_ = static_cast<const rg_frequencies*>(c.extension(RG_EXT_FREQUENCIES));
+    REQUIRE(frequencies_ != nullptr);
     std::map<std::string, rg_value> given;
     given["vocabulary"].i = s.vocabulary;
     given["dim"].i = s.dim;
@@ -63,6 +66,9 @@ public:
       gradients[t].resize(weights[t].size());
       REQUIRE(functions_->init(self_, t, nullptr, 0, 1, weights[t].data()) == RG_OK);
     }
+  }
+  rg_status tell_frequencies(std::uint32_t input, const std::vector<double>& counts) {
+    return frequencies_->frequencies(self_, input, counts.data(), counts.size());
   }
   // Leaves the whole tables' gradients in `gradients`, 0 where a row was not touched.
   double step(const std::vector<std::int32_t>& words, const std::vector<std::int32_t>& contexts, std::uint64_t number) {
@@ -116,6 +122,7 @@ private:
   std::uint64_t batch_;
   rg_host host_ = rg::make_versioned<rg_host>();
   const rg_model* functions_ = nullptr;
+  const rg_frequencies* frequencies_ = nullptr;
   void* self_ = nullptr;
 };
 
@@ -179,6 +186,32 @@ TEST_CASE("noise comes as often as its probability says, whichever part of a bat
     CAPTURE(k);
     CHECK(std::abs(count[k] - n * p) < 5 * std::sqrt(n * p * (1 - p))); // five standard deviations
   }
+}
+
+TEST_CASE("noise follows the counts of contexts to the power of 3/4, and words that never come are none") {
+  constexpr std::size_t words = 30, dim = 4, steps = 4000;
+  skip_gram m({words, dim, 1}, 1);
+  REQUIRE(m.created == RG_OK);
+  m.start();
+  std::vector<double> counts(20); // the last ten words are not even counted
+  counts[3] = 1;
+  counts[5] = 16;
+  counts[19] = 81;                                                          // to the power of 3/4: 1, 8, 27
+  REQUIRE(m.tell_frequencies(0, std::vector<double>(words, 1.0)) == RG_OK); // words themselves: draw no noise
+  REQUIRE(m.tell_frequencies(1, counts) == RG_OK);
+  std::map<std::size_t, double> drawn;
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    m.step({2}, {0}, i); // outputs start at 0, so every bias that is touched has a slope
+    for (std::size_t w = 1; w < words; ++w)
+      if (m.gradients[1][w * (dim + 1) + dim] != 0) ++drawn[w];
+  }
+  CHECK(drawn.size() == 3);
+  for (const auto& [word, share] : std::map<std::size_t, double>{{3, 1 / 36.}, {5, 8 / 36.}, {19, 27 / 36.}}) {
+    CAPTURE(word);
+    CHECK(std::abs(drawn[word] - steps * share) < 5 * std::sqrt(steps * share * (1 - share))); // standard deviations
+  }
+  CHECK(m.tell_frequencies(1, {0, 0}) == RG_E_CONFIG);
+  CHECK(m.error.find("no word of the vocabulary has a count above 0") != std::string::npos);
 }
 
 TEST_CASE("word2vec computes loss and gradients as a plain reference does") {

@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -41,10 +42,13 @@ public:
     words.tokens = "words";
     const auto vocabulary = open_vocabulary(words, {&text}, range, 0);
     path == config.path ? encode(text, *vocabulary) : encode(text_file(path), *vocabulary);
-    keep(*vocabulary, config.subsample);
+    counts_.assign(vocabulary->counts().begin(), vocabulary->counts().end());
+    keep(config.subsample);
   }
 
   std::uint64_t size() const noexcept override { return words_; }
+  // Before subsampling, as word2vec.c counts them.
+  std::vector<double> frequencies(const data_input&) const override { return counts_; }
 
   void read(std::uint64_t, std::uint64_t draw, std::span<const sample_slot> out) const override {
     for (std::uint32_t tried = 0; tried < most_tries; ++tried) {
@@ -82,11 +86,10 @@ private:
   }
 
   // Mikolov et al.'s sqrt(t / f), as word2vec.c has it: (sqrt(f / t) + 1) * t / f.
-  void keep(const vocabulary& v, double subsample) {
-    double total = 0;
-    for (const std::uint64_t c : v.counts()) total += static_cast<double>(c);
-    for (const std::uint64_t c : v.counts()) {
-      const double f = static_cast<double>(c) / total / subsample;
+  void keep(double subsample) {
+    const double total = std::accumulate(counts_.begin(), counts_.end(), 0.0);
+    for (const double c : counts_) {
+      const double f = c / total / subsample;
       keep_.push_back(subsample > 0 ? static_cast<float>(std::min(1.0, (std::sqrt(f) + 1) / f)) : 1);
     }
   }
@@ -106,7 +109,8 @@ private:
 
   std::uint32_t window_;
   std::vector<std::uint32_t> text_; // ids, with line_end between lines
-  std::vector<float> keep_;         // by id
+  std::vector<double> counts_;      // of the training text, by id
+  std::vector<float> keep_;         // likewise
   std::uint64_t words_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace {
 struct vgg16 {
   struct parameters {
     std::string input = "cifar10";
-    std::int64_t classes = 0;
+    std::int64_t classes = 0, width = 64;
     bool batch_norm = true;
     double dropout = 1;
   };
@@ -19,6 +19,9 @@ struct vgg16 {
                      .one_of("cifar10", "flowers", "imagenet"),
                  rg::field("classes", &parameters::classes, "number of classes; 0: as the input has, 10, 102 or 1000")
                      .range(0, 1000000),
+                 rg::field("width", &parameters::width,
+                           "channels of the first block, and all others in proportion; 64 as published")
+                     .range(1, 1024),
                  rg::field("batch_norm", &parameters::batch_norm, "batch norm before each ReLU; imagenet never has it"),
                  rg::field("dropout", &parameters::dropout, "factor on every dropout probability; 0 turns dropout off")
                      .range(0, 1));
@@ -39,7 +42,7 @@ struct vgg16 {
     rg::value x = net.values("image", {3, size, size}); // 3 x 32 x 32
     const rg::value label = net.index("label", classes);
 
-    const std::int64_t channels[] = {64, 128, 256, 512, 512};
+    const std::int64_t w = p.width, channels[] = {w, 2 * w, 4 * w, 8 * w, 8 * w};
     const int depth[] = {2, 2, 3, 3, 3};
     for (int block = 0; block < 5; ++block) { // 64 x 16 x 16, 128 x 8 x 8, 256 x 4 x 4, 512 x 2 x 2, 512 x 1 x 1
       for (int i = 0; i < depth[block]; ++i) {
@@ -52,11 +55,11 @@ struct vgg16 {
     x = rg::flatten(x); // 512; imagenet and flowers 25088
 
     if (imagenet) {
-      x = rg::dropout(rg::relu(rg::dense(x, "fc6", 4096)), p.dropout * 0.5); // 4096
-      x = rg::dropout(rg::relu(rg::dense(x, "fc7", 4096)), p.dropout * 0.5); // 4096
+      x = rg::dropout(rg::relu(rg::dense(x, "fc6", 64 * w)), p.dropout * 0.5); // 4096
+      x = rg::dropout(rg::relu(rg::dense(x, "fc7", 64 * w)), p.dropout * 0.5); // 4096
     } else {
-      x = activate(rg::dense(rg::dropout(x, p.dropout * 0.5), "fc6", 512), "fc6"); // 512
-      x = rg::dense(rg::dropout(x, p.dropout * 0.5), "fc7", 512, {.gain = 1});     // 512
+      x = activate(rg::dense(rg::dropout(x, p.dropout * 0.5), "fc6", 8 * w), "fc6"); // 512
+      x = rg::dense(rg::dropout(x, p.dropout * 0.5), "fc7", 8 * w, {.gain = 1});     // 512
     }
     rg::softmax_cross_entropy(rg::dense(x, "fc8", classes, {.gain = 1}), label); // 10
   }

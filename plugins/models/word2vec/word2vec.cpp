@@ -8,9 +8,10 @@
 //   x_k  = input[word] . output[k] + bias[k]                  k: the context, and `negatives` words of the noise
 //   loss = -log s(x_context) - sum over noise log s(-x_k)     s: the logistic function
 //
-// Noise is drawn with probability proportional to (rank + 1)^-noise_exponent: words are numbered by how often they come,
-// their frequencies follow Zipf's law with exponent 1, and noise_exponent = 0.75 is the paper's unigram^0.75. A word
-// drawn that is the context itself counts for nothing.
+// Noise is drawn with probability proportional to count^noise_exponent, 0.75 in the paper: the counts of contexts are
+// the data's (a text's vocabulary, or the distribution that random words have). Where nobody knows them, words are taken
+// to be numbered by how often they come, by Zipf's law with exponent 1. A word drawn that is the context itself counts
+// for nothing.
 //
 // Both tables are sparse. Row w of "output" holds dim weights and the word's bias: 354,051 x (300 + 301) parameters.
 #include "kernels.hpp"
@@ -44,11 +45,11 @@ public:
       rg::field("dim", &parameters::dim, "elements of a word's vector").range(1, 65536),
       rg::field("negatives", &parameters::negatives, "words of the noise for each pair")
           .range(1, parts::most_targets - 1),
-      rg::field("noise_exponent", &parameters::noise_exponent, "noise comes with (rank + 1)^-this").range(0, 8));
+      rg::field("noise_exponent", &parameters::noise_exponent, "noise comes with (a word's count)^this").range(0, 8));
 
   word2vec(const rg_host*, const parameters& p, const rg_model_setup& setup)
       : dim_(static_cast<std::size_t>(p.dim)), negatives_(static_cast<std::size_t>(p.negatives)),
-        vocabulary_(static_cast<std::uint64_t>(p.vocabulary)) {
+        vocabulary_(static_cast<std::uint64_t>(p.vocabulary)), noise_exponent_(p.noise_exponent) {
     // In bf16 the tables would be as large, being fp32 for the optimiser, and a step is bound by reading them.
     if (setup.precision != RG_F32)
       throw rg::error(RG_E_UNSUPPORTED, "computes in fp32 only: set train.precision = \"fp32\"");
@@ -65,9 +66,9 @@ public:
       inputs_.push_back(in);
     }
     if (setup.purpose != RG_PURPOSE_TRAIN) return;
-    std::vector<double> noise(vocabulary_);
-    for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = std::pow(static_cast<double>(i) + 1, -p.noise_exponent);
-    noise_ = std::make_unique<parts::alias_table>(std::move(noise));
+    std::vector<double> zipf(vocabulary_);
+    for (std::size_t i = 0; i < zipf.size(); ++i) zipf[i] = 1 / (static_cast<double>(i) + 1);
+    make_noise(zipf);
     for (auto& s : sets_) s = std::make_unique<parts::row_set>(vocabulary_);
     targets_.resize(batch * (negatives_ + 1));
     places_[0].resize(batch);
@@ -104,6 +105,10 @@ public:
     }
   }
   void bind(const rg_model_memory&) {}
+
+  void frequencies(std::uint32_t input, std::span<const double> weights) {
+    if (input == 1) make_noise(weights);
+  }
 
   void rows(const rg_batch& b, std::span<rg_rows> out) {
     draw(b);
@@ -168,6 +173,16 @@ private:
     return {static_cast<const std::uint32_t*>(b.inputs[i]), b.samples}; // from 0 to vocabulary - 1
   }
 
+  // counts: of words from 0 on, in proportion; those after the last never come.
+  void make_noise(std::span<const double> counts) {
+    if (std::ranges::none_of(counts, [](double c) { return c > 0; }))
+      throw rg::error(RG_E_CONFIG, "there is no noise to draw: no word of the vocabulary has a count above 0");
+    std::vector<double> noise(vocabulary_);
+    for (std::size_t i = 0; i < std::min(noise.size(), counts.size()); ++i)
+      if (counts[i] > 0) noise[i] = std::pow(counts[i], noise_exponent_);
+    noise_ = std::make_unique<parts::alias_table>(std::move(noise));
+  }
+
   void draw(const rg_batch& b) {
     parts::draw(*noise_, rg::derive_seed(b.seed, b.step, 0, rg::stream_sampling), b.first_sample, input(b, 1),
                 negatives_, targets_.data());
@@ -193,6 +208,7 @@ private:
 
   std::size_t dim_, negatives_;
   std::uint64_t vocabulary_;
+  double noise_exponent_;
   std::vector<rg_tensor> tensors_;
   std::vector<rg_input> inputs_;
   std::unique_ptr<parts::alias_table> noise_;

@@ -29,12 +29,14 @@
 //     const char* kernels();                                                                // [main]
 //     void rows(const rg_batch& batch, std::span<rg_rows> out);   // [compute] required where there are sparse tables
 //     void count(const rg_batch& batch, std::span<std::uint64_t> counts);                   // [compute]
+//     void frequencies(std::uint32_t input, std::span<const double> weights);               // [main] frequencies.h
 //   };
 //   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
 //
 // Errors are thrown as rg::error. struct_size need not be set in what is returned.
 #pragma once
 
+#include <regatta/frequencies.h>
 #include <regatta/layers.hpp>
 #include <regatta/plugin.hpp>
 
@@ -147,6 +149,10 @@ concept has_count = requires(M m, const rg_batch& b, std::span<std::uint64_t> co
   m.count(b, counts);
 };
 template <class M>
+concept has_frequencies = requires(M m, std::span<const double> weights) {
+  m.frequencies(std::uint32_t{}, weights);
+};
+template <class M>
 concept has_build = requires(M m, network& net, const parameters_t<M>& p) {
   m.build(net, p);
 };
@@ -255,6 +261,16 @@ template <class M> struct entry {
       of(self).model->count(copy_versioned(*batch), {counts, of(self).info.count_kinds});
     });
   }
+  static rg_status frequencies(void* self, std::uint32_t input, const double* weights, std::uint64_t count) noexcept {
+    return fence(of(self).host, [&] { of(self).model->frequencies(input, {weights, count}); });
+  }
+  static const void* extension([[maybe_unused]] const char* id) noexcept {
+    if constexpr (has_frequencies<M>) {
+      static constexpr rg_frequencies table = {sizeof(rg_frequencies), 0, &frequencies};
+      if (std::strcmp(id, RG_EXT_FREQUENCIES) == 0) return &table;
+    }
+    return nullptr;
+  }
 };
 
 template <class M> constexpr rg_model make_functions() {
@@ -309,7 +325,8 @@ template <class M> rg_component model(const char* id, const char* summary) {
   static_assert(detail::models::makes<M>,
                 "a model is made by M(const rg_host*, const parameters&, const rg_model_setup&)");
   if constexpr (detail::models::check<M>() && detail::models::makes<M> && detail::models::complete<M>)
-    return detail::component<M>(RG_KIND_MODEL, id, summary, &detail::models::functions<M>);
+    return detail::component<M>(RG_KIND_MODEL, id, summary, &detail::models::functions<M>,
+                                &detail::models::entry<M>::extension);
   else
     return {};
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training by the program, once in each precision, up to the metric on data that were never trained on.
+#pragma once
+
+#include "program.hpp"
+
+#include "data/generate.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace regatta::test {
+
+struct lesson {
+  std::string model, data = ""; // of the tables [model] and [data]
+  int steps = 0, batch = 0;     // the batch is global
+  double lr = 0;                // of Adam, falling to 0 at the last step: where a run ends is then no matter of luck
+  const char* metric = "";
+  std::string cluster = "[strategy]\nplugin = \"none\"\n[transport]\nplugin = \"null\"\n";
+};
+
+// The metric in fp32 and in bf16, which is emulated where the CPU has none. Checks that the loss halved, at least.
+inline std::array<double, 2> learnt(const scratch& s, const lesson& l) {
+  const std::string steps = std::to_string(l.steps);
+  const std::string toml =
+      "[model]\n" + l.model + "[data]\nsource = \"dataset\"\n" + l.data +
+      "[train]\nscaling = \"strong\"\nkernels = \"fixed\"\nemulate = true\nbatch = " + std::to_string(l.batch) +
+      "\n[optimizer]\nplugin = \"adam\"\nlr = " + std::to_string(l.lr) +
+      "\n[optimizer.schedule]\nname = \"linear\"\nwarmup = 5\nlength = " + steps + "\n" + l.cluster +
+      "[measure]\nwarmup = 0\nrepeats = 1\nbaseline = false\nsteps = " + steps + "\n";
+  std::array<double, 2> reached{};
+  for (const bool bf16 : {false, true}) {
+    CAPTURE(bf16);
+    const json r = results(s, toml, bf16 ? "--set train.precision=bf16" : "").at(0);
+    CHECK(r.at("metric").at("name") == l.metric);
+    CHECK(r.at("loss").at("last").get<double>() < 0.5 * r.at("loss").at("first").get<double>());
+    if (r.at("workers") > 1) CHECK(r.at("replicas_identical") == true);
+    reached[bf16] = r.at("metric").at("value");
+  }
+  return reached;
+}
+
+// On pictures of ten classes, of the seed 1: most unseen ones are read right, in either precision.
+inline void reads_pictures(lesson l) {
+  const scratch s;
+  make_cifar10_like(s.path / "data", 400, 1);
+  l.data = "format = \"cifar10\"\npath = \"data\"\nevaluation_path = \"data\"\n";
+  l.metric = "top1";
+  const auto [fp32, bf16] = learnt(s, l);
+  CHECK(fp32 >= 0.7); // a guess is right one time in ten, a linear model half of the time
+  CHECK(bf16 >= 0.7);
+  CHECK(std::abs(bf16 - fp32) < 0.1);
+}
+
+} // namespace regatta::test
