@@ -21,7 +21,7 @@ inline const registry& plugins() {
 inline std::vector<network_options> networks() {
   std::vector<network_options> all;
   for (const bool eager : {true, false})
-    for (const bool adds : {true, false}) all.push_back({eager, adds, false, 1000, 1.0});
+    for (const bool adds : {true, false}) all.push_back({.eager = eager, .adds = adds});
   return all;
 }
 
