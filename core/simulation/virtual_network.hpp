@@ -26,9 +26,9 @@ struct network_options {
   bool eager = true;
   bool adds = true;         // the transport adds on receive
   bool collectives = false; // and has a native all-reduce
-  bool exact = false;       // a message shorter than its receive is an error
   std::uint64_t latency_ns = 1000;
   double bytes_per_ns = 1.0;
+  bool exact = false; // a message shorter than its receive is an error
 };
 
 class virtual_network {
