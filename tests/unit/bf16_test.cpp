@@ -39,7 +39,9 @@ differences compare_precisions(const rg_graph& g, std::uint64_t batch, std::uint
 
 // A number rounded to 8 bits is off by up to 2^-8, and a ReLU near zero lets a gradient through in one precision and not
 // in the other; layers add this up. The yardstick for the bounds of resnet50 is PyTorch 1.13: gradients of the same
-// narrow network under torch.autocast in bf16 lie 0.27 (batch 8) and 0.31 (batch 32) from those in fp32.
+// narrow network under torch.autocast in bf16 lie 0.27 (batch 8) and 0.31 (batch 32) from those in fp32. Measured here:
+// mlp 0.004, vgg16 0.19, resnet50 0.30, se_resnet50 0.19, ctr 0.048 (one flip among its 8 samples and 32 last units is
+// worth as much), simnet_bow 0.004, transformer 0.040, bert 0.004.
 TEST_CASE("gradients in bf16 are close to those in fp32") {
   const std::vector<std::int64_t> hidden = {48, 32};
   struct bound {
@@ -48,12 +50,16 @@ TEST_CASE("gradients in bf16 are close to those in fp32") {
     double loss, gradients;
   };
   const bound bounds[] = {
-      {"mlp.so", "mlp", {{"hidden", list(hidden)}, {"dropout", number(0)}}, 0.005, 0.02},
+      {"mlp.so", "mlp", {{"hidden", list(hidden)}, {"dropout", number(0)}}, 0.005, 0.01},
       {"vgg.so", "vgg16", {{"batch_norm", whole(0)}, {"dropout", number(0)}}, 0.01, 0.2},
       {"resnet.so", "resnet50", {{"input", text("cifar10")}, {"depth", whole(18)}, {"width", whole(16)}}, 0.02, 0.4},
-      {"resnet.so", "se_resnet50", {{"input", text("cifar10")}, {"depth", whole(18)}, {"width", whole(16)}}, 0.02, 0.4},
+      {"resnet.so",
+       "se_resnet50",
+       {{"input", text("cifar10")}, {"depth", whole(18)}, {"width", whole(16)}},
+       0.02,
+       0.25},
       {"ctr.so", "ctr", {{"rows", whole(101)}, {"hidden", list(hidden)}}, 0.005, 0.06},
-      {"simnet.so", "simnet_bow", {{"vocabulary", whole(50)}, {"dim", whole(32)}, {"hidden", whole(32)}}, 0.005, 0.06},
+      {"simnet.so", "simnet_bow", {{"vocabulary", whole(50)}, {"dim", whole(32)}, {"hidden", whole(32)}}, 0.005, 0.01},
       {"transformer.so",
        "transformer",
        {{"layers", whole(2)},
@@ -73,7 +79,7 @@ TEST_CASE("gradients in bf16 are close to those in fp32") {
         {"sequence", whole(9)},
         {"predictions", whole(3)}},
        0.005,
-       0.05},
+       0.01},
   };
   for (const bound& b : bounds)
     for (const std::uint32_t kernels : {RG_KERNELS_FIXED, RG_KERNELS_TIMED}) {
