@@ -95,6 +95,7 @@ bool campaign::run_group(group& g) {
       p.facts.unit = m.unit;
       p.facts.batch_statistics = m.batch_statistics;
       p.facts.parameters = m.parameters;
+      p.facts.table_parameters = m.table_parameters;
       p.facts.warnings = run.warnings;
       const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers), there = available_bytes();
       if (there && needed > there)

@@ -74,6 +74,7 @@ model_facts facts_of(const registry& plugins, const case_config& c) {
       f.weight_bytes += rg::storage_of(t) * sizeof(float);
       continue;
     }
+    f.table_parameters += n;
     if (!f.table.empty()) f.table += ", ";
     f.table += t.name;
     const auto rows = static_cast<std::uint64_t>(t.shape[0]);

@@ -15,6 +15,7 @@ struct model_facts {
   bool batch_statistics = false;      // it has running statistics
   std::uint64_t parameters = 0;       // by shape, tables included
   std::uint64_t weight_bytes = 0;     // of the dense tensors in memory, padding included
+  std::uint64_t table_parameters = 0; // of the sparse tables, by shape
   std::string table;                  // names of its sparse tables; empty: it has none
   std::uint64_t table_bytes = 0;      // of the rows that a run can touch at most
   std::uint64_t window_bytes = 0;     // of what one step sees of the tables

@@ -52,10 +52,10 @@ public:
 // The source that [data] asks for, able to feed every input. Files are opened and checked here. Throws failure: usage
 // where the configuration or the model does not fit, run where a file is damaged. [main]
 //
-//   constant   the samples of step 0 of `random`, in every step
 //   random     RG_INPUT_VALUES as data.content says: zeros, uniform (from 0 to 1; bytes: all) or normal (mean 0,
 //              deviation 1; bytes: around 128, deviation 64); RG_INPUT_INDEX evenly over its range, or, where that is
 //              large (words, not classes), by Zipf with the exponent data.zipf
+//   constant   the samples of step 0 of `random`, in every step
 //   dataset    data.format says how data.path is read: docs/data.md
 //   stream     from another process: docs/data.md
 //   queue      one of the above, data.of, data.prefetch batches ahead on a thread of its own

@@ -2,6 +2,7 @@
 #include "data/vocabulary.hpp"
 
 #include "base/failure.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -50,7 +51,9 @@ private:
 class subwords final : public vocabulary {
 public:
   subwords(const std::filesystem::path& model, std::uint64_t most) {
-    check(processor_.Load(model.string()), model);
+    if (const auto status = processor_.Load(model.string()); !status.ok())
+      throw failure(exit_code::run, fmt::format("{}: cannot be read as a model of sentencepiece ({})", model.string(),
+                                                one_line(status.ToString())));
     if (processor_.pad_id() != id_pad || processor_.unk_id() != id_unknown || processor_.bos_id() != id_begin ||
         processor_.eos_id() != id_end || processor_.PieceToId("[MASK]") != id_mask || !processor_.IsControl(id_mask))
       throw failure(exit_code::usage,
@@ -84,7 +87,10 @@ void train(const std::filesystem::path& model, const std::vector<const text_file
                   most, std::uint32_t{id_pad}, std::uint32_t{id_unknown}, std::uint32_t{id_begin},
                   std::uint32_t{id_end}),
       &lines, &bytes);
-  check(status, texts.front()->path());
+  if (!status.ok())
+    throw failure(exit_code::run, fmt::format("{}: no {} subwords can be made of it, as many as the model has rows for "
+                                              "words: {}",
+                                              texts.front()->path().string(), most, one_line(status.ToString())));
   const std::string temporary = fmt::format("{}.{}.tmp", model.string(), ::getpid());
   std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
   out << bytes;

@@ -125,8 +125,10 @@ std::unique_ptr<vocabulary> open_words(const std::filesystem::path& cache, bool 
     keep_words(cache, head, *all);
   }
   if (all->empty())
-    throw failure(exit_code::usage, fmt::format("{}: no word comes {} times (data.min_count)",
-                                                texts.front()->path().string(), min_count));
+    throw failure(exit_code::usage,
+                  fmt::format("{}: {}", texts.front()->path().string(),
+                              min_count > 1 ? fmt::format("no word comes {} times (data.min_count)", min_count)
+                                            : "holds no words"));
   return std::make_unique<words>(*all, most, specials);
 }
 

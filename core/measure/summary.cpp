@@ -237,6 +237,8 @@ json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& rep
     for (const run_figures* run : {&r.run, r.baseline ? &*r.baseline : nullptr})
       if (run && run->steal) steal = std::max(steal, *run->steal);
   }
+  if (const auto skipped = repeats.front().run.skipped_records; skipped > 0)
+    add(fmt::format("skipped {} damaged {} of the data", skipped, skipped == 1 ? "record" : "records"));
   if (steal > steal_worth_a_warning)
     add(fmt::format("steal: the hypervisor gave {:.0f} % of the CPU time to others", 100 * steal));
   return warnings;
@@ -300,7 +302,10 @@ json entry_of(const case_config& config, const case_facts& facts) {
   entry["batch_per_worker"] = facts.batch_per_worker;
   entry["global_batch"] = facts.global_batch;
   entry["precision"] = config.train.precision;
-  if (facts.parameters != 0) entry["parameters"] = facts.parameters;
+  if (facts.parameters != 0) {
+    entry["parameters"] = facts.parameters;
+    entry["table_parameters"] = facts.table_parameters;
+  }
   return entry;
 }
 

@@ -36,9 +36,10 @@ struct case_facts {
   std::uint64_t servers = 0; // started: 0 where the strategy has none
   bool synchronous = true;   // RG_PLAN_SYNCHRONOUS
   std::uint64_t batch_per_worker = 0, global_batch = 0;
-  std::string unit = "samples";  // rg_model_info.unit
-  bool batch_statistics = false; // the model has RG_TENSOR_STATE: its loss depends on how workers share the batch
-  std::uint64_t parameters = 0;  // of dense tensors, by shape; 0: unknown
+  std::string unit = "samples";       // rg_model_info.unit
+  bool batch_statistics = false;      // the model has RG_TENSOR_STATE: its loss depends on how workers share the batch
+  std::uint64_t parameters = 0;       // by shape, tables included; 0: unknown
+  std::uint64_t table_parameters = 0; // those in sparse tables
   std::vector<std::string> warnings;
 };
 

@@ -13,8 +13,8 @@ namespace regatta {
 
 batches::batches(session& s)
     : session_(s), micros_(static_cast<std::uint64_t>(s.job.config.train.accumulate)), samples_(s.job.batch / micros_),
-      first_(static_cast<std::uint64_t>(s.cluster.worker) * s.job.batch), counted_(counted(s)), summed_(summed(s)),
-      whole_(counted_ || s.model().has_tables()) {
+      first_(static_cast<std::uint64_t>(s.cluster.worker) * s.job.batch), counted_(s.model().info().count_kinds > 0),
+      summed_(counted_ && s.synchronous()), whole_(counted_ || s.model().has_tables()) {
   const std::uint32_t kinds = s.model().info().count_kinds;
   if (counted_ && !s.model().functions().count)
     throw failure(exit_code::plugin,
@@ -32,8 +32,9 @@ batches::batches(session& s)
   s.data().plan({s.job.global_batch(), first_, samples_, micros_});
 }
 
-void batches::attend(session& s) {
-  if (summed(s)) s.control.sum("counts", std::vector<double>(s.model().info().count_kinds, 0.0));
+void batches::attend(session& s, std::uint64_t step) {
+  const std::uint32_t kinds = s.model().info().count_kinds;
+  if (kinds > 0 && (s.synchronous() || step == 0)) s.control.sum("counts", std::vector<double>(kinds, 0.0));
 }
 
 void batches::read(std::uint64_t step, std::uint64_t m, batch_memory& into) {
@@ -47,14 +48,14 @@ void batches::read_all(std::uint64_t step, slot& into) {
   into.filled = true;
 }
 
-void batches::count(slot& of) {
+void batches::count(std::uint64_t step, slot& of) {
   std::fill(of.mine.begin(), of.mine.end(), 0);
   for (const batch_memory& memory : of.micros) {
     const rg_batch b = memory.batch();
     session_.model().ask(session_.model().functions().count(session_.model().self(), &b, of.mine.data()), "count");
   }
   for (std::size_t k = 0; k < of.mine.size(); ++k) of.global[k] = of.mine[k] * session_.cluster.workers;
-  if (!summed_) return;
+  if (!meets(step)) return;
   session_.control.begin_sum("counts", {of.mine.begin(), of.mine.end()});
   summing_ = &of;
 }
@@ -71,13 +72,13 @@ void batches::begin(std::uint64_t step) {
   slot& now = current();
   if (!std::exchange(now.ahead, false)) {
     read_all(step, now);
-    if (counted_) count(now);
+    if (counted_) count(step, now);
   }
   settle();
   if (!summed_ || step + 1 >= end_) return;
   slot& next = slots_[(step + 1) % 2];
   read_all(step + 1, next);
-  count(next);
+  count(step + 1, next);
   next.ahead = true;
 }
 

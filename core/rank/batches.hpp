@@ -3,7 +3,8 @@
 // What a worker's steps train on: micro-batches out of the data source, and, for a model that counts (tokens, masked
 // words), what the global batch of the step counts. Where workers are synchronous the counts are those of all workers,
 // summed over the control channel; to let no step wait for that, the next step's batch is read, counted and its sum
-// begun before this step computes. Where they are not, a worker takes its own counts times the number of workers.
+// begun before this step computes. Where they are not, a worker takes its own counts times the number of workers, but in
+// step 0: there all begin alike, and the loss must be that of any other strategy on the same samples.
 #pragma once
 
 #include "rank/batch_memory.hpp"
@@ -17,18 +18,15 @@ namespace regatta {
 
 class batches {
 public:
-  // What the model counts, and whether all ranks meet for it.
-  static bool counted(session& s) { return s.model().info().count_kinds > 0; }
-  static bool summed(session& s) { return counted(s) && s.synchronous(); }
-  // A rank that is no worker takes part in the sum of one step.
-  static void attend(session& s);
+  // A rank that is no worker takes part in the sum of this step, if there is one.
+  static void attend(session& s, std::uint64_t step);
 
   explicit batches(session& s);
 
   // Steps are 0 .. end - 1: no step is read ahead past it. Not known until the warm-up is over.
   void end_at(std::uint64_t end) { end_ = end; }
-  // Whether begin() may wait for other ranks.
-  bool meets() const { return summed_; }
+  // Whether begin(step) may wait for other ranks.
+  bool meets(std::uint64_t step) const { return summed_ || (counted_ && step == 0); }
   // [compute] Reads the step, as far as it is not read yet; its counts are known when this returns.
   void begin(std::uint64_t step);
   // [compute] Micro-batch m of the step that was begun; valid until the next call of either, or, where the model counts
@@ -51,11 +49,11 @@ private:
   const slot& current() const { return slots_[summed_ ? step_ % 2 : 0]; }
   void read(std::uint64_t step, std::uint64_t m, batch_memory& into);
   void read_all(std::uint64_t step, slot& into);
-  void count(slot& of);
+  void count(std::uint64_t step, slot& of);
 
   session& session_;
   const std::uint64_t micros_, samples_, first_; // micro-batches a step, samples of each, place of the first
-  const bool counted_, summed_, whole_;          // whole: all of a step's micro-batches are kept
+  const bool counted_, summed_, whole_;          // summed: in every step; whole: all of a step's micro-batches are kept
   std::array<slot, 2> slots_;
   std::uint64_t step_ = 0; // the one that was begun
   std::uint64_t end_ = UINT64_MAX;

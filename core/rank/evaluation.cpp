@@ -26,6 +26,7 @@ evaluation::evaluation(session& s)
   if (!s.model().functions().evaluate)
     throw failure(exit_code::usage,
                   fmt::format("data.evaluation_path: model {} cannot evaluate", s.job.config.model.id));
+  s.control.operation("opening the data to evaluate on");
   source_ = make_evaluation_source(s.job.config.data, s.model().inputs(), s.job.config.seed);
 }
 

@@ -24,8 +24,8 @@ namespace {
 // counts of step 0, then in each step those of the next one, then an evaluation.
 void attend_steps(session& s, std::uint64_t from, std::uint64_t to, std::uint64_t end) {
   for (std::uint64_t n = from; n < to; ++n) {
-    if (n == 0) batches::attend(s);
-    if (n + 1 < end) batches::attend(s);
+    if (n == 0) batches::attend(s, 0);
+    if (n + 1 < end) batches::attend(s, n + 1);
     if (n + 1 < end && evaluation::due(s, n + 1)) evaluation::attend(s);
   }
 }

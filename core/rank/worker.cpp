@@ -167,7 +167,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   step_time t;
   t.begin = steady_ns();
   session_.control.operation("reading input");
-  if (batches_.meets()) loop_.release(); // a server that shares the rank goes on serving those who still compute
+  if (batches_.meets(n)) loop_.release(); // a server that shares the rank goes on serving those who still compute
   batches_.begin(n);
   const std::int64_t read = steady_ns();
   t.input = read - t.begin;

@@ -83,6 +83,18 @@ std::string lost_to(const json& entry, std::size_t parts) {
   return texts.empty() ? "-" : join(texts, "  ");
 }
 
+// How much of a step is making, reading or waiting for its batch, where it is worth a column.
+std::string input_of(const json& entry) {
+  constexpr double visible = 0.01;
+  const json time = entry.value("time", json());
+  if (!is_ok(entry) || !time.is_object()) return "-";
+  double step = 0;
+  for (const auto& [name, seconds] : time.items()) step += seconds.is_number() ? seconds.get<double>() : 0;
+  const json input = time.value("input", json());
+  const double share = input.is_number() && step > 0 ? input.get<double>() / step : 0;
+  return share >= visible ? percent(share) : "-";
+}
+
 std::string loss_of(const json& entry) {
   const json loss = entry.value("loss", json());
   if (!is_ok(entry) || !loss.is_object()) return "-";
@@ -174,6 +186,7 @@ std::vector<filled_column> figure_columns(const json& result, std::size_t parts)
   columns.add_field(right("E", 1), "efficiency", ratio_of);
   columns.add_field(right("E none", 7), "contention", ratio_of, "without communication: E {}");
   columns.add(left("lost to", 3), each(result, [&](const json& e) { return lost_to(e, parts); }));
+  columns.add(right("input", 6), each(result, input_of));
   columns.add(left("loss", 4), each(result, loss_of));
   columns.add_field(right("staleness", 5), "strategy.staleness", staleness_of);
   for (const json& entry : result.at("results"))

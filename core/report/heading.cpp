@@ -28,7 +28,14 @@ bool swept(const json& result, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-// "vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients": parameters that are words say which variant it is.
+std::string count_text(double n) {
+  return n >= 1e6   ? fmt::format("{:.2f} M", n / 1e6)
+         : n >= 1e4 ? fmt::format("{:.1f} k", n / 1e3)
+                    : fmt::format("{:.0f}", n);
+}
+
+// "vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients": parameters that are words say which variant it is. Of
+// sparse tables only rows travel: "10.43 M parameters, 10.00 M of them in sparse tables, 1.72 MB of dense gradients".
 std::string model_text(const json& result, const json& experiment) {
   items parts;
   if (!swept(result, "model.plugin")) {
@@ -38,19 +45,20 @@ std::string model_text(const json& result, const json& experiment) {
       if (value.is_string() && value != "" && !swept(result, "model." + key)) name += " " + plain_text(value);
     if (!name.empty()) parts.push_back(name);
   }
-  json count;
+  json count, in_tables;
   for (const json& entry : result.at("results")) {
     const json here = entry.value("parameters", json());
     if (here.is_null()) continue;
     if (!count.is_null() && count != here) return join(parts); // they vary with the case
     count = here;
+    in_tables = entry.value("table_parameters", json());
   }
   if (count.is_number() && count > 0) {
-    const double n = count;
-    parts.push_back(n >= 1e6   ? fmt::format("{:.2f} M parameters", n / 1e6)
-                    : n >= 1e4 ? fmt::format("{:.1f} k parameters", n / 1e3)
-                               : fmt::format("{} parameters", count.get<std::uint64_t>()));
-    parts.push_back(human_bytes(4 * n) + " of gradients");
+    const double n = count, tables = in_tables.is_number() ? in_tables.get<double>() : 0;
+    parts.push_back(count_text(n) + " parameters");
+    if (tables > 0) parts.push_back(count_text(tables) + " of them in sparse tables");
+    if (n > tables)
+      parts.push_back(human_bytes(4 * (n - tables)) + (tables > 0 ? " of dense gradients" : " of gradients"));
   }
   return join(parts);
 }

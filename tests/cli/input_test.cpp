@@ -74,6 +74,20 @@ TEST_CASE("counts are those of the global batch, however workers share it and in
   }
 }
 
+TEST_CASE("counts of the first step are those of the global batch even where workers do not wait for each other") {
+  const scratch s;
+  const auto expected = curve(results(s, counting, alone));
+  for (const char* options :
+       {"--set strategy.plugin=none --set transport.plugin=null --set cluster.workers=2",
+        "--set strategy.plugin=async_ps --set cluster.workers=2 --set cluster.servers=1",
+        "--set strategy.plugin=async_ps --set cluster.workers=2 --set cluster.servers=2 --set cluster.colocate=true",
+        "--set strategy.plugin=async_ps --set cluster.workers=3 --set cluster.servers=1 --set measure.warmup=0",
+        "--set strategy.plugin=local_sgd --set cluster.workers=2 --set train.accumulate=2"}) {
+    CAPTURE(options);
+    CHECK(curve(results(s, counting, options))[0] == expected[0]);
+  }
+}
+
 TEST_CASE("evaluation between steps is on all of the data, and on no clock") {
   const scratch s;
   std::vector<std::int32_t> numbers(3 * 50);

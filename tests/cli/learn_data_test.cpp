@@ -78,6 +78,26 @@ evaluation_path = "test.tsv"
   CHECK(learnt(r) >= 0.7); // a guess has 0.5
 }
 
+TEST_CASE("damaged records that are skipped are counted, and said") {
+  const scratch s;
+  regatta::make_criteo_like(s.path, 50, 1);
+  std::ofstream(s.path / "train.tsv", std::ios::app) << "no click at all\n";
+  const json r = results(s, R"(
+[model]
+plugin = "ctr"
+rows = 1009
+hidden = [8]
+[data]
+source = "dataset"
+format = "criteo"
+path = "train.tsv"
+on_bad_record = "skip"
+)" + alone + "batch = 51\n", // one round of the data
+                         "--set measure.steps=10 --set measure.evaluate_every=0");
+  CHECK(r.at(0).at("skipped_records") == 10);
+  CHECK(r.at(0).at("warnings").dump().find("skipped 10 damaged records of the data") != std::string::npos);
+}
+
 TEST_CASE("a schedule in epochs is that of as many steps, on servers too") {
   const scratch s;
   regatta::make_cifar10_like(s.path / "data", 48, 1); // 240 samples: 10 steps of 24

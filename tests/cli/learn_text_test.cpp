@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transformer and BERT, tiny ones, learn from text files in the formats that feed them, in bf16 as in fp32.
+// The transformer and BERT, tiny ones, learn from text files in the formats that feed them, in bf16 as in fp32; and workers
+// with different counts of words train as one.
 #include "learning.hpp"
+
+#include <vector>
 
 using namespace regatta::test;
 
@@ -35,4 +38,78 @@ TEST_CASE("a tiny bert finds 35 % of masked words after 300 steps of 32") {
   CHECK(fp32 >= 0.35); // a guess is right one time in 192, one that knows the topic one time in 12
   CHECK(bf16 >= 0.35);
   CHECK(std::abs(bf16 - fp32) < 0.05);
+}
+
+// Each loss is a mean over all words that count in the global batch: a worker with short sentences, or few masked words,
+// weighs less than the other one. Means of workers' or of micro-batches' means would be something else.
+TEST_CASE("workers whose shares differ in words train as one worker does, in however many parts") {
+  const scratch s;
+  regatta::make_parallel_like(s.path / "parallel", 100, 1);
+  regatta::make_sentences_like(s.path / "sentences", 50, 1);
+  const std::string transformer = R"(
+[model]
+plugin = "transformer"
+layers = 1
+hidden = 16
+heads = 2
+vocabulary = 100
+sequence = 12
+dropout = 0.1
+[data]
+source = "dataset"
+format = "parallel"
+path = "parallel/train"
+)",
+                    bert = R"(
+[model]
+plugin = "bert"
+layers = 1
+hidden = 16
+heads = 2
+vocabulary = 200
+positions = 24
+sequence = 24
+predictions = 4
+dropout = 0.1
+[data]
+source = "dataset"
+format = "sentences"
+path = "sentences/train.txt"
+)",
+                    rest = R"(
+[train]
+batch = 8
+scaling = "strong"
+kernels = "fixed"
+[optimizer]
+plugin = "momentum"
+lr = 0.2
+weight_decay = 0.01
+[measure]
+warmup = 0
+steps = 10
+repeats = 1
+baseline = false
+)";
+  for (const std::string& model : {transformer, bert}) {
+    CAPTURE(model);
+    const auto curve = [&](const std::string& options) {
+      const json r = results(s, model + rest, options).at(0);
+      if (r.at("workers") > 1) CHECK(r.at("replicas_identical") == true);
+      return r.at("loss").at("curve").get<std::vector<double>>();
+    };
+    const auto one = curve("--set strategy.plugin=none --set transport.plugin=null");
+    REQUIRE(one.size() == 10);
+    // Weights that stay where they start come to another loss: steps after the first tell what gradients were added.
+    const auto at_rest = curve("--set strategy.plugin=none --set transport.plugin=null --set optimizer.lr=1e-9");
+    CHECK(std::abs(at_rest.back() - one.back()) > 0.05);
+    for (const char* options : {"--set cluster.workers=4", "--set cluster.workers=2 --set train.accumulate=2",
+                                "--set cluster.workers=2 --set strategy.plugin=sync_ps --set cluster.servers=2 --set "
+                                "cluster.colocate=true"}) {
+      CAPTURE(options);
+      const auto several = curve(options);
+      REQUIRE(several.size() == one.size());
+      for (std::size_t i = 0; i < one.size(); ++i) CHECK(several[i] == doctest::Approx(one[i]).epsilon(1e-5));
+    }
+  }
 }

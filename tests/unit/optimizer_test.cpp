@@ -17,7 +17,10 @@
 
 #include <regatta/random.hpp>
 
+#include "optimizer_reference.hpp"
+
 using namespace regatta;
+using namespace optimizer_reference;
 
 namespace {
 
@@ -39,39 +42,8 @@ std::vector<float> weights() {
   return w;
 }
 
-optimizer_config configured(const std::string& plugin) {
-  optimizer_config c;
-  c.plugin = plugin;
-  c.lr = plugin == "adam" ? 0.001 : 0.05;
-  c.weight_decay = 0.01;
-  return c;
-}
-
-// The formulas of optimizer.hpp in plain doubles; one object an element.
-struct reference {
-  double w, a = 0, b = 0;
-  int t = 0;
-  void update(const optimizer_config& c, double g, double decay, double lr) {
-    g += c.weight_decay * decay * w;
-    ++t;
-    if (c.plugin == "sgd") {
-      w -= lr * g;
-    } else if (c.plugin == "momentum") {
-      a = c.momentum * a + g;
-      w -= lr * (c.nesterov ? g + c.momentum * a : a);
-    } else if (c.plugin == "adagrad") {
-      a += g * g;
-      w -= lr * g / (std::sqrt(a) + c.epsilon);
-    } else {
-      a = c.beta1 * a + (1 - c.beta1) * g;
-      b = c.beta2 * b + (1 - c.beta2) * g * g;
-      w -= lr * (a / (1 - std::pow(c.beta1, t))) / (std::sqrt(b / (1 - std::pow(c.beta2, t))) + c.epsilon);
-    }
-  }
-};
-
 std::vector<double> run_reference(const optimizer_config& c, double workers) {
-  std::vector<reference> state;
+  std::vector<element> state;
   for (std::size_t i = 0; i < elements; ++i) state.push_back({weight(i)});
   for (int step = 0; step < steps; ++step) {
     const auto g = gradient(step);
@@ -84,7 +56,7 @@ std::vector<double> run_reference(const optimizer_config& c, double workers) {
                         c.lr * (c.lr_scaling == "linear" ? workers : 1) * static_cast<double>(s.lr_scale));
   }
   std::vector<double> w(elements);
-  std::ranges::transform(state, w.begin(), &reference::w);
+  std::ranges::transform(state, w.begin(), &element::w);
   return w;
 }
 
@@ -107,14 +79,6 @@ std::vector<float> run(const optimizer_config& c, std::vector<std::size_t> owned
     if (o.deferred()) CHECK(o.commit(o.partial(), static_cast<std::uint64_t>(step)));
   }
   return {w, w + elements};
-}
-
-std::vector<optimizer_config> every_kind() {
-  std::vector<optimizer_config> all;
-  for (const char* name : {"sgd", "momentum", "adagrad", "adam"}) all.push_back(configured(name));
-  all.push_back(configured("momentum"));
-  all.back().nesterov = true;
-  return all;
 }
 
 std::string message(auto f, exit_code expected) {

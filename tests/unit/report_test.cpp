@@ -68,6 +68,18 @@ replicas identical   canary passed   results/a/result.json
 )");
 }
 
+TEST_CASE("what lies in sparse tables is no gradient that travels whole, and waiting for input shows") {
+  json result = report_fixture::result();
+  for (json& entry : result["results"]) entry["table_parameters"] = 10000010;
+  for (const double input : {0.0001, 0.25}) {
+    result["results"][1]["time"] = {{"input", input}, {"forward", 0.5}, {"backward", 0.5 - input}, {"wait", nullptr}};
+    const std::string text = render(result, format::console, {0, ""});
+    CHECK(has(text, "15.25 M parameters, 10.00 M of them in sparse tables, 21.0 MB of dense gradients"));
+    CHECK(has(text, " input ") == (input > 0.01));
+    CHECK(has(text, " 25.0 % ") == (input > 0.01));
+  }
+}
+
 TEST_CASE("a narrow terminal gets what matters most, and is told the rest") {
   const json result = report_fixture::result();
   CHECK(paragraph(render(result, format::console, {80, ""}), "strategy") ==

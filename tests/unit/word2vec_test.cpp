@@ -270,6 +270,29 @@ TEST_CASE("word2vec computes loss and gradients as a plain reference does") {
     }
 }
 
+TEST_CASE("word2vec's gradients are the slopes of its loss") {
+  constexpr std::size_t words = 12, dim = 5, batch = 20;
+  skip_gram m({words, dim, 3}, batch);
+  REQUIRE(m.created == RG_OK);
+  m.start();
+  for (std::size_t t = 0; t < 2; ++t)
+    for (std::size_t i = 0; i < m.weights[t].size(); ++i) m.weights[t][i] = 0.5F * rg::random_normals(t, i)[0];
+  const auto in = drawn(batch, 5, words), out = drawn(batch, 6, words);
+  m.step(in, out, 4);
+  const auto gradients = m.gradients;
+  constexpr float h = 0.01F;
+  for (std::size_t t = 0; t < 2; ++t)
+    for (std::size_t i = 0; i < m.weights[t].size(); ++i) {
+      const float w = m.weights[t][i];
+      m.weights[t][i] = w + h;
+      const double above = m.step(in, out, 4); // the same noise
+      m.weights[t][i] = w - h;
+      const double slope = (above - m.step(in, out, 4)) / (2 * h) / batch;
+      m.weights[t][i] = w;
+      CHECK(gradients[t][i] == doctest::Approx(slope).epsilon(1e-3).scale(0.05)); // losses are sums of floats
+    }
+}
+
 TEST_CASE("words with the same neighbours become alike within 400 steps, others do not") {
   // Words 2j and 2j + 1 are a planted pair: both stand beside the four contexts 20 + 4j .. 20 + 4j + 3.
   constexpr std::uint32_t planted = 10, batch = 256;
