@@ -237,7 +237,8 @@ private:
     for (auto& c : connections_) {
       pump(*c, now);
       while (!c->on_the_way.empty() && c->on_the_way.front().due <= now && carry(*c, now)) c->on_the_way.pop();
-      if (!c->on_the_way.empty()) next = std::min(next, std::max(c->on_the_way.front().due, now));
+      // What is due and still there found no room: it has its own time to be tried again.
+      if (!c->on_the_way.empty() && c->on_the_way.front().due > now) next = std::min(next, c->on_the_way.front().due);
     }
     while (!landings_.empty() && landings_.front().at <= now) end(landings_.pop().of);
     if (!landings_.empty()) next = std::min(next, landings_.front().at);
@@ -251,6 +252,7 @@ private:
     const auto lane = std::find_if(ready_.begin(), ready_.end(), [](auto& l) { return !l.empty(); });
     if (lane == ready_.end()) return false;
     connection& c = *lane->pop();
+    if (c.sends.empty()) return true; // its peer was lost
     operation* o = c.sends.front();
     if (o->status == RG_OK) {
       const std::uint64_t bytes = o->announced ? std::min(piece_, o->length - o->scheduled) : 0;
@@ -283,7 +285,7 @@ private:
       if (!p.bytes) o->header = o->length;
       const rg_status s = p.bytes ? post(*o, p.from, p.bytes) : post_header(*o);
       if (s == RG_AGAIN) {
-        again_ = now + retry_ns;
+        again_ = std::min(again_, now + retry_ns);
         return false;
       }
       if (s == RG_OK) return true;
@@ -317,7 +319,7 @@ private:
         }
       }
       if (s == RG_AGAIN) {
-        again_ = now + retry_ns;
+        again_ = std::min(again_, now + retry_ns);
         return;
       }
       mark(*o, s);
@@ -411,6 +413,11 @@ private:
       while (!c->on_the_way.empty()) {
         operation* o = c->on_the_way.pop().of;
         --o->pending;
+        settle(o);
+      }
+      while (!c->sends.empty()) { // they wait for no card any more, slow as it may be
+        operation* o = c->sends.pop();
+        o->queued = false;
         settle(o);
       }
     }
