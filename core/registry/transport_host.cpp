@@ -2,7 +2,9 @@
 #include "registry/transport_host.hpp"
 
 #include "base/failure.hpp"
+#include "registry/launched.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <regatta/plugin.hpp>
 
@@ -24,6 +26,11 @@ transport_host::transport_host(const registry& plugins, log_function log, extens
 rg_status transport_host::open(const char* id, rg_nested& out) {
   try {
     const component& c = plugins_.find(kind::transport, id);
+    if (const rg_launched* l = launched_of(c))
+      throw failure(exit_code::usage,
+                    fmt::format("transport {} cannot be inside another one: its ranks have to meet as "
+                                "processes of `{} N` before; use transport.plugin = \"{}\" itself",
+                                c.id, l->launcher, c.id));
     const parameter_values values(c, {});
     auto made = rg::make_versioned<rg_nested>();
     made.functions = &c.transport;

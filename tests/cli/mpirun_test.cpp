@@ -69,6 +69,18 @@ TEST_CASE("every process is a rank: fewer are idle, more cannot be; what is comp
   CHECK(curve(r.at(2)) == curve(alone.at(1)));
 }
 
+TEST_CASE("transport mpi inside another one is refused with a word about why") {
+  if (!has_mpi()) return;
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  for (const char* transport : {"shaped --set transport.shaped.over=mpi", "auto --set transport.auto.between=mpi"}) {
+    const outcome o = program(s, std::string("run x.toml --set cluster.workers=2 --set transport.plugin=") + transport);
+    INFO(o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.find("transport mpi cannot be inside another one") != std::string::npos);
+  }
+}
+
 TEST_CASE("transport mpi trains as shm does") {
   if (!has_mpi()) {
     MESSAGE("skipped: built without MPI");
@@ -174,7 +186,7 @@ TEST_CASE("a rank that dies ends the run, and leaves no process") {
     const json j = json::parse(read(s.path / "r" / "result.json"), nullptr, false);
     return j.is_object() && !j.at("results").empty() && j.at("results").at(0).at("status") == "ok";
   };
-  REQUIRE(within(std::chrono::seconds(60), first_done));
+  REQUIRE(within(patience, first_done));
   std::vector<pid_t> ranks = children_of(launched);
   REQUIRE(ranks.size() == 3);
   std::vector<pid_t> all = ranks;
@@ -183,10 +195,10 @@ TEST_CASE("a rank that dies ends the run, and leaves no process") {
   CHECK(all.size() == 4); // the campaign is a child of process 0
   kill(ranks[1], SIGKILL);
   int status = 0;
-  REQUIRE(within(std::chrono::seconds(20), [&] { return waitpid(launched, &status, WNOHANG) == launched; }));
+  REQUIRE(within(patience, [&] { return waitpid(launched, &status, WNOHANG) == launched; }));
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) != 0);
-  for (const pid_t p : all) CHECK(within(std::chrono::seconds(5), [&] { return !alive(p); }));
+  for (const pid_t p : all) CHECK(within(patience, [&] { return !alive(p); }));
   const json r = json::parse(read(s.path / "r" / "result.json")).at("results");
   CHECK(r.at(0).at("status") == "ok");
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -15,6 +16,9 @@
 #include <unistd.h>
 
 namespace regatta::test {
+
+// Until what does not happen is a failure; seconds would do, but not where many tests share two cores.
+constexpr std::chrono::seconds patience{30};
 
 // Starts the command in the folder; its standard error goes to the file "err".
 inline pid_t start(const scratch& s, std::vector<std::string> command) {
@@ -46,10 +50,13 @@ inline bool alive(pid_t p) {
   return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
 }
 
+// Asks again and again, and leaves the processor to those who are waited for.
 inline bool within(std::chrono::milliseconds limit, const std::function<bool()>& f) {
   const auto end = std::chrono::steady_clock::now() + limit;
-  while (!f())
+  while (!f()) {
     if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   return true;
 }
 

@@ -140,6 +140,21 @@ TEST_CASE("tables: async_ps with bound 0 equals the serial run, with and without
   });
 }
 
+TEST_CASE("tables: async_ps begins everybody with the rows as they start, however late one is") {
+  for (const std::uint64_t late : {0, 50'000, 5'000'000}) {
+    CAPTURE(late);
+    simulation_setup s;
+    s.strategy = "async_ps";
+    s.workers = 3;
+    s.servers = 2;
+    s.steps = 1;
+    s.late_ns = late;
+    s.table_rows = 50;          // few, so that workers share some
+    s.optimizer.plugin = "sgd"; // pushes of one step then commute
+    table_equals_serial(s, rows_of_servers(simulate(plugins(), s)));
+  }
+}
+
 TEST_CASE("tables: async_ps comes to its end with any bound and counts every push") {
   for (const int bound : {-1, 1, 3})
     everywhere("async_ps", {{"bucket", 256}, {"bound", bound}}, [&](simulation_setup s) {

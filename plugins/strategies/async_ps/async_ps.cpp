@@ -229,6 +229,7 @@ private:
     for (std::uint64_t step = 0;;) {
       const rg::row_request why = co_await self.tables.asked(w);
       if (why == rg::row_request::goodbye) {
+        self.rows_begun += step == 0;
         from.rows_pushed = forever;
         for (auto& c : self.customers) c->rows_changed.set();
         co_return;
@@ -237,7 +238,11 @@ private:
       const std::uint64_t told = self.rows_version;
       co_await self.tables.tell(w);
       if (why == rg::row_request::pull) continue;
+      if (step == 0 && ++self.rows_begun == self.comm.workers())
+        for (auto& c : self.customers) c->rows_changed.set();
       co_await self.tables.receive(w);
+      // Everybody's first step sees the rows as they start, however late he begins: that is what a loss is compared by.
+      while (self.rows_begun < self.comm.workers()) co_await from.rows_changed;
       self.comm.record_value("staleness", static_cast<std::int64_t>(self.rows_version - told));
       co_await apply_rows(self, w, step++);
     }
@@ -274,6 +279,7 @@ private:
   std::vector<shard> held;
   std::vector<std::unique_ptr<customer>> customers;
   std::uint64_t rows_version = 0; // updates of rows so far
+  std::uint32_t rows_begun = 0;   // workers that have the rows of their first step
   std::uint32_t rows_arrived = 0; // pushes of rows of the step under way (bound = 0)
   rg::task_group serving;
 };

@@ -30,12 +30,16 @@ namespace {
 
 constexpr std::size_t block = 1 << 20;
 
-void check(int code, const std::string& what, rg_status status = RG_E_OPERATION) {
-  if (code == MPI_SUCCESS) return;
+// What MPI says of an error.
+std::string text_of(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw rg::error(status, "mpi: " + what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+void check(int code, const char* what, rg_status status = RG_E_OPERATION) {
+  if (code != MPI_SUCCESS) throw rg::error(status, std::string("mpi: ") + what + ": " + text_of(code));
 }
 
 // [main] MPI is the process's, not an instance's: it begins once and ends with the process.
@@ -121,21 +125,19 @@ public:
   rg_status send(const rg_transfer& t) {
     const byte_count bytes(check(t));
     MPI_Request request;
-    ::check(MPI_Isend(t.address, bytes.count, bytes.type, static_cast<int>(t.peer), static_cast<int>(t.lane), messages_,
-                      &request),
-            "MPI_Isend", RG_E_PEER);
+    const int code = MPI_Isend(t.address, bytes.count, bytes.type, static_cast<int>(t.peer), static_cast<int>(t.lane),
+                               messages_, &request);
     // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    began(request, {t.cookie, length(t), t.peer, kind::send});
+    began(code, request, {t.cookie, length(t), t.peer, kind::send});
     return RG_OK;
   }
   rg_status recv(const rg_transfer& t) {
     const byte_count bytes(check(t));
     MPI_Request request;
-    ::check(MPI_Irecv(t.address, bytes.count, bytes.type, static_cast<int>(t.peer), static_cast<int>(t.lane), messages_,
-                      &request),
-            "MPI_Irecv", RG_E_PEER);
+    const int code = MPI_Irecv(t.address, bytes.count, bytes.type, static_cast<int>(t.peer), static_cast<int>(t.lane),
+                               messages_, &request);
     // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    began(request, {t.cookie, 0, t.peer, kind::receive});
+    began(code, request, {t.cookie, 0, t.peer, kind::receive});
     return RG_OK;
   }
 
@@ -156,12 +158,13 @@ public:
 
   // MPI can take back receives, but not sends.
   void cancel(std::uint32_t peer) {
+    bool sends = false;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (operations_[i].peer != peer || operations_[i].what == kind::reduce) continue;
-      if (operations_[i].what == kind::send)
-        throw rg::error(RG_E_DEVICE, "mpi: a message to rank " + std::to_string(peer) + " cannot be taken back");
-      MPI_Cancel(&requests_[i]);
+      if (operations_[i].peer != peer) continue;
+      sends |= operations_[i].what == kind::send;
+      if (operations_[i].what == kind::receive) MPI_Cancel(&requests_[i]);
     }
+    if (sends) throw rg::error(RG_E_DEVICE, "mpi: a message to rank " + std::to_string(peer) + " cannot be taken back");
   }
   // What was sent is MPI's by now, and arrives before it ends.
   void close(std::uint64_t) {
@@ -190,13 +193,12 @@ public:
     if (c.buffer.type != RG_F32 || c.buffer.count > INT_MAX)
       throw rg::error(RG_E_OPERATION, "mpi: all_reduce adds up to 2^31 - 1 32-bit floats");
     MPI_Request request;
-    ::check(MPI_Iallreduce(MPI_IN_PLACE, c.address, static_cast<int>(c.buffer.count), MPI_FLOAT, MPI_SUM,
-                           groups_[c.group], &request),
-            "MPI_Iallreduce", RG_E_PEER);
+    const int code = MPI_Iallreduce(MPI_IN_PLACE, c.address, static_cast<int>(c.buffer.count), MPI_FLOAT, MPI_SUM,
+                                    groups_[c.group], &request);
     const std::uint64_t bytes = c.buffer.count * sizeof(float);
-    counters_.bytes_received += bytes; // as if each byte crossed once each way
     // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    began(request, {c.cookie, bytes, 0, kind::reduce});
+    began(code, request, {c.cookie, bytes, 0, kind::reduce});
+    counters_.bytes_received += bytes; // as if each byte crossed once each way
     return RG_OK;
   }
 
@@ -218,7 +220,14 @@ private:
     return length(t);
   }
 
-  void began(MPI_Request request, operation o) {
+  static std::string name_of(const operation& o) {
+    if (o.what == kind::reduce) return "an all-reduce";
+    return std::string(o.what == kind::send ? "a message to" : "a message from") + " rank " + std::to_string(o.peer);
+  }
+
+  // `code`: whether it did begin.
+  void began(int code, MPI_Request request, const operation& o) {
+    if (code != MPI_SUCCESS) ::check(code, name_of(o).c_str(), RG_E_PEER);
     requests_.push_back(request);
     operations_.push_back(o);
   }
@@ -258,9 +267,9 @@ private:
       int kind_of_error = MPI_ERR_OTHER;
       MPI_Error_class(code, &kind_of_error);
       c.status = kind_of_error == MPI_ERR_TRUNCATE ? RG_E_OPERATION : RG_E_PEER;
-      const std::string text = "mpi: a message " + std::string(o.what == kind::send ? "to" : "from") + " rank " +
-                               std::to_string(o.peer) +
-                               (c.status == RG_E_OPERATION ? " is longer than its receive" : " failed");
+      const std::string text =
+          "mpi: " + name_of(o) +
+          (c.status == RG_E_OPERATION ? " is longer than its receive" : " failed: " + text_of(code));
       host_->fail(host_->context, c.status, text.c_str());
     } else if (o.what == kind::receive) {
       MPI_Count bytes = 0;
