@@ -12,7 +12,10 @@
 
 #include <regatta/strategy.hpp>
 
-#include <unordered_map>
+#include <bit>
+#include <limits>
+#include <utility>
+#include <vector>
 
 namespace geo {
 
@@ -67,6 +70,45 @@ inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piec
   co_return r;
 }
 
+// Row numbers, each once: a hash table with linear probing, whose memory is kept from period to period.
+class row_set {
+public:
+  // False: it is in there already.
+  bool insert(std::uint64_t row) {
+    if (2 * (count_ + 1) > places_.size()) grow();
+    const bool added = put(row);
+    count_ += added;
+    return added;
+  }
+  void clear() {
+    std::fill(places_.begin(), places_.end(), none);
+    count_ = 0;
+  }
+
+private:
+  static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+
+  bool put(std::uint64_t row) {
+    const int bits = std::countr_zero(places_.size());
+    const std::size_t mask = places_.size() - 1;
+    // Multiplicative hashing: Knuth, The Art of Computer Programming 3, section 6.4.
+    for (std::size_t at = (row * 0x9E3779B97F4A7C15) >> (64 - bits);; at = (at + 1) & mask) {
+      if (places_[at] == row) return false;
+      if (places_[at] != none) continue;
+      places_[at] = row;
+      return true;
+    }
+  }
+  void grow() {
+    const auto old = std::exchange(places_, std::vector(std::max<std::size_t>(1024, 2 * places_.size()), none));
+    for (const std::uint64_t row : old)
+      if (row != none) put(row);
+  }
+
+  std::vector<std::uint64_t> places_; // a power of two of them
+  std::size_t count_ = 0;
+};
+
 class row_worker {
 public:
   row_worker(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
@@ -95,7 +137,7 @@ public:
       const std::uint64_t row = comm.table(t).row;
       const auto weights = comm.elements<float>(comm.row_weights(t, 0, m.now));
       for (std::uint64_t i = 0; i < m.now; ++i)
-        if (m.places.try_emplace(rows[t][i], m.numbers.size()).second) {
+        if (m.rows.insert(rows[t][i])) {
           m.numbers.push_back(rows[t][i]);
           m.began.insert(m.began.end(), weights.begin() + static_cast<std::ptrdiff_t>(i * row),
                          weights.begin() + static_cast<std::ptrdiff_t>((i + 1) * row));
@@ -115,7 +157,7 @@ public:
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) meeting_.spawn(meet_one(*this, s));
     co_await meeting_.join();
     for (touched& m : moved_) {
-      m.places.clear();
+      m.rows.clear();
       m.numbers.clear();
       m.began.clear();
     }
@@ -129,8 +171,8 @@ public:
 
 private:
   struct touched { // of one table, in this period
-    std::unordered_map<std::uint64_t, std::size_t> places;
-    std::vector<std::uint64_t> numbers; // in the order of touching
+    row_set rows;
+    std::vector<std::uint64_t> numbers; // the same, in the order of touching
     std::vector<float> began;           // what they were then
     std::uint64_t now = 0;              // rows of this step
   };
