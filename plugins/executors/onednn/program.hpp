@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,12 +40,22 @@ struct device {
   tag blocked() const { return kernels->lanes == 16 ? tag::nChw16c : tag::nChw8c; }
 };
 
-// Calls f(i) for i < tasks on the device's threads. f throws nothing.
+// Calls f(i) for i < tasks on the device's threads. What one of them throws (nothing may leave a parallel region) is
+// thrown here, when all have ended.
 template <class F> void parallel([[maybe_unused]] const device& d, std::size_t tasks, const F& f) {
 #ifdef _OPENMP
   if (d.threads > 1 && tasks > 1) {
+    std::exception_ptr thrown;
 #pragma omp parallel for num_threads(d.threads) schedule(static)
-    for (std::size_t i = 0; i < tasks; ++i) f(i);
+    for (std::size_t i = 0; i < tasks; ++i) {
+      try {
+        f(i);
+      } catch (...) {
+#pragma omp critical(regatta_thrown)
+        thrown = std::current_exception();
+      }
+    }
+    if (thrown) std::rethrow_exception(thrown);
     return;
   }
 #endif

@@ -121,7 +121,8 @@ void auc_cross_entropy::forward(run& r) {
     sum_ += std::max(behind, 0.0) + std::log1p(small);
     if (!sums) continue;
     const double clicked = label ? 1 - wrong_[s] : wrong_[s];
-    const auto bucket = static_cast<std::size_t>(clicked * static_cast<double>(buckets_));
+    // Not a number, the loss says so.
+    const auto bucket = clicked >= 0 ? static_cast<std::size_t>(clicked * static_cast<double>(buckets_)) : 0;
     sums[static_cast<std::size_t>(label) * buckets_ + std::min(bucket, buckets_ - 1)] += 1;
   }
   if (!sums) return;
