@@ -1,73 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `regatta check` finds what is broken, by the right name, and nothing beside it.
-#include "../cli/program.hpp"
+// `regatta check` finds what is broken in a model, a strategy or a file, by the right name, and nothing beside it.
+#include "broken.hpp"
 
-#include <set>
+#include "simulation/simulation.hpp"
 
 using namespace regatta::test;
 
-namespace {
-
-using names = std::set<std::string>;
-
-// Runs some tests on a plugin; the names of those that failed and of those that passed.
-struct findings {
-  int code;
-  names failed, passed;
-  json document;
-};
-
-findings check(const std::string& plugin, const names& tests) {
+TEST_CASE("strategies that send short messages do not run where sizes must match, others do") {
   const scratch s;
-  std::string only;
-  for (const auto& t : tests) only += " --only " + t;
-  // What a test leaves in its folder for temporary files goes with this one.
-  const outcome o =
-      program(s, "check " + plugin + " --plugin-path " BROKEN_PLUGINS " --json" + only, "TMPDIR=" + s.path.string());
-  INFO(o.err);
-  INFO(o.out);
-  REQUIRE((o.code == 0 || o.code == 1));
-  findings f{o.code, {}, {}, json::parse(o.out)};
-  for (const json& subject : f.document.at("subjects"))
-    for (const json& t : subject.at("tests")) {
-      const std::string status = t.at("status");
-      REQUIRE_MESSAGE(status != "skipped", t.dump());
-      (status == "failed" ? f.failed : f.passed).insert(t.at("name").get<std::string>());
-      CHECK(t.at("came").is_null() == (status == "passed"));
-    }
-  return f;
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"null\"\n[cluster]\nworkers = 2\nservers = 1\n"
+                                      "[measure]\nwarmup = 0\nsteps = 3\nrepeats = 1\nbaseline = false\n";
+  const auto run = [&](const std::string& strategy) {
+    return program(
+        s, "run x.toml --out " + strategy +
+               " --plugin-path " BROKEN_PLUGINS " --set transport.plugin=exact --set strategy.plugin=" + strategy);
+  };
+  const outcome refused = run("sync_ps"), runs = run("allreduce");
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("strategy sync_ps cannot run over transport exact: it sends messages shorter") !=
+        std::string::npos);
+  INFO(runs.err);
+  CHECK(runs.code == 0);
+  CHECK(check("transport/exact", {"sizes", "short"}, {"short"}).failed.empty());
 }
 
-void finds(const std::string& plugin, const names& broken, const names& sound) {
-  CAPTURE(plugin);
-  names all = broken;
-  all.insert(sound.begin(), sound.end());
-  const findings f = check(plugin, all);
-  CAPTURE(f.document.dump(1));
-  CHECK(f.failed == broken);
-  CHECK(f.passed == sound);
-  CHECK(f.code == 1);
-}
-
-} // namespace
-
-TEST_CASE("broken transports") {
-  finds("transport/reorders", {"fifo"}, {"alignment", "counters"});
-  finds("transport/completes_early", {"reuse"}, {"secret", "destroy"});
-  finds("transport/drops_at_close", {"close"}, {"secret", "destroy"});
-  finds("transport/overstates", {"short"}, {"alignment", "fifo"});
-  finds("transport/takes_and_refuses", {"again"}, {"reuse", "alignment"});
-  finds("transport/never_fails", {"left-peer", "too-long", "cancel"}, {"close", "alignment"});
-  finds("transport/takes_anything", {"refusals"}, {"cancel", "alignment"});
-  finds("transport/adds_on_arrival", {"add-order"}, {"add", "add-short"});
-  finds("transport/cancels_everybody", {"cancel"}, {"close", "left-peer"});
-  finds("transport/loses_last_byte", {"sizes"}, {"counters", "wake"});
-  finds("transport/spins", {"idle"}, {"alignment"});
-  finds("transport/counts_nothing", {"counters"}, {"alignment"});
-  finds("transport/crashes_on_cancel", {"cancel"}, {"killed-peer"});
-  finds("transport/leaves_a_file", {"leftovers"}, {"alignment"});
-  finds("transport/refuses_a_choice", {"parameters"}, {"alignment"});
+TEST_CASE("a strategy that works on bytes is not simulated with ghosts") {
+  const auto plugins = regatta::registry::of_files({BROKEN_PLUGINS "/broken_strategies.so"});
+  regatta::simulation_setup x;
+  x.strategy = "says_it_looks";
+  x.workers = 2;
+  CHECK(regatta::simulate(plugins, x).weights.size() == 2);
+  x.ghosts = true;
+  CHECK_THROWS_WITH(regatta::simulate(plugins, x), doctest::Contains("RG_PLAN_BYTES"));
 }
 
 TEST_CASE("broken models") {
@@ -89,13 +55,15 @@ TEST_CASE("broken models") {
   finds_alone("starts_anyhow", "seed");
   finds_alone("evaluates_afresh", "evaluate");
   finds_alone("forgets_to_accumulate", "accumulate");
+  finds("model/turns_twice", {"layout"}, {"seed"});
+  finds("model/counts_rows", {"rows"}, {"seed"});
   finds("model/differs_a_little", {"repeat", "ready"},
         {"gradient", "need", "accumulate", "shares", "seed", "evaluate"});
 }
 
 TEST_CASE("broken strategies, and a sound one") {
-  CHECK(check("strategy/sound",
-              {"plan", "drain", "replicas", "serial", "clip", "buckets", "rows", "blocks", "deterministic", "ghosts"})
+  CHECK(check("strategy/sound", {"plan", "drain", "replicas", "serial", "clip", "buckets", "rows", "blocks",
+                                 "deterministic", "ghosts", "exact-sizes"})
             .code == 0);
   finds("strategy/forgets_a_bucket", {"serial", "clip"}, {"drain", "deterministic", "blocks"});
   finds("strategy/keeps_the_sum", {"replicas", "serial", "clip"}, {"drain", "deterministic", "blocks"});
@@ -103,6 +71,8 @@ TEST_CASE("broken strategies, and a sound one") {
   finds("strategy/sleeps", {"blocks"}, {"drain", "serial"});
   finds("strategy/talks_one_way", {"plan"}, {"drain", "serial"});
   finds("strategy/looks_at_bytes", {"ghosts"}, {"drain", "serial"});
+  finds("strategy/sums_the_first", {"buckets"}, {"serial", "replicas"});
+  finds("strategy/sends_short", {"exact-sizes"}, {"drain", "serial"});
   finds("strategy/steps_back", {"trains"}, {"drain", "replicas"});
   finds("strategy/drifts", {"deterministic", "serial"}, {"drain", "blocks"});
   finds("strategy/keeps_rows", {"rows"}, {"drain", "serial", "replicas"});

@@ -113,6 +113,42 @@ struct evaluates_afresh : opened {
   }
 };
 
+// A permutation one way, and the same one back.
+struct turns_twice : opened {
+  using opened::opened;
+  void canonical(std::uint32_t tensor, const float* memory, float* out) {
+    const std::size_t n = tensor ? count : 1;
+    for (std::size_t i = 0; i < n; ++i) out[i] = memory[(i + 1) % n];
+  }
+  void from_canonical(std::uint32_t tensor, const float* values, float* memory) { canonical(tensor, values, memory); }
+};
+
+// Has a table besides, whose rows start as their place in the question says.
+struct counts_rows : opened {
+  using opened::opened;
+  rg_model_info describe() {
+    rg_model_info info = linear_regression::describe();
+    all_.assign(info.tensors, info.tensors + info.tensor_count);
+    auto table = rg::make_versioned<rg_tensor>();
+    table.kind = RG_TENSOR_ROWS;
+    table.name = "table";
+    table.ndim = 2;
+    table.shape[0] = 100;
+    table.shape[1] = 4;
+    table.max_rows = 8;
+    table.decay = table.lr_scale = 1;
+    all_.push_back(table);
+    info.tensors = all_.data();
+    info.tensor_count = static_cast<std::uint32_t>(all_.size());
+    return info;
+  }
+  void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
+    if (tensor + 1 < all_.size()) return linear_regression::init(tensor, rows, seed, out);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(i);
+  }
+  std::vector<rg_tensor> all_;
+};
+
 } // namespace
 
 RG_PLUGIN("broken_models", "1.0",
@@ -124,4 +160,6 @@ RG_PLUGIN("broken_models", "1.0",
           rg::model<forgets_to_accumulate>("forgets_to_accumulate", "broken: keeps the last micro-batch only"),
           rg::model<divides_by_its_own_batch>("divides_by_its_own_batch", "broken: a mean of means"),
           rg::model<starts_anyhow>("starts_anyhow", "broken: other weights every time"),
+          rg::model<turns_twice>("turns_twice", "broken: its canonical layout does not lead back"),
+          rg::model<counts_rows>("counts_rows", "broken: a row's start depends on who asks for it with others"),
           rg::model<evaluates_afresh>("evaluates_afresh", "broken: forgets the batches before"))

@@ -11,14 +11,14 @@ namespace {
 struct sound {
   static constexpr bool forgets_last_bucket = false, keeps_the_sum = false, leaves_a_receive = false, sleeps = false,
                         talks_one_way = false, looks_at_bytes = false, steps_back = false, drifts = false,
-                        keeps_rows = false;
+                        keeps_rows = false, sums_the_first = false, sends_short = false, says_so = false;
 };
 
 template <class Defect> struct star {
   struct parameters {};
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
+    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | (Defect::says_so ? RG_PLAN_BYTES : 0);
     plan.lanes = 3;
     plan.period = Defect::steps_back ? 2 : 1; // nobody asks then for what one worker does step by step
     return plan;
@@ -48,6 +48,10 @@ template <class Defect> struct star {
                                rg::role::worker);
     if (!Defect::keeps_rows) co_await tables.end_step(step);
     co_await running.join();
+    if (Defect::sends_short && comm.workers() > 1) {
+      if (comm.rank() == 1) co_await comm.send(0, rg::sub(spare, 0, 0), 2);
+      if (comm.rank() == 0) co_await comm.recv(1, spare, 2);
+    }
     if (comm.deferred()) {
       co_await comm.norm(total, false);
       co_await comm.commit(total, step, false);
@@ -65,7 +69,7 @@ private:
       co_await ready;
       if (Defect::forgets_last_bucket && b + 1 == self.buckets.size()) break;
       const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-      co_await sum(self, gradient);
+      if (!Defect::sums_the_first || self.buckets[b].first < 65536) co_await sum(self, gradient);
       if (Defect::looks_at_bytes) self.seen += *self.comm.template pointer<float>(gradient);
       if (Defect::steps_back) co_await self.comm.scale(gradient, -1);
       if (Defect::drifts) co_await self.comm.scale(gradient, 1 + 0.01 * static_cast<double>(++calls));
@@ -120,6 +124,15 @@ struct drift : sound {
 struct own_rows : sound {
   static constexpr bool keeps_rows = true;
 };
+struct first_buckets : sound {
+  static constexpr bool sums_the_first = true;
+};
+struct empty_message : sound {
+  static constexpr bool sends_short = true;
+};
+struct own_bytes : sound {
+  static constexpr bool looks_at_bytes = true, says_so = true;
+};
 
 } // namespace
 
@@ -131,5 +144,8 @@ RG_PLUGIN("broken_strategies", "1.0", rg::strategy<star<sound>>("sound", "nothin
           rg::strategy<star<one_way>>("talks_one_way", "broken: who talks to whom depends on who is asked"),
           rg::strategy<star<own_code>>("looks_at_bytes", "broken: looks at bytes that ghosts do not have"),
           rg::strategy<star<backwards>>("steps_back", "broken: goes up where it should go down"),
+          rg::strategy<star<own_bytes>>("says_it_looks", "nothing wrong: looks at bytes, and says so"),
+          rg::strategy<star<first_buckets>>("sums_the_first", "broken: sums 65536 elements, and no more"),
+          rg::strategy<star<empty_message>>("sends_short", "broken: sends less than is waited for, without a word"),
           rg::strategy<star<drift>>("drifts", "broken: another sum in every run"),
           rg::strategy<star<own_rows>>("keeps_rows", "broken: everybody updates the rows of tables by himself"))

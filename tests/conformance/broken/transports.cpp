@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The example transport, each time with one defect: what the conformance suite is there to find.
-#include <regatta/transport.hpp>
+#include "unix.hpp"
 
-#pragma push_macro("RG_PLUGIN")
-#undef RG_PLUGIN
-#define RG_PLUGIN(...)
-#include "../../../examples/custom_transport/unix_sockets.cpp"
-#pragma pop_macro("RG_PLUGIN")
-
-#include <cstring>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -117,43 +111,6 @@ struct takes_anything : unix_transport {
   rg_status send(const rg_transfer& t) { return t.peer < 7 && t.address ? unix_transport::send(t) : rg_status{RG_OK}; }
 };
 
-// Adds what comes when it comes, whatever was posted before.
-struct adds_on_arrival : unix_transport {
-  using unix_transport::unix_transport;
-  rg_transport_caps caps() const {
-    rg_transport_caps c = unix_transport::caps();
-    c.flags |= RG_CAP_ADD;
-    return c;
-  }
-  rg_status recv(const rg_transfer& t) {
-    if (!(t.flags & RG_TRANSFER_ADD)) return unix_transport::recv(t);
-    auto& [target, came] = adding_[t.cookie];
-    target = static_cast<std::byte*>(t.address);
-    came.resize(t.buffer.count * rg::size_of(t.buffer.type));
-    rg_transfer aside = t;
-    aside.address = came.data();
-    return unix_transport::recv(aside);
-  }
-  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
-    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
-    for (const rg_completion& c : out.first(count)) {
-      const auto at = adding_.find(c.cookie);
-      if (at == adding_.end()) continue;
-      const auto& [target, came] = at->second;
-      for (std::uint64_t i = 0; i + sizeof(float) <= c.bytes; i += sizeof(float)) {
-        float sum, term;
-        std::memcpy(&sum, target + i, sizeof sum);
-        std::memcpy(&term, came.data() + i, sizeof term);
-        sum += term;
-        std::memcpy(target + i, &sum, sizeof sum);
-      }
-      adding_.erase(at);
-    }
-    return count;
-  }
-  std::map<std::uint64_t, std::pair<std::byte*, std::vector<std::byte>>> adding_; // by cookie
-};
-
 struct loses_last_byte : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -210,6 +167,95 @@ struct refuses_a_choice : unix_transport {
   }
 };
 
+// Of a long message what a 31-bit number can say.
+struct counts_in_31_bits : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) {
+    rg_transfer less = t;
+    less.buffer.count &= 0x7fffffff;
+    return unix_transport::send(less);
+  }
+};
+
+// Does one thing at a time with a peer: nothing is received while something is sent.
+struct one_way_at_a_time : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) {
+    sends_.insert(t.cookie);
+    return unix_transport::send(t);
+  }
+  rg_status recv(const rg_transfer& t) {
+    if (!sends_.empty()) throw rg::error(RG_E_OPERATION, "a message is on its way out");
+    return unix_transport::recv(t);
+  }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (const rg_completion& c : out.first(count)) sends_.erase(c.cookie);
+    return count;
+  }
+  std::set<std::uint64_t> sends_;
+};
+
+// A lane is closed as long as another one has something to send.
+struct one_lane_at_a_time : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) {
+    for (const auto& [cookie, lane] : sends_)
+      if (lane != t.lane) throw rg::error(RG_E_OPERATION, "lane " + std::to_string(lane) + " is not done yet");
+    sends_[t.cookie] = t.lane;
+    return unix_transport::send(t);
+  }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (const rg_completion& c : out.first(count)) sends_.erase(c.cookie);
+    return count;
+  }
+  std::map<std::uint64_t, std::uint32_t> sends_; // lanes by cookie
+};
+
+struct wants_alignment : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) {
+    if (reinterpret_cast<std::uintptr_t>(t.address) % 4) throw rg::error(RG_E_OPERATION, "an address of no float");
+    return unix_transport::send(t);
+  }
+};
+
+// A peer's death is said to be a fault of the operation.
+struct mistakes_a_death : unix_transport {
+  using unix_transport::unix_transport;
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (rg_completion& c : out.first(count))
+      if (c.status == RG_E_PEER) c.status = RG_E_OPERATION;
+    return count;
+  }
+};
+
+struct cannot_spin : unix_transport {
+  using unix_transport::unix_transport;
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    if (spin_ns) throw rg::error(RG_E_OPERATION, "this one only sleeps");
+    return unix_transport::poll(timeout_ns, spin_ns, out);
+  }
+};
+
+// Wakes by a completion of nothing.
+struct invents_a_completion : unix_transport {
+  using unix_transport::unix_transport;
+  void wake() noexcept {
+    woken_.store(true);
+    unix_transport::wake();
+  }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    if (count || !woken_.exchange(false)) return count;
+    out[0] = {.cookie = 0, .status = RG_OK, .bytes = 0};
+    return 1;
+  }
+  std::atomic<bool> woken_{false};
+};
+
 } // namespace
 
 RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broken: swaps messages"),
@@ -219,10 +265,16 @@ RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broke
           rg::transport<takes_and_refuses>("takes_and_refuses", "broken: what was refused is sent, too"),
           rg::transport<never_fails>("never_fails", "broken: what failed is said to have worked"),
           rg::transport<takes_anything>("takes_anything", "broken: accepts what it cannot send"),
-          rg::transport<adds_on_arrival>("adds_on_arrival", "broken: adds in the order of arrival"),
           rg::transport<cancels_everybody>("cancels_everybody", "broken: cancels all for one"),
           rg::transport<loses_last_byte>("loses_last_byte", "broken: long messages arrive a byte shorter"),
           rg::transport<spins>("spins", "broken: uses a core while it waits"),
+          rg::transport<counts_in_31_bits>("counts_in_31_bits", "broken: two GiB are nothing"),
+          rg::transport<one_way_at_a_time>("one_way_at_a_time", "broken: does not receive while it sends"),
+          rg::transport<one_lane_at_a_time>("one_lane_at_a_time", "broken: lanes wait for each other"),
+          rg::transport<wants_alignment>("wants_alignment", "broken: not from any address"),
+          rg::transport<mistakes_a_death>("mistakes_a_death", "broken: a dead peer is no error of its own"),
+          rg::transport<cannot_spin>("cannot_spin", "broken: only sleeps"),
+          rg::transport<invents_a_completion>("invents_a_completion", "broken: completes nothing to wake"),
           rg::transport<counts_nothing>("counts_nothing", "broken: has no counters"),
           rg::transport<crashes_on_cancel>("crashes_on_cancel", "broken: aborts"),
           rg::transport<leaves_a_file>("leaves_a_file", "broken: a file for every instance"),

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `regatta check` says of a plugin that is broken.
+#pragma once
+
+#include "../cli/program.hpp"
+
+#include <set>
+#include <string>
+
+namespace regatta::test {
+
+using names = std::set<std::string>;
+
+// Runs some tests on a plugin; the names of those that failed and of those that passed.
+struct findings {
+  int code;
+  names failed, passed, skipped;
+  json document;
+};
+
+// Only those in `may_skip` may be.
+inline findings check(const std::string& plugin, const names& tests, const names& may_skip = {}) {
+  const scratch s;
+  std::string only;
+  for (const auto& t : tests) only += " --only " + t;
+  // What a test leaves in its folder for temporary files goes with this one.
+  const outcome o =
+      program(s, "check " + plugin + " --plugin-path " BROKEN_PLUGINS " --json" + only, "TMPDIR=" + s.path.string());
+  INFO(o.err);
+  INFO(o.out);
+  REQUIRE((o.code == 0 || o.code == 1));
+  findings f{o.code, {}, {}, {}, json::parse(o.out)};
+  for (const json& subject : f.document.at("subjects"))
+    for (const json& t : subject.at("tests")) {
+      const std::string status = t.at("status"), name = t.at("name");
+      REQUIRE_MESSAGE((status != "skipped" || may_skip.contains(name)), t.dump());
+      (status == "failed" ? f.failed : status == "skipped" ? f.skipped : f.passed).insert(name);
+      CHECK(t.at("came").is_null() == (status == "passed"));
+    }
+  return f;
+}
+
+inline void finds(const std::string& plugin, const names& broken, const names& sound) {
+  CAPTURE(plugin);
+  names all = broken;
+  all.insert(sound.begin(), sound.end());
+  const findings f = check(plugin, all);
+  CAPTURE(f.document.dump(1));
+  CHECK(f.failed == broken);
+  CHECK(f.passed == sound);
+  CHECK(f.code == 1);
+}
+
+} // namespace regatta::test

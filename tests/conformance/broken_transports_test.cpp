@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `regatta check` finds what is broken in a transport, by the right name, and nothing beside it.
+#include "broken.hpp"
+
+using namespace regatta::test;
+
+TEST_CASE("broken transports") {
+  finds("transport/reorders", {"fifo"}, {"alignment", "counters"});
+  finds("transport/completes_early", {"reuse"}, {"secret", "destroy"});
+  finds("transport/drops_at_close", {"close"}, {"secret", "destroy"});
+  finds("transport/overstates", {"short"}, {"alignment", "fifo"});
+  finds("transport/takes_and_refuses", {"again"}, {"reuse", "alignment"});
+  finds("transport/never_fails", {"left-peer", "too-long", "cancel"}, {"close", "alignment"});
+  finds("transport/takes_anything", {"refusals"}, {"cancel", "alignment"});
+  finds("transport/cancels_everybody", {"cancel"}, {"close", "left-peer"});
+  finds("transport/loses_last_byte", {"sizes", "traffic"}, {"counters", "wake"});
+  finds("transport/spins", {"idle"}, {"alignment"});
+  finds("transport/counts_nothing", {"counters"}, {"alignment"});
+  finds("transport/crashes_on_cancel", {"cancel"}, {"killed-peer"});
+  finds("transport/leaves_a_file", {"leftovers"}, {"alignment"});
+  finds("transport/refuses_a_choice", {"parameters"}, {"alignment"});
+  finds("transport/one_way_at_a_time", {"crossing"}, {"reuse", "alignment"});
+  finds("transport/one_lane_at_a_time", {"lanes"}, {"crossing", "alignment"});
+  finds("transport/wants_alignment", {"alignment"}, {"counters"});
+  finds("transport/mistakes_a_death", {"killed-peer", "left-peer"}, {"cancel", "close"});
+  finds("transport/cannot_spin", {"spin"}, {"idle"});
+  finds("transport/invents_a_completion", {"wake"}, {"spin"});
+}
+
+TEST_CASE("a transport that loses what is beyond 31 bits") {
+  const findings f = check("transport/counts_in_31_bits", {"2-gib", "alignment"}, {"2-gib"});
+  CAPTURE(f.document.dump(1));
+  CHECK(f.failed == (f.skipped.empty() ? names{"2-gib"} : names{})); // there may be too little memory to ask
+}
+
+TEST_CASE("broken extensions of transports") {
+  finds("transport/adds_on_arrival", {"add-order"}, {"add", "add-short"});
+  finds("transport/adds_in_sixteens", {"add"}, {"alignment"});
+  finds("transport/overstates_sums", {"add-short"}, {"add", "short"});
+  finds("transport/copies_last", {"add-after-copy"}, {"add", "short"});
+  finds("transport/cuts_floats", {"convert"}, {"alignment"});
+  finds("transport/sums_alone", {"all-reduce", "groups", "collectives-and-messages"}, {"alignment"});
+  finds("transport/used_memory", {"memory"}, {"alignment"});
+}
+
+TEST_CASE("broken beginnings and ends of transports") {
+  finds("transport/trusts_everybody", {"secret"}, {"blobs", "absent-rank"});
+  finds("transport/never_misses_anybody", {"secret", "blobs", "absent-rank"}, {"alignment"});
+  finds("transport/dies_unconnected", {"destroy"}, {"alignment"});
+  finds("transport/nobody_and_anybody", {"alone", "no-peers"}, {});
+}
