@@ -57,8 +57,8 @@ public:
 //              large (words, not classes), by Zipf with the exponent data.zipf
 //   constant   the samples of step 0 of `random`, in every step
 //   dataset    data.format says how data.path is read: docs/data.md
-//   stream     from another process: docs/data.md
 //   queue      one of the above, data.of, data.prefetch batches ahead on a thread of its own
+//   stream     from another process: docs/data.md
 std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
                                          std::uint64_t seed);
 
