@@ -192,12 +192,12 @@ TEST_CASE("no wake-up is lost") {
     for (std::uint64_t turn = 1; turn <= turns; ++turn) {
       wait_for(sides[1], turn);
       sides[0].news.store(turn);
-      sides[0].word.wake();
+      static_cast<void>(sides[0].word.wake());
     }
   });
   for (std::uint64_t turn = 1; turn <= turns; ++turn) {
     sides[1].news.store(turn);
-    sides[1].word.wake();
+    static_cast<void>(sides[1].word.wake());
     wait_for(sides[0], turn);
   }
   other.join();
