@@ -224,9 +224,9 @@ private:
   std::uint64_t iteration_ = 0;
 };
 
-std::vector<measurement> measure(control_client& control, const plan& p) {
+std::vector<measurement> measure(control_client& control, const plan& p, std::optional<connection>& open) {
   control.operation("connecting to its peers");
-  connection c(control, p);
+  connection& c = open.emplace(control, p);
   std::vector<measurement> all;
   for (const operation& o : p.operations) {
     if (o.algorithm == "native" && !c.has_collectives()) continue;
@@ -242,6 +242,7 @@ std::vector<measurement> measure(control_client& control, const plan& p) {
   }
   control.operation("closing the transport");
   c.close();
+  open.reset();
   return all;
 }
 
@@ -252,8 +253,9 @@ bool is_job(const control_client& control) {
 }
 
 int run_rank(control_client& control) {
-  return report_to_coordinator(control,
-                               [&] { return to_json(measure(control, plan_from_json(control.job().at("comm")))); });
+  std::optional<connection> open; // outlives the report of a failure, as in a training run
+  return report_to_coordinator(
+      control, [&] { return to_json(measure(control, plan_from_json(control.job().at("comm")), open)); });
 }
 
 } // namespace regatta::comm

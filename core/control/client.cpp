@@ -319,8 +319,9 @@ std::vector<double> control_client::end_sum() {
   std::vector<double> out(count, 0.0), part(count);
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].size() != count * sizeof(double))
-      throw failure(exit_code::run, fmt::format("sum \"{}\": rank {} gave {} values, rank {} gave {}", tag, rank(),
-                                                count, r, all[r].size() / sizeof(double)));
+      throw failure(exit_code::run, fmt::format("sum \"{}\": rank {} gave {} values, rank {} gave {}: a plugin "
+                                                "counts differently on them",
+                                                tag, rank(), count, r, all[r].size() / sizeof(double)));
     if (count) std::memcpy(part.data(), all[r].data(), all[r].size());
     for (std::size_t i = 0; i < count; ++i) out[i] += part[i];
   }

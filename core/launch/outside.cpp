@@ -272,7 +272,8 @@ std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties
   }
   serve(find_campaign(*place).get(), duties);
   int status = 0;
-  if (campaign > 0) ::waitpid(campaign, &status, 0);
+  while (campaign > 0 && ::waitpid(campaign, &status, 0) < 0 && errno == EINTR) {
+  }
   std::exit(WIFEXITED(status) ? WEXITSTATUS(status)
                               : static_cast<int>(exit_code::run)); // plugins leave their jobs here
 }
