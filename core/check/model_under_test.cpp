@@ -24,10 +24,10 @@ struct small_network {
   }
 };
 
-rg_model_setup setup_of(std::uint64_t batch, std::uint32_t purpose) {
+rg_model_setup setup_of(std::uint64_t batch, std::uint32_t purpose, std::uint32_t precision) {
   auto s = rg::make_versioned<rg_model_setup>();
   s.purpose = purpose;
-  s.precision = RG_F32;
+  s.precision = precision;
   s.memory = RG_MEMORY_HOST;
   s.threads = 1;
   s.batch = batch;
@@ -64,9 +64,10 @@ void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, s
 
 } // namespace
 
-model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose)
+model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose,
+                                   std::uint32_t precision)
     : subject_(s), batch_(batch) {
-  const auto setup = setup_of(batch, purpose);
+  const auto setup = setup_of(batch, purpose, precision);
   const bool own_graph = s.what->kind == kind::executor;
   const component* executor = own_graph ? s.what : s.executor;
   values_.emplace_back(*s.what, s.parameters);

@@ -41,7 +41,8 @@ struct step_hooks {
 class model_under_test {
 public:
   // `batch` samples a step. Throws skipped where the model cannot run on this machine.
-  model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose = RG_PURPOSE_TRAIN);
+  model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose = RG_PURPOSE_TRAIN,
+                   std::uint32_t precision = RG_F32);
   ~model_under_test();
   model_under_test(const model_under_test&) = delete;
   model_under_test& operator=(const model_under_test&) = delete;
