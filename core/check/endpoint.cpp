@@ -36,8 +36,8 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
       host_(
           *which.plugins, {},
           [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
-      values_(*which.what, which.parameters), rank_(rank), ranks_(ranks), lanes_(lanes), host_of_(ranks),
-      world_(rg::make_versioned<rg_world>()), functions_(which.what->transport) {
+      values_(*which.what, which.parameters), address_(which.address), rank_(rank), ranks_(ranks), lanes_(lanes),
+      host_of_(ranks), world_(rg::make_versioned<rg_world>()), functions_(which.what->transport) {
   const rg_status made = functions_.create(host_.c(), values_.data(), &self_);
   if (made == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
   check(made, "create");
@@ -50,7 +50,7 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
   world_.peers = peers_.data();
   world_.peer_count = ranks - 1;
   world_.host_of = host_of_.data();
-  world_.address = "127.0.0.1";
+  world_.address = address_.c_str();
   regions_ = extension<rg_regions>(RG_EXT_REGIONS);
 }
 

@@ -109,6 +109,7 @@ private:
   transport_host host_;
   std::string error_;
   parameter_values values_;
+  const std::string address_;
   const std::uint32_t rank_, ranks_, lanes_;
   std::vector<std::uint32_t> peers_, host_of_;
   rg_world world_;

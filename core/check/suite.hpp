@@ -43,6 +43,7 @@ struct subject {
   const component* executor = nullptr;              // for models that are graphs
   std::vector<std::filesystem::path> others;        // files that `plugins` holds too: executors, transports to nest
   std::uint64_t seed = 1;                           // of all that is random in a test
+  std::string address = "127.0.0.1";                // where the ranks of a transport listen
 };
 
 struct test {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <thread>
@@ -44,6 +45,17 @@ int intrude(const std::vector<std::uint8_t>& blob) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   REQUIRE(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
   return fd;
+}
+
+// Whether a socket can listen on ::1.
+bool has_ipv6() {
+  const int fd = socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 any_port{};
+  any_port.sin6_family = AF_INET6;
+  any_port.sin6_addr = in6addr_loopback;
+  const bool bound = fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&any_port), sizeof any_port) == 0;
+  if (fd >= 0) close(fd);
+  return bound;
 }
 
 } // namespace
@@ -91,17 +103,47 @@ TEST_CASE("tcp: a port that nobody listens on any more is reported with rank and
   CHECK(b.last_error().find("rank 0 at 127.0.0.1 port ") != std::string::npos);
 }
 
-TEST_CASE("tcp: counted are payloads and headers of 8 bytes") {
+TEST_CASE("tcp: counted are payloads and headers, of 64 bytes before long payloads and of 8 before others") {
   run_ranks(tcp(), {}, [](member& self) {
     const memory m = self->allocate(100'000);
     if (self->rank() == 0) {
       self->finish(self->send(1, 0, m, 0, 100'000));
       self->finish(self->send(1, 0, m, 0, 0));
-      require(self->counters().bytes_sent == 100'016, "counts " + std::to_string(self->counters().bytes_sent));
+      require(self->counters().bytes_sent == 100'072, "counts " + std::to_string(self->counters().bytes_sent));
     } else {
       self->finish(self->recv(0, 0, m, 0, 100'000));
       self->finish(self->recv(0, 0, m, 0, 0));
-      require(self->counters().bytes_received == 100'016, "counts " + std::to_string(self->counters().bytes_received));
+      require(self->counters().bytes_received == 100'072, "counts " + std::to_string(self->counters().bytes_received));
     }
+  });
+}
+
+TEST_CASE("tcp: three ranks talk over IPv6") {
+  if (!has_ipv6()) {
+    MESSAGE("skipped: this machine has no IPv6, nothing can listen on ::1");
+    return;
+  }
+  subject six = tcp();
+  six.address = "::1";
+  {
+    endpoint a(six, 0, 2, 1);
+    const auto blob = a.listen();
+    CHECK(std::string(blob.begin(), blob.end()).starts_with("tcp/1 ::1 "));
+  }
+  // Longer than any buffer on the way, added and plain.
+  constexpr std::size_t count = 3'000'000;
+  run_ranks(six, {.ranks = 3, .lanes = 2}, [](member& self) {
+    const std::uint32_t me = self->rank(), right = (me + 1) % 3, left = (me + 2) % 3;
+    const memory m = self->allocate(2 * count * sizeof(float)), sum = self->allocate(count * sizeof(float));
+    std::fill_n(m.floats(), count, static_cast<float>(me + 1));
+    std::fill_n(sum.floats(), count, 10.0F);
+    const std::uint64_t bytes = count * sizeof(float);
+    for (const std::uint64_t cookie :
+         {self->recv(left, 1, m, bytes, bytes), self->recv(left, 0, sum, 0, bytes, RG_TRANSFER_ADD),
+          self->send(right, 0, m, 0, bytes), self->send(right, 1, m, 0, bytes)})
+      self->finish(cookie);
+    const auto theirs = static_cast<float>(left + 1);
+    require(std::count(m.floats() + count, m.floats() + 2 * count, theirs) == count, "a message came changed");
+    require(std::count(sum.floats(), sum.floats() + count, 10 + theirs) == count, "a message was added wrongly");
   });
 }

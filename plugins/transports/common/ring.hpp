@@ -13,6 +13,7 @@ public:
   bool empty() const { return first_ == last_; }
   std::size_t size() const { return last_ - first_; }
   T& front() { return at(0); }
+  const T& front() const { return slots_[first_ & (slots_.size() - 1)]; }
   T& at(std::size_t i) { return slots_[(first_ + i) & (slots_.size() - 1)]; }
 
   void push(T value) {

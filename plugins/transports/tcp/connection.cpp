@@ -45,7 +45,7 @@ void connection::abandon(rg_status status) {
 // ------------------------------------------------------------------------------------------------------ sending ---
 
 bool connection::send_some() {
-  std::size_t budget = shared_.chunk;
+  std::size_t budget = shared_.chunk + long_header; // a message of a chunk goes at once
   while (writable_ && !sends_.empty()) {
     if (budget == 0) return true;
     std::array<iovec, 32> parts;
@@ -57,8 +57,8 @@ bool connection::send_some() {
     for (std::size_t i = 0; i < sends_.size() && count + 2 <= parts.size() && total < budget; ++i) {
       const outgoing& m = sends_.at(i);
       const std::uint64_t gone = i == 0 ? sent_ : 0;
-      if (gone < header_bytes) gather(reinterpret_cast<const std::byte*>(&m.header) + gone, header_bytes - gone);
-      const std::uint64_t from = gone > header_bytes ? gone - header_bytes : 0;
+      if (gone < m.head()) gather(reinterpret_cast<const std::byte*>(m.header.data()) + gone, m.head() - gone);
+      const std::uint64_t from = gone > m.head() ? gone - m.head() : 0;
       gather(m.data + from, std::min<std::uint64_t>(m.bytes - from, total < budget ? budget - total : 0));
       if (total >= budget) break; // perhaps not all of this message: nothing may follow it
     }
@@ -76,9 +76,9 @@ bool connection::send_some() {
     shared_.counters.bytes_sent += written;
     budget -= std::min(budget, written);
     writable_ = written == total; // epoll(7): a stream that takes less than offered is full
-    for (sent_ += written; !sends_.empty() && sent_ >= header_bytes + sends_.front().bytes;) {
+    for (sent_ += written; !sends_.empty() && sent_ >= sends_.front().head() + sends_.front().bytes;) {
       const outgoing done = sends_.pop();
-      sent_ -= header_bytes + done.bytes;
+      sent_ -= done.head() + done.bytes;
       ++shared_.counters.messages_sent;
       complete(done.cookie, RG_OK, done.bytes);
     }
@@ -98,12 +98,10 @@ bool connection::receive_some() {
         return false;
       }
       if (receives_.empty() && !(hung_up_ && staged == 0)) return false;
-      if (staged < header_bytes) {
+      if (!begin_message()) {
         if (!fill_stage()) return false;
         continue;
       }
-      if (receives_.empty()) return false;
-      begin_message();
     }
     const incoming& r = receives_.front();
     if (!shared_.order.may_start(r.ticket)) return false; // `released` brings us back
@@ -120,9 +118,10 @@ bool connection::receive_some() {
     // The rest of the message goes to where it belongs, and what follows it onto the stage, which is empty now.
     const std::uint64_t left = length_ - received_;
     std::size_t direct = static_cast<std::size_t>(std::min<std::uint64_t>(left, budget));
-    if (r.adds) direct = std::min(direct, shared_.scratch.size());
-    std::array<iovec, 2> parts = {iovec{r.adds ? shared_.scratch.data() : r.data + received_, direct},
-                                  iovec{stage_.get(), stage_bytes}};
+    if (r.adds) direct = std::min(direct, scratch_bytes);
+    // In step with the stream, for the sake of the kernel's copying (wire.hpp).
+    std::byte* const scratch = shared_.scratch.data()->bytes.data() + received_ % sizeof(page);
+    std::array<iovec, 2> parts = {iovec{r.adds ? scratch : r.data + received_, direct}, iovec{stage(), stage_bytes}};
     const bool whole = direct == left;
     const std::size_t n = read(std::span(parts).first(whole ? 2 : 1), direct);
     budget -= std::min(budget, n);
@@ -130,21 +129,24 @@ bool connection::receive_some() {
     stage_first_ = 0;
     stage_last_ = n - ours;
     if (r.adds)
-      add(shared_.scratch.data(), ours);
+      add(scratch, ours);
     else
       received_ += ours;
   }
 }
 
-// The stage holds a header, and a receive is posted for it.
-void connection::begin_message() {
+// False: the stage does not hold a whole header yet. Where it does, a receive must be posted for it.
+bool connection::begin_message() {
+  const std::size_t staged = stage_last_ - stage_first_;
+  if (staged < short_header) return false;
+  if (!read_header(stage() + stage_first_, length_)) lost("sent something that is no message");
+  if (staged < header_bytes(length_)) return false;
   const incoming& r = receives_.front();
-  if (!read_header(stage_.get() + stage_first_, length_)) lost("sent something that is no message");
-  stage_first_ += header_bytes;
+  stage_first_ += header_bytes(length_);
   received_ = 0;
   in_message_ = true;
   const bool too_long = length_ > r.capacity;
-  if (!too_long && !(r.adds && length_ % sizeof(float) != 0)) return;
+  if (!too_long && !(r.adds && length_ % sizeof(float) != 0)) return true;
   const std::string size = std::to_string(length_) + " bytes";
   end_message(RG_E_OPERATION);
   lost("sent a message of " + size +
@@ -163,7 +165,7 @@ void connection::take_from_stage() {
   const std::uint64_t staged = stage_last_ - stage_first_;
   const auto bytes = static_cast<std::size_t>(std::min(length_ - received_, staged));
   if (bytes == 0) return;
-  const std::byte* data = stage_.get() + stage_first_;
+  const std::byte* data = stage() + stage_first_;
   const incoming& r = receives_.front();
   if (r.adds) {
     add(data, bytes);
@@ -193,10 +195,10 @@ bool connection::fill_stage() {
   const std::size_t kept = stage_last_ - stage_first_;
   if (at_end_) lost("closed the connection in the middle of a message");
   if (!readable_) return false;
-  std::memmove(stage_.get(), stage_.get() + stage_first_, kept);
+  std::memmove(stage(), stage() + stage_first_, kept);
   stage_first_ = 0;
   stage_last_ = kept;
-  iovec part = {stage_.get() + kept, stage_bytes - kept};
+  iovec part = {stage() + kept, stage_bytes - kept};
   stage_last_ += read(std::span(&part, 1), part.iov_len);
   return stage_last_ > kept || at_end_;
 }

@@ -29,6 +29,12 @@ using transports::ring;
 
 class connection;
 
+struct alignas(4096) page {
+  std::array<std::byte, 4096> bytes;
+};
+
+inline constexpr std::size_t scratch_bytes = 512 << 10; // half of a core's L2 cache
+
 // What all connections of an instance share.
 struct common {
   std::size_t chunk;               // bytes that a connection moves before others have their turn
@@ -36,7 +42,8 @@ struct common {
   rg_counters counters{};          // bytes on the streams after the handshake, headers included
   posting_order<connection> order; // of receives into overlapping bytes
   ring<connection*> released;      // whose receive may start now that an earlier one has ended
-  std::vector<std::byte> scratch;  // what is to be added passes through here, small enough to stay in the cache
+  // What is to be added passes through here, and stays in the cache. It begins anywhere in the first page.
+  std::vector<page> scratch = std::vector<page>(scratch_bytes / sizeof(page) + 1);
 };
 
 class connection {
@@ -50,6 +57,10 @@ public:
   int native() const { return socket_.get(); }
   std::size_t sends() const { return sends_.size(); }
   std::size_t receives() const { return receives_.size(); }
+
+  bool awaits_short_message() const {
+    return !ended_ && !in_message_ && !receives_.empty() && receives_.front().capacity <= stage_bytes;
+  }
 
   void post_send(const void* data, std::uint64_t bytes, std::uint64_t cookie);
   void post_receive(void* data, std::uint64_t capacity, bool adds, std::uint64_t cookie);
@@ -78,7 +89,8 @@ private:
     const std::byte* data;
     std::uint64_t bytes;
     std::uint64_t cookie;
-    std::uint64_t header; // as on the wire
+    tcp::header header; // as on the wire, where the first head() bytes of it go
+    std::size_t head() const { return header_bytes(bytes); }
   };
   struct incoming {
     std::byte* data;
@@ -90,11 +102,11 @@ private:
 
   bool send_some();
   bool receive_some();
-  void begin_message();
+  bool begin_message();
   void end_message(rg_status status);
   void take_from_stage();
-  void deliver(const std::byte* data, std::size_t bytes);
   void add(const std::byte* data, std::size_t bytes);
+  std::byte* stage() { return stage_[0].bytes.data(); }
   bool fill_stage();
   std::size_t read(std::span<iovec> parts, std::size_t wanted);
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes);
@@ -117,7 +129,7 @@ private:
   bool in_message_ = false;
   std::uint64_t length_ = 0, received_ = 0; // of the message at hand
   std::array<std::byte, 4> partial_;        // a float to add of which received_ % 4 bytes have come
-  std::unique_ptr<std::byte[]> stage_ = std::make_unique<std::byte[]>(stage_bytes);
+  std::unique_ptr<page[]> stage_ = std::make_unique<page[]>(stage_bytes / sizeof(page));
   std::size_t stage_first_ = 0, stage_last_ = 0;
 };
 

@@ -9,7 +9,7 @@
 //   wire.hpp           the bytes on it
 //   ../common/posting_order.hpp  the order of adds
 //
-// bytes_sent and bytes_received count what the streams carried: payloads and headers of 8 bytes, the handshake
+// bytes_sent and bytes_received count what the streams carried: payloads and their headers (wire.hpp), the handshake
 // excepted.
 #include "connection.hpp"
 #include "rendezvous.hpp"
@@ -31,12 +31,12 @@ namespace {
 
 using tcp::connection;
 
-constexpr std::size_t scratch_bytes = 128 << 10; // a part of a core's L2 cache
+constexpr unsigned rounds_without_news = 4; // how long work at hand may put off a look at epoll
 
 class tcp_transport {
 public:
   struct parameters {
-    std::int64_t chunk = 1 << 20;
+    std::int64_t chunk = 512 << 10;
     std::int64_t depth = 4096;
     std::int64_t socket_buffer = 0;
   };
@@ -53,7 +53,6 @@ public:
 
   tcp_transport(const rg_host* host, const parameters& p)
       : host_(host), parameters_(p), shared_{.chunk = static_cast<std::size_t>(p.chunk)} {
-    shared_.scratch.resize(scratch_bytes);
     if (!epoll_ || !wake_up_) tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot watch sockets");
     watch(wake_up_.get(), EPOLLIN, nullptr);
   }
@@ -97,6 +96,7 @@ public:
     if (c.receives() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
     c.post_receive(t.address, bytes_of(t), adds, t.cookie);
     enqueue(c);
+    latest_ = &c;
     return RG_OK;
   }
 
@@ -104,7 +104,8 @@ public:
     std::optional<clock::time_point> start;
     if (armed_) asleep_.store(armed_ = false);
     for (;;) {
-      gather(0);
+      // What was just posted can often be done without asking.
+      if (idle() || unasked_++ == rounds_without_news) gather(0);
       const bool more = visit();
       const std::uint32_t count = hand_over(out);
       if (take_wake_up() || count > 0 || timeout_ns == 0) return count;
@@ -112,7 +113,11 @@ public:
       if (!start) start = now;
       const auto waited = static_cast<std::uint64_t>((now - *start).count());
       if (waited >= timeout_ns) return 0;
-      if (!more && waited >= spin_ns) sleep(timeout_ns - waited);
+      if (more) continue;
+      if (waited >= spin_ns)
+        sleep(timeout_ns - waited);
+      else if (latest_ && latest_->awaits_short_message()) // reading finds it sooner than epoll tells
+        try_to_read(*latest_);
     }
   }
 
@@ -120,8 +125,7 @@ public:
   rg_status arm(std::int32_t& descriptor) {
     descriptor = epoll_.get();
     asleep_.store(armed_ = true);
-    const bool busy = woken_.load() || !shared_.finished.empty() || !shared_.released.empty() ||
-                      std::any_of(lanes_.begin(), lanes_.end(), [](auto& lane) { return !lane.empty(); });
+    const bool busy = woken_.load() || !shared_.finished.empty() || !shared_.released.empty() || !idle();
     return busy ? RG_AGAIN : RG_OK;
   }
 
@@ -167,6 +171,7 @@ public:
                                         std::to_string(timeout_ns / 1'000'000) + " ms");
       gather(timeout_ns - waited);
     }
+    latest_ = nullptr;
     connections_.clear();
     peers_.clear();
     if (broken) throw *broken;
@@ -220,11 +225,21 @@ private:
     lanes_[c.lane()].push(&c);
   }
 
+  bool idle() const {
+    return std::all_of(lanes_.begin(), lanes_.end(), [](auto& lane) { return lane.empty(); });
+  }
+
+  void try_to_read(connection& c) {
+    c.became(true, false, false);
+    enqueue(c);
+  }
+
   // Asks epoll what is new, waiting for it up to `timeout_ns`.
   void gather(std::uint64_t timeout_ns) {
     std::array<epoll_event, 64> events;
     const timespec t{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
     const bool endless = timeout_ns > std::uint64_t{INT64_MAX};
+    unasked_ = 0;
     const int n =
         ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), endless ? nullptr : &t, nullptr);
     if (n < 0 && errno != EINTR) tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot wait for sockets");
@@ -309,6 +324,8 @@ private:
   tcp::descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> woken_{false}, asleep_{false};
   bool armed_ = false;                        // until the next poll
+  unsigned unasked_ = 0;                      // rounds since epoll was asked
+  connection* latest_ = nullptr;              // where a receive was posted last
   std::optional<tcp::rendezvous> rendezvous_; // from listen() until all are connected
   tcp::common shared_;
   std::vector<std::unique_ptr<connection>> connections_;
