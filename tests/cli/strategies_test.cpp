@@ -122,6 +122,8 @@ warmup = 0
 steps = 300
 repeats = 1
 baseline = false
+[strategy.async_ps]
+bound = 8
 [strategy.geo_ps]
 k = 10
 [sweep]
