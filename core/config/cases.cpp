@@ -196,7 +196,8 @@ private:
       wrong_.add(p.where("data.source"), "data.format",
                  "must be given with data.source = \"dataset\": " + expectation(*find_key("data.format")));
     if (c.data.path.empty() && !p.spoiled("data.path"))
-      wrong_.add(p.where("data.source"), "data.path", "must be given with data.source = \"dataset\": a folder");
+      wrong_.add(p.where("data.source"), "data.path",
+                 "must be given with data.source = \"dataset\": a file or a folder");
   }
 
   void check_schedule(const point& p, const case_config& c) {

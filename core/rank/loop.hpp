@@ -7,6 +7,7 @@
 
 #include "rank/exchange.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>

@@ -237,7 +237,7 @@ TEST_CASE("what does not go together") {
   CHECK(after_model("[data]\nsource = \"dataset\"\n") ==
         "f.toml:4:10: error: data.format: must be given with data.source = \"dataset\": one of \"cifar10\", \"npy\", "
         "\"imagenet\", \"criteo\", \"words\", \"sentences\", \"parallel\", \"queries\"\n"
-        "f.toml:4:10: error: data.path: must be given with data.source = \"dataset\": a folder");
+        "f.toml:4:10: error: data.path: must be given with data.source = \"dataset\": a file or a folder");
   CHECK(after_model("[report]\nrows = \"train.bacth\"\n") ==
         "f.toml:4:8: error: report.rows: expected a key such as \"train.batch\", got \"train.bacth\"");
 }
