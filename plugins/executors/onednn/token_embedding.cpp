@@ -37,7 +37,7 @@ void token_embedding::plan(memory_plan& m) {
   for (std::size_t i = 0; i < sinusoids_.size(); ++i) {
     const std::size_t t = i / size, f = i % size;
     const double angle =
-        static_cast<double>(t) / std::pow(10000.0, static_cast<double>(f / 2 * 2) / static_cast<double>(size));
+        static_cast<double>(t) / std::pow(10000.0, static_cast<double>(f - f % 2) / static_cast<double>(size));
     sinusoids_[i] = static_cast<float>(f % 2 ? std::cos(angle) : std::sin(angle));
   }
 }
