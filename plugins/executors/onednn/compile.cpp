@@ -9,31 +9,6 @@
 namespace onednn {
 namespace {
 
-std::vector<node> read_nodes(const rg_graph& g) {
-  std::vector<node> nodes(g.node_count);
-  for (std::uint32_t k = 0; k < g.node_count; ++k) {
-    const auto raw = rg::copy_versioned(rg::at_stride(g.nodes, k));
-    node& n = nodes[k];
-    n.op = raw.op ? raw.op : "";
-    n.name = raw.name ? raw.name : "";
-    n.inputs.assign(raw.inputs, raw.inputs + raw.input_count);
-    n.weights.assign(raw.weights, raw.weights + raw.weight_count);
-    n.attrs.assign(raw.attrs, raw.attrs + raw.attr_count);
-    n.expect(raw.ndim <= RG_MAX_DIMS, "has too many dimensions");
-    for (std::uint32_t d = 0; d < raw.ndim; ++d) {
-      n.expect(raw.shape[d] > 0 && raw.shape[d] <= 1'000'000'000, "has a dimension that is not positive");
-      n.shape.push_back(static_cast<std::size_t>(raw.shape[d]));
-    }
-    for (std::uint32_t i : n.inputs) {
-      n.expect(i < k, "reads a node that does not come before it");
-      nodes[i].consumers.push_back(k);
-    }
-    for (std::uint32_t w : n.weights) n.expect(w < g.tensor_count, "has a weight that does not exist");
-    n.expect((n.op == "input") == (k < g.input_count), "inputs come first, and only they");
-  }
-  return nodes;
-}
-
 // Some ops are for sequences, too.
 compile_function rule_for(const node& n, bool of_sequence) {
   const auto first = of_sequence ? sequence_rules() : blocked_rules();
@@ -47,7 +22,7 @@ compile_function rule_for(const node& n, bool of_sequence) {
 } // namespace
 
 compiler::compiler(const rg_graph& g, program& p)
-    : graph_(g), program_(p), nodes_(read_nodes(g)), values_(g.node_count) {}
+    : graph_(g), program_(p), nodes_(executors::read_nodes(g)), values_(g.node_count) {}
 
 void compiler::run() {
   read_tensors();

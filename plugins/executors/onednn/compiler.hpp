@@ -4,6 +4,7 @@
 // concern.
 #pragma once
 
+#include "../common/graph.hpp"
 #include "program.hpp"
 
 #include <map>
@@ -15,38 +16,7 @@
 
 namespace onednn {
 
-// A node of the graph, checked as far as one can without knowing its op.
-struct node {
-  std::string_view op;
-  std::string name;
-  std::vector<std::uint32_t> inputs, weights;
-  std::vector<rg_attr> attrs;
-  std::vector<std::size_t> shape;
-  std::vector<std::size_t> consumers; // nodes
-  bool done = false;                  // part of an op already
-
-  [[noreturn]] void fail(const std::string& why) const {
-    throw rg::error(RG_E_CONFIG, "layer " + name + " (" + std::string(op) + "): " + why);
-  }
-  void expect(bool holds, const char* what) const {
-    if (!holds) fail(what);
-  }
-  double attr(const char* key) const {
-    for (const rg_attr& a : attrs)
-      if (key == std::string_view(a.name)) return a.number;
-    fail("attribute " + std::string(key) + " is missing");
-  }
-  std::size_t count(const char* key) const {
-    const double d = attr(key);
-    expect(d >= 0 && d <= 1e9 && d == std::floor(d), "an attribute is no whole number");
-    return static_cast<std::size_t>(d);
-  }
-  std::size_t elements() const {
-    std::size_t n = 1;
-    for (std::size_t d : shape) n *= d;
-    return n;
-  }
-};
+using executors::node;
 
 class compiler;
 

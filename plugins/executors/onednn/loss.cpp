@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers.hpp"
 
+#include "../common/weights.hpp"
 #include "memory_plan.hpp"
 
 #include <algorithm>
@@ -26,11 +27,7 @@ void cross_entropy::forward(run& r) {
   const std::size_t classes = logits.channels;
   const auto* labels = static_cast<const std::int32_t*>(r.batch->inputs[inputs_[1].from->input]);
   const std::size_t samples = r.training ? batch_ : std::min<std::size_t>(batch_, r.batch->valid);
-  for (std::size_t s = 0; s < samples; ++s)
-    if (labels[s] < 0 || static_cast<std::size_t>(labels[s]) >= classes)
-      throw rg::error(RG_E_OPERATION, "sample " + std::to_string(s) + " of step " + std::to_string(r.batch->step) +
-                                          " has label " + std::to_string(labels[s]) + ", but there are " +
-                                          std::to_string(classes) + " classes");
+  executors::check_labels(*r.batch, static_cast<std::size_t>(inputs_[1].from->input), samples, classes);
 
   parallel(dev_, samples, [&](std::size_t s) {
     const float* x = logits.data + s * logits.stride;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model.hpp"
 
+#include "../common/weights.hpp"
 #include "compile.hpp"
 #include "instruction_set.hpp"
 #include "picks.hpp"
@@ -68,10 +69,7 @@ void model::prepare_to_run(const rg_model_setup& setup) {
   for (auto& o : program_.ops) o->report(kernels_);
   if (!kernels_.empty()) kernels_ += std::string("instruction set: ") + isa_name() + '\n';
   memory_ = plan_memory(program_, memory_bytes_);
-  for (weight* w : tables_) {
-    w->sparse->index.emplace(static_cast<std::uint64_t>(w->info.shape[0]));
-    w->sparse->touched.reserve(w->info.max_rows);
-  }
+  for (weight* w : tables_) w->sparse->prepare(w->info, w->info.max_rows);
 
   marks_.resize(program_.ops.size());
   std::vector<std::int64_t> first_use(program_.weights.size(), -1);
@@ -122,35 +120,15 @@ rg_model_info model::describe() {
   return info;
 }
 
-// Canonical elements first .. first + out.size() of the tensor. They are drawn four by four, counted from its start.
-void model::start(const weight& w, std::uint64_t first, std::uint64_t seed, std::span<float> out) {
-  const rg_tensor& t = w.info;
-  const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
-  switch (t.init) {
-  case RG_INIT_CONSTANT: std::fill(out.begin(), out.end(), a); break;
-  case RG_INIT_UNIFORM:
-  case RG_INIT_NORMAL:
-    for (std::uint64_t i = first / 4 * 4; i < first + out.size(); i += 4) {
-      const auto four = t.init == RG_INIT_NORMAL ? rg::random_normals(seed, i / 4, w.graph_index, rg::stream_init)
-                                                 : rg::random_uniforms(seed, i / 4, w.graph_index, rg::stream_init);
-      for (std::uint64_t k = std::max(i, first); k < std::min(i + 4, first + out.size()); ++k)
-        out[k - first] = t.init == RG_INIT_NORMAL ? a + b * four[k - i] : a + (b - a) * four[k - i];
-    }
-    break;
-  default: throw rg::error(RG_E_CONFIG, w.name + ": unknown way to start, number " + std::to_string(t.init));
-  }
-}
-
 void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
   const weight& w = *program_.weights[tensor];
   if (!rows.empty() && !w.sparse) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
   if (w.sparse && !rows.empty()) {
-    const auto dim = static_cast<std::uint64_t>(w.info.shape[1]);
-    for (std::size_t i = 0; i < rows.size(); ++i) start(w, rows[i] * dim, seed, out.subspan(i * dim, dim));
+    executors::start_rows(w.info, w.graph_index, rows, seed, out);
     return;
   }
   std::vector<float> whole(w.canonical.get_size() / sizeof(float));
-  start(w, 0, seed, whole);
+  executors::start(w.info, w.graph_index, 0, seed, whole);
   if (out.size() < w.info.storage) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
   from_canonical(tensor, whole.data(), out.data());
 }
@@ -176,30 +154,20 @@ void model::from_canonical(std::uint32_t tensor, const float* canonical, float* 
 
 void model::bind(const rg_model_memory& memory) {
   if (!runs_) throw rg::error(RG_E_PLUGIN, "bind: this instance was made for shapes and starts only");
-  if (memory.tensor_count != program_.weights.size())
-    throw rg::error(RG_E_PLUGIN, "bind: " + std::to_string(memory.tensor_count) + " tensors for " +
-                                     std::to_string(program_.weights.size()));
+  executors::check_memory(memory, tensors_.size(), [&](std::size_t i) -> const rg_tensor& { return tensors_[i]; });
   for (auto& w : program_.weights) {
     if (w->sparse) continue; // comes with every step
     w->data = memory.weights[w->index];
     w->gradient = memory.gradients[w->index];
-    if (!w->data || (w->info.kind == RG_TENSOR_DENSE && !w->gradient))
-      throw rg::error(RG_E_PLUGIN, "bind: " + w->name + " has no memory");
   }
   bound_ = true;
 }
 
 void model::enter(const rg_batch& batch, const char* what) {
-  if (!bound_) throw rg::error(RG_E_PLUGIN, std::string(what) + ": called before bind");
-  if (batch.samples != program_.batch)
-    throw rg::error(RG_E_PLUGIN, std::string(what) + ": a batch of " + std::to_string(batch.samples) +
-                                     " samples, but the model was set up for " + std::to_string(program_.batch));
+  executors::check_batch(batch, bound_, program_.batch, tables_.size(), what);
   use_threads(program_.dev.threads);
   for (auto& v : program_.values) // what is read as numbers; nothing writes to it
     if (v->input >= 0) v->data = static_cast<float*>(const_cast<void*>(batch.inputs[v->input]));
-  if (batch.table_count < tables_.size())
-    throw rg::error(RG_E_PLUGIN, std::string(what) + ": " + std::to_string(batch.table_count) + " tables of " +
-                                     std::to_string(tables_.size()));
   for (std::size_t t = 0; t < tables_.size(); ++t) take_rows(*tables_[t], rg::at_stride(batch.tables, t));
 }
 
@@ -207,7 +175,7 @@ void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
   if (!runs_) throw rg::error(RG_E_PLUGIN, "rows: this instance was made for shapes and starts only");
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     weight& w = *tables_[t];
-    collect_rows(w, batch);
+    w.sparse->collect(w.info, batch);
     out[t].tensor = w.index;
     out[t].rows = w.sparse->touched.data();
     out[t].count = w.sparse->touched.size();

@@ -33,7 +33,6 @@ private:
 
   void prepare_to_run(const rg_model_setup& setup);
   void name_layout();
-  static void start(const weight& w, std::uint64_t first, std::uint64_t seed, std::span<float> out);
   void enter(const rg_batch& batch, const char* what);
   void add_gradient(const edge& e) const;
   void convert(const desc& from, const float* in, const desc& to, float* out);

@@ -3,8 +3,8 @@
 // A compiled network: values (activations), weights, and ops in the order in which they run.
 #pragma once
 
+#include "../common/lookups.hpp"
 #include "kernels.hpp"
-#include "row_index.hpp"
 #include "row_kernels.hpp"
 
 #include <regatta/model.hpp>
@@ -21,6 +21,8 @@
 #include <vector>
 
 namespace onednn {
+
+using executors::sparse_table;
 
 using desc = dnnl::memory::desc;
 using tag = dnnl::memory::format_tag;
@@ -96,27 +98,6 @@ template <class T> T* as(float* data) {
 template <class T> T* as(const float* data) {
   return reinterpret_cast<T*>(data);
 }
-
-// What a sparse table has beside a weight.
-struct sparse_table {
-  // A layer's reads of it.
-  struct lookup {
-    int input;       // of the batch, holding ids
-    std::size_t ids; // a sample
-    std::int64_t padding;
-  };
-  std::vector<lookup> lookups;
-  std::optional<row_index> index;     // of the rows that this step brings
-  std::size_t count = 0;              // of them
-  std::vector<std::uint64_t> touched; // what model::rows last said
-
-  // That one batch can touch.
-  std::uint64_t most_rows(std::size_t batch, const rg_tensor& table) const {
-    std::uint64_t ids = 0;
-    for (const lookup& l : lookups) ids += batch * l.ids;
-    return std::min(ids, static_cast<std::uint64_t>(table.shape[0]));
-  }
-};
 
 // A tensor of the model. The engine owns its memory; a sparse table's is that of the rows of the current step.
 struct weight {

@@ -4,12 +4,14 @@
 // (row_kernels.inl).
 #pragma once
 
-#include "row_index.hpp"
+#include "../common/row_index.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace onednn {
+
+using executors::row_word;
 
 inline constexpr std::uint32_t no_row = ~std::uint32_t{0};
 

@@ -6,57 +6,10 @@
 #include <algorithm>
 
 namespace onednn {
-namespace {
-
-const std::int32_t* ids_of(const sparse_table::lookup& l, const rg_batch& b) {
-  return static_cast<const std::int32_t*>(b.inputs[l.input]);
-}
-
-// In training all samples count; in evaluation the first ones, and what the others hold is nobody's business.
-std::size_t valid_ids(const sparse_table::lookup& l, const rg_batch& b) {
-  return std::min<std::uint64_t>(b.valid, b.samples) * l.ids;
-}
-
-[[noreturn]] void no_such_row(const weight& table, const rg_batch& b, std::size_t sample, std::int64_t id) {
-  throw rg::error(RG_E_OPERATION, "sample " + std::to_string(sample) + " of step " + std::to_string(b.step) +
-                                      " has id " + std::to_string(id) + ", but " + table.name + " has " +
-                                      std::to_string(table.info.shape[0]) + " rows");
-}
-
-void check_ids(const weight& table, const rg_batch& b, const std::int32_t* ids, std::size_t count,
-               std::size_t a_sample) {
-  const auto rows = static_cast<std::uint64_t>(table.info.shape[0]);
-  bool fine = true; // one branch at the end: the compiler vectorises the loop
-  for (std::size_t i = 0; i < count; ++i) fine &= static_cast<std::uint32_t>(ids[i]) < rows;
-  if (fine) return;
-  for (std::size_t i = 0; i < count; ++i)
-    if (static_cast<std::uint32_t>(ids[i]) >= rows) no_such_row(table, b, i / a_sample, ids[i]);
-}
-
-} // namespace
-
-void collect_rows(weight& table, const rg_batch& batch) {
-  row_index& index = *table.sparse->index;
-  index.clear();
-  for (const sparse_table::lookup& l : table.sparse->lookups) {
-    const std::int32_t* ids = ids_of(l, batch);
-    const std::size_t count = valid_ids(l, batch);
-    check_ids(table, batch, ids, count, l.ids);
-    for (std::size_t i = 0; i < count; ++i)
-      if (ids[i] != l.padding) index.insert(static_cast<std::uint64_t>(ids[i]));
-  }
-  index.list(table.sparse->touched);
-}
-
 void take_rows(weight& table, const rg_table_rows& rows) {
-  if (rows.tensor != table.index)
-    throw rg::error(RG_E_PLUGIN,
-                    "the rows of tensor " + std::to_string(rows.tensor) + " where those of " + table.name + " belong");
-  if (!table.sparse->index->assign({rows.rows, rows.count}))
-    throw rg::error(RG_E_PLUGIN, "the rows of " + table.name + " do not ascend, or are not in the table");
+  table.sparse->take(table.info, table.index, rows);
   table.data = const_cast<float*>(rows.weights); // nothing writes to it
   table.gradient = rows.gradients;
-  table.sparse->count = rows.count;
 }
 
 embedding::embedding(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum,
@@ -80,8 +33,8 @@ void embedding::attach(const memory_plan& m) {
 void embedding::place(const run& r) {
   const rg_batch& b = *r.batch;
   const auto* ids = static_cast<const std::int32_t*>(b.inputs[inputs_[0].from->input]);
-  const std::size_t count = std::min<std::uint64_t>(b.valid, b.samples) * ids_;
-  check_ids(*table_, b, ids, count, ids_);
+  const std::size_t count = executors::valid_samples(b) * ids_;
+  executors::check_ids(table_->info, b, ids, count, ids_);
   if (table_->sparse)
     dev_.rows->find(table_->sparse->index->words(), ids, count, at_);
   else
@@ -91,8 +44,7 @@ void embedding::place(const run& r) {
     if (ids[i] == padding_)
       at_[i] = no_row;
     else if (at_[i] == no_row)
-      throw rg::error(RG_E_PLUGIN, table_->name + ": row " + std::to_string(ids[i]) + " of step " +
-                                       std::to_string(b.step) + " is not among those that were brought");
+      executors::not_brought(table_->info, b, ids[i]);
 }
 
 void embedding::forward(run& r) {

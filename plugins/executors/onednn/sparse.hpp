@@ -30,9 +30,6 @@ private:
   std::uint32_t* at_ = nullptr; // [batch, ids]: where their rows lie in the table as this step has it
 };
 
-// Collects the rows of a sparse table that a batch touches in all lookups into table.sparse->touched. Throws RG_E_OPERATION for
-// an id that is none of its rows.
-void collect_rows(weight& table, const rg_batch& batch);
 // Takes the rows of a sparse table as the engine hands them over for a step or an evaluation.
 void take_rows(weight& table, const rg_table_rows& rows);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "token_embedding.hpp"
 
+#include "../common/weights.hpp"
 #include "memory_plan.hpp"
 #include "rows.hpp"
 
@@ -11,15 +12,8 @@
 namespace onednn {
 
 const std::int32_t* checked_indices(const run& r, const value& input, std::size_t samples, std::size_t range) {
-  const auto* indices = static_cast<const std::int32_t*>(r.batch->inputs[input.input]);
-  const std::size_t each = input.elements();
-  for (std::size_t i = 0; i < samples * each; ++i)
-    if (indices[i] < 0 || static_cast<std::size_t>(indices[i]) >= range)
-      throw rg::error(RG_E_OPERATION, "sample " + std::to_string(i / each) + " of step " +
-                                          std::to_string(r.batch->step) + " has " + std::to_string(indices[i]) +
-                                          " at place " + std::to_string(i % each) + " of " + input.name +
-                                          ", which must be less than " + std::to_string(range) + " and not negative");
-  return indices;
+  return executors::checked_indices(*r.batch, static_cast<std::size_t>(input.input), input.name, input.elements(),
+                                    samples, range);
 }
 
 token_embedding::token_embedding(std::string name, value* indices, value* out, weight* table, weight* places,

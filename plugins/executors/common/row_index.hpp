@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace onednn {
+namespace executors {
 
 // 64 rows of the table: which are in the set, and how many lie before them. Kernels read it, too.
 struct row_word {
@@ -37,4 +37,4 @@ private:
   std::vector<std::uint64_t> used_; // a bit for each word
 };
 
-} // namespace onednn
+} // namespace executors

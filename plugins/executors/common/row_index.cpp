@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace onednn {
+namespace executors {
 namespace {
 
 // Calls f(number) for every bit.
@@ -47,4 +47,4 @@ bool row_index::assign(std::span<const std::uint64_t> rows) {
   return true;
 }
 
-} // namespace onednn
+} // namespace executors

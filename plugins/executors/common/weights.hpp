@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every executor does alike with the tensors of a network: starts them, and checks what the engine hands over.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <regatta/model.hpp>
+#include <regatta/random.hpp>
+
+namespace executors {
+
+// Canonical elements first .. first + out.size() of tensor number `graph_index` of its graph. They are drawn four by
+// four, counted from its start: the same for every executor. Throws rg::error, RG_E_CONFIG.
+inline void start(const rg_tensor& t, std::uint32_t graph_index, std::uint64_t first, std::uint64_t seed,
+                  std::span<float> out) {
+  const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
+  if (t.init == RG_INIT_CONSTANT) {
+    std::fill(out.begin(), out.end(), a);
+    return;
+  }
+  if (t.init != RG_INIT_UNIFORM && t.init != RG_INIT_NORMAL)
+    throw rg::error(RG_E_CONFIG, std::string(t.name) + ": unknown way to start, number " + std::to_string(t.init));
+  const bool normal = t.init == RG_INIT_NORMAL;
+  for (std::uint64_t i = first / 4 * 4; i < first + out.size(); i += 4) {
+    const auto four = normal ? rg::random_normals(seed, i / 4, graph_index, rg::stream_init)
+                             : rg::random_uniforms(seed, i / 4, graph_index, rg::stream_init);
+    for (std::uint64_t k = std::max(i, first); k < std::min<std::uint64_t>(i + 4, first + out.size()); ++k)
+      out[k - first] = normal ? a + b * four[k - i] : a + (b - a) * four[k - i];
+  }
+}
+
+// The same for rows of a table, one after the other in `out`.
+inline void start_rows(const rg_tensor& t, std::uint32_t graph_index, std::span<const std::uint64_t> rows,
+                       std::uint64_t seed, std::span<float> out) {
+  const auto dim = static_cast<std::uint64_t>(t.shape[1]);
+  for (std::size_t i = 0; i < rows.size(); ++i) start(t, graph_index, rows[i] * dim, seed, out.subspan(i * dim, dim));
+}
+
+// Throws rg::error, RG_E_PLUGIN, unless there is memory for every tensor that needs some: what `tensor(i)` gives.
+template <class F> void check_memory(const rg_model_memory& memory, std::size_t count, const F& tensor) {
+  if (memory.tensor_count != count)
+    throw rg::error(RG_E_PLUGIN,
+                    "bind: " + std::to_string(memory.tensor_count) + " tensors for " + std::to_string(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    const rg_tensor& t = tensor(i);
+    if (t.kind == RG_TENSOR_ROWS) continue; // comes with every step
+    if (!memory.weights[i] || (t.kind == RG_TENSOR_DENSE && !memory.gradients[i]))
+      throw rg::error(RG_E_PLUGIN, std::string("bind: ") + t.name + " has no memory");
+  }
+}
+
+// Throws rg::error, RG_E_PLUGIN, unless a step or evaluation may begin with this batch.
+inline void check_batch(const rg_batch& batch, bool bound, std::size_t samples, std::size_t tables, const char* what) {
+  if (!bound) throw rg::error(RG_E_PLUGIN, std::string(what) + ": called before bind");
+  if (batch.samples != samples)
+    throw rg::error(RG_E_PLUGIN, std::string(what) + ": a batch of " + std::to_string(batch.samples) +
+                                     " samples, but the model was set up for " + std::to_string(samples));
+  if (batch.table_count < tables)
+    throw rg::error(RG_E_PLUGIN, std::string(what) + ": " + std::to_string(batch.table_count) + " tables of " +
+                                     std::to_string(tables));
+}
+
+// The batch's indices for input number `input`, called `name`, `each` a sample: the first `samples` are from 0 to
+// range - 1, or rg::error is thrown, RG_E_OPERATION.
+inline const std::int32_t* checked_indices(const rg_batch& b, std::size_t input, std::string_view name,
+                                           std::size_t each, std::size_t samples, std::size_t range) {
+  const auto* indices = static_cast<const std::int32_t*>(b.inputs[input]);
+  for (std::size_t i = 0; i < samples * each; ++i)
+    if (indices[i] < 0 || static_cast<std::size_t>(indices[i]) >= range)
+      throw rg::error(RG_E_OPERATION, "sample " + std::to_string(i / each) + " of step " + std::to_string(b.step) +
+                                          " has " + std::to_string(indices[i]) + " at place " +
+                                          std::to_string(i % each) + " of " + std::string(name) +
+                                          ", which must be less than " + std::to_string(range) + " and not negative");
+  return indices;
+}
+
+// The same for labels of `classes`.
+inline void check_labels(const rg_batch& b, std::size_t input, std::size_t samples, std::size_t classes) {
+  const auto* labels = static_cast<const std::int32_t*>(b.inputs[input]);
+  for (std::size_t s = 0; s < samples; ++s)
+    if (labels[s] < 0 || static_cast<std::size_t>(labels[s]) >= classes)
+      throw rg::error(RG_E_OPERATION, "sample " + std::to_string(s) + " of step " + std::to_string(b.step) +
+                                          " has label " + std::to_string(labels[s]) + ", but there are " +
+                                          std::to_string(classes) + " classes");
+}
+
+} // namespace executors
