@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sizes and offsets of abi.h, listed by one text that both languages compile. */
-#include <regatta/abi.h>
+ * Sizes and offsets of abi.h and device.h, listed by one text that both languages compile. */
+#include <regatta/device.h>
 
 #define LAYOUT                                                                                                         \
   {                                                                                                                    \
@@ -15,5 +15,6 @@
         offsetof(rg_transfer, cookie), sizeof(rg_counters), sizeof(rg_transport), sizeof(rg_regions),                  \
         sizeof(rg_collective), sizeof(rg_collectives), sizeof(rg_authenticate), sizeof(rg_cluster), sizeof(rg_plan),   \
         sizeof(rg_slice), sizeof(rg_arena), sizeof(rg_op), offsetof(rg_op, after), sizeof(rg_strategy_host),           \
-        sizeof(rg_rows), sizeof(rg_strategy)                                                                           \
+        sizeof(rg_rows), sizeof(rg_strategy), sizeof(rg_update), sizeof(rg_work), offsetof(rg_work, update),           \
+        sizeof(rg_device)                                                                                              \
   }

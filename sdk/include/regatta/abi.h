@@ -170,7 +170,9 @@ typedef struct rg_buffer {
   uint64_t count;  /* elements */
 } rg_buffer;
 
-/* A point in a device's stream, opaque, 0: none. What carries one is ordered on the device; the host never waits. */
+/* A point in a device's stream, opaque, 0: none. What carries one is ordered on the device; the host never waits. On
+ * RG_MEMORY_CUDA it is the handle of a cudaEvent_t that was recorded. It belongs to who made it, and is valid until that
+ * one has made 256 more in the same stream: from then on it may stand for a later point there, never for an earlier one. */
 typedef uint64_t rg_fence;
 
 /* Something submitted has ended. Its size is fixed for good. */
@@ -289,6 +291,10 @@ typedef struct rg_model_memory {
   uint32_t tensor_count;
   float* const* weights;   /* dense: weights; state: the state; rows: null */
   float* const* gradients; /* dense only, else null */
+  /* RG_MEMORY_*: where all of them point to. On a device only where the executor has the extension "regatta.device/1"
+   * (device.h), and then always; 0 is the host. What init() writes and canonical() takes is the host's in any case. */
+  uint32_t memory;
+  uint32_t reserved;
 } rg_model_memory;
 
 enum {
@@ -327,6 +333,9 @@ typedef struct rg_hooks {
   void (*ready)(void* context, uint32_t tensor, rg_fence fence);
   /* The forward pass is over. */
   void (*phase)(void* context, uint32_t phase, rg_fence fence);
+  /* In place of need where memory is a device's, for every dense tensor, in every step: besides, what reads the weight or
+   * writes its gradient on the device has to come after `*after`, where that is not 0. Null: memory is the host's. */
+  rg_status (*need_after)(void* context, uint32_t tensor, rg_fence* after);
 } rg_hooks;
 
 typedef struct rg_step_result {
@@ -334,6 +343,11 @@ typedef struct rg_step_result {
   uint32_t reserved;
   double loss_sum; /* over this batch's samples, not divided */
   uint64_t count;  /* what it is the sum of */
+  /* On devices step() need not wait for the loss: the sum then is in `*late`, in the host's memory, once `late_fence` has
+   * passed, and stays there until two more steps have begun. The engine asks one step later, or at the end. Null:
+   * loss_sum is it. */
+  const double* late;
+  rg_fence late_fence;
 } rg_step_result;
 
 typedef struct rg_model {

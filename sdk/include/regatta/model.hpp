@@ -80,10 +80,17 @@ struct step_ended {
 class hooks {
 public:
   explicit hooks(const rg_hooks* h) noexcept : hooks_(h ? copy_versioned(*h) : rg_hooks{}) {}
-  // Before weight `tensor` is first read in this step; may wait.
-  void need(std::uint32_t tensor) const {
-    if (!hooks_.need) return;
-    if (const rg_status s = hooks_.need(hooks_.context, tensor); s != RG_OK) throw step_ended{s};
+  // Before weight `tensor` is first read in this step; may wait. On devices what it gives, where not 0, has to pass
+  // before the weight is read or its gradient written.
+  rg_fence need(std::uint32_t tensor) const {
+    rg_fence after = 0;
+    rg_status s = RG_OK;
+    if (hooks_.need_after)
+      s = hooks_.need_after(hooks_.context, tensor, &after);
+    else if (hooks_.need)
+      s = hooks_.need(hooks_.context, tensor);
+    if (s != RG_OK) throw step_ended{s};
+    return after;
   }
   // Gradients of the dense tensors up to `tensor` are final, and their weights are read no more in this step.
   void ready(std::uint32_t tensor, rg_fence fence = 0) const {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ layer for executors whose models compute on a device with memory of its own: what the engine needs to keep
+// weights and gradients there (device.h says what each function does, and who may call it when).
+//
+//   struct gpu {
+//     static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+//     gpu(const rg_host* host, std::int32_t index, std::uint32_t streams); // open; the destructor is close
+//     void* allocate(std::uint64_t bytes);
+//     void release(void* address) noexcept;
+//     void* allocate_host(std::uint64_t bytes);
+//     void release_host(void* address) noexcept;
+//     void copy(std::uint32_t stream, void* to, const void* from, std::uint64_t bytes);
+//     void work(std::uint32_t stream, const rg_work& work);
+//     void hold(std::uint32_t stream, rg_fence fence);
+//     rg_fence record(std::uint32_t stream);
+//     bool passed(rg_fence fence);
+//     void wait(rg_fence fence);
+//     void notify(std::uint32_t stream, void (*f)(void*), void* context);
+//   };
+//
+//   rg_component mine = rg::executor<executor>("mine", "one line");
+//   mine.extension = [](const char* id) -> const void* {
+//     return std::strcmp(id, RG_EXT_DEVICE) == 0 ? rg::device_functions<gpu>() : nullptr;
+//   };
+#pragma once
+
+#include <regatta/device.h>
+#include <regatta/plugin.hpp>
+
+#include <concepts>
+#include <memory>
+
+namespace rg {
+namespace detail::devices {
+
+template <class D>
+concept is_device = std::constructible_from<D, const rg_host*, std::int32_t, std::uint32_t> &&
+    requires(D d, void* p, const void* from, const rg_work& w, void (*f)(void*)) {
+  { d.allocate(std::uint64_t{}) } -> std::same_as<void*>;
+  d.release(p);
+  { d.allocate_host(std::uint64_t{}) } -> std::same_as<void*>;
+  d.release_host(p);
+  d.copy(std::uint32_t{}, p, from, std::uint64_t{});
+  d.work(std::uint32_t{}, w);
+  d.hold(std::uint32_t{}, rg_fence{});
+  { d.record(std::uint32_t{}) } -> std::same_as<rg_fence>;
+  { d.passed(rg_fence{}) } -> std::same_as<bool>;
+  d.wait(rg_fence{});
+  d.notify(std::uint32_t{}, f, p);
+};
+
+template <class D> struct entry {
+  struct instance {
+    instance(const rg_host* h, std::int32_t index, std::uint32_t streams) : host(h), device(h, index, streams) {}
+    const rg_host* host;
+    D device;
+  };
+  static D& of(void* self) noexcept { return static_cast<instance*>(self)->device; }
+  template <class F> static rg_status fenced(void* self, F&& f) noexcept {
+    return fence(static_cast<instance*>(self)->host, std::forward<F>(f));
+  }
+  static rg_status open(const rg_host* host, std::int32_t index, std::uint32_t streams, void** self) noexcept {
+    return fence(host, [&] { *self = std::make_unique<instance>(host, index, streams).release(); });
+  }
+  static void close(void* self) noexcept { delete static_cast<instance*>(self); }
+  static rg_status allocate(void* self, std::uint64_t bytes, void** address) noexcept {
+    return fenced(self, [&] { *address = of(self).allocate(bytes); });
+  }
+  static void release(void* self, void* address) noexcept { of(self).release(address); }
+  static rg_status allocate_host(void* self, std::uint64_t bytes, void** address) noexcept {
+    return fenced(self, [&] { *address = of(self).allocate_host(bytes); });
+  }
+  static void release_host(void* self, void* address) noexcept { of(self).release_host(address); }
+  static rg_status copy(void* self, std::uint32_t stream, void* to, const void* from, std::uint64_t bytes) noexcept {
+    return fenced(self, [&] { of(self).copy(stream, to, from, bytes); });
+  }
+  static rg_status work(void* self, std::uint32_t stream, const rg_work* work) noexcept {
+    return fenced(self, [&] { of(self).work(stream, copy_versioned(*work)); });
+  }
+  static rg_status hold(void* self, std::uint32_t stream, rg_fence f) noexcept {
+    return fenced(self, [&] { of(self).hold(stream, f); });
+  }
+  static rg_status record(void* self, std::uint32_t stream, rg_fence* f) noexcept {
+    return fenced(self, [&] { *f = of(self).record(stream); });
+  }
+  static rg_status passed(void* self, rg_fence f) noexcept {
+    return fenced(self, [&] { return of(self).passed(f) ? rg_status{RG_OK} : rg_status{RG_AGAIN}; });
+  }
+  static rg_status wait(void* self, rg_fence f) noexcept {
+    return fenced(self, [&] { of(self).wait(f); });
+  }
+  static rg_status notify(void* self, std::uint32_t stream, void (*f)(void*), void* context) noexcept {
+    return fenced(self, [&] { of(self).notify(stream, f, context); });
+  }
+  static constexpr rg_device functions = {sizeof(rg_device), D::memory,     &open,  &close, &allocate, &release,
+                                          &allocate_host,    &release_host, &copy,  &work,  &hold,     &record,
+                                          &passed,           &wait,         &notify};
+};
+
+} // namespace detail::devices
+
+// What the extension RG_EXT_DEVICE of an executor's component is.
+template <class D> const rg_device* device_functions() {
+  static_assert(detail::devices::is_device<D>,
+                "a device needs: a constructor (const rg_host*, std::int32_t index, std::uint32_t streams), allocate, "
+                "release, allocate_host, release_host, copy, work, hold, record, passed, wait and notify, as "
+                "regatta/device.hpp lists them");
+  if constexpr (detail::devices::is_device<D>) return &detail::devices::entry<D>::functions;
+  return nullptr;
+}
+
+} // namespace rg
