@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 
 namespace reference {
@@ -39,14 +40,14 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   };
   host_.extension = [](void*, const char*) -> const void* { return nullptr; };
 
-  const auto& component = load_component(plugin, RG_KIND_EXECUTOR, "onednn");
+  const auto& component = load_component(plugin, RG_KIND_EXECUTOR, std::filesystem::path(plugin).stem());
   const auto* executor = static_cast<const rg_executor*>(component.functions);
   functions_ = executor->model;
   auto setup = rg::make_versioned<rg_model_setup>();
   setup.purpose = options.purpose;
   setup.precision = options.precision;
   setup.emulate = options.emulate;
-  setup.memory = RG_MEMORY_HOST;
+  setup.memory = executor->memory;
   setup.threads = options.threads;
   setup.batch = options.batch;
   setup.kernels = options.kernels;

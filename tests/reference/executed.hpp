@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph compiled by the onednn plugin, with memory as the engine would give it: what tests hold against the
+// A graph compiled by an executor, the plugin ID.so of that id, with memory as the engine would give it: what tests hold against the
 // reference.
 #pragma once
 

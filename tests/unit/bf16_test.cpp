@@ -19,7 +19,7 @@ struct differences {
 
 // The same step in both precisions.
 differences compare_precisions(const rg_graph& g, std::uint64_t batch, std::uint32_t kernels) {
-  reference::executed exact(onednn_plugin, g, {.batch = batch}), rounded(onednn_plugin, g, half(batch, kernels));
+  reference::executed exact(executor_plugin, g, {.batch = batch}), rounded(executor_plugin, g, half(batch, kernels));
   exact.start(1);
   rounded.start(1);
   const auto b = make_batch(g, batch, 3);
@@ -119,7 +119,7 @@ TEST_CASE("every way to convolve in bf16 gives the same but for rounding") {
               picks += std::string(name) + d + algorithm + "\n";
           reference::execution_options options = half(5, RG_KERNELS_TIMED);
           options.picks = picks;
-          reference::executed e(onednn_plugin, g, options);
+          reference::executed e(executor_plugin, g, options);
           CHECK(e.kernels().find("ref") == std::string::npos);
           copy(r, g, e);
           for (int accumulated = 1; accumulated <= 2; ++accumulated) {
@@ -140,7 +140,7 @@ TEST_CASE("every way to convolve in bf16 gives the same but for rounding") {
 
 TEST_CASE("a step in bf16 gives the same numbers every time") {
   const graph_of net("resnet.so", "resnet50", {{"input", text("cifar10")}, {"depth", whole(18)}, {"width", whole(16)}});
-  reference::executed e(onednn_plugin, *net.graph, half(4));
+  reference::executed e(executor_plugin, *net.graph, half(4));
   e.start(1);
   const auto b = make_batch(*net.graph, 4, 3);
   const double first = e.step(b).loss_sum;
@@ -156,7 +156,7 @@ TEST_CASE("what is not a number stays that in bf16") {
   const rg::value label = net.index("label", 4);
   rg::value x = rg::batch_norm(rg::conv2d(image, "a", 16, {.padding = 1}), "n");
   rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4), label);
-  reference::executed e(onednn_plugin, *net.graph(), half(2));
+  reference::executed e(executor_plugin, *net.graph(), half(2));
   e.start(1);
   auto b = make_batch(*net.graph(), 2, 3);
   b.inputs[0][0] = std::nan("");

@@ -138,7 +138,7 @@ TEST_CASE("a tiny transformer learns to turn sentences around in 300 steps") {
   const graph_of g("transformer.so", "transformer", with(tiny_transformer, {"dropout", number(0)}));
   std::vector<double> reached;
   for (const std::uint32_t precision : {RG_F32, RG_BF16}) {
-    reference::executed e(onednn_plugin, *g.graph, {.batch = 32, .precision = precision, .emulate = true});
+    reference::executed e(executor_plugin, *g.graph, {.batch = 32, .precision = precision, .emulate = true});
     CHECK(std::string(e.info.metric) == "perplexity");
     e.start(1);
     adam optimizer(e, 3e-3);
@@ -158,7 +158,7 @@ TEST_CASE("a tiny bert learns a pattern of words in 300 steps") {
   const graph_of g("bert.so", "bert", with(tiny_bert, {"hidden", whole(64)}));
   std::vector<double> reached;
   for (const std::uint32_t precision : {RG_F32, RG_BF16}) {
-    reference::executed e(onednn_plugin, *g.graph, {.batch = 32, .precision = precision, .emulate = true});
+    reference::executed e(executor_plugin, *g.graph, {.batch = 32, .precision = precision, .emulate = true});
     e.start(1);
     adam optimizer(e, 3e-3);
     for (std::uint64_t i = 0; i < 300; ++i) {

@@ -241,7 +241,7 @@ TEST_CASE("a tied weight is ready where its last contribution falls") {
   rg::softmax_cross_entropy(x, label);
   compare(*net.graph(), {.batch = 6});
 
-  reference::executed e(onednn_plugin, *net.graph(), {.batch = 2});
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 2});
   REQUIRE(e.tensors.size() == 3);
   CHECK(std::string(e.tensors.back().name) == "tied");
   e.start(1);
@@ -269,7 +269,7 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
     rg::network net;
     make(net);
     try {
-      reference::executed e(onednn_plugin, *net.graph(), {});
+      reference::executed e(executor_plugin, *net.graph(), {});
       FAIL("accepted: " << what);
     } catch (const std::runtime_error& e) {
       CHECK_MESSAGE(std::string(e.what()).find(what) != std::string::npos, e.what());
@@ -298,7 +298,7 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
         x = net.node("swirl", "odd", {x}, {}, {}, {4});
         rg::softmax_cross_entropy(x, y);
       },
-      "layer odd: the oneDNN executor has no op swirl");
+      "DNN executor has no op swirl");
   refuse(
       [](rg::network& net) {
         auto x = net.values("image", {3, 8, 8});

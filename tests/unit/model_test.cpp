@@ -77,7 +77,7 @@ TEST_CASE("two halves of a batch give the gradients of the whole, dropout includ
   rg::network net;
   build_small(net, false, 0.4);
   const rg_graph& g = *net.graph();
-  reference::executed whole(onednn_plugin, g, {.batch = 8}), half(onednn_plugin, g, {.batch = 4});
+  reference::executed whole(executor_plugin, g, {.batch = 8}), half(executor_plugin, g, {.batch = 4});
   whole.start(3);
   half.start(3);
   const reference::batch b = make_batch(g, 8, 5);
@@ -109,7 +109,7 @@ TEST_CASE("accumulation works with batch norm") {
   rg::network net;
   build_small(net, true, 0.3);
   const rg_graph& g = *net.graph();
-  reference::executed e(onednn_plugin, g, {.batch = 4});
+  reference::executed e(executor_plugin, g, {.batch = 4});
   e.start(3);
   const reference::batch b = make_batch(g, 8, 5);
   e.step(part_of(b, 0, 4));
@@ -129,8 +129,8 @@ TEST_CASE("starts depend on the seed alone, and canonical layouts go there and b
   rg::network net;
   build_small(net, true, 0);
   const rg_graph& g = *net.graph();
-  reference::executed a(onednn_plugin, g, {.batch = 8}), b(onednn_plugin, g, {.batch = 3}),
-      layout_only(onednn_plugin, g, {.purpose = RG_PURPOSE_INIT});
+  reference::executed a(executor_plugin, g, {.batch = 8}), b(executor_plugin, g, {.batch = 3}),
+      layout_only(executor_plugin, g, {.purpose = RG_PURPOSE_INIT});
   a.start(1);
   b.start(1);
   layout_only.start(1);
@@ -159,7 +159,7 @@ TEST_CASE("starts depend on the seed alone, and canonical layouts go there and b
 TEST_CASE("gradients become ready in the order of the tensors, and weights are needed in the other") {
   rg::network net;
   build_small(net, true, 0.2);
-  reference::executed e(onednn_plugin, *net.graph(), {.batch = 2});
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 2});
   e.start(1);
   e.step(make_batch(*net.graph(), 2, 1));
   const auto middle = std::find(e.events.begin(), e.events.end(), "backward");
@@ -181,7 +181,7 @@ TEST_CASE("picks of one instance make another choose the same") {
   rg::network net;
   build_small(net, true, 0.2);
   const rg_graph& g = *net.graph();
-  reference::executed timed(onednn_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED});
+  reference::executed timed(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED});
   const std::string picks = timed.kernels();
   CHECK(picks.find("b forward: ") != std::string::npos);
   CHECK(picks.find("a data gradient") == std::string::npos); // nobody wants the gradient of an image
@@ -193,7 +193,7 @@ TEST_CASE("picks of one instance make another choose the same") {
   const std::string other = changed.compare(at, 6, "direct") == 0 ? "winograd" : "direct";
   changed.replace(at, end - at, other);
 
-  reference::executed again(onednn_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
+  reference::executed again(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
   CHECK(again.kernels() == picks);
   CHECK(std::string(again.info.layout) == timed.info.layout);
   again.start(1);
@@ -203,11 +203,11 @@ TEST_CASE("picks of one instance make another choose the same") {
   CHECK(gradients_of(again) == gradients_of(timed));
 
   if (picks.find("winograd") != std::string::npos) { // only where the machine has it
-    reference::executed forced(onednn_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = changed});
+    reference::executed forced(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = changed});
     CHECK(forced.kernels().find(line + other) != std::string::npos);
   }
-  CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "nonsense"}));
-  CHECK_THROWS(reference::executed(onednn_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "a forward: direct\n"}));
+  CHECK_THROWS(reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "nonsense"}));
+  CHECK_THROWS(reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "a forward: direct\n"}));
 }
 
 TEST_CASE("what was timed is kept in a file, which may say anything") {
@@ -228,7 +228,7 @@ TEST_CASE("what was timed is kept in a file, which may say anything") {
   build_small(net, true, 0.2);
   const rg_graph& g = *net.graph();
   auto timed = [&](std::uint64_t batch = 8) {
-    return reference::executed(onednn_plugin, g, {.batch = batch, .kernels = RG_KERNELS_TIMED}).kernels();
+    return reference::executed(executor_plugin, g, {.batch = batch, .kernels = RG_KERNELS_TIMED}).kernels();
   };
   timed();
   const std::string kept = read();
@@ -272,13 +272,13 @@ TEST_CASE("winograd differs from the direct algorithm by rounding alone") {
   const rg::value x = rg::conv2d(rg::conv2d(image, "a", 48, {.padding = 1}), "b", 32, {.padding = 1});
   rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4, {.gain = 0.1}), label);
   const rg_graph& g = *net.graph();
-  reference::executed direct(onednn_plugin, g, {.batch = 8});
+  reference::executed direct(executor_plugin, g, {.batch = 8});
   REQUIRE(direct.kernels().find("winograd") == std::string::npos);
   const std::string picks = std::regex_replace(direct.kernels(), std::regex("(b [a-z ]+): direct"), "$1: winograd");
   std::unique_ptr<reference::executed> winograd;
   try {
     winograd = std::make_unique<reference::executed>(
-        onednn_plugin, g, reference::execution_options{.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
+        executor_plugin, g, reference::execution_options{.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
   } catch (const std::runtime_error& e) {
     MESSAGE("no winograd on this machine: " << std::string(e.what()));
     return;
@@ -318,7 +318,7 @@ TEST_CASE("a step allocates nothing once it has run") {
     precision = RG_BF16;
   }
   const rg_graph& g = *graph;
-  reference::executed e(onednn_plugin, g, {.batch = 16, .precision = precision, .emulate = true});
+  reference::executed e(executor_plugin, g, {.batch = 16, .precision = precision, .emulate = true});
   e.start(1);
   const auto b = make_batch(g, 16, 1);
   e.step(b);
@@ -336,7 +336,7 @@ TEST_CASE("only valid samples count in an evaluation") {
   rg::network net;
   build_small(net, true, 0.2);
   const rg_graph& g = *net.graph();
-  reference::executed e(onednn_plugin, g, {.batch = 6});
+  reference::executed e(executor_plugin, g, {.batch = 6});
   e.start(1);
   const auto b = make_batch(g, 6, 1);
   const auto all = e.evaluate(b, 6), some = e.evaluate(b, 4);
@@ -351,7 +351,7 @@ TEST_CASE("what a step cannot do it refuses") {
   rg::network net;
   build_small(net, false, 0);
   const rg_graph& g = *net.graph();
-  reference::executed e(onednn_plugin, g, {.batch = 2});
+  reference::executed e(executor_plugin, g, {.batch = 2});
   e.start(1);
   auto b = make_batch(g, 2, 1);
   b.inputs[1][1] = 17;

@@ -37,7 +37,7 @@ TEST_CASE("a depth that was never published is refused") {
 
 TEST_CASE("resnet50 computes 24.5 GFLOP an image, forward and backward") {
   const graph_of net = resnet({});
-  const reference::executed e(onednn_plugin, *net.graph, {.purpose = RG_PURPOSE_INIT});
+  const reference::executed e(executor_plugin, *net.graph, {.purpose = RG_PURPOSE_INIT});
   CHECK(e.info.flops_per_sample == doctest::Approx(24.3e9).epsilon(0.01)); // 3 x 4.1 GMAC x 2, less the stem's gradient
 }
 

@@ -157,7 +157,7 @@ TEST_CASE("two halves of a batch of sequences give the gradients of the whole, d
   rg::network net;
   build_masked(net, 0.4);
   const rg_graph& g = *net.graph();
-  reference::executed whole(onednn_plugin, g, {.batch = 8}), half(onednn_plugin, g, {.batch = 4});
+  reference::executed whole(executor_plugin, g, {.batch = 8}), half(executor_plugin, g, {.batch = 4});
   whole.start(3);
   half.start(3);
   reference::batch b = make_batch(g, 8, 5);
@@ -185,7 +185,7 @@ TEST_CASE("two halves of a batch of sequences give the gradients of the whole, d
 TEST_CASE("indices out of range are refused with their place") {
   rg::network net;
   build(cases()[0], net);
-  reference::executed e(onednn_plugin, *net.graph(), {.batch = 2});
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 2});
   e.start(1);
   auto b = make_batch(*net.graph(), 2, 1);
   b.inputs[0][length + 2] = 11;

@@ -108,7 +108,7 @@ TEST_CASE("a batch touches each row once, ascending, over all lookups, without p
   rg::softmax_cross_entropy_auc(
       rg::dense(rg::concat({rg::sparse_embedding(a, "x", table, 5), rg::embedding_bag(b, "y", table)}), "out", 2),
       label);
-  reference::executed e(onednn_plugin, *net.graph(), {.batch = 2});
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 2});
   const reference::batch batch = {
       .samples = 2, .inputs = {{7, 5, 99999, 64, 63, 7}, {0, 7, 4096, 0}, {0, 1}}, .global_samples = 2};
   CHECK(e.rows(batch).at(0) == std::vector<std::uint64_t>{0, 7, 63, 64, 4096, 99999});
@@ -136,7 +136,7 @@ TEST_CASE("rows start as the whole table does, wherever they are made") {
     const rg::value ids = net.indices("ids", {1}, 50), label = net.index("label", 2);
     const auto table = rg::sparse_table(net, "table", 50, dim, {.sparse = sparse});
     rg::softmax_cross_entropy_auc(rg::dense(rg::sparse_embedding(ids, "e", table), "out", 2), label);
-    out = new reference::executed(onednn_plugin, *net.graph(), {.batch = 1});
+    out = new reference::executed(executor_plugin, *net.graph(), {.batch = 1});
   };
   for (const std::int64_t dim : {4, 10, 7}) {
     reference::executed *raw_sparse = nullptr, *raw_dense = nullptr;
@@ -172,7 +172,7 @@ TEST_CASE("the area under the curve is how often a positive ranks above a negati
   rg::network net;
   const rg::value x = net.values("x", {2}), label = net.index("label", 2);
   rg::softmax_cross_entropy_auc(x, label, 1000);
-  reference::executed e(onednn_plugin, *net.graph(), {.batch = 6});
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 6});
   // Logits of class 1 by sample; those of class 0 are 0.
   const std::vector<double> score = {0.9, -1, 2, 0.5, -0.2, 9}, labels = {1, 0, 1, 0, 1, 0};
   reference::batch b = {.samples = 6, .inputs = {{}, labels}, .global_samples = 6};
@@ -209,7 +209,7 @@ TEST_CASE("the pos/neg ratio counts the pairs that are in order") {
   rg::network net;
   const rg::value a = net.values("a", {1}), b = net.values("b", {1});
   rg::pairwise_hinge(a, b, 0.1);
-  reference::executed e(onednn_plugin, *net.graph(), {.batch = 5});
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 5});
   const reference::batch batch = {
       .samples = 5, .inputs = {{0.5, 0.2, 0.9, -0.1, 0.3}, {0.1, 0.4, 0.85, -0.1, -0.3}}, .global_samples = 5};
   const auto sums = e.evaluate(batch, 5);
@@ -237,7 +237,7 @@ TEST_CASE("layers that do not fit are refused") {
     rg::network bad;
     make(bad);
     try {
-      reference::executed e(onednn_plugin, *bad.graph(), {});
+      reference::executed e(executor_plugin, *bad.graph(), {});
       FAIL("accepted: " << what);
     } catch (const std::runtime_error& e) {
       CHECK_MESSAGE(std::string(e.what()).find(what) != std::string::npos, e.what());

@@ -16,7 +16,7 @@ namespace {
 class trainer {
 public:
   trainer(const rg_graph& graph, std::uint64_t batch, double rate, bool adagrad)
-      : run(onednn_plugin, graph, {.batch = batch}), rate_(rate), adagrad_(adagrad) {
+      : run(executor_plugin, graph, {.batch = batch}), rate_(rate), adagrad_(adagrad) {
     run.start(1);
     for (const rg_tensor& t : run.tensors) squares_.emplace_back(rg::storage_of(t));
   }
@@ -119,7 +119,7 @@ TEST_CASE("ctr has the parameters of its publication") {
   const graph_of ctr("ctr.so", "ctr", {});
   CHECK(ctr.parameters(RG_TENSOR_ROWS) == 10000010);
   CHECK(ctr.parameters(RG_TENSOR_DENSE) == 431202);
-  const reference::executed e(onednn_plugin, *ctr.graph, {.batch = 1000, .purpose = RG_PURPOSE_INIT});
+  const reference::executed e(executor_plugin, *ctr.graph, {.batch = 1000, .purpose = RG_PURPOSE_INIT});
   CHECK(e.tensors[e.index_of("table")].max_rows == 26000);
 }
 

@@ -16,7 +16,7 @@ TEST_CASE("vgg16 has the parameters of its publications") {
 
 TEST_CASE("vgg16 computes 1.88 GFLOP a sample of cifar10, forward and backward") {
   const graph_of vgg("vgg.so", "vgg16", {});
-  const reference::executed e(onednn_plugin, *vgg.graph, {.purpose = RG_PURPOSE_INIT});
+  const reference::executed e(executor_plugin, *vgg.graph, {.purpose = RG_PURPOSE_INIT});
   CHECK(e.info.flops_per_sample == doctest::Approx(1.88e9).epsilon(0.01));
 }
 

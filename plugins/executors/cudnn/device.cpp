@@ -1,66 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device.hpp"
 
-#include "../../common/lazy_library.hpp"
-
 #include <string>
 
 namespace cudnn {
-
-#define REGATTA_TEXT(x) #x
-#define REGATTA_NAME(x) REGATTA_TEXT(x) // cublasCreate is a macro for cublasCreate_v2
-
-const blas_functions& blas() {
-  static const blas_functions functions = [] {
-    const cuda::lazy_library library(REGATTA_CUBLAS);
-    blas_functions f{};
-    library.find(f.create, REGATTA_NAME(cublasCreate));
-    library.find(f.destroy, REGATTA_NAME(cublasDestroy));
-    library.find(f.set_stream, REGATTA_NAME(cublasSetStream));
-    library.find(f.set_math_mode, REGATTA_NAME(cublasSetMathMode));
-    library.find(f.sgemm, REGATTA_NAME(cublasSgemm));
-    library.find(f.text, REGATTA_NAME(cublasGetStatusString));
-    return f;
-  }();
-  return functions;
-}
 
 void check(cudnnStatus_t s, const char* what) {
   if (s == CUDNN_STATUS_SUCCESS) return;
   throw rg::error(RG_E_DEVICE, std::string("cuDNN, ") + what + ": " + cudnnGetErrorString(s));
 }
 
-void check(cublasStatus_t s, const char* what) {
-  if (s == CUBLAS_STATUS_SUCCESS) return;
-  throw rg::error(RG_E_DEVICE, std::string("cuBLAS, ") + what + ": " + blas().text(s));
+buffer::~buffer() {
+  release();
 }
 
-buffer::~buffer() {
-  if (memory_) cudaFree(memory_);
+void buffer::release() noexcept {
+  if (memory_) cudaFree(std::exchange(memory_, nullptr));
+  bytes_ = 0;
 }
 
 void buffer::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
-  if (memory_) cuda::check(cudaFree(std::exchange(memory_, nullptr)), "freeing memory");
-  bytes_ = 0;
+  release();
   cuda::check(cudaMalloc(&memory_, bytes), ("allocating " + std::to_string(bytes) + " bytes").c_str());
   cuda::check(cudaMemset(memory_, 0, bytes), "clearing memory");
   cuda::check(cudaDeviceSynchronize(), "clearing memory"); // streams of ours do not wait for it
   bytes_ = bytes;
 }
 
-device::device(std::int32_t index) : index_(index) {
+staging::~staging() {
+  if (crossed_) cudaEventDestroy(crossed_);
+  if (host_) cudaFreeHost(host_);
+  if (device_) cudaFree(device_);
+}
+
+void staging::allocate() {
+  if (bytes_ == 0) bytes_ = 16;
+  void *host = nullptr, *on_device = nullptr;
+  cuda::check(cudaMallocHost(&host, bytes_), "allocating pinned memory");
+  host_ = static_cast<std::byte*>(host);
+  cuda::check(cudaMalloc(&on_device, bytes_), "allocating memory");
+  device_ = static_cast<std::byte*>(on_device);
+  cuda::check(cudaEventCreateWithFlags(&crossed_, cudaEventDisableTiming), "making an event");
+}
+
+void staging::open() const {
+  cuda::check(cudaEventSynchronize(crossed_), "waiting for a copy");
+}
+
+void staging::upload(cudaStream_t s) const {
+  cuda::check(cudaMemcpyAsync(device_, host_, bytes_, cudaMemcpyHostToDevice, s), "copying to the device");
+  cuda::check(cudaEventRecord(crossed_, s), "recording an event");
+}
+
+device::device(std::int32_t index, const precision& p) : computes(p), index_(index) {
   const std::uint32_t count = cuda::device_count();
   if (index < 0 || static_cast<std::uint32_t>(index) >= count)
     throw rg::error(RG_E_UNSUPPORTED, "there is no GPU " + std::to_string(index) + ", only " + std::to_string(count));
   enter();
+  if (p.type == number::bf16 || p.tf32) {
+    int major = 0;
+    cuda::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index), "asking for a capability");
+    if (major < 8)
+      throw rg::error(RG_E_UNSUPPORTED, "this GPU has neither bf16 nor TF32: they came with compute capability 8.0; "
+                                        "set train.precision to \"fp32\" or \"fp16\"");
+  }
   try {
     cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
     check(cudnnCreate(&dnn), "starting");
     check(cudnnSetStream(dnn, stream), "choosing a stream");
     check(blas().create(&cublas), "starting");
     check(blas().set_stream(cublas, stream), "choosing a stream");
-    check(blas().set_math_mode(cublas, CUBLAS_PEDANTIC_MATH), "choosing fp32"); // no TF32
+    // Its own would be allocated within a step that is captured. The size is what NVIDIA's manual says for sm_90.
+    blas_workspace_.reserve(std::size_t{32} << 20);
+    check(blas().set_workspace(cublas, blas_workspace_.get<void>(), blas_workspace_.bytes()), "giving memory");
   } catch (...) {
     release();
     throw;
@@ -84,6 +97,10 @@ void device::upload(void* to, const void* from, std::size_t bytes) const {
 void device::download(void* to, const void* from, std::size_t bytes) const {
   cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying from the device");
   settle();
+}
+
+void device::clear(void* at, std::size_t bytes) const {
+  cuda::check(cudaMemsetAsync(at, 0, bytes, stream), "clearing memory");
 }
 
 } // namespace cudnn

@@ -5,6 +5,8 @@
 
 #include "../../common/cuda_devices.hpp"
 #include "blas.hpp"
+#include "numbers.hpp"
+#include "staging.hpp"
 
 #include <cstddef>
 #include <utility>
@@ -14,7 +16,6 @@
 namespace cudnn {
 
 void check(cudnnStatus_t s, const char* what);
-void check(cublasStatus_t s, const char* what);
 
 // Memory of the device; what was in it is lost when it grows.
 class buffer {
@@ -24,6 +25,7 @@ public:
   buffer(const buffer&) = delete;
   buffer& operator=(const buffer&) = delete;
   void reserve(std::size_t bytes); // zeroed
+  void release() noexcept;
   template <class T = float> T* get() const { return static_cast<T*>(memory_); }
   std::size_t bytes() const { return bytes_; }
 
@@ -32,10 +34,17 @@ private:
   std::size_t bytes_ = 0;
 };
 
+// What a model computes in.
+struct precision {
+  number type = number::f32; // of activations, and of the weights that are multiplied
+  bool tf32 = false;         // products of floats may round them to 10 bits of mantissa
+  bool channels_last = false;
+};
+
 class device {
 public:
   // Throws rg::error, RG_E_UNSUPPORTED where there is no such device.
-  explicit device(std::int32_t index);
+  device(std::int32_t index, const precision& p);
   ~device();
   device(const device&) = delete;
   device& operator=(const device&) = delete;
@@ -44,20 +53,25 @@ public:
   void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }
   void check_launch() const { cuda::check(cudaGetLastError(), "launching a kernel"); }
   void settle() const { cuda::check(cudaStreamSynchronize(stream), "computing"); }
-  // To the device and back, in the stream's order. Host memory may be changed when upload returns, and is there when
-  // download does: it is pageable (the driver stages it).
+  // To the device and back, in the stream's order. Host memory that is not pinned may be changed when upload returns, and
+  // is there when download does: the driver stages it.
   void upload(void* to, const void* from, std::size_t bytes) const;
   void download(void* to, const void* from, std::size_t bytes) const;
+  void clear(void* at, std::size_t bytes) const;
 
+  const precision computes;
   cudaStream_t stream = nullptr;
   cudnnHandle_t dnn = nullptr;
   cublasHandle_t cublas = nullptr;
-  buffer workspace; // one for all ops, used by one at a time
+  staging varying;
+  buffer workspace; // cuDNN's: one for all ops, used by one at a time
+  buffer scratch;   // our own, likewise
 
 private:
   void release() noexcept;
 
   std::int32_t index_;
+  buffer blas_workspace_;
 };
 
 // A cuDNN descriptor, destroyed with this.

@@ -4,23 +4,55 @@
 // means is said in regatta/layers.hpp.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "numbers.hpp"
 
 #include <regatta/random.hpp>
 
-#ifdef __CUDACC__
-#define REGATTA_EVERYWHERE __host__ __device__
-#else
-#define REGATTA_EVERYWHERE
-#endif
-
 namespace cudnn {
+
+// The functions that apply to every element.
+enum class function : std::uint8_t { relu, gelu, tanh, sigmoid, softsign };
+
+template <function F> REGATTA_EVERYWHERE inline float value_of(float x) {
+  if constexpr (F == function::relu) return x < 0 ? 0 : x; // not-a-number stays
+  if constexpr (F == function::gelu) return 0.5F * x * erfcf(-0.70710678F * x);
+  if constexpr (F == function::tanh) return tanhf(x);
+  if constexpr (F == function::sigmoid) return 1 / (1 + expf(-x));
+  if constexpr (F == function::softsign) return x / (1 + fabsf(x));
+}
+// The slope at x, where y is the function's value.
+template <function F> REGATTA_EVERYWHERE inline float slope_of(float x, float y) {
+  if constexpr (F == function::relu) return y > 0 ? 1.0F : 0.0F;
+  if constexpr (F == function::gelu) return 0.5F * erfcf(-0.70710678F * x) + x * 0.39894228F * expf(-0.5F * x * x);
+  if constexpr (F == function::tanh) return 1 - y * y;
+  if constexpr (F == function::sigmoid) return y * (1 - y);
+  if constexpr (F == function::softsign) return 1 / ((1 + fabsf(x)) * (1 + fabsf(x)));
+}
+
+// How the elements of samples lie: channel by channel, or, `last`, place by place with all channels of each.
+struct picture {
+  std::uint32_t channels = 1, spatial = 1;
+  bool last = false;
+  std::size_t elements() const { return std::size_t{channels} * spatial; }
+};
+struct place {
+  std::uint32_t sample, channel, at; // at: number of the place
+};
+REGATTA_EVERYWHERE inline place place_of(const picture& p, std::uint32_t i) {
+  const std::uint32_t size = p.channels * p.spatial, in = i % size;
+  if (p.last) return {i / size, in % p.channels, in / p.channels};
+  return {i / size, in / p.spatial, in % p.spatial};
+}
+REGATTA_EVERYWHERE inline std::uint32_t offset_of(const picture& p, const place& at) {
+  const std::uint32_t in = p.last ? at.at * p.channels + at.channel : at.channel * p.spatial + at.at;
+  return at.sample * p.channels * p.spatial + in;
+}
 
 // How pooling goes over one channel of one sample.
 struct window {
   int height = 1, width = 1, out_height = 1, out_width = 1;
   int kernel_height = 1, kernel_width = 1, stride = 1, padding = 0;
+  int step = 1; // elements from place to place of a channel
 };
 
 // Of one side of a window: from where to where its elements lie inside the picture.
@@ -39,36 +71,37 @@ REGATTA_EVERYWHERE inline extent covering(int at, int kernel, int stride, int pa
 }
 
 // The largest element that output (oy, ox) sees, and where it lies; the first of equals.
-REGATTA_EVERYWHERE inline float max_of(const float* x, const window& w, int oy, int ox, std::int32_t& place) {
+template <class T>
+REGATTA_EVERYWHERE inline float max_of(const T* x, const window& w, int oy, int ox, std::int32_t& place) {
   const extent rows = covered(oy, w.kernel_height, w.stride, w.padding, w.height);
   const extent columns = covered(ox, w.kernel_width, w.stride, w.padding, w.width);
   place = rows.begin * w.width + columns.begin;
   for (int y = rows.begin; y < rows.end; ++y)
     for (int c = columns.begin; c < columns.end; ++c)
-      if (x[y * w.width + c] > x[place]) place = y * w.width + c;
-  return x[place];
+      if (to_float(x[(y * w.width + c) * w.step]) > to_float(x[place * w.step])) place = y * w.width + c;
+  return to_float(x[place * w.step]);
 }
 // What reaches element (y, c) of the gradient: of the windows that took it.
-REGATTA_EVERYWHERE inline float max_gradient(const float* dy, const std::int32_t* places, const window& w, int y,
-                                             int c) {
+template <class T>
+REGATTA_EVERYWHERE inline float max_gradient(const T* dy, const std::int32_t* places, const window& w, int y, int c) {
   const extent rows = covering(y, w.kernel_height, w.stride, w.padding, w.out_height);
   const extent columns = covering(c, w.kernel_width, w.stride, w.padding, w.out_width);
   float sum = 0;
   for (int oy = rows.begin; oy < rows.end; ++oy)
     for (int ox = columns.begin; ox < columns.end; ++ox)
-      if (places[oy * w.out_width + ox] == y * w.width + c) sum += dy[oy * w.out_width + ox];
+      if (const int o = (oy * w.out_width + ox) * w.step; places[o] == y * w.width + c) sum += to_float(dy[o]);
   return sum;
 }
 
-REGATTA_EVERYWHERE inline float average_of(const float* x, const window& w, int oy, int ox) {
+template <class T> REGATTA_EVERYWHERE inline float average_of(const T* x, const window& w, int oy, int ox) {
   const extent rows = covered(oy, w.kernel_height, w.stride, w.padding, w.height);
   const extent columns = covered(ox, w.kernel_width, w.stride, w.padding, w.width);
   float sum = 0;
   for (int y = rows.begin; y < rows.end; ++y)
-    for (int c = columns.begin; c < columns.end; ++c) sum += x[y * w.width + c];
+    for (int c = columns.begin; c < columns.end; ++c) sum += to_float(x[(y * w.width + c) * w.step]);
   return sum / static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
-REGATTA_EVERYWHERE inline float average_gradient(const float* dy, const window& w, int y, int c) {
+template <class T> REGATTA_EVERYWHERE inline float average_gradient(const T* dy, const window& w, int y, int c) {
   const extent rows = covering(y, w.kernel_height, w.stride, w.padding, w.out_height);
   const extent columns = covering(c, w.kernel_width, w.stride, w.padding, w.out_width);
   float sum = 0;
@@ -76,12 +109,13 @@ REGATTA_EVERYWHERE inline float average_gradient(const float* dy, const window& 
     for (int ox = columns.begin; ox < columns.end; ++ox) {
       const extent r = covered(oy, w.kernel_height, w.stride, w.padding, w.height);
       const extent k = covered(ox, w.kernel_width, w.stride, w.padding, w.width);
-      sum += dy[oy * w.out_width + ox] / static_cast<float>((r.end - r.begin) * (k.end - k.begin));
+      sum += to_float(dy[(oy * w.out_width + ox) * w.step]) / static_cast<float>((r.end - r.begin) * (k.end - k.begin));
     }
   return sum;
 }
 
 // Whether dropout keeps an element of a sample. `seed`: of the step and layer; `threshold`: round(p * 65536).
+// Elements are canonical.
 REGATTA_EVERYWHERE inline bool keeps(std::uint64_t seed, std::uint64_t sample, std::uint64_t element,
                                      std::uint32_t threshold) {
   const rg::bits4 bits = rg::random_bits(seed, sample, static_cast<std::uint32_t>(element / 8));

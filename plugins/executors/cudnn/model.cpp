@@ -1,53 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model.hpp"
 
-#include <algorithm>
+#include "../common/weights.hpp"
+#include "losses.hpp"
+#include "maps.hpp"
+#include "memory_plan.hpp"
 
-#include <regatta/random.hpp>
+#include <algorithm>
+#include <cstring>
 
 namespace cudnn {
+namespace {
+
+precision precision_of(const rg_model_setup& setup) {
+  switch (setup.precision) {
+  case RG_F32: return {};
+  case RG_F16: return {.type = number::f16, .channels_last = true};
+  case RG_BF16: return {.type = number::bf16, .channels_last = true};
+  default: throw rg::error(RG_E_UNSUPPORTED, "the cudnn executor does not compute in this precision");
+  }
+}
+
+} // namespace
 
 model::model(const rg_graph& graph, const rg_model_setup& setup) {
   cuda::device_count();
-  if (setup.precision != RG_F32)
-    throw rg::error(RG_E_UNSUPPORTED, "the cudnn executor computes in fp32 only: set train.precision to it");
+  program_.computes = precision_of(setup);
   program_.batch = setup.batch;
   compile(graph, program_);
-  for (const auto& w : program_.weights) tensors_.push_back(w->info);
+  for (const auto& w : program_.weights) {
+    tensors_.push_back(w->info);
+    if (w->sparse) tables_.push_back(w.get());
+  }
   if (setup.purpose != RG_PURPOSE_INIT) prepare(setup);
+}
+
+model::~model() {
+  if (device_) cudaStreamSynchronize(device_->stream);
+  if (outcomes_) cudaFreeHost(outcomes_);
 }
 
 void model::prepare(const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
-  device_.emplace(setup.device);
-  for (auto& o : program_.ops) o->prepare(*device_, program_.batch);
-  for (auto& w : program_.weights) {
-    w->data.reserve(w->elements * sizeof(float));
-    if (w->info.kind == RG_TENSOR_DENSE) w->gradient.reserve(w->elements * sizeof(float));
-  }
-  // Every value and every gradient in one piece, each aligned as the libraries like it.
-  constexpr std::size_t alignment = 64; // elements
-  const auto room = [&](const value& v) {
-    return (program_.batch * v.elements() + alignment - 1) / alignment * alignment;
-  };
-  const auto aliased = [&](const value* v) {
-    return std::any_of(program_.aliases.begin(), program_.aliases.end(), [&](const auto& a) { return a.first == v; });
-  };
-  std::size_t elements = 0;
+  device_.emplace(setup.device, program_.computes);
+  fences_.emplace();
   for (const auto& v : program_.values)
-    if (!aliased(v.get())) elements += room(*v) * (v->needs_gradient ? 2 : 1);
-  memory_.reserve(elements * sizeof(float));
-  float* at = memory_.get();
-  for (auto& v : program_.values) {
-    if (aliased(v.get())) continue;
-    v->data = std::exchange(at, at + room(*v));
-    if (v->needs_gradient) v->gradient = std::exchange(at, at + room(*v));
-  }
-  for (auto& [flat, of] : program_.aliases) {
-    flat->data = of->data;
-    flat->gradient = of->gradient;
-  }
+    if (program_.batch * v->elements() >> 32)
+      throw rg::error(RG_E_UNSUPPORTED, "layer " + v->name + ": " + std::to_string(program_.batch * v->elements()) +
+                                            " elements, and kernels count in 32 bits: a smaller batch");
+  for (auto& o : program_.ops) o->prepare(*device_);
+  factors_.ask(device_->varying, program_.losses.size());
+  unscaled_.ask(device_->varying, 1);
+  device_->varying.allocate();
+  losses_.reserve((program_.losses.size() + 1) * sizeof(double));
+  for (std::size_t i = 0; i < program_.losses.size(); ++i) program_.losses[i]->sum = losses_.get<double>() + i;
+  sums_.reserve(program_.metric_sums * sizeof(double));
+  host_sums_.resize(program_.metric_sums);
+  flag_.reserve(sizeof(std::uint32_t));
+  void* pinned = nullptr;
+  cuda::check(cudaMallocHost(&pinned, outcomes * sizeof(outcome)), "allocating pinned memory");
+  outcomes_ = static_cast<outcome*>(pinned);
+  allocate_values();
+  place_weights();
+  for (weight* w : tables_) w->sparse->prepare(w->info, w->info.max_rows);
+  choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks);
+  for (auto& o : program_.ops) o->attach(*device_, c);
+  device_->settle();
+  report_ = c.report;
   mark();
+}
+
+// All activations beside each other, since the backward pass reads them; gradients as their lifetimes allow.
+void model::allocate_values() {
+  std::vector<lifetime> plan;
+  std::vector<value*> roots;
+  std::vector<void**> pointers;
+  const std::size_t last = program_.ops.size();
+  for (const auto& v : program_.values) {
+    if (v->alias) continue;
+    const std::size_t bytes = program_.batch * v->elements() * size_of(v->type);
+    plan.push_back({0, 2 * last + 1, bytes});
+    pointers.push_back(&v->data);
+    if (!v->needs_gradient) continue;
+    // Op k goes backward at moment 2 last - k.
+    lifetime l{2 * last, 0, bytes};
+    const auto touch = [&](std::size_t k) {
+      l.begin = std::min(l.begin, 2 * last - k);
+      l.end = std::max(l.end, 2 * last - k);
+    };
+    for (std::size_t k = 0; k < last; ++k) {
+      const auto is = [&](const value* o) {
+        while (o->alias) o = o->alias;
+        return o == v.get();
+      };
+      op& o = *program_.ops[k];
+      if (is(&o.output())) touch(k);
+      for (const edge& e : o.inputs())
+        if (is(e.from)) touch(k);
+    }
+    plan.push_back(l);
+    pointers.push_back(&v->gradient);
+  }
+  memory_bytes_ = plan_memory(plan);
+  memory_.reserve(memory_bytes_);
+  for (std::size_t i = 0; i < plan.size(); ++i) *pointers[i] = memory_.get<std::byte>() + plan[i].offset;
+  for (auto& v : program_.values) { // what they stand for comes before them
+    if (!v->alias) continue;
+    v->data = v->alias->data;
+    v->gradient = v->alias->gradient;
+  }
+}
+
+// Copies for products; and memory for the engine's tensors, until bind() says whether it has some on the device.
+void model::place_weights() {
+  places_ = std::vector<place>(program_.weights.size());
+  for (auto& w : program_.weights) {
+    place& p = places_[w->index];
+    const std::size_t elements = w->sparse ? w->info.max_rows * w->row() : w->elements;
+    p.data.reserve(elements * sizeof(float));
+    w->data = p.data.get();
+    if (w->info.kind == RG_TENSOR_STATE) continue;
+    p.own_gradient.reserve(elements * sizeof(float));
+    w->gradient = p.gradient = p.own_gradient.get();
+    if (program_.computes.type == number::f16) {
+      p.scaled.reserve(elements * sizeof(float));
+      w->gradient = p.scaled.get();
+    }
+    if (!w->copied) continue;
+    p.copy.reserve(w->elements * size_of(program_.computes.type));
+    w->copy = p.copy.get<void>();
+  }
 }
 
 void model::mark() {
@@ -69,107 +151,212 @@ rg_model_info model::describe() {
   info.tensors = tensors_.data();
   info.inputs = program_.inputs.data();
   info.input_count = static_cast<std::uint32_t>(program_.inputs.size());
-  info.metric_sums = cross_entropy::metric_sums;
-  info.metric = "top1";
+  info.metric_sums = static_cast<std::uint32_t>(program_.metric_sums);
+  info.metric = program_.losses.front()->metric_name();
+  info.count_kinds = program_.count_kinds;
   info.unit = program_.unit.c_str();
   info.layout = "canonical";
+  info.activation_bytes = memory_bytes_;
   for (const auto& o : program_.ops) info.flops_per_sample += o->flops();
   return info;
 }
 
-// As every executor draws them: four by four, by the tensor's number in the graph.
 void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
   const weight& w = *program_.weights.at(tensor);
-  if (!rows.empty()) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
-  if (out.size() < w.elements) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
-  const rg_tensor& t = w.info;
-  const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
-  if (t.init == RG_INIT_CONSTANT) {
-    std::fill_n(out.begin(), w.elements, a);
+  if (!rows.empty() && !w.sparse) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
+  if (!rows.empty()) {
+    executors::start_rows(w.info, w.graph_index, rows, seed, out);
     return;
   }
-  if (t.init != RG_INIT_UNIFORM && t.init != RG_INIT_NORMAL)
-    throw rg::error(RG_E_CONFIG, w.name + ": unknown way to start, number " + std::to_string(t.init));
-  const bool normal = t.init == RG_INIT_NORMAL;
-  for (std::uint64_t i = 0; i < w.elements; i += 4) {
-    const auto four = normal ? rg::random_normals(seed, i / 4, w.graph_index, rg::stream_init)
-                             : rg::random_uniforms(seed, i / 4, w.graph_index, rg::stream_init);
-    for (std::uint64_t k = i; k < std::min<std::uint64_t>(i + 4, w.elements); ++k)
-      out[k] = normal ? a + b * four[k - i] : a + (b - a) * four[k - i];
-  }
+  if (out.size() < w.elements) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
+  executors::start(w.info, w.graph_index, 0, seed, out.first(w.elements));
+}
+
+void model::canonical(std::uint32_t tensor, const float* memory, float* out) {
+  std::copy_n(memory, program_.weights.at(tensor)->elements, out);
+}
+
+void model::from_canonical(std::uint32_t tensor, const float* canonical, float* memory) {
+  std::copy_n(canonical, program_.weights.at(tensor)->elements, memory);
 }
 
 void model::bind(const rg_model_memory& memory) {
   if (!device_) throw rg::error(RG_E_PLUGIN, "bind: this instance was made for shapes and starts only");
-  if (memory.tensor_count != program_.weights.size())
-    throw rg::error(RG_E_PLUGIN, "bind: " + std::to_string(memory.tensor_count) + " tensors for " +
-                                     std::to_string(program_.weights.size()));
+  executors::check_memory(memory, tensors_.size(), [&](std::size_t i) -> const rg_tensor& { return tensors_[i]; });
+  on_device_ = memory.memory == RG_MEMORY_CUDA;
   for (auto& w : program_.weights) {
-    w->host = memory.weights[w->index];
-    w->host_gradient = memory.gradients[w->index];
-    if (!w->host || (w->info.kind == RG_TENSOR_DENSE && !w->host_gradient))
-      throw rg::error(RG_E_PLUGIN, "bind: " + w->name + " has no memory");
+    place& p = places_[w->index];
+    if (w->sparse) continue; // comes with every step
+    if (!on_device_) {
+      p.host = memory.weights[w->index];
+      p.host_gradient = memory.gradients[w->index];
+      continue;
+    }
+    w->data = memory.weights[w->index];
+    if (w->info.kind == RG_TENSOR_DENSE) {
+      p.gradient = memory.gradients[w->index];
+      if (program_.computes.type != number::f16) w->gradient = p.gradient;
+    }
+    p.data.release();
+    p.own_gradient.release();
   }
   bound_ = true;
 }
 
-void model::enter(const rg_batch& batch, const char* what) {
-  if (!bound_) throw rg::error(RG_E_PLUGIN, std::string(what) + ": called before bind");
-  if (batch.samples != program_.batch)
-    throw rg::error(RG_E_PLUGIN, std::string(what) + ": a batch of " + std::to_string(batch.samples) +
-                                     " samples, but the model was set up for " + std::to_string(program_.batch));
-  device_->enter();
-  for (std::size_t i = 0; i < program_.inputs.size(); ++i) { // the first values stand for them; both types have 4 bytes
-    const value& v = *program_.values[i];
-    device_->upload(v.data, batch.inputs[i], batch.samples * v.elements() * sizeof(float));
+void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
+  if (!device_) throw rg::error(RG_E_PLUGIN, "rows: this instance was made for shapes and starts only");
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    weight& w = *tables_[t];
+    w.sparse->collect(w.info, batch);
+    out[t].tensor = w.index;
+    out[t].rows = w.sparse->touched.data();
+    out[t].count = w.sparse->touched.size();
   }
 }
 
-void model::bring(const weight& w) {
-  device_->upload(w.data.get<void>(), w.host, w.elements * sizeof(float));
+// Everything that this step needs from the host, but for its weights.
+void model::enter(const run& r, const char* what) {
+  executors::check_batch(r.batch, bound_, program_.batch, tables_.size(), what);
+  device_->enter();
+  take_tables(r);
+  device_->varying.open();
+  for (auto& o : program_.ops) o->vary(r);
+  *unscaled_.host() = 1 / r.loss_scale;
+  for (std::size_t i = 0; i < program_.losses.size(); ++i)
+    factors_.host()[i] = program_.losses.size() == 1
+                             ? 1.0
+                             : static_cast<double>(r.batch.global_samples) / program_.losses[i]->divisor(r.batch);
+  device_->varying.upload(device_->stream);
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i) { // the first values stand for them
+    const value& v = *program_.values[i];
+    device_->upload(v.data, r.batch.inputs[i], r.batch.samples * v.elements() * sizeof(float));
+  }
+}
+
+void model::take_tables(const run& r) {
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    weight& w = *tables_[t];
+    const auto rows = rg::copy_versioned(rg::at_stride(r.batch.tables, t));
+    if (rows.count > w.info.max_rows) throw rg::error(RG_E_PLUGIN, w.name + ": more rows than a batch can touch");
+    w.sparse->take(w.info, w.index, rows);
+    places_[w.index].host_gradient = rows.gradients;
+    if (rows.count) device_->upload(w.data, rows.weights, rows.count * w.row() * sizeof(float));
+  }
+}
+
+// From here on the stream may read the weight and write its gradient.
+void model::bring(weight& w, rg_fence after) {
+  const place& p = places_[w.index];
+  if (on_device_)
+    hold(device_->stream, after);
+  else if (!w.sparse)
+    device_->upload(w.data, p.host, w.elements * sizeof(float));
+  if (w.copied)
+    kernels::relayout(device_->stream, number::f32, w.lies, w.data, program_.computes.type, w.copy_lies, w.copy,
+                      w.elements / w.lies.elements(), false);
+}
+
+// The weight's gradient is final but for the loss scale, and for its way to the host.
+void model::finish(weight& w, const run& r) {
+  const place& p = places_[w.index];
+  if (w.info.kind == RG_TENSOR_STATE) return;
+  const std::size_t elements = w.sparse ? w.sparse->count * w.row() : w.elements;
+  if (elements == 0) return;
+  if (w.gradient != p.gradient)
+    kernels::unscale(device_->stream, w.gradient, unscaled_.device(), p.gradient, elements,
+                     (r.batch.flags & RG_BATCH_ACCUMULATE) != 0, flag_.get<std::uint32_t>());
+  if (w.sparse || !on_device_) device_->download(p.host_gradient, p.gradient, elements * sizeof(float));
+}
+
+// The loss scale takes note of the steps whose outcome is there by now.
+void model::learn_scale() {
+  if (program_.computes.type != number::f16) return;
+  while (learned_ < steps_) {
+    const std::size_t at = learned_ % outcomes;
+    // One that is about to be written again has to be waited for; it is four steps old.
+    if (steps_ - learned_ >= outcomes)
+      cuda::check(cudaEventSynchronize(event_of(passed_[at])), "waiting for a step");
+    else if (cudaEventQuery(event_of(passed_[at])) != cudaSuccess)
+      return;
+    scale_.update(outcomes_[at].not_finite == 0);
+    ++learned_;
+  }
 }
 
 rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
-  enter(batch, "step");
-  const run r{.batch = batch};
+  const bool scaled = program_.computes.type == number::f16;
+  if (scaled) learn_scale();
+  const run r{.batch = batch,
+              .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0 && !scaled,
+              .loss_scale = scaled ? scale_.value() : 1};
+  enter(r, "step");
+  if (scaled) device_->clear(flag_.get<void>(), flag_.bytes());
   for (std::size_t k = 0; k < program_.ops.size(); ++k) {
-    for (const weight* w : marks_[k].needs) {
-      if (w->info.kind == RG_TENSOR_DENSE) hooks.need(w->index);
-      bring(*w);
-    }
+    for (weight* w : marks_[k].needs) bring(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
     program_.ops[k]->forward(*device_, r);
   }
+  double* loss = losses_.get<double>() + program_.losses.size();
+  kernels::combine(device_->stream, losses_.get<double>(), factors_.device(), program_.losses.size(), loss);
   device_->check_launch();
-  rg_step_result result{};
-  result.loss_sum = program_.loss->sum(*device_); // waits for the forward pass
-  result.count = batch.samples;
-  hooks.backward();
+  hooks.backward(on_device_ ? fences_->record(device_->stream) : 0);
   for (std::size_t k = program_.ops.size(); k-- > 0;) {
     op& o = *program_.ops[k];
     if (o.output().needs_gradient) o.backward(*device_, r);
-    for (const weight* w : marks_[k].needs)
-      if (w->info.kind == RG_TENSOR_DENSE)
-        device_->download(w->host_gradient, w->gradient.get<void>(), w->elements * sizeof(float));
-    if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST)) hooks.ready(static_cast<std::uint32_t>(marks_[k].ready));
+    for (weight* w : marks_[k].needs) finish(*w, r);
+    if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST))
+      hooks.ready(static_cast<std::uint32_t>(marks_[k].ready), on_device_ ? fences_->record(device_->stream) : 0);
   }
   device_->check_launch();
+  const std::size_t slot = steps_ % outcomes;
+  outcome& out = outcomes_[slot];
+  cuda::check(cudaMemcpyAsync(&out.loss, loss, sizeof(double), cudaMemcpyDeviceToHost, device_->stream), "copying");
+  if (scaled)
+    cuda::check(cudaMemcpyAsync(&out.not_finite, flag_.get<void>(), sizeof out.not_finite, cudaMemcpyDeviceToHost,
+                                device_->stream),
+                "copying");
+  passed_[slot] = fences_->record(device_->stream);
+  ++steps_;
+
+  rg_step_result result{};
+  result.count = program_.losses.size() == 1 ? program_.losses.front()->count(batch) : batch.samples;
+  if (on_device_) {
+    result.late = &out.loss;
+    result.late_fence = passed_[slot];
+    return result;
+  }
   for (const auto& w : program_.weights)
-    if (w->info.kind == RG_TENSOR_STATE) device_->download(w->host, w->data.get<void>(), w->elements * sizeof(float));
+    if (w->info.kind == RG_TENSOR_STATE)
+      device_->download(places_[w->index].host, w->data, w->elements * sizeof(float));
+  device_->settle();
+  result.loss_sum = out.loss;
   return result;
 }
 
 void model::evaluate(const rg_batch& batch, std::span<double> sums) {
-  enter(batch, "evaluate");
-  const run r{.batch = batch, .training = false, .sums = sums.data()};
+  const run r{.batch = batch, .training = false, .sums = sums_.get<double>()};
+  enter(r, "evaluate");
+  device_->clear(sums_.get<void>(), sums_.bytes());
   for (std::size_t k = 0; k < program_.ops.size(); ++k) {
-    for (const weight* w : marks_[k].needs) bring(*w);
+    for (weight* w : marks_[k].needs) bring(*w, 0);
     program_.ops[k]->forward(*device_, r);
   }
   device_->check_launch();
+  device_->download(host_sums_.data(), sums_.get<void>(), sums_.bytes());
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += host_sums_[i];
 }
 
 double model::metric(std::span<const double> sums) {
-  return sums[1] > 0 ? sums[0] / sums[1] : 0;
+  const loss& first = *program_.losses.front();
+  return first.metric(sums.data() + first.first_sum);
+}
+
+void model::count(const rg_batch& batch, std::span<std::uint64_t> counts) {
+  for (const loss* l : program_.losses)
+    if (l->counts()) counts[static_cast<std::size_t>(l->count_kind)] += l->count(batch);
+}
+
+const char* model::kernels() {
+  return report_.empty() ? nullptr : report_.c_str();
 }
 
 } // namespace cudnn

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled network: tensors, and ops in the order in which they run. Everything is canonical: samples, channels,
-// height, width, in fp32.
+// A compiled network: tensors, and ops in the order in which they run. Activations are row-major, but pictures, which in
+// reduced precision lie place by place (channels last).
 #pragma once
 
+#include "../common/lookups.hpp"
 #include "device.hpp"
+#include "elements.hpp"
 
-#include <cstddef>
-#include <cstdint>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,33 +19,54 @@ namespace cudnn {
 
 // An activation of the whole batch.
 struct value {
-  std::size_t channels = 1, height = 1, width = 1; // of a sample
-  int input = -1;                                  // number of the batch's input it stands for
+  std::string name;
+  std::vector<std::size_t> shape; // of a sample
+  number type = number::f32;      // inputs as they come: floats or whole numbers, both of 4 bytes
+  picture lies;
+  int input = -1; // number of the batch's input it stands for
   bool needs_gradient = false;
-  float* data = nullptr;     // on the device
-  float* gradient = nullptr; // null where none is needed
+  value* alias = nullptr;   // whose memory it has, as another shape; comes before it
+  void* data = nullptr;     // on the device
+  void* gradient = nullptr; // null where none is needed
 
-  std::size_t spatial() const { return height * width; }
-  std::size_t elements() const { return channels * spatial(); }
+  std::size_t elements() const { return lies.elements(); }
+  const std::int32_t* indices() const { return static_cast<const std::int32_t*>(data); }
 };
+// Of a sequence.
+inline std::uint32_t places(const value& v) {
+  return static_cast<std::uint32_t>(v.shape[0]);
+}
+inline std::uint32_t features(const value& v) {
+  return static_cast<std::uint32_t>(v.shape[1]);
+}
 
-// A tensor of the model. The engine keeps it on the host; here is what the device has of it.
+// A tensor of the model. Floats, canonical.
 struct weight {
   rg_tensor info{};
   std::string name;
   std::uint32_t graph_index = 0; // random numbers are drawn by this
   std::uint32_t index = 0;       // in rg_model_info
   std::size_t elements = 1;
-  float *host = nullptr, *host_gradient = nullptr;
-  buffer data, gradient;
-  const class op* first_writer = nullptr; // of its gradient in a backward pass; other ops that share it add
+  float *data = nullptr, *gradient = nullptr; // on the device; gradients of fp16 still have the loss scale
+  // As it is multiplied: in the precision computed in, filters of pictures with their channels last.
+  bool copied = false;
+  picture lies, copy_lies;
+  void* copy = nullptr;
+  std::unique_ptr<executors::sparse_table> sparse; // null: it is none
+  const class op* first_writer = nullptr;          // of its gradient in a backward pass; other ops that share it add
+
+  const void* multiplied() const { return copied ? copy : data; }
+  std::size_t row() const { return static_cast<std::size_t>(info.shape[1]); } // elements of a row, of matrices
 };
 
 // What a step hands its ops.
 struct run {
   const rg_batch& batch;
   bool training = true;
-  double* sums = nullptr; // evaluation
+  bool accumulate = false; // onto the weights' gradients
+  float loss_scale = 1;    // fp16's
+  double* sums = nullptr;  // evaluation: on the device, zeroed before
+  std::size_t samples() const { return training ? batch.samples : executors::valid_samples(batch); }
 };
 
 // An input of an op, and whether its gradient is added to what others left there.
@@ -62,8 +84,12 @@ public:
   op(const op&) = delete;
   op& operator=(const op&) = delete;
 
-  // The device and the batch are known: descriptors, algorithms, memory of its own.
-  virtual void prepare(device&, std::size_t batch) { batch_ = batch; }
+  // The device and the batch are known: descriptors, memory of its own, room in the staging.
+  virtual void prepare(device&) {}
+  // The memory of all values is there.
+  virtual void attach(device&, struct choices&) {}
+  // Writes what changes from step to step into the staging; checks what the batch holds. Nothing of the step runs yet.
+  virtual void vary(const run&) {}
   virtual void forward(device& d, const run& r) = 0;
   virtual void backward(device& d, const run& r) = 0;
   virtual double flops() const { return 0; } // of a sample, forward and backward
@@ -72,14 +98,15 @@ public:
   std::vector<edge>& inputs() { return inputs_; }
   value& output() { return *output_; }
   std::vector<weight*>& weights() { return weights_; }
+  std::size_t batch = 0;
 
 protected:
-  const float* x() const { return inputs_[0].from->data; }
-  float* dx() const { return inputs_[0].from->gradient; }
-  std::size_t batch_ = 0;
-  bool adds(const run& r, const weight& w) const {
-    return (r.batch.flags & RG_BATCH_ACCUMULATE) || w.first_writer != this;
-  }
+  const void* x(std::size_t i = 0) const { return inputs_[i].from->data; }
+  void* dx(std::size_t i = 0) const { return inputs_[i].from->gradient; }
+  void* y() const { return output_->data; }
+  const void* dy() const { return output_->gradient; }
+  std::size_t all() const { return batch * output_->elements(); }
+  bool adds(const run& r, const weight& w) const { return r.accumulate || w.first_writer != this; }
 
   std::string name_;
   std::vector<edge> inputs_;
@@ -87,16 +114,46 @@ protected:
   std::vector<weight*> weights_;
 };
 
-// The op that a network ends in: the loss, and the metric "top1".
-class cross_entropy;
+// An op that a network ends in: a loss and what it is measured by.
+class loss : public op {
+public:
+  using op::op;
+  void prepare(device& d) override { share_.ask(d.varying, 1); }
+  void vary(const run& r) override { *share_.host() = static_cast<float>(r.loss_scale / divisor(r.batch)); }
+
+  // What evaluate() adds up for it, in run::sums from first_sum on, and what that comes to.
+  virtual std::size_t metric_sums() const = 0;
+  virtual const char* metric_name() const = 0;
+  virtual double metric(const double* sums) const = 0;
+  // Whether the loss is a mean over something else than samples (tokens, masked words), and how many a batch has.
+  virtual bool counts() const { return false; }
+  virtual std::uint64_t count(const rg_batch& b) const { return b.samples; }
+  // What the loss is divided by: all that counts in this step, of all workers. Without the engine's count we take it
+  // that the other workers' batches are like ours.
+  double divisor(const rg_batch& b) const {
+    const auto samples = static_cast<double>(b.global_samples);
+    if (!counts()) return samples;
+    if (b.global_counts) return static_cast<double>(std::max<std::uint64_t>(1, b.global_counts[count_kind]));
+    return std::max(1.0, static_cast<double>(count(b)) * samples / static_cast<double>(b.samples));
+  }
+
+  std::size_t first_sum = 0;
+  int count_kind = -1;   // its place in rg_batch::global_counts
+  double* sum = nullptr; // on the device: of the last forward pass in training, not divided
+
+protected:
+  staged<float> share_; // of a row in the gradient
+};
 
 struct program {
+  precision computes;
   std::size_t batch = 0;
   std::vector<std::unique_ptr<value>> values;
-  std::vector<std::pair<value*, value*>> aliases; // the first has the memory of the second, which comes before it
-  std::vector<std::unique_ptr<weight>> weights;   // in the order of rg_model_info
+  std::vector<std::unique_ptr<weight>> weights; // in the order of rg_model_info
   std::vector<std::unique_ptr<op>> ops;
-  cross_entropy* loss = nullptr;
+  std::vector<loss*> losses; // those of the ops that are one; the first one's metric is the model's
+  std::size_t metric_sums = 0;
+  std::uint32_t count_kinds = 0;
   std::vector<std::string> input_names;
   std::vector<rg_input> inputs;
   std::string unit;

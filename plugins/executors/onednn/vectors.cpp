@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vectors.hpp"
 
+#include "../common/metrics.hpp"
 #include "memory_plan.hpp"
 
 #include <algorithm>
@@ -143,15 +144,8 @@ void auc_cross_entropy::backward(run& r) {
   }
 }
 
-// How often a positive has a higher probability than a negative; half where they share a bucket.
 double auc_cross_entropy::metric(const double* sums) const {
-  double above = 0, negatives = 0, positives = 0; // from the lowest bucket on
-  for (std::size_t b = 0; b < buckets_; ++b) {
-    above += sums[buckets_ + b] * (negatives + sums[b] / 2);
-    negatives += sums[b];
-    positives += sums[buckets_ + b];
-  }
-  return above / (negatives * positives); // not a number where there is but one class: nobody knows
+  return executors::area_under_curve(sums, buckets_);
 }
 
 void pairwise_hinge::plan(memory_plan& m) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention.hpp"
+
+#include <cmath>
+
+namespace cudnn {
+
+attention::attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
+                     const shape& s)
+    : op(std::move(name), {values, query, key, indices}, out), shape_(s), drawn_(s.dropout, s.layer) {}
+
+void attention::prepare(device& d) {
+  const std::size_t bytes = scores() * size_of(d.computes.type);
+  if (shape_.dropout > 0) drawn_.ask(d.varying);
+  probabilities_.reserve(bytes);
+  dropped_.reserve(bytes); // in the backward pass: the slopes of the scores
+  d.scratch.reserve(scores() * sizeof(float));
+}
+
+// The scratch moves until all ops are prepared: its addresses are taken here.
+void attention::attach(device& d, choices&) {
+  const std::size_t element = size_of(d.computes.type), size = width() / shape_.heads;
+  std::vector<std::byte*> all(static_cast<std::size_t>(of::count) * count());
+  const auto fill = [&](of o, void* from, std::size_t rows, std::size_t row, std::size_t apart,
+                        std::size_t bytes) { // rows of a sample, elements of a row, and from head to head
+    if (!from) return;
+    for (std::size_t i = 0; i < count(); ++i)
+      all[static_cast<std::size_t>(o) * count() + i] =
+          static_cast<std::byte*>(from) + (i / shape_.heads * rows * row + i % shape_.heads * apart) * bytes;
+  };
+  fill(of::query, inputs_[1].from->data, queries(), width(), size, element);
+  fill(of::key, inputs_[2].from->data, keys(), width(), size, element);
+  fill(of::values, inputs_[0].from->data, keys(), width(), size, element);
+  fill(of::out, output_->data, queries(), width(), size, element);
+  fill(of::query_slope, dx(1), queries(), width(), size, element);
+  fill(of::key_slope, dx(2), keys(), width(), size, element);
+  fill(of::values_slope, dx(0), keys(), width(), size, element);
+  fill(of::out_slope, output_->gradient, queries(), width(), size, element);
+  const std::size_t matrix = queries() * keys();
+  fill(of::probability, probabilities_.get<void>(), shape_.heads, matrix, matrix, element);
+  fill(of::other, dropped_.get<void>(), shape_.heads, matrix, matrix, element);
+  fill(of::score, d.scratch.get<void>(), shape_.heads, matrix, matrix, sizeof(float));
+  pointers_.reserve(all.size() * sizeof(void*));
+  d.upload(pointers_.get<void>(), all.data(), all.size() * sizeof(void*));
+  d.settle(); // before `all` goes
+}
+
+kernels::attending attention::how() const {
+  return {.samples = batch,
+          .heads = static_cast<std::uint32_t>(shape_.heads),
+          .queries = static_cast<std::uint32_t>(queries()),
+          .keys = static_cast<std::uint32_t>(keys()),
+          .causal = shape_.causal,
+          .factor = static_cast<float>(1 / std::sqrt(static_cast<double>(width() / shape_.heads))),
+          .keys_of = inputs_[3].from->indices()};
+}
+
+void attention::forward(device& d, const run& r) {
+  const auto n = static_cast<int>(queries()), m = static_cast<int>(keys()), row = static_cast<int>(width());
+  const auto size = static_cast<int>(width() / shape_.heads), all_heads = static_cast<int>(count());
+  multiply_all(d, {.m = n, .n = m, .k = size, .b_across = true, .a_row = row, .b_row = row, .c_row = m},
+               all_of<const void>(of::query), all_of<const void>(of::key), number::f32, all_of<void>(of::score),
+               all_heads, false, name_.c_str());
+  const bool drops = r.training && shape_.dropout > 0;
+  kernels::softmax(d.stream, d.computes.type, how(), d.scratch.get(), probabilities_.get<void>(),
+                   drops ? dropped_.get<void>() : nullptr, drawn_.of(r));
+  multiply_all(d, {.m = n, .n = size, .k = m, .a_row = m, .b_row = row, .c_row = row},
+               all_of<const void>(drops ? of::other : of::probability), all_of<const void>(of::values), d.computes.type,
+               all_of<void>(of::out), all_heads, false, name_.c_str());
+}
+
+// With a the dropped probabilities: dv = a^T dy; da = dy v^T; ds = that through dropout and the softmax; dq = ds k,
+// dk = ds^T q.
+void attention::backward(device& d, const run& r) {
+  const auto n = static_cast<int>(queries()), m = static_cast<int>(keys()), row = static_cast<int>(width());
+  const auto size = static_cast<int>(width() / shape_.heads), all_heads = static_cast<int>(count());
+  const bool drops = shape_.dropout > 0;
+  if (dx(0))
+    multiply_all(d, {.m = m, .n = size, .k = n, .a_across = true, .a_row = m, .b_row = row, .c_row = row},
+                 all_of<const void>(drops ? of::other : of::probability), all_of<const void>(of::out_slope),
+                 d.computes.type, all_of<void>(of::values_slope), all_heads, inputs_[0].add, name_.c_str());
+  if (!dx(1) && !dx(2)) return;
+  multiply_all(d, {.m = n, .n = m, .k = size, .b_across = true, .a_row = row, .b_row = row, .c_row = m},
+               all_of<const void>(of::out_slope), all_of<const void>(of::values), number::f32, all_of<void>(of::score),
+               all_heads, false, name_.c_str());
+  kernels::softmax_gradient(d.stream, d.computes.type, how(), probabilities_.get<void>(), d.scratch.get(), drawn_.of(r),
+                            dropped_.get<void>());
+  if (dx(1))
+    multiply_all(d, {.m = n, .n = size, .k = m, .a_row = m, .b_row = row, .c_row = row}, all_of<const void>(of::other),
+                 all_of<const void>(of::key), d.computes.type, all_of<void>(of::query_slope), all_heads, inputs_[1].add,
+                 name_.c_str());
+  if (dx(2))
+    multiply_all(d, {.m = m, .n = size, .k = n, .a_across = true, .a_row = m, .b_row = row, .c_row = row},
+                 all_of<const void>(of::other), all_of<const void>(of::query), d.computes.type,
+                 all_of<void>(of::key_slope), all_heads, inputs_[2].add, name_.c_str());
+}
+
+double attention::flops() const {
+  return 3 * 4.0 * static_cast<double>(queries() * keys() * width());
+}
+
+} // namespace cudnn

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "elementwise.hpp"
+#include "rows.hpp"
+
+namespace cudnn {
+
+// softmax(q k^T / sqrt(d)) v by head. All heads of all samples are one call of cuBLAS for each product; scores, and the
+// slopes of probabilities, are floats in any precision.
+class attention : public op {
+public:
+  struct shape {
+    std::size_t heads;
+    bool causal;
+    double dropout;
+    std::uint32_t layer;
+  };
+  attention(std::string name, value* query, value* key, value* values, value* indices, value* out, const shape& s);
+  void prepare(device& d) override;
+  void attach(device& d, choices&) override;
+  void vary(const run& r) override { drawn_.vary(r.batch); }
+  void forward(device& d, const run& r) override;
+  void backward(device& d, const run& r) override;
+  double flops() const override;
+
+private:
+  // Inputs are the values, queries, keys and the keys' indices: gradients are written in this order.
+  std::size_t queries() const { return places(*output_); }
+  std::size_t keys() const { return places(*inputs_[0].from); }
+  std::size_t width() const { return features(*output_); }
+  std::size_t count() const { return batch * shape_.heads; } // of products
+  std::size_t scores() const { return count() * queries() * keys(); }
+  kernels::attending how() const;
+  // Where every head of every sample begins: the arrays that cuBLAS takes.
+  enum class of : std::size_t {
+    query,
+    key,
+    values,
+    out,
+    query_slope,
+    key_slope,
+    values_slope,
+    out_slope,
+    probability,
+    other,
+    score,
+    count
+  };
+  template <class T> T* const* all_of(of o) const {
+    return pointers_.get<T*>() + static_cast<std::size_t>(o) * count();
+  }
+
+  shape shape_;
+  drawn drawn_;
+  buffer probabilities_, dropped_, pointers_;
+};
+
+} // namespace cudnn

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures, vectors of features, and what goes element by element.
+#include "compiler.hpp"
+#include "convolution.hpp"
+#include "dense.hpp"
+#include "elementwise.hpp"
+#include "pictures_ops.hpp"
+
+namespace cudnn {
+namespace {
+
+void expect_shape(compiler& c, const node& n) {
+  n.expect(n.shape == c.source(n, 0).shape, "its output has not the shape of its input");
+}
+
+void compile_convolution(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(in->shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
+  const convolution::shape s{n.count("kernel"), n.count("stride"), n.count("padding")};
+  const auto fits = [&](std::size_t d) {
+    return in->shape[d] + 2 * s.padding >= s.kernel &&
+           n.shape[d] == (in->shape[d] + 2 * s.padding - s.kernel) / s.stride + 1;
+  };
+  n.expect(s.kernel >= 1 && s.stride >= 1 && s.padding < s.kernel && fits(1) && fits(2),
+           "its output has not the size that kernel, stride and padding give");
+  weight* w = c.multiplied(n, 0, {n.shape[0], in->shape[0], s.kernel, s.kernel});
+  weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape[0]}) : nullptr;
+  c.emit<convolution>(n.name, in, c.make_output(k), s, w, bias);
+}
+
+void compile_dense(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(!in->shape.empty() && in->shape.size() <= 2 && n.shape.size() == in->shape.size(),
+           "takes and makes 1 or 2 dimensions");
+  n.expect(in->shape.size() == 1 || in->shape[0] == n.shape[0], "makes as many places as it takes");
+  weight* w = c.multiplied(n, 0, {n.shape.back(), in->shape.back()});
+  weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape.back()}) : nullptr;
+  c.emit<dense>(n.name, in, c.make_output(k), w, bias);
+}
+
+// Takes in a residual that is added, where that is there already, and a ReLU, where nobody else needs what lies between.
+void compile_batch_norm(compiler& c, std::size_t k) {
+  const node n = c.at(k);
+  value* in = c.input(n, 0);
+  expect_shape(c, n);
+  n.expect(!in->shape.empty(), "needs channels to normalise");
+  const std::vector channels = {in->shape[0]};
+  const batch_norm::tensors t{c.tensor(n, 0, channels), c.tensor(n, 1, channels),
+                              c.tensor(n, 2, channels, RG_TENSOR_STATE), c.tensor(n, 3, channels, RG_TENSOR_STATE)};
+  value* residual = nullptr;
+  bool relu = false;
+  std::size_t last = k;
+  if (const node* next = c.follower(last); next && next->op == "add" && next->inputs.size() == 2) {
+    const std::size_t other = next->inputs[0] == last ? next->inputs[1] : next->inputs[0];
+    if (other != last && c.output(other) && c.output(other)->shape == n.shape) {
+      residual = c.input(*next, next->inputs[0] == last ? 1 : 0);
+      last = c.at(last).consumers[0];
+      c.at(last).done = true;
+      c.at(last).expect(c.at(last).shape == n.shape, "adds different shapes");
+    }
+  }
+  if (const node* next = c.follower(last); next && next->op == "relu") {
+    relu = true;
+    last = c.at(last).consumers[0];
+    c.at(last).done = true;
+    c.at(last).expect(c.at(last).shape == n.shape, "its output has not the shape of its input");
+  }
+  c.emit<batch_norm>(n.name, in, residual, c.make_output(last), t, n.attr("epsilon"), n.attr("momentum"), relu);
+}
+
+function function_named(std::string_view op) {
+  if (op == "gelu") return function::gelu;
+  if (op == "tanh") return function::tanh;
+  if (op == "sigmoid") return function::sigmoid;
+  if (op == "softsign") return function::softsign;
+  return function::relu;
+}
+
+void compile_map(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  expect_shape(c, n);
+  value* in = c.input(n, 0);
+  c.emit<map>(n.name, in, c.make_output(k), function_named(n.op));
+}
+
+void compile_dropout(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  expect_shape(c, n);
+  const double p = n.attr("p");
+  const auto layer = static_cast<std::uint32_t>(n.count("layer"));
+  n.expect(p >= 0 && p < 1, "p must be at least 0 and less than 1");
+  value* in = c.input(n, 0);
+  c.emit<dropout>(n.name, in, c.make_output(k), p, layer);
+}
+
+window window_of(const node& n, const value& in) {
+  const bool whole = n.op == "global_avg_pool";
+  const auto size = [](std::size_t s) { return static_cast<int>(s); };
+  window w;
+  w.height = size(in.shape[1]);
+  w.width = size(in.shape[2]);
+  w.out_height = whole ? 1 : size(n.shape[1]);
+  w.out_width = whole ? 1 : size(n.shape[2]);
+  w.kernel_height = whole ? w.height : size(n.count("kernel"));
+  w.kernel_width = whole ? w.width : w.kernel_height;
+  w.stride = whole ? 1 : size(n.count("stride"));
+  w.padding = whole ? 0 : size(n.count("padding"));
+  const auto fits = [&](int from, int kernel, int made) {
+    return kernel >= 1 && w.stride >= 1 && w.padding < kernel && from + 2 * w.padding >= kernel &&
+           made == (from + 2 * w.padding - kernel) / w.stride + 1;
+  };
+  n.expect(in.shape[0] == n.shape[0] && fits(w.height, w.kernel_height, w.out_height) &&
+               fits(w.width, w.kernel_width, w.out_width),
+           "its output has not the size that kernel, stride and padding give");
+  return w;
+}
+
+void compile_pooling(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(in->shape.size() == 3 && n.shape.size() == (n.op == "global_avg_pool" ? 1 : 3), "takes 3 dimensions");
+  c.emit<pooling>(n.name, in, c.make_output(k), window_of(n, *in), n.op != "max_pool");
+}
+
+void compile_channel_scale(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  expect_shape(c, n);
+  value *in = c.input(n, 0), *factors = c.input(n, 1);
+  n.expect(in->shape.size() == 3 && factors->elements() == in->shape[0], "takes one factor a channel");
+  c.emit<channel_scale>(n.name, std::vector{in, factors}, c.make_output(k));
+}
+
+void compile_addition(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  n.expect(n.shape == c.source(n, 0).shape && n.shape == c.source(n, 1).shape, "adds different shapes");
+  value *a = c.input(n, 0), *b = c.input(n, 1);
+  c.emit<addition>(n.name, std::vector{a, b}, c.make_output(k));
+}
+
+// The same memory, unless the channels have to come first again.
+void compile_flatten(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(n.shape == std::vector{in->elements()}, "must make one dimension of all");
+  value* out = c.make_output(k);
+  if (in->lies.last && in->lies.spatial > 1 && in->lies.channels > 1) {
+    c.emit<relayout>(n.name, std::vector{in}, out);
+    return;
+  }
+  out->alias = in;
+  out->needs_gradient = in->needs_gradient;
+}
+
+void compile_concatenation(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  n.expect(!n.inputs.empty(), "has too few inputs");
+  std::vector<value*> parts;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+    n.expect(c.source(n, i).shape.size() == 1, "joins vectors only");
+    parts.push_back(c.input(n, i));
+    length += parts.back()->elements();
+  }
+  n.expect(n.shape == std::vector{length}, "its output has not the length of its inputs");
+  c.emit<concatenation>(n.name, parts, c.make_output(k));
+}
+
+void compile_cosine(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value *a = c.input(n, 0), *b = c.input(n, 1);
+  n.expect(a->shape.size() == 1 && a->shape == b->shape, "takes two vectors of one length");
+  n.expect(n.elements() == 1, "makes one number");
+  c.emit<cosine>(n.name, std::vector{a, b}, c.make_output(k));
+}
+
+constexpr compile_rule rules[] = {
+    {"conv2d", compile_convolution},
+    {"dense", compile_dense},
+    {"batch_norm", compile_batch_norm},
+    {"relu", compile_map},
+    {"gelu", compile_map},
+    {"tanh", compile_map},
+    {"sigmoid", compile_map},
+    {"softsign", compile_map},
+    {"dropout", compile_dropout},
+    {"max_pool", compile_pooling},
+    {"avg_pool", compile_pooling},
+    {"global_avg_pool", compile_pooling},
+    {"scale_channels", compile_channel_scale},
+    {"add", compile_addition},
+    {"flatten", compile_flatten},
+    {"concat", compile_concatenation},
+    {"cosine", compile_cosine},
+};
+
+} // namespace
+
+std::span<const compile_rule> layer_rules() {
+  return rules;
+}
+
+} // namespace cudnn

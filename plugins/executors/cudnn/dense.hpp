@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "program.hpp"
+
+namespace cudnn {
+
+// y = x W^T + bias, for every row of x: a sample, or a place of one.
+class dense : public op {
+public:
+  dense(std::string name, value* in, value* out, weight* w, weight* bias);
+  void prepare(device& d) override;
+  void forward(device& d, const run& r) override;
+  void backward(device& d, const run& r) override;
+  double flops() const override;
+
+private:
+  std::size_t rows() const { return batch * inputs_[0].from->elements() / ins_; }
+  picture outputs() const { return {static_cast<std::uint32_t>(outs_), 1, true}; } // of a row
+  weight *w_, *bias_;
+  std::size_t ins_, outs_;
+};
+
+} // namespace cudnn

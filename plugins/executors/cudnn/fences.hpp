@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Points in a stream that others wait for: events made beforehand, in turn. One is used again after `count` more, which
+// abi.h (rg_fence) allows from 256 on.
+#pragma once
+
+#include "../../common/cuda_devices.hpp"
+
+#include <vector>
+
+#include <regatta/abi.h>
+
+namespace cudnn {
+
+class fences {
+public:
+  static constexpr std::size_t count = 512;
+  // Of the current device.
+  fences() : events_(count) {
+    for (cudaEvent_t& e : events_)
+      cuda::check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming | cudaEventBlockingSync), "making an event");
+  }
+  ~fences() {
+    for (cudaEvent_t e : events_)
+      if (e) cudaEventDestroy(e);
+  }
+  fences(const fences&) = delete;
+  fences& operator=(const fences&) = delete;
+
+  rg_fence record(cudaStream_t s) {
+    const cudaEvent_t e = events_[next_++ % count];
+    cuda::check(cudaEventRecord(e, s), "recording an event");
+    return static_cast<rg_fence>(reinterpret_cast<std::uintptr_t>(e));
+  }
+
+private:
+  std::vector<cudaEvent_t> events_;
+  std::size_t next_ = 0;
+};
+
+inline cudaEvent_t event_of(rg_fence f) {
+  return reinterpret_cast<cudaEvent_t>(static_cast<std::uintptr_t>(f));
+}
+// What the stream is given from now on waits for the fence, if there is one.
+inline void hold(cudaStream_t s, rg_fence f) {
+  if (f) cuda::check(cudaStreamWaitEvent(s, event_of(f), 0), "waiting for a fence");
+}
+
+} // namespace cudnn

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How kernels run: a loop over elements, or a block of threads for each row. Compiled as C++ they are plain loops with
+// one thread a row, so that tests run every kernel on the host. Included by .cu files only.
+#pragma once
+
+#include "numbers.hpp"
+
+#ifndef __CUDACC__
+#include <functional>
+#endif
+
+#include <cuda_runtime_api.h>
+
+namespace cudnn {
+
+using index_t = std::uint32_t; // of elements: model::prepare() sees to it that they suffice
+
+#ifdef __CUDACC__
+
+// The threads that work on one row. All of them call the same functions in the same order.
+class block {
+public:
+  __device__ index_t first() const { return threadIdx.x; }
+  __device__ index_t step() const { return blockDim.x; }
+  __device__ bool leads() const { return threadIdx.x == 0; }
+  // Over all threads, in an order that never changes; all of them get it.
+  template <class T> __device__ T sum(T mine) const {
+    return reduce(mine, [](T a, T b) { return a + b; });
+  }
+  template <class T> __device__ T least(T mine) const {
+    return reduce(mine, [](T a, T b) { return b < a ? b : a; });
+  }
+  template <class T> __device__ T most(T mine) const {
+    return reduce(mine, [](T a, T b) { return b > a ? b : a; });
+  }
+
+private:
+  template <class T, class F> __device__ T reduce(T mine, F join) const {
+    __shared__ T parts[33];
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    for (int offset = 16; offset > 0; offset /= 2) mine = join(mine, __shfl_down_sync(0xffffffff, mine, offset));
+    if (lane == 0) parts[warp] = mine;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (unsigned w = 1; w < warps; ++w) mine = join(mine, parts[w]);
+      parts[32] = mine;
+    }
+    __syncthreads();
+    const T all = parts[32];
+    __syncthreads(); // `parts` may be used again
+    return all;
+  }
+};
+
+namespace detail {
+
+template <class F> __global__ void loop(index_t n, F f) {
+  const index_t step = gridDim.x * blockDim.x;
+  index_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  while (i < n) {
+    f(i);
+    if (n - i <= step) return; // before i runs over
+    i += step;
+  }
+}
+template <class F> __global__ void row_loop(index_t rows, F f) {
+  const block b;
+  for (index_t r = blockIdx.x; r < rows; r += gridDim.x) f(b, r);
+}
+
+} // namespace detail
+
+// f(i) for every i < n.
+template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
+  constexpr unsigned threads = 256;
+  const std::size_t wanted = (n + threads - 1) / threads;
+  if (n)
+    detail::loop<<<static_cast<unsigned>(wanted < 65535 ? wanted : 65535), threads, 0, s>>>(static_cast<index_t>(n), f);
+}
+// f(block, row) for every row, with as many threads as suit rows of `width` elements.
+template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t width, F f) {
+  const unsigned threads = width <= 64 ? 32 : width <= 512 ? 128 : 512;
+  if (rows)
+    detail::row_loop<<<static_cast<unsigned>(rows < 65535 ? rows : 65535), threads, 0, s>>>(static_cast<index_t>(rows),
+                                                                                            f);
+}
+
+REGATTA_DEVICE inline void count_one(unsigned long long* at) {
+  atomicAdd(at, 1ULL);
+}
+
+#else
+
+// Does this once it is the stream's turn: what tests have for a GPU.
+void later(cudaStream_t s, std::function<void()> work);
+
+class block {
+public:
+  index_t first() const { return 0; }
+  index_t step() const { return 1; }
+  bool leads() const { return true; }
+  template <class T> T sum(T mine) const { return mine; }
+  template <class T> T least(T mine) const { return mine; }
+  template <class T> T most(T mine) const { return mine; }
+};
+
+template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
+  later(s, [n, f] {
+    for (std::size_t i = 0; i < n; ++i) f(static_cast<index_t>(i));
+  });
+}
+template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t, F f) {
+  later(s, [rows, f] {
+    for (std::size_t r = 0; r < rows; ++r) f(block(), static_cast<index_t>(r));
+  });
+}
+
+inline void count_one(unsigned long long* at) {
+  ++*at;
+}
+
+#endif
+
+} // namespace cudnn

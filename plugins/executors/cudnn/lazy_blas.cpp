@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../common/lazy_library.hpp"
+#include "blas.hpp"
+
+namespace cudnn {
+
+#define REGATTA_TEXT(x) #x
+#define REGATTA_NAME(x) REGATTA_TEXT(x) // cublasCreate is a macro for cublasCreate_v2
+
+const blas_functions& blas() {
+  static const blas_functions functions = [] {
+    const cuda::lazy_library library(REGATTA_CUBLAS);
+    blas_functions f{};
+    library.find(f.create, REGATTA_NAME(cublasCreate));
+    library.find(f.destroy, REGATTA_NAME(cublasDestroy));
+    library.find(f.set_stream, REGATTA_NAME(cublasSetStream));
+    library.find(f.set_workspace, REGATTA_NAME(cublasSetWorkspace));
+    library.find(f.gemm, REGATTA_NAME(cublasGemmEx));
+    library.find(f.gemm_batched, REGATTA_NAME(cublasGemmBatchedEx));
+    library.find(f.text, REGATTA_NAME(cublasGetStatusString));
+    return f;
+  }();
+  return functions;
+}
+
+} // namespace cudnn

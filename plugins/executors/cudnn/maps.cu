@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "maps.hpp"
+
+#include "launch.hpp"
+
+namespace cudnn::kernels {
+namespace {
+
+template <function F, class T> void map_with(cudaStream_t s, const T* x, T* y, std::size_t n) {
+  for_each(s, n, [=] REGATTA_DEVICE(index_t i) { put(y + i, value_of<F>(to_float(x[i]))); });
+}
+template <function F, class T>
+void map_gradient_with(cudaStream_t s, const T* x, const T* y, const T* dy, T* dx, std::size_t n, bool add) {
+  for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
+    put(dx + i, to_float(dy[i]) * slope_of<F>(to_float(x[i]), to_float(y[i])), add);
+  });
+}
+
+// Calls f with a null pointer whose type has the function as its argument.
+template <function F> struct constant { static constexpr function value = F; };
+template <class G> void by_function(function f, const G& g) {
+  switch (f) {
+  case function::relu: return g(constant<function::relu>());
+  case function::gelu: return g(constant<function::gelu>());
+  case function::tanh: return g(constant<function::tanh>());
+  case function::sigmoid: return g(constant<function::sigmoid>());
+  case function::softsign: return g(constant<function::softsign>());
+  }
+}
+
+template <class T> void sum_of(cudaStream_t s, const T* a, const T* b, T* y, std::size_t n) {
+  for_each(s, n, [=] REGATTA_DEVICE(index_t i) { put(y + i, to_float(a[i]) + to_float(b[i])); });
+}
+
+template <class T> void columns_of(cudaStream_t s, columns c, const T* x, T* y, std::size_t rows, bool add) {
+  for_each(s, rows * c.width, [=] REGATTA_DEVICE(index_t i) {
+    const index_t row = i / c.width, in = i % c.width;
+    put(y + row * c.y_width + c.y_first + in, to_float(x[row * c.x_width + c.x_first + in]), add);
+  });
+}
+
+template <class T> void bias_of(cudaStream_t s, T* x, const float* bias, picture p, std::size_t samples) {
+  for_each(s, samples * p.elements(),
+           [=] REGATTA_DEVICE(index_t i) { put(x + i, to_float(x[i]) + bias[place_of(p, i).channel]); });
+}
+
+template <class A, class B>
+void relayout_of(cudaStream_t s, picture p, const A* x, picture q, B* y, std::size_t samples, bool add) {
+  for_each(s, samples * p.elements(),
+           [=] REGATTA_DEVICE(index_t i) { put(y + i, to_float(x[offset_of(p, place_of(q, i))]), add); });
+}
+
+template <class T>
+void dropout_of(cudaStream_t s, dropping d, picture p, const T* x, T* y, std::size_t samples, bool add) {
+  for_each(s, samples * p.elements(), [=] REGATTA_DEVICE(index_t i) {
+    const place at = place_of(p, i);
+    const bool kept = keeps(*d.seed, *d.first + at.sample, at.channel * p.spatial + at.at, d.threshold);
+    put(y + i, kept ? to_float(x[i]) * d.scale : 0, add);
+  });
+}
+
+} // namespace
+
+void map(cudaStream_t s, number t, function f, const void* x, void* y, std::size_t n) {
+  by_type(t, [&](auto* of) { by_function(f, [&](auto c) { map_with<c.value>(s, as(of, x), as(of, y), n); }); });
+}
+
+void map_gradient(cudaStream_t s, number t, function f, const void* x, const void* y, const void* dy, void* dx,
+                  std::size_t n, bool add) {
+  by_type(t, [&](auto* of) {
+    by_function(f,
+                [&](auto c) { map_gradient_with<c.value>(s, as(of, x), as(of, y), as(of, dy), as(of, dx), n, add); });
+  });
+}
+
+void sum(cudaStream_t s, number t, const void* a, const void* b, void* y, std::size_t n) {
+  by_type(t, [&](auto* of) { sum_of(s, as(of, a), as(of, b), as(of, y), n); });
+}
+
+void relayout(cudaStream_t s, number from, const picture& p, const void* x, number to, const picture& q, void* y,
+              std::size_t samples, bool add) {
+  by_type(from,
+          [&](auto* a) { by_type(to, [&](auto* b) { relayout_of(s, p, as(a, x), q, as(b, y), samples, add); }); });
+}
+
+void copy(cudaStream_t s, number t, const void* x, void* y, std::size_t n, bool add) {
+  relayout(s, t, {}, x, t, {}, y, n, add);
+}
+
+void convert(cudaStream_t s, number from, const void* x, number to, void* y, std::size_t n) {
+  relayout(s, from, {}, x, to, {}, y, n, false);
+}
+
+void copy_columns(cudaStream_t s, number t, const columns& c, const void* x, void* y, std::size_t rows, bool add) {
+  by_type(t, [&](auto* of) { columns_of(s, c, as(of, x), as(of, y), rows, add); });
+}
+
+void add_bias(cudaStream_t s, number t, void* x, const float* bias, const picture& p, std::size_t samples) {
+  by_type(t, [&](auto* of) { bias_of(s, as(of, x), bias, p, samples); });
+}
+
+void dropout(cudaStream_t s, number t, const dropping& d, const picture& p, const void* x, void* y, std::size_t samples,
+             bool add) {
+  by_type(t, [&](auto* of) { dropout_of(s, d, p, as(of, x), as(of, y), samples, add); });
+}
+
+void unscale(cudaStream_t s, const float* scaled, const float* factor, float* out, std::size_t n, bool add,
+             std::uint32_t* not_finite) {
+  for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
+    const float g = scaled[i] * *factor;
+    put(out + i, g, add);
+    if (!(fabsf(g) <= 3.4028235e38F)) *not_finite = 1; // whoever writes, writes this
+  });
+}
+
+} // namespace cudnn::kernels

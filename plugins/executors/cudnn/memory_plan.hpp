@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the gradients of activations lie: two that are never needed at once may share memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace cudnn {
+
+// Needed from moment `begin` to moment `end`, both included.
+struct lifetime {
+  std::size_t begin, end, bytes;
+  std::size_t offset = 0; // what plan_memory makes
+};
+
+// Sets the offsets; returns how many bytes all take. The longest first, each as low as it fits.
+inline std::size_t plan_memory(std::vector<lifetime>& all) {
+  constexpr std::size_t alignment = 256;
+  std::vector<std::size_t> order(all.size()), placed;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return all[a].bytes > all[b].bytes; });
+  std::size_t total = 0;
+  for (const std::size_t i : order) {
+    lifetime& mine = all[i];
+    std::size_t at = 0;
+    for (const std::size_t k : placed) { // ascending by offset
+      const lifetime& other = all[k];
+      if (other.end < mine.begin || mine.end < other.begin) continue;
+      if (at + mine.bytes <= other.offset) break;
+      at = std::max(at, (other.offset + other.bytes + alignment - 1) / alignment * alignment);
+    }
+    mine.offset = at;
+    total = std::max(total, at + mine.bytes);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
+                                   [&](std::size_t a, std::size_t b) { return all[a].offset < all[b].offset; }),
+                  i);
+  }
+  return total;
+}
+
+} // namespace cudnn

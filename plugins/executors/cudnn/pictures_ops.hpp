@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch norm, pooling and scaled channels.
+#pragma once
+
+#include "program.hpp"
+
+namespace cudnn {
+
+// With the residual (null: none) and the ReLU that may follow.
+class batch_norm : public op {
+public:
+  struct tensors {
+    weight *scale, *bias, *mean, *variance;
+  };
+  batch_norm(std::string name, value* in, value* residual, value* out, const tensors& t, double epsilon,
+             double momentum, bool relu);
+  void prepare(device& d) override;
+  void forward(device& d, const run& r) override;
+  void backward(device& d, const run& r) override;
+
+private:
+  tensors t_;
+  float epsilon_, momentum_;
+  bool relu_;
+  buffer mean_, inverse_; // of the batch
+};
+
+class pooling : public op {
+public:
+  pooling(std::string name, value* in, value* out, const window& w, bool average)
+      : op(std::move(name), {in}, out), window_(w), average_(average) {}
+  void prepare(device& d) override;
+  void forward(device& d, const run& r) override;
+  void backward(device& d, const run& r) override;
+
+private:
+  window window_;
+  bool average_;
+  buffer places_;
+};
+
+// The first input times the factor that the second has for the channel.
+class channel_scale : public op {
+public:
+  using op::op;
+  void forward(device& d, const run& r) override;
+  void backward(device& d, const run& r) override;
+};
+
+} // namespace cudnn

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host tells the kernels of a step: seeds, shares, indices. Ops ask for room while they get ready, write to
+// pinned memory before the step, and all of it crosses in one copy. So nothing that changes from step to step is an
+// argument of a kernel, and a step can be captured once and played again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace cudnn {
+
+class staging {
+public:
+  staging() = default;
+  ~staging();
+  staging(const staging&) = delete;
+  staging& operator=(const staging&) = delete;
+
+  std::size_t ask(std::size_t bytes) { // its offset
+    const std::size_t at = bytes_;
+    bytes_ = (bytes_ + bytes + 15) / 16 * 16;
+    return at;
+  }
+  void allocate(); // after the last ask
+  // Before the host writes: waits until what it wrote last has crossed.
+  void open() const;
+  void upload(cudaStream_t s) const;
+  std::byte* host() const { return host_; }
+  std::byte* device() const { return device_; }
+
+private:
+  std::size_t bytes_ = 0;
+  std::byte *host_ = nullptr, *device_ = nullptr;
+  cudaEvent_t crossed_ = nullptr;
+};
+
+// Room for some T there.
+template <class T> class staged {
+public:
+  void ask(staging& s, std::size_t count) {
+    at_ = s.ask(count * sizeof(T));
+    staging_ = &s;
+  }
+  T* host() const { return reinterpret_cast<T*>(staging_->host() + at_); }
+  const T* device() const { return reinterpret_cast<const T*>(staging_->device() + at_); }
+  bool there() const { return staging_ != nullptr; }
+
+private:
+  staging* staging_ = nullptr;
+  std::size_t at_ = 0;
+};
+
+} // namespace cudnn

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of the CUDA runtime that the executor calls; see streams.hpp.
+#include "streams.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+// A stream's work. An event stands for how much of a stream's work there was when it was recorded.
+struct CUstream_st {
+  std::deque<std::function<void()>> work;
+  std::uint64_t given = 0, done = 0;
+};
+struct CUevent_st {
+  CUstream_st* stream = nullptr;
+  std::uint64_t behind = 0;
+};
+
+namespace {
+
+struct gpu {
+  std::recursive_mutex mutex;
+  std::map<CUstream_st*, std::unique_ptr<CUstream_st>> streams;
+  std::map<char*, std::size_t> pinned;
+};
+gpu& the_gpu() {
+  static gpu g;
+  return g;
+}
+
+// Until `behind` of the stream's work is done.
+void run(CUstream_st* s, std::uint64_t behind) {
+  while (s->done < behind) {
+    const std::function<void()> work = std::move(s->work.front());
+    s->work.pop_front();
+    work();
+    ++s->done;
+  }
+}
+void run_all() {
+  for (auto& [s, owner] : the_gpu().streams) run(s, s->given);
+}
+bool is_pinned(const void* p) {
+  auto& pinned = the_gpu().pinned;
+  const auto after = pinned.upper_bound(static_cast<char*>(const_cast<void*>(p)));
+  return after != pinned.begin() && p < std::prev(after)->first + std::prev(after)->second;
+}
+constexpr std::size_t most_spoilt = std::size_t{16} << 20; // of an allocation: workspaces are larger, and never read
+#define REGATTA_LOCKED const std::lock_guard lock(the_gpu().mutex)
+
+} // namespace
+
+namespace cudnn {
+
+void later(cudaStream_t s, std::function<void()> work) {
+  REGATTA_LOCKED;
+  s->work.push_back(std::move(work));
+  ++s->given;
+}
+
+} // namespace cudnn
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
+  *p = {};
+  std::strcpy(p->name, "emulated");
+  p->totalGlobalMem = std::size_t{8} << 30;
+  p->major = 9;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = 9;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* v) {
+  *v = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* v) {
+  *v = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() {
+  return cudaSuccess;
+}
+const char* cudaGetErrorString(cudaError_t e) {
+  return e == cudaSuccess ? "no error" : "an error";
+}
+cudaError_t cudaSetDevice(int) {
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  REGATTA_LOCKED;
+  run_all();
+  return cudaSuccess;
+}
+
+// Nothing is zero by chance: floats are not numbers.
+cudaError_t cudaMalloc(void** p, std::size_t bytes) {
+  *p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (!*p) return cudaErrorMemoryAllocation;
+  std::memset(*p, 0xff, bytes < most_spoilt ? bytes : most_spoilt);
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* p) {
+  cudaDeviceSynchronize(); // as CUDA does
+  std::free(p);
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** p, std::size_t bytes, unsigned) {
+  REGATTA_LOCKED;
+  if (const cudaError_t e = cudaMalloc(p, bytes); e != cudaSuccess) return e;
+  the_gpu().pinned[static_cast<char*>(*p)] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void** p, std::size_t bytes) {
+  return cudaHostAlloc(p, bytes, 0);
+}
+cudaError_t cudaFreeHost(void* p) {
+  REGATTA_LOCKED;
+  run_all();
+  the_gpu().pinned.erase(static_cast<char*>(p));
+  std::free(p);
+  return cudaSuccess;
+}
+// Only memory for tests is cleared so, before it is written anyway: what must be zero is cleared in a stream.
+cudaError_t cudaMemset(void*, int, std::size_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t s) {
+  cudnn::later(s, [=] { std::memset(p, value, bytes); });
+  return cudaSuccess;
+}
+// From memory that is not pinned CUDA copies before it returns; to such memory it waits.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t s) {
+  if (kind == cudaMemcpyHostToDevice && !is_pinned(from)) {
+    auto staged = std::make_shared<std::string>(static_cast<const char*>(from), bytes);
+    cudnn::later(s, [=] { std::memcpy(to, staged->data(), bytes); });
+    return cudaSuccess;
+  }
+  cudnn::later(s, [=] { std::memcpy(to, from, bytes); });
+  if (kind == cudaMemcpyDeviceToHost && !is_pinned(to)) cudaStreamSynchronize(s);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {
+  REGATTA_LOCKED;
+  auto made = std::make_unique<CUstream_st>();
+  *s = made.get();
+  the_gpu().streams[*s] = std::move(made);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(s, flags);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = *greatest = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t s) {
+  REGATTA_LOCKED;
+  run_all();
+  the_gpu().streams.erase(s);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+  REGATTA_LOCKED;
+  run(s, s->given);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
+  REGATTA_LOCKED;
+  if (!e->stream) return cudaSuccess;
+  cudnn::later(s, [from = e->stream, behind = e->behind] { run(from, behind); });
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void* context) {
+  cudnn::later(s, [=] { f(context); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned) {
+  *e = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t e) {
+  delete e;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+  REGATTA_LOCKED;
+  *e = {s, s->given};
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+  REGATTA_LOCKED;
+  if (e->stream) run(e->stream, e->behind);
+  return cudaSuccess;
+}
+// Asking often enough is as good as waiting.
+cudaError_t cudaEventQuery(cudaEvent_t e) {
+  REGATTA_LOCKED;
+  if (!e->stream || e->stream->done >= e->behind) return cudaSuccess;
+  run(e->stream, e->stream->done + 1);
+  return cudaErrorNotReady;
+}
+}
