@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 namespace reference {
 
@@ -75,12 +76,57 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
     pointers_.push_back(buffers_.back().data());
   }
   if (options.purpose == RG_PURPOSE_INIT) return;
-  const rg_model_memory memory = {sizeof memory, info.tensor_count, w.data(), g.data()};
+  if (!options.host_memory) open_device(component);
+  auto memory = rg::make_versioned<rg_model_memory>();
+  memory.tensor_count = info.tensor_count;
+  memory.weights = device_ ? device_weights_.data() : w.data();
+  memory.gradients = device_ ? device_gradients_.data() : g.data();
+  memory.memory = device_ ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
   check(functions_->bind(self_, &memory));
+}
+
+void executed::open_device(const rg_component& component) {
+  if (!component.extension) return;
+  device_ = static_cast<const rg_device*>(component.extension(RG_EXT_DEVICE));
+  if (!device_) return;
+  check(device_->open(&host_, 0, 1, &device_self_));
+  for (const rg_tensor& t : tensors) {
+    void *weight = nullptr, *gradient = nullptr;
+    if (t.kind != RG_TENSOR_ROWS) check(device_->allocate(device_self_, rg::storage_of(t) * sizeof(float), &weight));
+    if (t.kind == RG_TENSOR_DENSE) check(device_->allocate(device_self_, rg::storage_of(t) * sizeof(float), &gradient));
+    device_weights_.push_back(static_cast<float*>(weight));
+    device_gradients_.push_back(static_cast<float*>(gradient));
+  }
+}
+
+rg_fence executed::recorded() {
+  rg_fence f = 0;
+  check(device_->record(device_self_, 0, &f));
+  return f;
+}
+
+void executed::bring(std::size_t t) {
+  check(device_->copy(device_self_, 0, device_weights_[t], weights[t].data(),
+                      rg::storage_of(tensors[t]) * sizeof(float)));
+}
+
+// Before a step or an evaluation, which need not wait for these.
+void executed::bring_states() {
+  if (!device_) return;
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    if (tensors[t].kind == RG_TENSOR_STATE) bring(t);
+  check(device_->wait(device_self_, recorded()));
+}
+
+void executed::fetch(std::size_t from, std::size_t to) {
+  for (std::size_t t = from; t < to; ++t)
+    check(device_->copy(device_self_, 0, gradients[t].data(), device_gradients_[t],
+                        rg::storage_of(tensors[t]) * sizeof(float)));
 }
 
 executed::~executed() {
   if (self_) functions_->destroy(self_);
+  if (device_self_) device_->close(device_self_);
 }
 
 void executed::check(rg_status s) const {
@@ -198,15 +244,38 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
     self.events.push_back(std::string("need ") + self.tensors[t].name);
     return RG_OK;
   };
-  hooks.ready = [](void* context, std::uint32_t t, rg_fence) {
+  if (device_)
+    hooks.need_after = [](void* context, std::uint32_t t, rg_fence* after) -> rg_status {
+      auto& self = *static_cast<executed*>(context);
+      self.events.push_back(std::string("need ") + self.tensors[t].name);
+      self.bring(t);
+      *after = self.recorded();
+      return RG_OK;
+    };
+  hooks.ready = [](void* context, std::uint32_t t, rg_fence fence) {
     auto& self = *static_cast<executed*>(context);
     self.events.push_back(std::string("ready ") + self.tensors[t].name);
+    if (!self.device_) return;
+    self.check(self.device_->hold(self.device_self_, 0, fence));
+    self.fetch(std::exchange(self.fetched_, t + 1), t + 1);
   };
   hooks.phase = [](void* context, std::uint32_t, rg_fence) {
     static_cast<executed*>(context)->events.emplace_back("backward");
   };
   auto result = rg::make_versioned<rg_step_result>();
+  fetched_ = 0;
+  bring_states();
   check(functions_->step(self_, &raw, &hooks, &result));
+  if (result.late) {
+    check(device_->wait(device_self_, result.late_fence));
+    result.loss_sum = *result.late;
+  }
+  if (device_) {
+    check(device_->wait(device_self_, recorded()));
+    for (std::size_t t = 0; t < tensors.size(); ++t) // the stream has nothing more to do with them
+      if (tensors[t].kind == RG_TENSOR_STATE)
+        std::copy_n(device_weights_[t], rg::storage_of(tensors[t]), weights[t].data());
+  }
   close_windows();
   return result;
 }
@@ -216,6 +285,11 @@ std::vector<double> executed::evaluate(const batch& b, std::uint64_t valid) {
   raw.valid = valid;
   open_windows(raw, false);
   std::vector<double> sums(info.metric_sums);
+  if (device_) {
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      if (tensors[t].kind == RG_TENSOR_DENSE) bring(t);
+    bring_states();
+  }
   check(functions_->evaluate(self_, &raw, sums.data()));
   return sums;
 }

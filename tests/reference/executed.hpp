@@ -6,6 +6,7 @@
 
 #include "reference.hpp"
 
+#include <regatta/device.h>
 #include <regatta/model.hpp>
 
 #include <functional>
@@ -26,6 +27,7 @@ struct execution_options {
   std::string picks;
   std::uint32_t precision = RG_F32;
   bool emulate = false;
+  bool host_memory = false; // weights in the host's memory also where the executor has a device's (regatta.device/1)
 };
 
 // 64-byte aligned floats, as arenas and batches have them.
@@ -76,6 +78,13 @@ private:
   };
   void open_windows(rg_batch& b, bool training);
   void close_windows();
+  // Where the executor has a device, weights and gradients live there, and cross in its stream 0 as an engine would have
+  // them: each weight before the fence that the model is given for it, each gradient behind the one that the model gives.
+  void open_device(const rg_component& component);
+  void bring(std::size_t tensor);
+  void bring_states();
+  void fetch(std::size_t from, std::size_t to);
+  rg_fence recorded();
 
   rg_host host_{};
   const rg_model* functions_ = nullptr;
@@ -84,6 +93,10 @@ private:
   std::vector<aligned_floats> buffers_; // inputs as the engine brings them
   std::vector<const void*> pointers_;
   std::vector<window> windows_;
+  const rg_device* device_ = nullptr;
+  void* device_self_ = nullptr;
+  std::vector<float*> device_weights_, device_gradients_; // by tensor
+  std::size_t fetched_ = 0;                               // gradients of this step
   std::vector<rg_table_rows> tables_;
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs graphs on NVIDIA GPUs: convolutions and batch norm by cuDNN, products by cuBLAS, the rest by kernels of our own.
+#include "gpu.hpp"
 #include "model.hpp"
 
 #include <cstdio>
 #include <cstring>
 
-#include <regatta/device.h>
+#include <regatta/device.hpp>
 #include <regatta/executor.hpp>
 
 namespace {
@@ -38,7 +39,11 @@ struct executor {
 
 rg_component component() {
   rg_component c = rg::executor<executor>("cudnn", "networks on NVIDIA GPUs, by cuDNN and cuBLAS");
-  c.extension = [](const char* id) -> const void* { return std::strcmp(id, RG_EXT_DEVICES) == 0 ? &devices : nullptr; };
+  c.extension = [](const char* id) -> const void* {
+    if (std::strcmp(id, RG_EXT_DEVICES) == 0) return &devices;
+    if (std::strcmp(id, RG_EXT_DEVICE) == 0) return rg::device_functions<cudnn::gpu>();
+    return nullptr;
+  };
   return c;
 }
 

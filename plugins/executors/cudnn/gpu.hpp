@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A GPU as the engine uses it (regatta/device.h): memory, streams, and the arithmetic of strategies and optimisers.
+#pragma once
+
+#include "device.hpp"
+#include "fences.hpp"
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include <regatta/device.h>
+
+namespace cudnn {
+
+class gpu {
+public:
+  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+
+  gpu(const rg_host* host, std::int32_t index, std::uint32_t streams);
+  ~gpu();
+  gpu(const gpu&) = delete;
+  gpu& operator=(const gpu&) = delete;
+
+  void* allocate(std::uint64_t bytes);
+  void release(void* address) noexcept;
+  void* allocate_host(std::uint64_t bytes);
+  void release_host(void* address) noexcept;
+  void copy(std::uint32_t stream, void* to, const void* from, std::uint64_t bytes);
+  void work(std::uint32_t stream, const rg_work& work);
+  void hold(std::uint32_t stream, rg_fence fence);
+  rg_fence record(std::uint32_t stream);
+  bool passed(rg_fence fence);
+  void wait(rg_fence fence);
+  void notify(std::uint32_t stream, void (*f)(void*), void* context);
+
+private:
+  struct lane {
+    cudaStream_t stream = nullptr;
+    fences points;
+    buffer sums, selection; // scratch: of norms; grows with the longest selection
+  };
+  lane& at(std::uint32_t stream);
+  void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }
+  void close() noexcept;
+  void convert(const lane& l, const rg_work& w) const;
+  void select(lane& l, const rg_work& w);
+
+  std::int32_t index_;
+  std::vector<std::unique_ptr<lane>> lanes_;
+  std::set<void*> allocated_, pinned_;
+};
+
+} // namespace cudnn

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arithmetic of regatta.device/1 on a GPU of the host's own (emulated/streams.hpp), against the host's: to the bit,
+// but for the order of sums; and the order of streams.
+#include "memory/arithmetic.hpp"
+#include "memory/conversion.hpp"
+#include "memory/selection.hpp"
+#include "optimizer/kernels.hpp"
+
+#include <executed.hpp>
+
+#include <doctest/doctest.h>
+#include <regatta/random.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+
+using namespace regatta;
+
+namespace {
+
+constexpr float infinite = std::numeric_limits<float>::infinity(),
+                not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+// A device with three streams; fails the test on any error.
+class opened {
+public:
+  opened() {
+    const auto& c = reference::load_component(REGATTA_EXECUTOR, RG_KIND_EXECUTOR, "cudnn");
+    functions_ = static_cast<const rg_device*>(c.extension(RG_EXT_DEVICE));
+    REQUIRE(functions_);
+    host_.struct_size = sizeof host_;
+    host_.context = this;
+    host_.fail = [](void* context, rg_status s, const char* text) {
+      static_cast<opened*>(context)->error = text;
+      return s;
+    };
+    check(functions_->open(&host_, 0, 3, &self_));
+  }
+  ~opened() { functions_->close(self_); }
+  opened(const opened&) = delete;
+  opened& operator=(const opened&) = delete;
+
+  void check(rg_status s) const {
+    CAPTURE(error);
+    REQUIRE(s == RG_OK);
+  }
+  template <class T> T* make(std::size_t n, bool pinned = false) {
+    void* p = nullptr;
+    check((pinned ? functions_->allocate_host : functions_->allocate)(self_, n * sizeof(T) + 1, &p));
+    return static_cast<T*>(p);
+  }
+  template <class T> T* make(const std::vector<T>& v) {
+    T* p = make<T>(v.size());
+    copy(0, p, v.data(), v.size() * sizeof(T));
+    settle(0);
+    return p;
+  }
+  void copy(std::uint32_t stream, void* to, const void* from, std::size_t bytes) {
+    check(functions_->copy(self_, stream, to, from, bytes));
+  }
+  rg_work work(rg_op_kind kind) const {
+    auto w = rg::make_versioned<rg_work>();
+    w.kind = kind;
+    w.type = w.source_type = RG_F32;
+    return w;
+  }
+  void run(const rg_work& w, std::uint32_t stream = 0) { check(functions_->work(self_, stream, &w)); }
+  rg_fence record(std::uint32_t stream) {
+    rg_fence f = 0;
+    check(functions_->record(self_, stream, &f));
+    return f;
+  }
+  void hold(std::uint32_t stream, rg_fence f) { check(functions_->hold(self_, stream, f)); }
+  void wait(rg_fence f) { check(functions_->wait(self_, f)); }
+  void settle(std::uint32_t stream) { wait(record(stream)); }
+  template <class T> std::vector<T> read(const T* p, std::size_t n) {
+    for (std::uint32_t s = 0; s < 3; ++s) settle(s);
+    return {p, p + n};
+  }
+  const rg_device& functions() const { return *functions_; }
+  void* self() const { return self_; }
+  std::string error;
+
+private:
+  rg_host host_{};
+  const rg_device* functions_ = nullptr;
+  void* self_ = nullptr;
+};
+
+std::vector<float> numbers(std::size_t n, std::uint64_t seed) {
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = rg::random_normals(seed, i / 4)[i % 4];
+  return v;
+}
+
+// To the bit; all that is not a number is alike.
+void check_same(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    wrong += std::memcmp(&a[i], &b[i], sizeof(float)) != 0 && !(std::isnan(a[i]) && std::isnan(b[i]));
+  CHECK(wrong == 0);
+}
+
+constexpr std::size_t sizes[] = {1, 7, 64, 1000, 70001};
+
+} // namespace
+
+TEST_CASE("what a device fills, adds and scales is what the host does") {
+  opened d;
+  for (const std::size_t n : sizes) {
+    CAPTURE(n);
+    auto y = numbers(n, 1), x = numbers(n, 2), v = numbers(n, 3);
+    float *dy = d.make(y), *dx = d.make(x), *dv = d.make(v);
+    auto w = d.work(RG_OP_AXPY);
+    w.target = dy;
+    w.source = dx;
+    w.count = n;
+    w.a = 0.3;
+    d.run(w);
+    arithmetic::axpy(y, 0.3F, x);
+    w.kind = RG_OP_SCALE;
+    w.a = -1.7;
+    d.run(w);
+    arithmetic::scale(y, -1.7F);
+    check_same(d.read(dy, n), y);
+    w.kind = RG_OP_ACCUMULATE;
+    w.a = 0.9;
+    w.index = dv;
+    d.run(w);
+    arithmetic::accumulate(y, 0.9F, x, v);
+    check_same(d.read(dy, n), y);
+    check_same(d.read(dv, n), v);
+
+    std::vector<std::int32_t> places;
+    for (std::size_t i = 0; i < n; i += 3) places.push_back(static_cast<std::int32_t>(i));
+    auto* dp = d.make(places);
+    auto at = d.work(RG_OP_AXPY);
+    at.target = dy;
+    at.source = dx;
+    at.index = dp;
+    at.count = n;
+    at.index_count = places.size();
+    at.a = 2;
+    d.run(at);
+    selection::axpy_at(y, places, 2, std::span(x).first(places.size()));
+    at.kind = RG_OP_FILL;
+    at.index_count = (places.size() + 1) / 2;
+    d.run(at);
+    selection::fill_at(y, std::span(places).first(at.index_count), 2);
+    check_same(d.read(dy, n), y);
+    w = d.work(RG_OP_FILL);
+    w.target = dy;
+    w.count = n;
+    w.a = 5;
+    d.run(w);
+    check_same(d.read(dy, n), std::vector<float>(n, 5));
+
+    std::vector<double> a(x.begin(), x.end()), b(v.begin(), v.end());
+    double *da = d.make(a), *db = d.make(b);
+    auto sum = d.work(RG_OP_AXPY);
+    sum.type = sum.source_type = RG_F64;
+    sum.target = da;
+    sum.source = db;
+    sum.count = n;
+    sum.a = 1;
+    d.run(sum);
+    arithmetic::add(std::span<double>(a), std::span<const double>(b));
+    CHECK(d.read(da, n) == a);
+  }
+}
+
+TEST_CASE("a place outside is left out") {
+  opened d;
+  float* y = d.make(numbers(4, 1));
+  const auto before = d.read(y, 4);
+  auto* places = d.make(std::vector<std::int32_t>{-1, 4, 2});
+  auto w = d.work(RG_OP_FILL);
+  w.target = y;
+  w.count = 4;
+  w.index = places;
+  w.index_count = 3;
+  w.a = 9;
+  d.run(w);
+  check_same(d.read(y, 4), {before[0], before[1], 9, before[3]});
+}
+
+TEST_CASE("conversions are the host's") {
+  opened d;
+  for (const auto& [type, half] : {std::pair{RG_F16, conversion::half::fp16}, {RG_BF16, conversion::half::bf16}}) {
+    auto x = numbers(1000, 4);
+    x[0] = infinite;
+    x[1] = not_a_number;
+    x[2] = 1e30F;
+    x[3] = 6.1e-8F; // among fp16's smallest
+    x[4] = -0.0F;
+    const std::size_t n = x.size();
+    std::vector<std::uint16_t> narrow(n);
+    conversion::narrow(half, narrow, x);
+    float* dx = d.make(x);
+    auto* dn = d.make<std::uint16_t>(n, true); // pinned memory of the host, as the engine has it
+    auto w = d.work(RG_OP_CONVERT);
+    w.target = dn;
+    w.type = type;
+    w.source = dx;
+    w.count = n;
+    d.run(w, 1);
+    auto bits = d.read(dn, n);
+    bits[1] = narrow[1]; // a NaN has many forms
+    CHECK(bits == narrow);
+
+    std::vector<float> wide = numbers(n, 5);
+    float* dwide = d.make(wide);
+    w = d.work(RG_OP_CONVERT);
+    w.target = dwide;
+    w.source = dn;
+    w.source_type = type;
+    w.flags = RG_OP_ADD;
+    w.count = n;
+    d.run(w, 2);
+    conversion::add(half, wide, narrow);
+    check_same(d.read(dwide, n), wide);
+    w.flags = 0;
+    d.run(w, 2);
+    conversion::widen(half, wide, narrow);
+    check_same(d.read(dwide, n), wide);
+
+    w = d.work(RG_OP_CONVERT);
+    w.target = dx;
+    w.source = dx;
+    w.wire = type;
+    w.count = n;
+    d.run(w);
+    conversion::round(half, x);
+    check_same(d.read(dx, n), x);
+  }
+}
+
+TEST_CASE("norms count what is not finite, and clipping leaves that alone") {
+  opened d;
+  for (const std::size_t n : sizes) {
+    auto x = numbers(n, 6);
+    double* out = d.make<double>(2);
+    float* dx = d.make(x);
+    auto w = d.work(RG_OP_NORM);
+    w.target = out;
+    w.source = dx;
+    w.count = n;
+    d.run(w);
+    w.flags = RG_OP_ADD;
+    d.run(w);
+    const auto expected = arithmetic::sum_of_squares(x);
+    auto got = d.read(out, 2);
+    CHECK(got[0] == 0);
+    CHECK(got[1] == doctest::Approx(2 * expected.sum_of_squares).epsilon(1e-12));
+
+    auto clip = d.work(RG_OP_CLIP);
+    clip.target = dx;
+    clip.count = n;
+    clip.a = 0.5;
+    d.run(clip);
+    double square = 0;
+    for (const float v : d.read(dx, n)) square += static_cast<double>(v) * static_cast<double>(v);
+    CHECK(std::sqrt(square) == doctest::Approx(std::min(0.5, std::sqrt(expected.sum_of_squares))).epsilon(1e-5));
+
+    x[n / 2] = not_a_number;
+    x[0] = n > 1 ? -infinite : not_a_number;
+    dx = d.make(x);
+    clip.target = dx;
+    d.run(clip);
+    check_same(d.read(dx, n), x);
+    w.flags = 0;
+    w.source = dx;
+    d.run(w);
+    got = d.read(out, 2);
+    CHECK(got[0] == (n > 1 ? 2 : 1));
+    CHECK(std::isfinite(got[1]));
+  }
+}
+
+TEST_CASE("the largest elements are found as on the host, whatever equals what") {
+  opened d;
+  for (const std::size_t n : sizes)
+    for (const int kinds : {0, 3, 1}) { // of values: all different, few, one
+      auto x = numbers(n, 7);
+      if (kinds)
+        for (float& v : x) v = std::round(v * static_cast<float>(kinds - 1));
+      if (kinds != 1 && n > 10) {
+        x[n / 3] = not_a_number;
+        x[n / 2] = -infinite;
+      }
+      float* dx = d.make(x);
+      for (const std::size_t k : {std::size_t{1}, n / 5 + 1, n}) {
+        CAPTURE(n);
+        CAPTURE(kinds);
+        CAPTURE(k);
+        std::vector<std::int32_t> places(k);
+        std::vector<float> values(k);
+        selection::scratch scratch;
+        selection::top_k(x, places, values, scratch);
+        auto* dplaces = d.make<std::int32_t>(k);
+        float* dvalues = d.make<float>(k);
+        auto w = d.work(RG_OP_TOP_K);
+        w.source = dx;
+        w.count = n;
+        w.index = dplaces;
+        w.target = dvalues;
+        w.index_count = k;
+        d.run(w);
+        CHECK(d.read(dplaces, k) == places);
+        check_same(d.read(dvalues, k), values);
+
+        const float threshold = 0.8F;
+        std::vector<std::int32_t> above(n);
+        std::vector<float> their(n);
+        const std::size_t all = selection::above(x, threshold, above, their).value();
+        auto* found = d.make<std::uint64_t>(1, true);
+        w.kind = RG_OP_SELECT;
+        w.a = static_cast<double>(threshold);
+        w.found = found;
+        d.run(w);
+        CHECK(d.read(found, 1)[0] == all);
+        const std::size_t fit = std::min(all, k);
+        above.resize(fit);
+        CHECK(d.read(dplaces, fit) == above);
+      }
+    }
+}
+
+TEST_CASE("every optimiser's update is the host's") {
+  opened d;
+  const std::size_t n = 1003;
+  for (const std::uint32_t rule : {RG_SGD, RG_MOMENTUM, RG_NESTEROV, RG_ADAGRAD, RG_ADAM}) {
+    CAPTURE(rule);
+    auto w = numbers(n, 8), g = numbers(n, 9), a = numbers(n, 10), b = numbers(n, 11);
+    for (float& v : a) v = rule == RG_ADAGRAD ? std::abs(v) : v;
+    for (float& v : b) v = std::abs(v);
+    auto u = rg::make_versioned<rg_update>();
+    u.rule = rule;
+    u.factor = 0.7F;
+    u.decay = 1e-3F;
+    u.lr = 0.02F;
+    u.first = 0.9F;
+    u.second = 0.99F;
+    u.epsilon = 1e-6F;
+    u.one_minus_first = 0.1F;
+    u.one_minus_second = 0.01F;
+    float *dw = d.make(w), *dg = d.make(g);
+    u.a = d.make(a);
+    u.b = d.make(b);
+    auto work = d.work(RG_OP_APPLY);
+    work.target = dw;
+    work.source = dg;
+    work.count = n;
+    work.update = &u;
+    optimizer_kernels::coefficients c{};
+    c.factor = u.factor;
+    c.decay = u.decay;
+    c.lr = u.lr;
+    c.first = u.first;
+    c.second = u.second;
+    c.epsilon = u.epsilon;
+    c.one_minus_first = u.one_minus_first;
+    c.one_minus_second = u.one_minus_second;
+    for (int i = 0; i < 3; ++i) {
+      d.run(work);
+      switch (rule) {
+      case RG_SGD: optimizer_kernels::sgd(c, w.data(), g.data(), n); break;
+      case RG_MOMENTUM: optimizer_kernels::momentum(c, w.data(), g.data(), a.data(), n); break;
+      case RG_NESTEROV: optimizer_kernels::nesterov(c, w.data(), g.data(), a.data(), n); break;
+      case RG_ADAGRAD: optimizer_kernels::adagrad(c, w.data(), g.data(), a.data(), n); break;
+      default: optimizer_kernels::adam(c, w.data(), g.data(), a.data(), b.data(), n);
+      }
+    }
+    check_same(d.read(dw, n), w);
+    if (rule != RG_SGD) check_same(d.read(u.a, n), a);
+  }
+}
+
+TEST_CASE("rows are gathered and scattered") {
+  opened d;
+  const std::size_t row = 5, rows = 9;
+  const auto table = numbers(row * rows, 12);
+  float* dt = d.make(table);
+  auto* index = d.make(std::vector<std::int64_t>{7, 0, 3});
+  float* out = d.make<float>(3 * row);
+  auto w = d.work(RG_OP_GATHER);
+  w.target = out;
+  w.source = dt;
+  w.index = index;
+  w.index_count = 3;
+  w.row = row;
+  w.count = table.size();
+  d.run(w);
+  auto got = d.read(out, 3 * row);
+  for (std::size_t i = 0; i < row; ++i) {
+    CHECK(got[i] == table[7 * row + i]);
+    CHECK(got[row + i] == table[i]);
+  }
+  w.kind = RG_OP_SCATTER;
+  w.flags = RG_OP_ADD;
+  w.target = dt;
+  w.source = out;
+  d.run(w);
+  got = d.read(dt, table.size());
+  for (std::size_t i = 0; i < row; ++i) {
+    CHECK(got[3 * row + i] == 2 * table[3 * row + i]);
+    CHECK(got[4 * row + i] == table[4 * row + i]);
+  }
+}
+
+TEST_CASE("streams are ordered by fences alone, and tell when they are done") {
+  opened d;
+  const std::size_t n = 100;
+  float* x = d.make(std::vector<float>(n, 1));
+  float* host = d.make<float>(n, true);
+  auto w = d.work(RG_OP_SCALE);
+  w.target = x;
+  w.count = n;
+  w.a = 3;
+  d.run(w, 0);
+  const rg_fence scaled = d.record(0);
+  d.hold(1, scaled);
+  d.copy(1, host, x, n * sizeof(float));
+  bool told = false;
+  d.check(d.functions().notify(
+      d.self(), 1, [](void* context) { *static_cast<bool*>(context) = true; }, &told));
+  const rg_fence copied = d.record(1);
+  CHECK(d.functions().passed(d.self(), copied) == RG_AGAIN);
+  CHECK(!told);
+  d.wait(copied);
+  CHECK(d.functions().passed(d.self(), scaled) == RG_OK);
+  CHECK(told);
+  CHECK(host[n - 1] == 3);
+}
+
+TEST_CASE("what a device cannot do is refused by name") {
+  opened d;
+  auto w = d.work(RG_OP_SEND);
+  CHECK(d.functions().work(d.self(), 0, &w) == RG_E_UNSUPPORTED);
+  CHECK(d.error.find("kind 1") != std::string::npos);
+  void* self = nullptr;
+  rg_host host{};
+  host.struct_size = sizeof host;
+  host.context = &d;
+  host.fail = [](void* context, rg_status s, const char* text) {
+    static_cast<opened*>(context)->error = text;
+    return s;
+  };
+  CHECK(d.functions().open(&host, 7, 1, &self) == RG_E_UNSUPPORTED);
+  CHECK(d.error == "there is no GPU 7, only 1");
+}
