@@ -29,6 +29,7 @@ struct memory {
   float* floats() const { return reinterpret_cast<float*>(data); }
 };
 
+constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::uint64_t patience = 40 * second; // until a test that hangs is a failure
 

@@ -13,8 +13,6 @@
 namespace regatta::conformance {
 namespace {
 
-constexpr std::uint64_t MiB = 1 << 20;
-
 // Two instances that try to connect, each in a thread. Returns what each got, and its text.
 struct outcome {
   rg_status status[2];

@@ -9,7 +9,6 @@
 namespace regatta::conformance {
 namespace {
 
-constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::uint64_t guard = 32; // bytes behind a receive that must stay as they were
 
 void check_receive(member& self, std::uint64_t cookie, const memory& m, std::uint64_t offset, std::uint64_t bytes,

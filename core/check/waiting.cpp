@@ -10,7 +10,6 @@
 
 namespace regatta::conformance {
 namespace {
-constexpr std::uint64_t MiB = 1 << 20;
 using clock_type = std::chrono::steady_clock;
 
 void wake(const subject& which) {

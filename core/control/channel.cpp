@@ -11,7 +11,7 @@ namespace regatta {
 
 namespace {
 
-constexpr std::array<std::uint8_t, 4> magic{'R', 'G', 'F', '1'};
+constexpr std::array<std::uint8_t, 4> frame_magic{'R', 'G', 'F', '1'};
 constexpr std::size_t piece = 1 << 20;
 
 std::uint64_t decode(const std::uint8_t* at, int bytes) {
@@ -41,7 +41,7 @@ asio::awaitable<message> channel::receive() {
   co_await asio::async_read(socket_, asio::buffer(prefix), note, asio::use_awaitable);
   heard_ = std::chrono::steady_clock::now();
   const std::uint64_t header_bytes = decode(prefix.data() + 4, 4), payload_bytes = decode(prefix.data() + 8, 8);
-  if (!std::equal(magic.begin(), magic.end(), prefix.begin()) || header_bytes > max_header_bytes ||
+  if (!std::equal(frame_magic.begin(), frame_magic.end(), prefix.begin()) || header_bytes > max_header_bytes ||
       payload_bytes > max_payload_bytes)
     throw failure(exit_code::run, "what came over the control channel is no frame");
 
@@ -64,7 +64,7 @@ void channel::send(const nlohmann::json& header, std::shared_ptr<const blob> pay
   // Texts come from plugins and operating systems: what is not UTF-8 in them must not cost us the frame.
   frame f{
       {}, header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), std::move(payload), std::move(done)};
-  std::copy(magic.begin(), magic.end(), f.prefix.begin());
+  std::copy(frame_magic.begin(), frame_magic.end(), f.prefix.begin());
   encode(f.prefix.data() + 4, f.header.size(), 4);
   encode(f.prefix.data() + 8, f.payload ? f.payload->size() : 0, 8);
   queue_.push_back(std::move(f));

@@ -11,7 +11,7 @@ namespace regatta {
 
 namespace {
 
-constexpr std::array<std::uint8_t, 4> magic{'R', 'G', 'T', '1'};
+constexpr std::array<std::uint8_t, 4> challenge_magic{'R', 'G', 'T', '1'};
 constexpr std::size_t nonce_bytes = 32;
 constexpr const char* role_of_rank = "regatta control 1: rank to coordinator";
 constexpr const char* role_of_coordinator = "regatta control 1: coordinator to rank";
@@ -31,7 +31,7 @@ digest proof(const blob& secret, const char* role, bytes_view nonce_c, bytes_vie
 
 asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret) {
   const blob nonce_c = random_bytes(nonce_bytes);
-  const std::array<asio::const_buffer, 2> challenge{asio::buffer(magic), asio::buffer(nonce_c)};
+  const std::array<asio::const_buffer, 2> challenge{asio::buffer(challenge_magic), asio::buffer(nonce_c)};
   co_await asio::async_write(socket, challenge, asio::use_awaitable);
 
   rank_bytes rank{};
@@ -48,12 +48,12 @@ asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secre
 }
 
 asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::uint32_t rank) {
-  std::array<std::uint8_t, magic.size() + nonce_bytes> challenge{};
+  std::array<std::uint8_t, challenge_magic.size() + nonce_bytes> challenge{};
   co_await asio::async_read(socket, asio::buffer(challenge), asio::use_awaitable);
-  if (!std::equal(magic.begin(), magic.end(), challenge.begin()))
+  if (!std::equal(challenge_magic.begin(), challenge_magic.end(), challenge.begin()))
     throw failure(exit_code::run, "what listens there is not a coordinator of this version of regatta");
 
-  const auto nonce_c = bytes_view(challenge).subspan(magic.size());
+  const auto nonce_c = bytes_view(challenge).subspan(challenge_magic.size());
   const blob nonce_r = random_bytes(nonce_bytes);
   const rank_bytes number = encode(rank);
   const digest answer = proof(secret, role_of_rank, nonce_c, nonce_r, number);

@@ -33,12 +33,12 @@ constexpr float pi = std::numbers::pi_v<float>;
 // What samples' random numbers are used for.
 enum : std::uint32_t { use_shape = 0, use_noise = 1 };
 
-using picture = std::array<std::array<std::array<float, side>, side>, channels>; // [channel][row][column]
+using waves = std::array<std::array<std::array<float, side>, side>, channels>; // [channel][row][column]
 
 // The faint colouring of a class: a few slow waves a channel, with a period of the picture's side, so that it can be
 // shifted around its edges.
-picture make_colouring(int label) {
-  picture p{};
+waves make_colouring(int label) {
+  waves p{};
   for (int c = 0; c < channels; ++c)
     for (int wave = 0; wave < 4; ++wave) {
       const auto r = rg::random_uniforms(0x63696661, static_cast<std::uint64_t>(label), static_cast<std::uint32_t>(c),
@@ -108,7 +108,7 @@ private:
   }
 
   std::array<float, 1024> sines_;
-  std::array<picture, classes> colourings_;
+  std::array<waves, classes> colourings_;
   normal_table normals_;
 };
 

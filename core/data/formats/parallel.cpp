@@ -15,9 +15,9 @@
 namespace regatta {
 namespace {
 
-constexpr const char* name = "parallel";
-
 class parallel final : public dataset_format {
+  static constexpr const char* name = "parallel";
+
 public:
   parallel(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
       : source_(path / "source.txt"), target_(path / "target.txt") {

@@ -15,9 +15,9 @@
 namespace regatta {
 namespace {
 
-constexpr const char* name = "queries";
-
 class queries final : public dataset_format {
+  static constexpr const char* name = "queries";
+
 public:
   queries(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
       : text_(path) {

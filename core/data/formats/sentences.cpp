@@ -22,9 +22,9 @@
 namespace regatta {
 namespace {
 
-constexpr const char* name = "sentences";
-
 class sentences final : public dataset_format {
+  static constexpr const char* name = "sentences";
+
 public:
   sentences(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
       : text_(path) {
