@@ -82,7 +82,8 @@ TEST_CASE("every strategy learns what synchronous training learns") {
   std::uint64_t pushes = 0;
   for (const auto& [value, times] : staleness.at("counts").items()) pushes += times.get<std::uint64_t>();
   CHECK(pushes > 0);
-  CHECK(staleness.at("max").get<int>() >= 0);
+  CHECK(staleness.at("max").get<int>() <=
+        2 * 4 + 1); // what a bound of 4 allows two workers: tests/matrix/asynchronous_test
   const json& compressed = by.at("dgc").at("strategy");
   CHECK(compressed.at("exchanged_bytes").at("per_step") < compressed.at("dense_bytes").at("per_step"));
   for (const char* time : {"encode_seconds", "wire_seconds", "decode_seconds"})
@@ -137,5 +138,5 @@ k = 10
     // The published AUC fell by 0.02 between 5 and 20 asynchronous workers.
     CHECK(r.at("metric").at("value").get<double>() > auc - 0.02);
   }
-  CHECK(all.at(1).at("strategy").at("staleness").at("max").get<int>() >= 0);
+  CHECK(all.at(1).at("strategy").at("staleness").at("max").get<int>() <= 2 * 8 + 1); // two workers, a bound of 8
 }
