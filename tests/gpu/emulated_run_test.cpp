@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole runs with train.device = "cuda" on a GPU of the host's own (emulated/streams.hpp): they train as on the CPU,
+// whatever strategy and transport, in every precision.
+#include "program.hpp"
+
+#include <cmath>
+
+using namespace regatta::test;
+
+namespace {
+
+std::string experiment(const std::string& model) {
+  return "[model]\n" + model +
+         "[data]\nsource = \"random\"\n[train]\nbatch = 12\nkernels = \"fixed\"\nscaling = \"strong\"\n"
+         "[optimizer]\nlr = 0.01\n[measure]\nwarmup = 0\nsteps = 8\nrepeats = 1\nbaseline = false\n";
+}
+const std::string mlp = experiment("plugin = \"mlp\"\nhidden = [64, 32]\ndropout = 0.5\n");
+
+struct course {
+  std::vector<double> losses;
+  json replicas;
+};
+course train(const std::string& toml, const std::string& options) {
+  const scratch s;
+  const json r = results(s, toml, "--plugin-path " REGATTA_EMULATED " " + options);
+  return {r.at(0).at("loss").at("curve").get<std::vector<double>>(), r.at(0).at("replicas_identical")};
+}
+
+void check_close(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  REQUIRE(a.size() == 8);
+  REQUIRE(b.size() == 8);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(a[i] - b[i]) <= tolerance * std::abs(a[i]));
+  }
+}
+
+const std::string alone = "--set strategy.plugin=none --set transport.plugin=null ", gpu = "--set train.device=cuda ";
+
+} // namespace
+
+TEST_CASE("a run on the GPU has the CPU's losses") {
+  for (const std::string& toml :
+       {mlp, experiment("plugin = \"bert\"\nlayers = 1\nhidden = 32\nheads = 4\nvocabulary = 50\npositions = 8\n"
+                        "sequence = 8\npredictions = 2\n")}) {
+    const course cpu = train(toml, alone + "--set train.device=cpu");
+    check_close(cpu.losses, train(toml, alone + gpu).losses, 1e-4);
+    check_close(cpu.losses, train(toml, alone + gpu + "--set train.accumulate=3").losses, 1e-4);
+    for (const char* precision : {"bf16", "fp16"}) {
+      CAPTURE(precision);
+      check_close(cpu.losses, train(toml, alone + gpu + "--set train.precision=" + precision).losses, 1e-2);
+    }
+  }
+}
+
+TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
+  const course one = train(mlp, alone + gpu);
+  for (const char* options : {"--set strategy.plugin=allreduce --set transport.plugin=shm",
+                              "--set strategy.plugin=allreduce --set transport.plugin=tcp",
+                              "--set strategy.plugin=sync_ps --set transport.plugin=tcp"}) {
+    CAPTURE(options);
+    const course two = train(mlp, gpu + "--set cluster.workers=2 " + options);
+    check_close(one.losses, two.losses, 1e-4);
+    CHECK(two.replicas == true);
+  }
+}
+
+TEST_CASE("sparse tables keep their rows in the host's memory") {
+  const std::string ctr = experiment("plugin = \"ctr\"\nrows = 200\nhidden = [16]\n");
+  const course cpu = train(ctr, alone + "--set train.device=cpu");
+  check_close(cpu.losses, train(ctr, alone + gpu).losses, 1e-4);
+  check_close(
+      cpu.losses,
+      train(ctr, gpu + "--set cluster.workers=2 --set strategy.plugin=sync_ps --set transport.plugin=shm").losses,
+      1e-4);
+}
