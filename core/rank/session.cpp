@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -96,6 +97,9 @@ void session::open() {
   setup.tensors = model_->tensors();
   setup.micro_batches = static_cast<std::uint64_t>(job.config.train.accumulate);
   setup.optimizer = job.config.optimizer;
+  // Gradients of fp16 may overflow: such a step leaves all weights as they are, which takes the norm, as clipping does.
+  if (job.config.train.precision == "fp16" && setup.optimizer.clip_norm == 0)
+    setup.optimizer.clip_norm = std::numeric_limits<double>::infinity();
   if (setup.optimizer.schedule.unit == "epoch") setup.optimizer.schedule.epoch_steps = epoch_steps();
   setup.momentum = hand_over_momentum(plan_, strategy_.id, setup.optimizer);
   setup.seed = job.config.seed;

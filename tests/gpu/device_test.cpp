@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of regatta.device/1 on a GPU of the host's own (emulated/streams.hpp), against the host's: to the bit,
-// but for the order of sums; and the order of streams.
+// The arithmetic of regatta.device/1, on a GPU of the host's own (emulated/streams.hpp) or a real one, against the
+// host's: to the bit, but for the order of sums; and the order of streams.
 #include "memory/arithmetic.hpp"
 #include "memory/conversion.hpp"
 #include "memory/selection.hpp"
@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <regatta/random.hpp>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -78,7 +79,10 @@ public:
   void settle(std::uint32_t stream) { wait(record(stream)); }
   template <class T> std::vector<T> read(const T* p, std::size_t n) {
     for (std::uint32_t s = 0; s < 3; ++s) settle(s);
-    return {p, p + n};
+    std::vector<T> v(n);
+    copy(0, v.data(), p, n * sizeof(T));
+    settle(0);
+    return v;
   }
   const rg_device& functions() const { return *functions_; }
   void* self() const { return self_; }
@@ -425,12 +429,14 @@ TEST_CASE("streams are ordered by fences alone, and tell when they are done") {
   const rg_fence scaled = d.record(0);
   d.hold(1, scaled);
   d.copy(1, host, x, n * sizeof(float));
-  bool told = false;
+  std::atomic<bool> told = false;
   d.check(d.functions().notify(
-      d.self(), 1, [](void* context) { *static_cast<bool*>(context) = true; }, &told));
+      d.self(), 1, [](void* context) { *static_cast<std::atomic<bool>*>(context) = true; }, &told));
   const rg_fence copied = d.record(1);
+#ifndef REGATTA_ON_GPU // there it may be over by now
   CHECK(d.functions().passed(d.self(), copied) == RG_AGAIN);
   CHECK(!told);
+#endif
   d.wait(copied);
   CHECK(d.functions().passed(d.self(), scaled) == RG_OK);
   CHECK(told);
@@ -450,6 +456,6 @@ TEST_CASE("what a device cannot do is refused by name") {
     static_cast<opened*>(context)->error = text;
     return s;
   };
-  CHECK(d.functions().open(&host, 7, 1, &self) == RG_E_UNSUPPORTED);
-  CHECK(d.error == "there is no GPU 7, only 1");
+  CHECK(d.functions().open(&host, 700, 1, &self) == RG_E_UNSUPPORTED);
+  CHECK(d.error.starts_with("there is no GPU 700, only "));
 }

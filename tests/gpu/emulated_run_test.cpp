@@ -66,6 +66,17 @@ TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
   }
 }
 
+TEST_CASE("a step of fp16 whose gradients are not finite leaves the weights as they are") {
+  // One sample, whose slope is 1 at the start: the first loss scale is no number of fp16.
+  for (const char* sparse : {"true", "false"}) {
+    CAPTURE(sparse);
+    const course c = train(experiment("plugin = \"simnet_bow\"\nvocabulary = 20\ndim = 8\nhidden = 8\nmargin = 2\n"),
+                           alone + gpu + "--set train.precision=fp16 --set train.batch=1 --set model.sparse=" + sparse);
+    for (const double loss : c.losses) CHECK(std::isfinite(loss));
+    CHECK(c.losses.front() > 0);
+  }
+}
+
 TEST_CASE("sparse tables keep their rows in the host's memory") {
   const std::string ctr = experiment("plugin = \"ctr\"\nrows = 200\nhidden = [16]\n");
   const course cpu = train(ctr, alone + "--set train.device=cpu");

@@ -120,8 +120,8 @@ TEST_CASE("gradients in reduced precision are close to those in fp32") {
 
 TEST_CASE("a loss scale that is too large comes down until gradients are finite") {
   rg::network net;
-  const rg::value x = net.values("x", {4});
-  rg::softmax_cross_entropy(rg::dense(x, "out", 3), net.index("label", 3));
+  const rg::value x = net.values("x", {4}), label = net.index("label", 3);
+  rg::softmax_cross_entropy(rg::dense(x, "out", 3), label);
   // The slope of one sample alone is near 1: times 65536 it is no number of fp16.
   reference::executed e(executor_plugin, *net.graph(), {.batch = 1, .precision = RG_F16});
   e.start(1);
@@ -137,6 +137,26 @@ TEST_CASE("a loss scale that is too large comes down until gradients are finite"
   }
   CHECK(finite);
   CHECK(bias() == doctest::Approx(1).epsilon(1e-3));
+}
+
+TEST_CASE("algorithms that were timed are told, and taken where they are given") {
+  rg::network net;
+  const rg::value image = net.values("image", {3, 6, 6}), label = net.index("label", 3);
+  const rg::value x = rg::conv2d(rg::conv2d(image, "a", 4), "b", 4);
+  rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 3), label);
+  reference::execution_options options{.batch = 2, .kernels = RG_KERNELS_TIMED};
+  const std::string picked = reference::executed(executor_plugin, *net.graph(), options).kernels();
+  // No gradient of the input; the first algorithm of the emulated cuDNN is none that always gives the same.
+  CHECK(picked == "a forward: 1\na weights: 1\nb forward: 1\nb weights: 1\nb data: 1\n");
+  CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked); // now from the cache
+  options.picks = picked;
+  CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked);
+  options.picks = "a forward: 0\n";
+  CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
+                    "a forward: cuDNN has no deterministic algorithm for it of number 0");
+  options.picks = "a forward, one";
+  CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
+                    "\"a forward, one\" is no pick of the executor cudnn");
 }
 
 TEST_CASE("the loss scale halves at once and doubles after 2000 good steps") {

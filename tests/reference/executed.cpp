@@ -269,12 +269,14 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
   if (result.late) {
     check(device_->wait(device_self_, result.late_fence));
     result.loss_sum = *result.late;
+    check(device_->hold(device_self_, 0, result.late_fence)); // states are final there, too
   }
   if (device_) {
-    check(device_->wait(device_self_, recorded()));
-    for (std::size_t t = 0; t < tensors.size(); ++t) // the stream has nothing more to do with them
+    for (std::size_t t = 0; t < tensors.size(); ++t)
       if (tensors[t].kind == RG_TENSOR_STATE)
-        std::copy_n(device_weights_[t], rg::storage_of(tensors[t]), weights[t].data());
+        check(device_->copy(device_self_, 0, weights[t].data(), device_weights_[t],
+                            rg::storage_of(tensors[t]) * sizeof(float)));
+    check(device_->wait(device_self_, recorded()));
   }
   close_windows();
   return result;

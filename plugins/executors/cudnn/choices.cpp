@@ -7,21 +7,45 @@
 #include <regatta/plugin.hpp>
 
 namespace cudnn {
+namespace {
 
-choices::choices(bool time, const char* given) : timed(time) {
-  std::istringstream in(given ? given : "");
+// -1 where the text is none.
+int number_in(std::string_view text) {
+  int number = -1;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+  return end.ptr == text.data() + text.size() ? number : -1;
+}
+
+} // namespace
+
+choices::choices(bool timed, const char* picks, std::string machine)
+    : timed_(timed), machine_(std::move(machine)),
+      cache_("cudnn", timed && !picks ? executors::pick_cache::usual_file("cudnn") : "") {
+  std::istringstream in(picks ? picks : "");
   for (std::string line; std::getline(in, line);) {
     const std::size_t colon = line.rfind(": ");
-    int number = -1;
-    if (colon != std::string::npos) std::from_chars(line.data() + colon + 2, line.data() + line.size(), number);
+    const int number = colon == std::string::npos ? -1 : number_in(std::string_view(line).substr(colon + 2));
     if (number < 0) throw rg::error(RG_E_CONFIG, "\"" + line + "\" is no pick of the executor cudnn");
     given_[line.substr(0, colon)] = number;
   }
 }
 
-int choices::given(const std::string& name) const {
-  const auto at = given_.find(name);
-  return at == given_.end() ? -1 : at->second;
+choices::~choices() {
+  try {
+    cache_.save(); // where that fails, it is only timed again
+  } catch (const std::exception&) {
+  }
+}
+
+int choices::known(const std::string& name, const std::string& shape) const {
+  if (const auto at = given_.find(name); at != given_.end()) return at->second;
+  const std::string* cached = timed_ ? cache_.find(machine_ + shape) : nullptr;
+  return cached ? number_in(*cached) : -1;
+}
+
+void choices::pick(const std::string& name, const std::string& shape, int number) {
+  report_ += name + ": " + std::to_string(number) + '\n';
+  if (timed_ && !given(name)) cache_.add(machine_ + shape, std::to_string(number), name);
 }
 
 } // namespace cudnn

@@ -35,22 +35,28 @@ struct rules {
 
 // The algorithm for one of the three directions. `ask` and `time` fill an array of results, best first.
 template <class P, class Ask, class Time>
-auto choose(choices& c, const std::string& name, const rules& allowed, int most, const Ask& ask, const Time& time) {
+P choose(choices& c, const std::string& name, const std::string& shape, const rules& allowed, int most, const Ask& ask,
+         const Time& time) {
   std::vector<P> found(static_cast<std::size_t>(most));
   int count = 0;
-  const int given = c.given(name);
-  if (c.timed && given < 0)
+  const int known = c.known(name, shape);
+  if (c.times() && known < 0)
     time(most, &count, found.data());
   else
     ask(most, &count, found.data());
   found.resize(static_cast<std::size_t>(count));
-  for (const P& p : found)
-    if (allowed.allow(p) && (given < 0 || static_cast<int>(p.algo) == given)) {
-      c.pick(name, static_cast<int>(p.algo));
-      return p;
-    }
-  throw rg::error(RG_E_UNSUPPORTED, name + ": cuDNN has no deterministic algorithm for it" +
-                                        (given < 0 ? "" : " of number " + std::to_string(given)));
+  const auto first = [&](int number) {
+    return std::find_if(found.begin(), found.end(), [&](const P& p) {
+      return allowed.allow(p) && (number < 0 || static_cast<int>(p.algo) == number);
+    });
+  };
+  auto chosen = first(known);
+  if (chosen == found.end() && !c.given(name)) chosen = first(-1); // the cache knew one that is gone
+  if (chosen == found.end())
+    throw rg::error(RG_E_UNSUPPORTED, name + ": cuDNN has no deterministic algorithm for it" +
+                                          (c.given(name) ? " of number " + std::to_string(known) : ""));
+  c.pick(name, shape, static_cast<int>(chosen->algo));
+  return *chosen;
 }
 
 } // namespace
@@ -85,7 +91,13 @@ void* convolution::filter_slope() const {
 }
 
 void convolution::attach(device& d, choices& c) {
-  if (c.timed && c.given(name_ + " forward") < 0) d.workspace.reserve(most_workspace);
+  const value &in = *inputs_[0].from, &made = *output_;
+  const auto text = [](std::size_t n) { return ' ' + std::to_string(n); };
+  const std::string key = std::to_string(static_cast<int>(d.computes.type)) + (d.computes.tf32 ? " tf32" : "") +
+                            (in.lies.last ? " last" : "") + text(batch) + text(in.shape[0]) + text(in.shape[1]) +
+                            text(in.shape[2]) + text(made.shape[0]) + text(shape_.kernel) + text(shape_.stride) +
+                            text(shape_.padding);
+  if (c.times() && c.known(name_ + " forward", "forward " + key) < 0) d.workspace.reserve(most_workspace);
   const rules allowed{d.computes.type == number::f32 && !d.computes.tf32};
   void *work = d.workspace.get<void>(), *slope = filter_slope();
   const std::size_t room = d.workspace.bytes();
@@ -93,7 +105,7 @@ void convolution::attach(device& d, choices& c) {
   const auto asked = [](cudnnStatus_t s) { check(s, "choosing an algorithm"); };
 
   const auto ahead = choose<cudnnConvolutionFwdAlgoPerf_t>(
-      c, name_ + " forward", allowed, CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
+      c, name_ + " forward", "forward " + key, allowed, CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
       [&](int n, int* count, auto* out) {
         asked(cudnnGetConvolutionForwardAlgorithm_v7(d.dnn, x_, filter_, convolution_, y_, n, count, out));
       },
@@ -102,7 +114,7 @@ void convolution::attach(device& d, choices& c) {
                                                      out, work, room));
       });
   const auto weights = choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
-      c, name_ + " weights", allowed, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT,
+      c, name_ + " weights", "weights " + key, allowed, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT,
       [&](int n, int* count, auto* out) {
         asked(cudnnGetConvolutionBackwardFilterAlgorithm_v7(d.dnn, x_, y_, convolution_, filter_, n, count, out));
       },
@@ -115,7 +127,7 @@ void convolution::attach(device& d, choices& c) {
   weights_by_ = weights.algo;
   if (dx()) {
     const auto data = choose<cudnnConvolutionBwdDataAlgoPerf_t>(
-        c, name_ + " data", allowed, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
+        c, name_ + " data", "data " + key, allowed, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
         [&](int n, int* count, auto* out) {
           asked(cudnnGetConvolutionBackwardDataAlgorithm_v7(d.dnn, filter_, y_, convolution_, x_, n, count, out));
         },

@@ -103,4 +103,10 @@ void device::clear(void* at, std::size_t bytes) const {
   cuda::check(cudaMemsetAsync(at, 0, bytes, stream), "clearing memory");
 }
 
+std::string device::name() const {
+  cudaDeviceProp p{};
+  cuda::check(cudaGetDeviceProperties(&p, index_), "describing a device");
+  return std::string(p.name) + "; cuDNN " + std::to_string(cudnnGetVersion()) + "; ";
+}
+
 } // namespace cudnn

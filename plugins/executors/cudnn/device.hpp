@@ -9,6 +9,7 @@
 #include "staging.hpp"
 
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include <cudnn.h>
@@ -58,6 +59,7 @@ public:
   void upload(void* to, const void* from, std::size_t bytes) const;
   void download(void* to, const void* from, std::size_t bytes) const;
   void clear(void* at, std::size_t bytes) const;
+  std::string name() const; // of the GPU, and of what runs on it
 
   const precision computes;
   cudaStream_t stream = nullptr;

@@ -63,10 +63,10 @@ void model::prepare(const rg_model_setup& setup) {
   allocate_values();
   place_weights();
   for (weight* w : tables_) w->sparse->prepare(w->info, w->info.max_rows);
-  choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks);
+  choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks, device_->name());
   for (auto& o : program_.ops) o->attach(*device_, c);
   device_->settle();
-  report_ = c.report;
+  report_ = c.report();
   mark();
 }
 

@@ -87,7 +87,7 @@ public:
   // The device and the batch are known: descriptors, memory of its own, room in the staging.
   virtual void prepare(device&) {}
   // The memory of all values is there.
-  virtual void attach(device&, struct choices&) {}
+  virtual void attach(device&, class choices&) {}
   // Writes what changes from step to step into the staging; checks what the batch holds. Nothing of the step runs yet.
   virtual void vary(const run&) {}
   virtual void forward(device& d, const run& r) = 0;

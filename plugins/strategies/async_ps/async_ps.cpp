@@ -46,8 +46,10 @@ struct async_ps {
       : comm(c), cut(c, p.bucket), bound(p.bound < 0 ? forever : static_cast<std::uint64_t>(p.bound)),
         client(c, rows_to_servers, rows_to_workers), tables(c, rows_to_servers, rows_to_workers) {
     if (c.deferred())
-      throw rg::error(RG_E_CONFIG, "async_ps applies every push by itself and cannot clip by the norm of a whole "
-                                   "gradient: set optimizer.clip_norm to 0, or use sync_ps");
+      throw rg::error(RG_E_CONFIG,
+                      "async_ps applies every push by itself and cannot clip by the norm of a whole "
+                      "gradient, nor leave out a step of fp16: set optimizer.clip_norm to 0 and train.precision to "
+                      "another, or use sync_ps");
     if (c.is_worker()) {
       pulls.resize(cut.buckets() * c.servers());
       pushes.resize(cut.buckets() * c.servers());

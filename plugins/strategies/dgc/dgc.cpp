@@ -71,8 +71,10 @@ struct dgc {
       : comm(c), p(given), m(c.momentum() > 0 ? c.momentum() : given.momentum),
         lanes(static_cast<std::uint32_t>(given.lanes)), members(c.workers()) {
     if (c.deferred())
-      throw rg::error(RG_E_CONFIG, "dgc clips every worker's gradients by itself: set optimizer.clip_norm to 0 and "
-                                   "strategy.clip_norm instead");
+      throw rg::error(RG_E_CONFIG,
+                      "dgc clips every worker's gradients by itself, and cannot leave out a step of fp16: set "
+                      "optimizer.clip_norm to 0 and strategy.clip_norm instead, and train.precision to "
+                      "another");
     if (c.momentum() > 0 && p.momentum > 0)
       throw rg::error(RG_E_CONFIG, "dgc: momentum in optimizer.momentum and in strategy.momentum: keep one of them");
     std::iota(members.begin(), members.end(), 0u);

@@ -5,17 +5,17 @@
 #include <map>
 #include <string>
 
-namespace onednn {
+namespace executors {
 
 // What timing has picked before, so that it need not be timed again: a text file, one "key, algorithm, why" a line with
 // tabs between. It may be deleted at any time. A file that is not ours is ignored, and so are lines that are not of this
 // form; where nothing can be read or written, picks are only timed again.
 class pick_cache {
 public:
-  // An empty path: remembers nothing.
-  explicit pick_cache(std::filesystem::path file);
-  // $XDG_CACHE_HOME/regatta/onednn-picks, or ~/.cache/regatta/onednn-picks; empty where neither is known.
-  static std::filesystem::path usual_file();
+  // Of the executor `owner`. An empty path: remembers nothing.
+  pick_cache(std::string owner, std::filesystem::path file);
+  // $XDG_CACHE_HOME/regatta/OWNER-picks, or ~/.cache/regatta/OWNER-picks; empty where neither is known.
+  static std::filesystem::path usual_file(const std::string& owner);
 
   const std::filesystem::path& file() const { return file_; }
   // The algorithm for a key, or null.
@@ -29,10 +29,11 @@ private:
     std::string algorithm, why;
   };
   using picks = std::map<std::string, pick>;
-  static picks read(const std::filesystem::path& file);
+  picks read() const;
 
+  std::string heading_;
   std::filesystem::path file_;
   picks known_, added_;
 };
 
-} // namespace onednn
+} // namespace executors

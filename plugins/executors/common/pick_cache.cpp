@@ -8,31 +8,33 @@
 #include <sstream>
 #include <utility>
 
-namespace onednn {
+namespace executors {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* heading = "regatta onednn picks, format 1; may be deleted";
 constexpr std::uintmax_t most_bytes = std::uintmax_t{8} << 20; // some 50,000 lines: more is not ours
 
 } // namespace
 
-fs::path pick_cache::usual_file() {
+fs::path pick_cache::usual_file(const std::string& owner) {
+  const fs::path name = owner + "-picks";
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && fs::path(cache).is_absolute()) return fs::path(cache) / "regatta" / "onednn-picks";
+  if (cache && fs::path(cache).is_absolute()) return fs::path(cache) / "regatta" / name;
   const char* home = std::getenv("HOME");
-  return home && fs::path(home).is_absolute() ? fs::path(home) / ".cache" / "regatta" / "onednn-picks" : fs::path();
+  return home && fs::path(home).is_absolute() ? fs::path(home) / ".cache" / "regatta" / name : fs::path();
 }
 
-pick_cache::pick_cache(fs::path file) : file_(std::move(file)), known_(read(file_)) {}
+pick_cache::pick_cache(std::string owner, fs::path file)
+    : heading_("regatta " + std::move(owner) + " picks, format 1; may be deleted"), file_(std::move(file)),
+      known_(read()) {}
 
-pick_cache::picks pick_cache::read(const fs::path& file) {
+pick_cache::picks pick_cache::read() const {
   picks found;
   std::error_code error;
-  if (file.empty() || !fs::is_regular_file(file, error) || fs::file_size(file, error) > most_bytes) return found;
-  std::ifstream in(file, std::ios::binary);
+  if (file_.empty() || !fs::is_regular_file(file_, error) || fs::file_size(file_, error) > most_bytes) return found;
+  std::ifstream in(file_, std::ios::binary);
   std::string line;
-  if (!std::getline(in, line) || line != heading) return found;
+  if (!std::getline(in, line) || line != heading_) return found;
   while (std::getline(in, line)) {
     if (in.eof()) break; // no newline: cut off
     const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
@@ -55,14 +57,14 @@ bool pick_cache::save() {
   if (added_.empty() || file_.empty()) return true;
   std::error_code error;
   fs::create_directories(file_.parent_path(), error);
-  picks all = read(file_);
+  picks all = read();
   for (const auto& [key, p] : added_) all[key] = p;
   std::string name = file_.string() + ".XXXXXX";
   const int fd = mkstemp(name.data());
   if (fd < 0) return false;
   close(fd);
   std::ofstream out(name, std::ios::binary);
-  out << heading << '\n';
+  out << heading_ << '\n';
   for (const auto& [key, p] : all) out << key << '\t' << p.algorithm << '\t' << p.why << '\n';
   out.close();
   if (out) fs::rename(name, file_, error);
@@ -74,4 +76,4 @@ bool pick_cache::save() {
   return true;
 }
 
-} // namespace onednn
+} // namespace executors
