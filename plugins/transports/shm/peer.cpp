@@ -27,6 +27,7 @@ void peer::send(const rg_transfer& t, std::uint64_t bytes) {
                      .moved = 0,
                      .end = 0,
                      .last = nullptr,
+                     .status = RG_OK,
                      .is_eager = bytes <= home_.eager});
   push_sends(l);
 }
@@ -76,10 +77,24 @@ bool peer::put(lane& l, outgoing& op) {
 }
 
 record* peer::reserve(lane& l, std::uint64_t payload) noexcept {
-  record* r = l.out.reserve(payload);
-  if (r) return r;
+  if (record* r = l.out.reserve(payload)) return r;
+  look_for_room(l);
+  if (record* r = l.out.reserve(payload)) return r;
   l.out.starve();
-  return l.out.reserve(payload); // room may have come before the peer could see the question
+  look_for_room(l); // it may have come before the peer could see the question
+  return l.out.reserve(payload);
+}
+
+// Where there is room now, records said how sends went that are not off the list yet.
+void peer::look_for_room(lane& l) noexcept {
+  l.out.look();
+  for (std::size_t i = 0; i < l.in_ring; ++i) {
+    outgoing& op = l.sends[i];
+    if (op.is_eager || !op.last) continue;
+    if (!l.out.has_seen(op.end)) break;
+    op.status = op.last->status.load(std::memory_order_relaxed);
+    op.last = nullptr;
+  }
 }
 
 void peer::published(lane& l, record* r) noexcept {
@@ -93,7 +108,7 @@ bool peer::retire_sends(lane& l) {
   while (l.in_ring > 0) {
     const outgoing& op = l.sends.front();
     if (!op.is_eager && !l.out.passed(op.end)) break;
-    end_send(l, op.is_eager ? RG_OK : rg_status{op.last->status.load(std::memory_order_relaxed)});
+    end_send(l, op.is_eager || !op.last ? op.status : rg_status{op.last->status.load(std::memory_order_relaxed)});
     moved = true;
   }
   while (lost_ && !l.sends.empty() && !reads_our_heap()) {

@@ -86,7 +86,8 @@ private:
     std::uint64_t bytes, cookie;
     std::uint64_t moved; // bytes in the ring so far
     std::uint64_t end;   // position in the ring at which it is acknowledged
-    const record* last;  // the record that carries the outcome
+    const record* last;  // the record that carries the outcome; null once it was read
+    rg_status status;    // it
     bool is_eager;
   };
   struct incoming {
@@ -110,6 +111,7 @@ private:
   bool push_sends(lane& l);
   bool put(lane& l, outgoing& op);
   record* reserve(lane& l, std::uint64_t payload) noexcept;
+  static void look_for_room(lane& l) noexcept;
   void published(lane& l, record* r) noexcept;
   bool retire_sends(lane& l);
   void end_send(lane& l, rg_status status);

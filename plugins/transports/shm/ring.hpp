@@ -66,16 +66,13 @@ public:
   ring_producer(ring_state* state, std::byte* data, std::uint64_t capacity)
       : state_(state), data_(data), capacity_(capacity) {}
 
-  // A record with room for `payload` bytes, to be filled and given to publish(); null: no room now.
+  // A record with room for `payload` bytes, to be filled and given to publish(); null: no room as far as was seen.
   record* reserve(std::uint64_t payload) noexcept {
     const std::uint64_t bytes = record_bytes(payload), at = head_ % capacity_;
     const std::uint64_t skipped = at + bytes > capacity_ ? capacity_ - at : 0;
     // The header behind it, which publish() clears, must be free as well.
     const std::uint64_t needed = skipped + bytes + cache_line;
-    if (head_ + needed - tail_ > capacity_) {
-      tail_ = state_->consumer.tail.load();
-      if (head_ + needed - tail_ > capacity_) return nullptr;
-    }
+    if (head_ + needed - tail_ > capacity_) return nullptr;
     if (skipped) {
       record* filler = at_position(head_);
       filler->kind = static_cast<std::uint16_t>(record_kind::skip);
@@ -85,11 +82,15 @@ public:
   }
   void publish_with_payload(record* r) noexcept { publish(r, record_bytes(r->bytes)); }
 
+  // Looks how far the consumer is. What records before that say is to be read before the next reserve().
+  void look() noexcept { tail_ = state_->consumer.tail.load(); }
   // Whether the consumer is done with all records up to this one's end, as head() was after it was published.
   bool passed(std::uint64_t position) noexcept {
     if (tail_ < position) tail_ = state_->consumer.tail.load();
     return tail_ >= position;
   }
+  // Likewise, as far as was seen.
+  bool has_seen(std::uint64_t position) const noexcept { return tail_ >= position; }
   std::uint64_t head() const noexcept { return head_; }
   // Payload that fits one record so that a few of them are under way at a time.
   std::uint64_t largest_part() const noexcept { return capacity_ / 4 - cache_line; }

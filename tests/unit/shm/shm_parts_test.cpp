@@ -40,6 +40,10 @@ struct test_ring {
   }
   bool send(std::uint64_t number, std::uint64_t bytes) {
     record* r = out.reserve(bytes);
+    if (!r) {
+      out.look();
+      r = out.reserve(bytes);
+    }
     if (!r) return false;
     r->kind = static_cast<std::uint16_t>(record_kind::part);
     r->total = number;
@@ -148,6 +152,19 @@ TEST_CASE("a full ring refuses, and has room again once records are passed") {
   CHECK_FALSE(ring.in.feeds_producer()); // asked once
   CHECK(ring.out.passed(end));
   CHECK(ring.send(0, 32));
+}
+
+TEST_CASE("what records said stays readable until somebody has looked") {
+  test_ring ring(4096);
+  record* const first = ring.out.reserve(32);
+  while (ring.send(0, 32)) {
+  }
+  while (record* r = ring.in.peek()) ring.in.pop(r, RG_E_OPERATION);
+  CHECK(ring.out.reserve(32) == nullptr); // there is room, but nobody has seen it
+  CHECK(first->status.load() == RG_E_OPERATION);
+  ring.out.look();
+  CHECK(first->status.load() == RG_E_OPERATION);
+  CHECK(ring.out.reserve(32) != nullptr);
 }
 
 TEST_CASE("a ring carries records between threads") {
