@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <regatta/device.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -49,8 +50,17 @@ std::size_t input_threads(const data_config& d) {
   return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
 }
 
+// RG_MEMORY_*: what a transport must be able to reach. Of a device's memory the engine makes copies in the host's.
+std::uint32_t memory_of_regions(const registry& plugins, const case_config& c) {
+  if (c.train.device == "cpu") return RG_MEMORY_HOST;
+  const component& executor = executor_for(plugins, c.train.device);
+  const auto* device = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
+  return RG_MEMORY_HOST | (device ? device->memory : 0);
+}
+
 // Whether the strategy and the transport fit each other; says why not.
-void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, bool communicates) {
+void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, std::uint32_t regions,
+               bool communicates) {
   const std::string pair = fmt::format("strategy {} cannot run over transport {}: ", c.strategy.id, c.transport.id);
   if (communicates && ((caps.flags & RG_CAP_NONE) || caps.p2p == RG_P2P_NONE))
     throw failure(exit_code::usage, pair + "it sends messages, and this transport connects nobody");
@@ -63,11 +73,12 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
   if (caps.flags & RG_CAP_VIRTUAL)
     throw failure(exit_code::usage,
                   fmt::format("transport {} keeps a virtual clock: it is for simulations", c.transport.id));
-  // Wherever the model computes: regions are the host's, and an executor for devices brings and takes what it needs.
-  if (caps.memory && !(caps.memory & RG_MEMORY_HOST))
-    throw failure(exit_code::usage, fmt::format("transport {} carries the memory of devices only, and weights and "
-                                                "gradients are kept in the host's: use shm or tcp",
-                                                c.transport.id));
+  if (caps.memory && !(caps.memory & regions))
+    throw failure(
+        exit_code::usage,
+        fmt::format("transport {} cannot reach weights and gradients, which are kept in the host's memory: {}",
+                    c.transport.id,
+                    c.train.device == "cpu" ? "it is for train.device = \"cuda\"; use shm or tcp" : "use shm or tcp"));
 }
 
 std::string role_of(const rg_cluster& c) {
@@ -118,7 +129,7 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   }
   std::vector<std::string>& files = run.job.files;
   const rg_transport_caps caps = caps_of(plugins, c.transport, files);
-  check_fit(c, plan, caps, run.communicates);
+  check_fit(c, plan, caps, memory_of_regions(plugins, c), run.communicates);
   run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (caps.flags & RG_CAP_EXACT_SIZE));
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());

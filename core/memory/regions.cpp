@@ -27,8 +27,9 @@ std::unique_ptr<void, aligned_free> allocate_aligned(std::uint64_t bytes) {
   return std::unique_ptr<void, aligned_free>(p);
 }
 
-region_table::region_table(const rg_regions* transport, void* transport_self, bool ghosts)
-    : transport_self_(transport_self), ghosts_(ghosts) {
+region_table::region_table(const rg_regions* transport, void* transport_self, bool ghosts, processor* device,
+                           std::uint32_t kind)
+    : transport_self_(transport_self), ghosts_(ghosts), device_(device), kind_(kind) {
   if (transport) transport_ = rg::copy_versioned(*transport);
 }
 
@@ -45,13 +46,16 @@ rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count) {
   region r;
   r.bytes = count * size;
   if (!ghosts_) {
-    if (!transport_.allocate ||
-        transport_.allocate(transport_self_, id, r.bytes, RG_MEMORY_HOST, &r.address) != RG_OK || !r.address) {
+    if (device_) {
+      r.address = device_->allocate(r.bytes);
+    } else if (!transport_.allocate || transport_.allocate(transport_self_, id, r.bytes, kind_, &r.address) != RG_OK ||
+               !r.address) {
       r.own = allocate_aligned(r.bytes);
       r.address = r.own.get();
-      if (transport_.add && transport_.add(transport_self_, id, r.address, r.bytes, RG_MEMORY_HOST) != RG_OK)
-        throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", r.bytes));
     }
+    const bool ours = device_ || r.own;
+    if (ours && transport_.add && transport_.add(transport_self_, id, r.address, r.bytes, kind_) != RG_OK)
+      throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", r.bytes));
   }
   bytes_ += r.bytes;
   regions_.push_back(std::move(r));

@@ -64,4 +64,15 @@ REGATTA_VECTORISED void adam(const coefficients& by_reference, float* __restrict
   }
 }
 
+void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
+  switch (c.rule) {
+  case RG_SGD: sgd(c, w, g, n); break;
+  case RG_MOMENTUM: momentum(c, w, g, c.a, n); break;
+  case RG_NESTEROV: nesterov(c, w, g, c.a, n); break;
+  case RG_ADAGRAD: adagrad(c, w, g, c.a, n); break;
+  case RG_ADAM: adam(c, w, g, c.a, c.b, n); break;
+  default: break;
+  }
+}
+
 } // namespace regatta::optimizer_kernels

@@ -5,18 +5,15 @@
 
 #include <cstddef>
 
+#include <regatta/device.h>
+
 namespace regatta::optimizer_kernels {
 
-// Constants of a run of elements that share them; see optimizer.hpp for the formulas.
-struct coefficients {
-  float factor;                            // on the gradient: clipping
-  float decay;                             // weight decay
-  float lr;                                // Adam: with the corrections of both biases folded in
-  float first;                             // momentum, or Adam's beta1
-  float second;                            // Adam's beta2
-  float epsilon;                           // Adam: times the root of the second bias correction
-  float one_minus_first, one_minus_second; // rounded from double: 1 - 0.999F is off by 5e-5 of its value
-};
+// Constants of a run of elements that share them; device.h has the formulas, for devices compute by the same.
+using coefficients = rg_update;
+
+// By the rule of `c`, whose a and b are the state.
+void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept;
 
 // w: weights, g: gradients, a and b: state; n of each, none overlaps another.
 void sgd(const coefficients& c, float* w, const float* g, std::size_t n) noexcept;

@@ -6,33 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
 #include <fmt/core.h>
-#include <sys/mman.h>
+#include <regatta/plugin.hpp>
 
 namespace regatta {
 namespace {
-
-struct free_state {
-  void operator()(float* p) const noexcept { std::free(p); }
-};
-using state_memory = std::unique_ptr<float[], free_state>;
-
-state_memory make_state(std::uint64_t count) {
-  // An update streams through all of it: huge pages, where the kernel has them on request, make it a fifth faster.
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
-  const bool large = count >= 2 * huge_page / sizeof(float);
-  const std::size_t alignment = large ? huge_page : 64;
-  const std::size_t bytes = (count * sizeof(float) + alignment - 1) / alignment * alignment;
-  state_memory memory(static_cast<float*>(std::aligned_alloc(alignment, bytes)));
-  if (!memory) throw std::bad_alloc();
-  if (large) madvise(memory.get(), bytes, MADV_HUGEPAGE);
-  arithmetic::fill({memory.get(), count}, 0);
-  return memory;
-}
 
 // Elements that were always updated together: Adam's t counts their updates.
 struct piece {
@@ -61,12 +41,13 @@ void cut(std::vector<piece>& pieces, std::uint64_t element) {
 struct optimizer::owned {
   std::uint64_t first, count;
   float* weights;
-  std::array<state_memory, 2> state;
+  std::array<float*, 2> state;
   std::vector<piece> pieces; // Adam only
 };
 
-optimizer::optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices)
-    : rule_(config, workers), slices_(std::move(slices)) {}
+optimizer::optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices,
+                     processor& unit)
+    : rule_(config, workers), unit_(unit), slices_(std::move(slices)) {}
 
 optimizer::~optimizer() = default;
 
@@ -81,7 +62,7 @@ void optimizer::own(std::uint64_t first, std::uint64_t count, float* weights) {
       (next != owned_.begin() && (next - 1)->first + (next - 1)->count > first))
     throw failure(exit_code::plugin, fmt::format("elements {} + {} are owned already, at least in part", first, count));
   owned range{first, count, weights, {}, {}};
-  for (int s = 0; s < rule_.states(); ++s) range.state[s] = make_state(count);
+  for (int s = 0; s < rule_.states(); ++s) range.state[s] = static_cast<float*>(unit_.allocate(count * sizeof(float)));
   if (rule_.counts_updates()) range.pieces.push_back({first, count, 0});
   owned_.insert(next, std::move(range));
 }
@@ -107,16 +88,38 @@ void optimizer::apply(std::uint64_t first, std::span<const float> gradient, std:
   if (!deferred()) return update(first, gradient, 1, step);
   const auto next = std::upper_bound(waiting_.begin(), waiting_.end(), first,
                                      [](std::uint64_t e, const waiting& w) { return e < w.first; });
-  waiting_.insert(next, {first, gradient, arithmetic::sum_of_squares(gradient)});
+  auto norm = rg::make_versioned<rg_work>();
+  norm.kind = RG_OP_NORM;
+  norm.target = room_for_part();
+  norm.source = gradient.data();
+  norm.count = gradient.size();
+  unit_.run(norm);
+  waiting_.insert(next, {first, gradient, static_cast<double*>(norm.target)});
 }
 
-optimizer::norm optimizer::partial() const {
-  norm sum;
-  for (const waiting& w : waiting_) {
-    sum.not_finite += w.part.not_finite;
-    sum.sum_of_squares += w.part.sum_of_squares;
+double* optimizer::room_for_part() {
+  constexpr std::size_t block = 64;
+  const std::size_t taken = waiting_.size() + 1;
+  if (parts_.size() <= taken) {
+    auto* const memory = static_cast<double*>(unit_.allocate(block * 2 * sizeof(double)));
+    for (std::size_t i = 0; i < block; ++i) parts_.push_back(memory + 2 * i);
   }
-  return sum;
+  return parts_[taken];
+}
+
+void optimizer::partial(double* out) {
+  if (parts_.empty()) room_for_part();
+  unit_.copy(out, parts_[0], 2 * sizeof(double));
+  auto add = rg::make_versioned<rg_work>();
+  add.kind = RG_OP_AXPY;
+  add.type = add.source_type = RG_F64;
+  add.a = 1;
+  add.target = out;
+  add.count = 2;
+  for (const waiting& w : waiting_) {
+    add.source = w.part;
+    unit_.run(add);
+  }
 }
 
 bool optimizer::commit(const norm& total, std::uint64_t step) {
@@ -148,19 +151,30 @@ void optimizer::update(std::uint64_t first, std::span<const float> gradient, dou
 // Elements of one owned range with one t; splits them at the ends of slices.
 void optimizer::update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
                                std::uint64_t step, std::uint64_t t) const {
-  // Neighbouring slices mostly share their constants.
+  // Neighbouring slices mostly share their constants, and are updated at once.
   const auto correction = rule_.correction(t);
   const double lr = rule_.lr(step);
-  update_rule::coefficients c{};
-  const optimizer_slice* made_for = nullptr;
-  for (auto slice = holding(slices_, first); !gradient.empty(); ++slice) {
-    const std::uint64_t n = std::min<std::uint64_t>(gradient.size(), slice->first + slice->count - first);
-    if (!made_for || made_for->decay != slice->decay || made_for->lr_scale != slice->lr_scale)
-      c = rule_.of(lr, correction, factor, slice->decay, slice->lr_scale);
-    made_for = &*slice;
+  for (auto slice = holding(slices_, first); !gradient.empty();) {
+    auto update = rule_.of(lr, correction, factor, slice->decay, slice->lr_scale);
+    const auto same = [&, like = slice](const optimizer_slice& s) {
+      return s.decay == like->decay && s.lr_scale == like->lr_scale;
+    };
+    std::uint64_t n = 0;
+    while (n < gradient.size() && same(*slice)) {
+      n = std::min<std::uint64_t>(gradient.size(), slice->first + slice->count - first);
+      ++slice;
+    }
     const std::uint64_t at = first - range.first;
-    rule_.update(c, range.weights + at, gradient.data(), range.state[0] ? range.state[0].get() + at : nullptr,
-                 range.state[1] ? range.state[1].get() + at : nullptr, n);
+    update.a = range.state[0] ? range.state[0] + at : nullptr;
+    update.b = range.state[1] ? range.state[1] + at : nullptr;
+    auto apply = rg::make_versioned<rg_work>();
+    apply.kind = RG_OP_APPLY;
+    apply.type = apply.source_type = RG_F32;
+    apply.target = range.weights + at;
+    apply.source = gradient.data();
+    apply.count = n;
+    apply.update = &update;
+    unit_.run(apply);
     first += n;
     gradient = gradient.subspan(n);
   }

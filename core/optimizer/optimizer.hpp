@@ -6,10 +6,13 @@
 // element becomes does not depend on how ranges are cut nor on the machine's instruction set; only where updates are
 // clipped does the norm's last bit (a sum of doubles) follow the cuts.
 //
+// Weights, gradients and state lie where the processor computes. On a device an update is asked for, not awaited.
+//
 // One thread at a time: [loop], or [main] before the first step.
 #pragma once
 
 #include "memory/arithmetic.hpp"
+#include "memory/processor.hpp"
 #include "optimizer/rule.hpp"
 
 #include <cstdint>
@@ -30,8 +33,9 @@ class optimizer {
 public:
   using norm = arithmetic::norm;
 
-  // `slices` cover the arena: ascending, without gaps. Throws failure (usage) for a configuration it cannot do.
-  optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices);
+  // `slices` cover the arena: ascending, without gaps. `unit` outlives this. Throws failure (usage) for a configuration
+  // it cannot do.
+  optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices, processor& unit);
   ~optimizer();
   optimizer(const optimizer&) = delete;
   optimizer& operator=(const optimizer&) = delete;
@@ -49,8 +53,9 @@ public:
   // nothing once every cut has been seen.
   void apply(std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
 
-  // Of what was applied since the last commit, deferred only: else zeros. Does not depend on the order of applies.
-  norm partial() const;
+  // Writes the norm of what was applied since the last commit into two doubles of the processor's memory; not deferred:
+  // zeros. Does not depend on the order of applies.
+  void partial(double* out);
 
   // Deferred only: does the updates that wait, scaled down to clip_norm, given the norm over all owners; or, when that
   // is not finite, skips them all and returns false.
@@ -66,9 +71,10 @@ private:
   struct waiting {
     std::uint64_t first;
     std::span<const float> gradient;
-    norm part;
+    double* part; // its norm, in the processor's memory
   };
 
+  double* room_for_part();
   owned& owner_of(std::uint64_t element);
   void require_owned(std::uint64_t first, std::uint64_t count);
   void update(std::uint64_t first, std::span<const float> gradient, double factor, std::uint64_t step);
@@ -76,9 +82,11 @@ private:
                       std::uint64_t step, std::uint64_t t) const;
 
   update_rule rule_;
+  processor& unit_;
   std::vector<optimizer_slice> slices_;
   std::vector<owned> owned_;     // ascending
   std::vector<waiting> waiting_; // ascending, so that sums do not follow the order in which gradients arrived
+  std::vector<double*> parts_;   // two doubles each, for waiting_; the first stays 0
 };
 
 } // namespace regatta

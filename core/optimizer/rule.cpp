@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <regatta/plugin.hpp>
 
 namespace regatta {
 
@@ -18,15 +19,15 @@ update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
   if (name == "sgd") {
     fingerprint_ = "sgd";
   } else if (name == "momentum") {
-    kind_ = config.nesterov ? kind::nesterov : kind::momentum;
+    kind_ = config.nesterov ? RG_NESTEROV : RG_MOMENTUM;
     states_ = 1;
     fingerprint_ = fmt::format("momentum momentum={} nesterov={}", momentum_, config.nesterov);
   } else if (name == "adagrad") {
-    kind_ = kind::adagrad;
+    kind_ = RG_ADAGRAD;
     states_ = 1;
     fingerprint_ = fmt::format("adagrad epsilon={}", epsilon_);
   } else if (name == "adam") {
-    kind_ = kind::adam;
+    kind_ = RG_ADAM;
     states_ = 2;
     fingerprint_ = fmt::format("adam beta1={} beta2={} epsilon={}", beta1_, beta2_, epsilon_);
   } else {
@@ -34,7 +35,7 @@ update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
                   fmt::format("optimizer.plugin: no \"{}\"; there are sgd, momentum, adagrad and adam", name));
   }
   // Where neither weight nor gradient ever moved (padding), 0 / (0 + epsilon) must stay 0.
-  if ((kind_ == kind::adagrad || kind_ == kind::adam) && !(static_cast<float>(epsilon_) > 0))
+  if ((kind_ == RG_ADAGRAD || kind_ == RG_ADAM) && !(static_cast<float>(epsilon_) > 0))
     throw failure(exit_code::usage, fmt::format("optimizer.epsilon: expected a number above 0, got {}", epsilon_));
   if (config.lr_scaling == "linear")
     lr_ *= static_cast<double>(workers);
@@ -61,11 +62,12 @@ update_rule::bias_correction update_rule::correction(std::uint64_t t) const noex
 
 update_rule::coefficients update_rule::of(double lr, const bias_correction& correction, double factor, float decay,
                                           float lr_scale) const noexcept {
-  coefficients c{};
+  auto c = rg::make_versioned<coefficients>();
+  c.rule = kind_;
   c.factor = static_cast<float>(factor);
   c.decay = static_cast<float>(weight_decay_ * static_cast<double>(decay));
   c.lr = static_cast<float>(lr * correction.lr * static_cast<double>(lr_scale));
-  c.first = static_cast<float>(kind_ == kind::adam ? beta1_ : momentum_);
+  c.first = static_cast<float>(kind_ == RG_ADAM ? beta1_ : momentum_);
   c.second = static_cast<float>(beta2_);
   c.one_minus_first = static_cast<float>(1 - beta1_);
   c.one_minus_second = static_cast<float>(1 - beta2_);
@@ -73,15 +75,10 @@ update_rule::coefficients update_rule::of(double lr, const bias_correction& corr
   return c;
 }
 
-void update_rule::update(const coefficients& c, float* w, const float* g, float* a, float* b,
-                         std::size_t n) const noexcept {
-  switch (kind_) {
-  case kind::sgd: optimizer_kernels::sgd(c, w, g, n); break;
-  case kind::momentum: optimizer_kernels::momentum(c, w, g, a, n); break;
-  case kind::nesterov: optimizer_kernels::nesterov(c, w, g, a, n); break;
-  case kind::adagrad: optimizer_kernels::adagrad(c, w, g, a, n); break;
-  case kind::adam: optimizer_kernels::adam(c, w, g, a, b, n); break;
-  }
+void update_rule::update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept {
+  c.a = a;
+  c.b = b;
+  optimizer_kernels::update(c, w, g, n);
 }
 
 } // namespace regatta

@@ -36,8 +36,8 @@ public:
   // Throws failure (usage) for a configuration it cannot do.
   update_rule(const optimizer_config& config, std::int64_t workers);
 
-  int states() const noexcept { return states_; }                      // floats of state an element
-  bool counts_updates() const noexcept { return kind_ == kind::adam; } // what it does depends on t
+  int states() const noexcept { return states_; }                   // floats of state an element
+  bool counts_updates() const noexcept { return kind_ == RG_ADAM; } // what it does depends on t
   // Whether an update needs the norm of the whole gradient first, and the factor it then takes; nothing: to be skipped,
   // for the gradient is not finite.
   bool clips() const noexcept { return clip_norm_ > 0; }
@@ -52,15 +52,14 @@ public:
   double lr(std::uint64_t step) const noexcept { return lr_ * schedule_.at(step); }
   coefficients of(double lr, const bias_correction& correction, double factor, float decay,
                   float lr_scale) const noexcept;
-  // One update of n elements; a, b: as many floats of state as states() says. None overlaps another.
-  void update(const coefficients& c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
+  // One update of n elements of the host's; a, b: as many floats of state as states() says. None overlaps another.
+  void update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 
   // Names everything about the update: equal texts mean equal algorithms.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
 private:
-  enum class kind { sgd, momentum, nesterov, adagrad, adam };
-  kind kind_ = kind::sgd;
+  rg_rule kind_ = RG_SGD;
   int states_ = 0;
   schedule schedule_;
   double lr_, momentum_, weight_decay_, beta1_, beta2_, epsilon_, clip_norm_;

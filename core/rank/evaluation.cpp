@@ -34,11 +34,7 @@ std::optional<double> evaluation::run(const std::function<void(rg_batch&)>& prep
   session_.control.operation("evaluating");
   model_instance& model = session_.model();
   const std::uint32_t workers = session_.cluster.workers;
-  for (auto& state : session_.states()) {
-    if (state.empty()) continue;
-    const auto sums = session_.control.sum("state", std::vector<double>(state.begin(), state.end()));
-    std::transform(sums.begin(), sums.end(), state.begin(), [&](double v) { return static_cast<float>(v / workers); });
-  }
+  session_.average_states();
   std::vector<double> sums(model.info().metric_sums, 0.0);
   const std::uint64_t size = source_->size(), count = (size + samples_ - 1) / samples_;
   for (std::uint64_t b = static_cast<std::uint64_t>(session_.cluster.worker); b < count; b += workers) {

@@ -22,6 +22,15 @@ std::uint64_t steady_ns() {
           .count());
 }
 
+// Whether the transport can touch regions: those of a device it can where it says so.
+bool reaches(const exchange_setup& s) {
+  return !s.device || (s.caps.memory & s.device->memory());
+}
+
+template <class T> const T* extension_of(const exchange_setup& s, const char* id) {
+  return s.transport->extension ? static_cast<const T*>(s.transport->extension(s.transport_self, id)) : nullptr;
+}
+
 } // namespace
 
 // ---------------------------------------------------------------------------------------------------- cluster ---
@@ -79,17 +88,18 @@ double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, o
 
 exchange::exchange(exchange_setup setup)
     : setup_(std::move(setup)), strategy_host_(setup_.log), transport_(*setup_.transport),
-      cluster_(setup_.layout.view(setup_.rank)),
-      regions_(transport_.extension
-                   ? static_cast<const rg_regions*>(transport_.extension(setup_.transport_self, RG_EXT_REGIONS))
-                   : nullptr,
-               setup_.transport_self, setup_.ghosts),
-      transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host, regions_, setup_.rank,
-                 setup_.layout.size(), setup_.lanes),
+      cluster_(setup_.layout.view(setup_.rank)), device_(setup_.device),
+      unit_(device_ ? static_cast<processor&>(*device_) : host_processor_), reaches_(reaches(setup_)),
+      regions_(reaches_ ? extension_of<rg_regions>(setup_, RG_EXT_REGIONS) : nullptr, setup_.transport_self,
+               setup_.ghosts, device_, device_ ? device_->memory() : std::uint32_t{RG_MEMORY_HOST}),
+      staging_(!device_   ? stage_on_host(host_processor_)
+               : reaches_ ? stage_on_device(*device_)
+                          : stage_through_host(*device_)),
+      transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host, regions_, *staging_,
+                 setup_.rank, setup_.layout.size(), setup_.lanes),
       rule_(setup_.optimizer, setup_.layout.workers) {
-  if (transport_.extension)
-    if (auto* c = static_cast<const rg_collectives*>(transport_.extension(setup_.transport_self, RG_EXT_COLLECTIVES)))
-      collectives_ = rg::copy_versioned(*c);
+  if (reaches_)
+    if (auto* c = extension_of<rg_collectives>(setup_, RG_EXT_COLLECTIVES)) collectives_ = rg::copy_versioned(*c);
   lay_out();
 }
 
@@ -115,12 +125,15 @@ void exchange::lay_out() {
     arena_.weights = regions_.allocate(RG_F32, arena_.count);
     arena_.gradients = regions_.allocate(RG_F32, arena_.count);
   }
-  worker_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, optimizer_slices);
-  server_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, std::move(optimizer_slices));
+  worker_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, optimizer_slices, unit_);
+  server_optimizer_ =
+      std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, std::move(optimizer_slices), unit_);
   tables_ = std::make_unique<regatta::tables>(setup_.tensors, setup_.micro_batches, cluster_.worker >= 0, regions_,
                                               rule_, setup_.initial_rows);
   arena_.tables = tables_->list().data();
   arena_.table_count = static_cast<std::uint32_t>(tables_->list().size());
+  if (device_ && arena_.table_count)
+    throw failure(exit_code::skipped, "sparse tables are kept in the host's memory only: train this model on the CPU");
   if (!arena_.count && !arena_.table_count) throw failure(exit_code::plugin, "the model has no weights");
 }
 
@@ -170,7 +183,9 @@ void exchange::start() {
     return fence(self, [&](exchange& x) { return x.submit(rg::copy_versioned(*op)); });
   };
   host_.weights_from = [](void* self, std::uint64_t first) {
-    static_cast<exchange*>(self)->weights_from_.store(first, std::memory_order_release);
+    auto& x = *static_cast<exchange*>(self);
+    x.mark_weights();
+    x.weights_from_.store(first, std::memory_order_release);
   };
   host_.record_value = [](void* self, const char* name, std::int64_t value) {
     static_cast<exchange*>(self)->records_.count(name, value);
@@ -181,6 +196,7 @@ void exchange::start() {
   host_.done = [](void* self, std::uint64_t which, rg_status status) {
     auto& x = *static_cast<exchange*>(self);
     if (which < x.running_.size()) x.running_[which] = false;
+    x.mark_weights();
     if (which == end_step) x.stepping_ = false;
     if (status < 0 && x.activity_error_ == RG_OK) x.activity_error_ = status;
   };
@@ -195,7 +211,7 @@ void exchange::start() {
   };
   host_.pointer = [](void* self, const rg_buffer* buffer, void** out) -> rg_status {
     return fence(self, [&](exchange& x) -> rg_status {
-      if (x.regions_.ghosts()) return RG_E_UNSUPPORTED;
+      if (x.regions_.ghosts() || x.device_) return RG_E_UNSUPPORTED;
       if (!x.regions_.contains(*buffer)) return x.refuse("pointer: the buffer lies outside its region");
       *out = x.regions_.address(*buffer);
       return RG_OK;
@@ -203,6 +219,8 @@ void exchange::start() {
   };
   ask(setup_.strategy->create(&host_, setup_.values, &self_), "create");
   if (bucket_ends_.empty() && arena_.count) bucket_ends_ = {arena_.count};
+  if (device_) bucket_fences_.resize(bucket_ends_.size());
+  mark_weights();
 }
 
 exchange::~exchange() {
@@ -217,6 +235,19 @@ std::span<float> exchange::gradients() const {
   if (!arena_.gradients.region || regions_.ghosts()) return {};
   return regions_.elements<float>(arena_.gradients);
 }
+
+void exchange::show_weights(const std::function<void(std::span<const float>)>& to) {
+  const auto all = weights();
+  if (!device_) return to(all);
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::vector<float> some(std::min(most, all.size()));
+  for (std::size_t at = 0; at < all.size(); at += most) {
+    const std::span part(some.data(), std::min(most, all.size() - at));
+    device_->read(part.data(), all.data() + at, part.size_bytes());
+    to(part);
+  }
+}
+
 rg_status exchange::own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out) {
   if (first > arena_.count || count > arena_.count - first || !count)
     return refuse(fmt::format("own: elements {} + {} of {}", first, count, arena_.count));
@@ -225,7 +256,13 @@ rg_status exchange::own(bool as_server, std::uint64_t first, std::uint64_t count
   rg_buffer b = arena_.weights;
   if (as_server) {
     b = regions_.allocate(RG_F32, count);
-    if (!regions_.ghosts()) setup_.initial_weights(first, count, static_cast<float*>(regions_.address(b)));
+    if (device_) {
+      std::vector<float> start(count);
+      setup_.initial_weights(first, count, start.data());
+      device_->write(regions_.address(b), start.data(), count * sizeof(float));
+    } else if (!regions_.ghosts()) {
+      setup_.initial_weights(first, count, static_cast<float*>(regions_.address(b)));
+    }
   } else {
     b.offset += first * sizeof(float);
     b.count = count;
@@ -277,6 +314,7 @@ rg_status exchange::submit(const rg_op& op) {
 rg_status exchange::transfer(const rg_op& op) {
   const rg_buffer& b = op.kind == RG_OP_SEND ? op.source : op.target;
   if (!regions_.contains(b)) return refuse("a transfer names memory outside its region");
+  order(op);
   if (op.kind == RG_OP_ALL_REDUCE) {
     if (!collectives_.all_reduce || b.type != RG_F32) return refuse("all-reduce: no native one, or not of RG_F32");
     transfers_.all_reduce(op.cookie, collectives_, op.group, b);
@@ -300,6 +338,7 @@ rg_status exchange::transfer(const rg_op& op) {
 rg_status exchange::update(const rg_op& op) {
   const bool as_server = op.flags & RG_OP_AS_SERVER;
   optimizer& o = as_server ? *server_optimizer_ : *worker_optimizer_;
+  order(op);
   const std::uint64_t begin = steady_ns();
   std::uint64_t bytes = 0;
   if (op.kind == RG_OP_APPLY) {
@@ -311,15 +350,22 @@ rg_status exchange::update(const rg_op& op) {
     const rg_buffer& b = op.kind == RG_OP_NORM ? op.target : op.source;
     if (!regions_.contains(b) || b.type != RG_F64 || b.count != 2)
       return refuse("norm, commit: two elements of RG_F64");
-    if (!regions_.ghosts()) {
-      const auto pair = regions_.elements<double>(b);
-      if (op.kind == RG_OP_NORM) {
-        const auto dense = o.partial(), sparse = tables_->partial(as_server);
-        pair[0] = dense.not_finite + sparse.not_finite;
-        pair[1] = dense.sum_of_squares + sparse.sum_of_squares;
-      } else {
-        o.commit({pair[0], pair[1]}, op.step);
-        tables_->commit(as_server, {pair[0], pair[1]}, op.step);
+    auto* const pair = static_cast<double*>(regions_.address(b));
+    if (op.kind == RG_OP_COMMIT &&
+        device_) { // how much is to be clipped, or whether all is skipped, the host must know
+      auto seen = pinned_pair();
+      device_->copy(seen.get(), pair, 2 * sizeof(double));
+      await(op, std::move(seen));
+      return RG_OK;
+    }
+    if (pair && op.kind == RG_OP_COMMIT) {
+      commit(op, pair);
+    } else if (pair) {
+      o.partial(pair);
+      if (!device_) { // no tables there
+        const auto sparse = tables_->partial(as_server);
+        pair[0] += sparse.not_finite;
+        pair[1] += sparse.sum_of_squares;
       }
     }
   }
@@ -327,7 +373,14 @@ rg_status exchange::update(const rg_op& op) {
   return worked(op, bytes);
 }
 
+void exchange::commit(const rg_op& op, const double* total) {
+  const bool as_server = op.flags & RG_OP_AS_SERVER;
+  (as_server ? *server_optimizer_ : *worker_optimizer_).commit({total[0], total[1]}, op.step);
+  tables_->commit(as_server, {total[0], total[1]}, op.step);
+}
+
 rg_status exchange::rows(const rg_op& op) {
+  if (device_) return refuse("rows are gathered and scattered in the host's memory only");
   const std::uint64_t begin = steady_ns();
   const std::uint64_t bytes = tables_->operate(op);
   if (op.kind != RG_OP_GATHER && op.kind != RG_OP_SCATTER)
@@ -370,6 +423,7 @@ void exchange::begin(activity a, std::uint64_t step) {
     step_ = step;
     next_bucket_ = 0;
     ready_.store(0, std::memory_order_relaxed);
+    fenced_ = ordered_ = 0;
     stepping_ = true;
     begun(s.begin_step, step, rows, arena_.table_count);
     break;
@@ -391,12 +445,19 @@ void exchange::begin(activity a, std::uint64_t step) {
   }
 }
 
+void exchange::gradients_ready(std::uint64_t end, rg_fence fence) noexcept {
+  if (device_)
+    for (; fenced_ < bucket_ends_.size() && bucket_ends_[fenced_] <= end; ++fenced_) bucket_fences_[fenced_] = fence;
+  ready_.store(end, std::memory_order_release);
+}
+
 bool exchange::give_gradients() {
   const std::uint32_t first = next_bucket_;
   const std::uint64_t ready = ready_.load(std::memory_order_acquire);
   while (stepping_ && next_bucket_ < bucket_ends_.size() && bucket_ends_[next_bucket_] <= ready) {
     const std::uint32_t bucket = next_bucket_++;
-    if (setup_.strategy->on_gradient) ask(setup_.strategy->on_gradient(self_, step_, bucket, 0), "on_gradient");
+    const rg_fence fence = device_ ? bucket_fences_[bucket] : 0;
+    if (setup_.strategy->on_gradient) ask(setup_.strategy->on_gradient(self_, step_, bucket, fence), "on_gradient");
   }
   return next_bucket_ != first;
 }
@@ -419,6 +480,7 @@ bool exchange::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
     timers_.pop();
     completions_.push_back(c);
   }
+  if (!awaited_.empty()) end_awaited();
   if (!completions_.empty()) {
     moved = true;
     delivering_.swap(completions_); // the strategy's next operations end in the next round

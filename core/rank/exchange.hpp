@@ -5,9 +5,11 @@
 #pragma once
 
 #include "config/experiment.hpp"
+#include "device/device.hpp"
+#include "device/host.hpp"
+#include "device/staging.hpp"
 #include "measure/record.hpp"
 #include "memory/regions.hpp"
-#include "memory/selection.hpp"
 #include "optimizer/optimizer.hpp"
 #include "rank/tables.hpp"
 #include "rank/transfers.hpp"
@@ -64,6 +66,7 @@ struct exchange_setup {
   std::uint64_t seed;
   double momentum = 0; // handed over to a strategy that does it itself; `optimizer` then has none
   bool ghosts = false;
+  regatta::device* device = nullptr; // where all regions are; null: on the host. Outlives the exchange
   // Writes the start of elements [first, first + count) of the arena: for what a server owns. Null with ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
   // Likewise of rows of a table; also called when a row is first asked for. [loop]
@@ -83,8 +86,11 @@ public:
   void start();
 
   const rg_arena& arena() const { return arena_; }
-  std::span<float> weights() const; // empty on a rank that is no worker, and with ghosts
+  // Empty on a rank that is no worker, and with ghosts. On a device the host must not touch them.
+  std::span<float> weights() const;
   std::span<float> gradients() const;
+  // Shows the weights to host code, piece by piece from the first on. Between steps; waits for a device.
+  void show_weights(const std::function<void(std::span<const float>)>& to);
   regatta::tables& tables() { return *tables_; }
   const regatta::tables& tables() const { return *tables_; }
   std::span<const std::uint64_t> bucket_ends() const { return bucket_ends_; }
@@ -93,18 +99,23 @@ public:
   // poll. begin_step and pull_rows are about the rows last set in tables().
   void begin(activity a, std::uint64_t step);
   bool done(activity a) const { return !running_[a]; }
-  // [compute] Elements [0, end) of the arena hold the gradients of the step; poll() passes it on. Lock-free.
-  void gradients_ready(std::uint64_t end) noexcept { ready_.store(end, std::memory_order_release); }
+  // [compute] Elements [0, end) of the arena hold the gradients of the step, on a device once `fence` has passed; poll()
+  // passes it on. Lock-free.
+  void gradients_ready(std::uint64_t end, rg_fence fence = 0) noexcept;
   // [loop] One round: moves bytes, tells the strategy what ended and which buckets are full. Waits at most `timeout_ns`
   // for something to happen, spinning for `spin_ns` of it; false: nothing did. Throws failure.
   bool poll(std::uint64_t timeout_ns, std::uint64_t spin_ns);
   // [loop] When the next timer is due; UINT64_MAX: none.
   std::uint64_t next_timer() const;
   // [loop] Whether anything is under way that could need the loop.
-  bool busy() const { return transfers_.outstanding() || !timers_.empty() || running_[serve]; }
+  bool busy() const { return transfers_.outstanding() || !timers_.empty() || !awaited_.empty() || running_[serve]; }
 
   // [any] Elements from here on may be read by the model; what lies before is still coming. Lock-free.
   std::uint64_t weights_from() const noexcept { return weights_from_.load(std::memory_order_acquire); }
+  // [any] On a device, once this has passed; to be asked for after weights_from() or the end of an activity.
+  rg_fence weights_after() const noexcept { return weights_after_.load(std::memory_order_acquire); }
+  // [loop] Waits until a device has done all that was asked of it. Not within steps.
+  void settle();
 
   // [loop] What the strategy reported since the last call of forget_records.
   const strategy_records& records() const { return records_; }
@@ -119,15 +130,31 @@ private:
     std::uint64_t at, order, cookie, bytes;
     bool operator>(const timer& o) const { return at != o.at ? at > o.at : order > o.order; }
   };
+  // What ends when the device has got to `fence`: a SELECT, whose size somebody waits for, and a COMMIT, whose norm the
+  // host has to see.
+  struct awaited {
+    rg_op op;
+    rg_fence fence;
+    device::host_memory seen; // the number found; the norm
+  };
   void lay_out();
   std::uint64_t now() const;
   rg_status submit(const rg_op& op);
   rg_status own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out);
   rg_status transfer(const rg_op& op);
   rg_status arithmetic(const rg_op& op);
+  rg_status compute(const rg_op& op, rg_work& work);
+  rg_status compute(const rg_op& op, rg_work& work, std::uint64_t bytes); // and is worked()
+  void order(const rg_op& op);
+  void order(const rg_buffer& buffer);
+  void mark_weights();
+  void await(const rg_op& op, device::host_memory seen);
+  device::host_memory pinned_pair();
+  void end_awaited();
   rg_status convert(const rg_op& op);
   rg_status select(const rg_op& op);
   rg_status update(const rg_op& op);
+  void commit(const rg_op& op, const double* total);
   rg_status rows(const rg_op& op);
   // The end of work on `bytes` of memory: at once, or, under a virtual clock, after the time it takes.
   rg_status worked(const rg_op& op, std::uint64_t bytes);
@@ -141,7 +168,12 @@ private:
   plugin_host strategy_host_;
   rg_transport transport_;
   rg_cluster cluster_;
+  host_processor host_processor_;
+  device* device_;
+  processor& unit_; // where the regions are: the host or the device
+  bool reaches_;    // whether the transport can touch them
   region_table regions_;
+  std::unique_ptr<staging> staging_;
   transfers transfers_;
   std::vector<rg_slice> slices_;
   rg_arena arena_{};
@@ -153,6 +185,9 @@ private:
   void* self_ = nullptr;
 
   std::vector<std::uint64_t> bucket_ends_;
+  std::vector<rg_fence> bucket_fences_; // [compute] writes, before ready_
+  std::size_t fenced_ = 0;              // [compute] buckets of this step that have theirs
+  std::uint32_t ordered_ = 0;           // buckets of this step that what is computed now comes after
   std::atomic<std::uint64_t> ready_{0};
   std::uint64_t step_ = 0;
   std::uint32_t next_bucket_ = 0;
@@ -164,8 +199,10 @@ private:
   std::vector<rg_completion> completions_, delivering_;
   std::array<std::uint64_t, 2> update_ns_{};
   std::atomic<std::uint64_t> weights_from_{0};
+  std::atomic<rg_fence> weights_after_{0};
+  std::vector<awaited> awaited_;
+  std::vector<device::host_memory> pinned_; // for awaited_
   strategy_records records_;
-  selection::scratch selection_;
 };
 
 } // namespace regatta

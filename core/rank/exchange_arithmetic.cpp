@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a strategy asks to be computed: on host memory, at once. Under a virtual clock it takes the time that a core
-// would need, ghosts or not.
+// What a strategy asks to be computed, where the regions are: on the host at once; on a device after all that was asked
+// for before, and nobody waits. Under a virtual clock it takes the time that a core would need, ghosts or not.
 #include "rank/exchange.hpp"
 
-#include "memory/arithmetic.hpp"
-#include "memory/conversion.hpp"
+#include "base/failure.hpp"
 
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <regatta/plugin.hpp>
 
@@ -24,9 +23,7 @@ bool is_half(std::uint32_t type) {
   return type == RG_F16 || type == RG_BF16;
 }
 
-conversion::half half_of(std::uint32_t type) {
-  return type == RG_BF16 ? conversion::half::bf16 : conversion::half::fp16;
-}
+constexpr const char* too_many_selected = "select: more elements than the buffers hold";
 
 } // namespace
 
@@ -50,32 +47,35 @@ rg_status exchange::arithmetic(const rg_op& op) {
       (!regions_.contains(op.index) || op.index.type != RG_F32 || op.index.count != count))
     return refuse("accumulate: three buffers of RG_F32 and one length");
   const std::uint64_t bytes = count * rg::size_of(op.target.type);
-  if (!regions_.ghosts()) {
-    const auto a = static_cast<float>(op.a);
-    if (op.kind == RG_OP_COPY) {
-      std::memmove(regions_.address(op.target), regions_.address(op.source), bytes);
-      return worked(op, bytes * 2);
-    }
-    const auto y = regions_.elements<float>(op.target);
-    const auto x = reads ? regions_.elements<const float>(op.source) : std::span<const float>{};
-    const auto places = indexed ? regions_.elements<const std::int32_t>(op.index) : std::span<const std::int32_t>{};
-    bool inside = true;
-    switch (op.kind) {
-    case RG_OP_FILL: indexed ? void(inside = selection::fill_at(y, places, a)) : arithmetic::fill(y, a); break;
-    case RG_OP_AXPY: indexed ? void(inside = selection::axpy_at(y, places, a, x)) : arithmetic::axpy(y, a, x); break;
-    case RG_OP_SCALE: arithmetic::scale(y, a); break;
-    case RG_OP_ACCUMULATE: arithmetic::accumulate(y, a, x, regions_.elements<float>(op.index)); break;
-    case RG_OP_CLIP:
-      // A norm that is not finite leaves the values as they are: they are for the update to judge.
-      if (const double norm = std::sqrt(arithmetic::sum_of_squares(y).sum_of_squares);
-          norm > op.a && std::isfinite(norm))
-        arithmetic::scale(y, static_cast<float>(op.a / norm));
-      break;
-    default: break;
-    }
-    if (!inside) return refuse("arithmetic: an index names an element outside the buffer");
+  if (op.kind == RG_OP_COPY) {
+    order(op);
+    if (!regions_.ghosts()) unit_.copy(regions_.address(op.target), regions_.address(op.source), bytes);
+    return worked(op, bytes * 2);
   }
-  return worked(op, bytes * (reads ? 3 : 2));
+  auto w = rg::make_versioned<rg_work>();
+  w.type = w.source_type = RG_F32;
+  w.count = op.target.count;
+  if (reads) w.source = regions_.address(op.source);
+  if (indexed || op.kind == RG_OP_ACCUMULATE) {
+    w.index = regions_.address(op.index);
+    w.index_count = op.index.count;
+  }
+  return compute(op, w, bytes * (reads ? 3 : 2));
+}
+
+// Kind, target and `a` are the operation's.
+rg_status exchange::compute(const rg_op& op, rg_work& w) {
+  order(op);
+  w.kind = op.kind;
+  w.a = op.a;
+  w.target = regions_.address(op.target);
+  if (!regions_.ghosts() && !unit_.run(w)) return refuse("arithmetic: an index names an element outside the buffer");
+  return RG_OK;
+}
+
+rg_status exchange::compute(const rg_op& op, rg_work& w, std::uint64_t bytes) {
+  const rg_status s = compute(op, w);
+  return s < 0 ? s : worked(op, bytes);
 }
 
 rg_status exchange::convert(const rg_op& op) {
@@ -85,18 +85,13 @@ rg_status exchange::convert(const rg_op& op) {
   const bool rounds = to.type == RG_F32 && from.type == RG_F32 && is_half(op.wire);
   const bool narrows = from.type == RG_F32 && is_half(to.type), widens = to.type == RG_F32 && is_half(from.type);
   if (!rounds && !narrows && !widens) return refuse("convert: between RG_F32 and RG_F16 or RG_BF16");
-  if (!regions_.ghosts()) {
-    if (narrows) {
-      conversion::narrow(half_of(to.type), regions_.elements<std::uint16_t>(to), regions_.elements<const float>(from));
-    } else if (widens) {
-      conversion::widen(half_of(from.type), regions_.elements<float>(to), regions_.elements<const std::uint16_t>(from));
-    } else {
-      const auto y = regions_.elements<float>(to);
-      arithmetic::copy(y, regions_.elements<const float>(from));
-      conversion::round(half_of(op.wire), y);
-    }
-  }
-  return worked(op, bytes_of(to) + bytes_of(from));
+  auto w = rg::make_versioned<rg_work>();
+  w.type = to.type;
+  w.source_type = from.type;
+  w.wire = op.wire;
+  w.source = regions_.address(from);
+  w.count = to.count;
+  return compute(op, w, bytes_of(to) + bytes_of(from));
 }
 
 rg_status exchange::select(const rg_op& op) {
@@ -108,23 +103,91 @@ rg_status exchange::select(const rg_op& op) {
   if (op.source.count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
     return refuse("a selection is of 2^31 elements at most");
   if (op.kind == RG_OP_TOP_K && op.target.count > op.source.count) return refuse("top k of fewer than k elements");
+  auto w = rg::make_versioned<rg_work>();
+  w.type = w.source_type = RG_F32;
+  w.source = regions_.address(op.source);
+  w.count = op.source.count;
+  w.index = regions_.address(op.index);
+  w.index_count = op.index.count;
+  const auto touched = [&](std::uint64_t n) {
+    return bytes_of(op.source) + n * (sizeof(float) + sizeof(std::int32_t));
+  };
+  if (op.kind == RG_OP_TOP_K) return compute(op, w, touched(op.target.count));
   std::uint64_t found = op.target.count;
-  if (!regions_.ghosts()) {
-    const auto x = regions_.elements<const float>(op.source);
-    const auto places = regions_.elements<std::int32_t>(op.index);
-    const auto values = regions_.elements<float>(op.target);
-    if (op.kind == RG_OP_TOP_K) {
-      selection::top_k(x, places, values, selection_);
-    } else {
-      const auto n = selection::above(x, static_cast<float>(op.a), places, values);
-      if (!n) return refuse("select: more elements than the buffers hold");
-      found = *n;
-    }
+  device::host_memory seen;
+  if (device_) seen = pinned_pair();
+  w.found = device_ ? static_cast<std::uint64_t*>(seen.get()) : &found;
+  *w.found = found;
+  if (const rg_status s = compute(op, w); s < 0) return s;
+  if (device_) {
+    await(op, std::move(seen));
+    return RG_OK;
   }
-  const std::uint64_t touched = bytes_of(op.source) + found * (sizeof(float) + sizeof(std::int32_t));
-  if (op.kind == RG_OP_TOP_K) return worked(op, touched);
-  end_later(op, setup_.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(touched) : 0, found * sizeof(float));
+  if (found > op.target.count) return refuse(too_many_selected);
+  end_later(op, setup_.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(touched(found)) : 0, found * sizeof(float));
   return RG_OK;
+}
+
+// -------------------------------------------------------------------------------------------------- on a device ---
+
+// What is asked of the device now comes after the gradients that it is about.
+void exchange::order(const rg_buffer& b) {
+  if (!b.region || b.region != arena_.gradients.region || !b.count) return;
+  const std::uint64_t last = b.offset / sizeof(float) + b.count - 1;
+  const auto bucket = static_cast<std::uint32_t>(std::upper_bound(bucket_ends_.begin(), bucket_ends_.end(), last) -
+                                                 bucket_ends_.begin());
+  if (bucket < ordered_ || bucket >= next_bucket_) return; // or not there yet: then the strategy does not read it
+  device_->hold(device::computing, bucket_fences_[bucket]);
+  ordered_ = bucket + 1;
+}
+
+void exchange::order(const rg_op& op) {
+  if (!device_) return;
+  if (op.after) device_->hold(device::computing, op.after);
+  for (const rg_buffer* b : {&op.target, &op.source, &op.index}) order(*b);
+}
+
+// From here on the model may read weights and write gradients: after all that was asked for until now.
+void exchange::mark_weights() {
+  if (device_) weights_after_.store(device_->record(device::computing), std::memory_order_release);
+}
+
+void exchange::settle() {
+  if (!device_) return;
+  for (const rg_fence f : bucket_fences_) device_->hold(device::computing, f);
+  device_->settle();
+}
+
+device::host_memory exchange::pinned_pair() {
+  if (pinned_.empty()) return device_->allocate_host(2 * sizeof(double));
+  auto memory = std::move(pinned_.back());
+  pinned_.pop_back();
+  return memory;
+}
+
+void exchange::await(const rg_op& op, device::host_memory seen) {
+  device_->after(device::watching, device::computing);
+  awaited_.push_back({op, device_->record(device::watching), std::move(seen)});
+  device_->notify(device::watching); // after the fence: who is woken finds it passed
+}
+
+void exchange::end_awaited() {
+  const auto passed =
+      std::find_if(awaited_.begin(), awaited_.end(), [&](const awaited& w) { return !device_->passed(w.fence); });
+  for (auto w = awaited_.begin(); w != passed; ++w) {
+    rg_completion c{};
+    c.cookie = w->op.cookie;
+    if (w->op.kind == RG_OP_COMMIT) {
+      commit(w->op, static_cast<const double*>(w->seen.get()));
+    } else {
+      const std::uint64_t found = *static_cast<const std::uint64_t*>(w->seen.get());
+      if (found > w->op.target.count) throw failure(exit_code::plugin, too_many_selected);
+      c.bytes = found * sizeof(float);
+    }
+    pinned_.push_back(std::move(w->seen));
+    completions_.push_back(c);
+  }
+  awaited_.erase(awaited_.begin(), passed);
 }
 
 } // namespace regatta

@@ -82,8 +82,8 @@ void loop::release() {
   if (exchange_.busy()) hand_over();
 }
 
-void loop::gradients_ready(std::uint64_t end) {
-  exchange_.gradients_ready(end);
+void loop::gradients_ready(std::uint64_t end, rg_fence fence) {
+  exchange_.gradients_ready(end, fence);
   const auto ends = exchange_.bucket_ends();
   const std::size_t before = full_;
   while (full_ < ends.size() && ends[full_] <= end) ++full_;

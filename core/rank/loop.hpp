@@ -25,9 +25,9 @@ public:
   ~loop();
 
   // All [compute]. The compute thread holds the exchange at first.
-  void take();                             // returns once it holds it; throws what the other thread met
-  void release();                          // it turns to something else: hand over if anything is under way
-  void gradients_ready(std::uint64_t end); // elements [0, end) are final
+  void take();    // returns once it holds it; throws what the other thread met
+  void release(); // it turns to something else: hand over if anything is under way
+  void gradients_ready(std::uint64_t end, rg_fence fence); // elements [0, end) are final, on a device behind it
   // Holds the exchange and runs it until `done`. Throws failure, also when the case is aborted.
   void run_until(const std::function<bool()>& done);
   std::uint64_t thread_cpu_ns() const; // of the other thread

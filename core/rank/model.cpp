@@ -46,6 +46,15 @@ std::int32_t device_of(const registry& plugins, const std::string& device, std::
   return static_cast<std::int32_t>(rank % std::max(count, 1u));
 }
 
+std::unique_ptr<device> open_device(const registry& plugins, const std::string& name, std::int32_t index,
+                                    const plugin_host::log_function& log, std::function<void()> wake) {
+  if (name == "cpu") return nullptr;
+  const component& executor = executor_for(plugins, name);
+  const auto* table = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
+  if (!table) return nullptr;
+  return std::make_unique<device>(*table, "executor " + executor.id, index, log, std::move(wake));
+}
+
 bool is_graph(const component& model) {
   return model.extension && model.extension(RG_EXT_GRAPH);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "config/experiment.hpp"
+#include "device/device.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
 
@@ -27,6 +28,11 @@ const component& executor_for(const registry& plugins, const std::string& device
 // The device that a rank computes on, where there are several: they are dealt out in turn. 0 on the CPU. Throws failure
 // where there is none.
 std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank);
+
+// That device's memory and arithmetic; null on the CPU, and where the executor does not offer them: then models there
+// keep their weights in the host's memory.
+std::unique_ptr<device> open_device(const registry& plugins, const std::string& name, std::int32_t index,
+                                    const plugin_host::log_function& log, std::function<void()> wake);
 
 class model_instance {
 public:

@@ -27,7 +27,7 @@ std::string hash_of_weights(exchange& x) {
     good = good && EVP_DigestUpdate(hash.get(), data, bytes) == 1;
   };
   bool any = !x.weights().empty();
-  add(x.weights().data(), x.weights().size_bytes());
+  x.show_weights([&](std::span<const float> some) { add(some.data(), some.size_bytes()); });
   for (std::uint32_t t = 0; t < x.tables().list().size(); ++t) {
     const row_table* const table = x.tables().held(false, t);
     if (!table) continue;

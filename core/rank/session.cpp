@@ -37,7 +37,7 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
       strategy_values_(strategy_, job.config.strategy.parameters),
       transport_values_(transport_, job.config.transport.parameters) {
   place_ = rg::make_versioned<rg_place>();
-  place_.memory = RG_MEMORY_HOST; // regions are the host's, wherever the model computes
+  place_.memory = RG_MEMORY_HOST;
   authenticate_ = rg::make_versioned<rg_authenticate>();
   authenticate_.context = &control;
   authenticate_.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t* out) -> rg_status {
@@ -47,7 +47,8 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
 }
 
 session::~session() {
-  exchange_.reset(); // its regions are the transport's
+  if (device_) device_->silence(); // it wakes the transport
+  exchange_.reset();               // its regions are the transport's
   if (void* self = transport_self_.exchange(nullptr)) transport_.transport.destroy(self);
 }
 
@@ -62,6 +63,8 @@ void session::open() {
       model_setup_of(job.config, job.batch / static_cast<std::uint64_t>(job.config.train.accumulate),
                      worker ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT, job.kernels.empty() ? nullptr : job.kernels.c_str());
   model_setup.device = place_.device = device_of(plugins_, job.config.train.device, rank);
+  device_ = open_device(plugins_, job.config.train.device, place_.device, log_, [this] { wake(); });
+  if (device_) place_.memory = device_->memory();
   model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device, model_setup, log_);
   const std::string layout = model_->info().layout ? model_->info().layout : "";
   const auto layouts = control.exchange("layout", blob(layout.begin(), layout.end()));
@@ -103,6 +106,7 @@ void session::open() {
   if (setup.optimizer.schedule.unit == "epoch") setup.optimizer.schedule.epoch_steps = epoch_steps();
   setup.momentum = hand_over_momentum(plan_, strategy_.id, setup.optimizer);
   setup.seed = job.config.seed;
+  setup.device = device_.get();
   setup.initial_weights = [this](std::uint64_t first, std::uint64_t count, float* out) {
     fill_shard(first, count, out);
   };
@@ -165,24 +169,49 @@ void session::load_weights() {
   const auto weights = exchange_->weights(), gradients = exchange_->gradients();
   const std::size_t n = model_->tensors().size();
   std::vector<float*> w(n, nullptr), g(n, nullptr);
+  std::vector<float> start; // of a tensor on a device
   states_.resize(n);
   for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
     const rg_slice& s = arena.slices[i];
     w[s.tensor] = weights.data() + s.first;
     g[s.tensor] = gradients.data() + s.first;
   }
+  processor& unit = device_ ? static_cast<processor&>(*device_) : host_memory_;
   for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t count = rg::storage_of(model_->tensors()[i]);
     if (model_->tensors()[i].kind == RG_TENSOR_STATE) {
-      states_[i].resize(rg::storage_of(model_->tensors()[i]));
+      states_[i] = {static_cast<float*>(unit.allocate(count * sizeof(float))), count};
       w[i] = states_[i].data();
     }
-    if (w[i]) model_->init(static_cast<std::uint32_t>(i), job.config.seed, w[i]);
+    if (!w[i]) continue;
+    if (device_) start.assign(count, 0.0f);
+    model_->init(static_cast<std::uint32_t>(i), job.config.seed, device_ ? start.data() : w[i]);
+    if (device_) device_->write(w[i], start.data(), count * sizeof(float));
   }
   auto memory = rg::make_versioned<rg_model_memory>();
   memory.tensor_count = static_cast<std::uint32_t>(n);
   memory.weights = w.data();
   memory.gradients = g.data();
+  memory.memory = place_.memory;
   model_->ask(model_->functions().bind(model_->self(), &memory), "bind");
+}
+
+void session::average_states() {
+  for (const std::span<float> state : states_) {
+    if (state.empty()) continue;
+    std::vector<float> values(state.size());
+    if (device_)
+      device_->read(values.data(), state.data(), state.size_bytes());
+    else
+      values.assign(state.begin(), state.end());
+    const auto sums = control.sum("state", std::vector<double>(values.begin(), values.end()));
+    std::transform(sums.begin(), sums.end(), values.begin(),
+                   [&](double v) { return static_cast<float>(v / cluster.workers); });
+    if (device_)
+      device_->write(state.data(), values.data(), state.size_bytes());
+    else
+      std::copy(values.begin(), values.end(), state.begin());
+  }
 }
 
 // A server's elements are parts of tensors, but a tensor starts as a whole.

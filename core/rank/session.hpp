@@ -43,8 +43,11 @@ public:
   rg_counters counters();
   // Ends the exchange's poll. [any]
   void wake();
-  // Running statistics and the like, by tensor; empty for other tensors.
-  std::vector<std::vector<float>>& states() { return states_; }
+  // Adds up running statistics and the like over the workers, and divides by their number. All workers at once; waits for
+  // a device.
+  void average_states();
+  // Where weights are, and what models compute on; null: the host.
+  regatta::device* device() { return device_.get(); }
   // What the strategy had to say, for the result.
   const std::vector<std::string>& strategy_warnings() const { return strategy_warnings_; }
 
@@ -67,10 +70,12 @@ private:
   rg_transport_caps caps_{};
   std::atomic<void*> transport_self_{nullptr}; // wake() comes from other threads
   rg_plan plan_{};
+  std::unique_ptr<regatta::device> device_;           // outlives whose memory is there
   std::unique_ptr<model_instance> model_, row_model_; // row_model_ makes rows on the loop, while model_ computes
   std::unique_ptr<data_source> data_;
   std::unique_ptr<regatta::exchange> exchange_;
-  std::vector<std::vector<float>> states_;
+  host_processor host_memory_;
+  std::vector<std::span<float>> states_; // by tensor, where the model computes; empty for what is no state
   std::vector<std::string> strategy_warnings_;
   std::uint32_t filled_tensor_ = UINT32_MAX; // fill_shard's last tensor, whole: the next range often begins in it
   std::vector<float> filled_;

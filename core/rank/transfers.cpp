@@ -2,12 +2,9 @@
 #include "rank/transfers.hpp"
 
 #include "base/failure.hpp"
-#include "memory/arithmetic.hpp"
-#include "memory/conversion.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <regatta/plugin.hpp>
@@ -23,41 +20,13 @@ bool overlap(const rg_buffer& a, const rg_buffer& b) {
   return a.region == b.region && a.offset < b.offset + bytes_of(b) && b.offset < a.offset + bytes_of(a);
 }
 
-// target += source, or target = source, of `bytes` bytes.
-void put_bytes(std::uint32_t type, void* to, const void* from, std::uint64_t bytes, bool add) {
-  if (!add)
-    std::memcpy(to, from, bytes);
-  else if (type == RG_F64)
-    arithmetic::add(std::span(static_cast<double*>(to), bytes / 8),
-                    std::span(static_cast<const double*>(from), bytes / 8));
-  else
-    arithmetic::add(std::span(static_cast<float*>(to), bytes / 4),
-                    std::span(static_cast<const float*>(from), bytes / 4));
-}
-
-conversion::half half_of(std::uint32_t wire) {
-  return wire == RG_BF16 ? conversion::half::bf16 : conversion::half::fp16;
-}
-
-// The same of fp32 that came as, or, from oneself, goes by way of, a shorter type.
-void put_converted(conversion::half type, std::span<float> to, std::span<const std::uint16_t> from, bool add) {
-  add ? conversion::add(type, to, from) : conversion::widen(type, to, from);
-}
-void put_rounded(conversion::half type, std::span<float> to, std::span<const float> from, bool add) {
-  std::array<std::uint16_t, 1024> wire; // stays in the first cache
-  for (std::size_t first = 0; first < to.size(); first += wire.size()) {
-    const std::size_t n = std::min(wire.size(), to.size() - first);
-    conversion::narrow(type, std::span(wire).first(n), from.subspan(first, n));
-    put_converted(type, to.subspan(first, n), std::span(wire).first(n), add);
-  }
-}
-
 } // namespace
 
 transfers::transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-                     const region_table& regions, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes)
+                     const region_table& regions, staging& stage, std::uint32_t rank, std::uint32_t size,
+                     std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
-      host_(host), regions_(regions), rank_(rank), lanes_(lanes), lines_(std::size_t{size} * lanes * 2),
+      host_(host), regions_(regions), staging_(stage), rank_(rank), lanes_(lanes), lines_(std::size_t{size} * lanes * 2),
       self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() = default;
@@ -67,6 +36,7 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   if (free_.empty()) {
     operations_.push_back(std::make_unique<operation>());
     free_.reserve(operations_.size());
+    emptying_.reserve(operations_.size());
     free_.push_back(operations_.back().get());
   }
   operation* o = free_.back();
@@ -85,7 +55,7 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   o->how = peer == rank_ ? way::self : way::transport;
   o->wire = 0;
   o->receive = o->add = o->arrived = false;
-  o->fence = 0;
+  o->fence = o->busy = 0;
   ++outstanding_;
   return o;
 }
@@ -96,12 +66,8 @@ void transfers::through_scratch(operation* o) {
   if (o->wire) o->transfer.buffer.type = o->wire;
   o->transfer.buffer.region = 0;
   o->transfer.buffer.offset = 0;
-  const std::uint64_t bytes = bytes_of(o->transfer.buffer);
-  if (!regions_.ghosts() && o->scratch_bytes < bytes) {
-    o->scratch = allocate_aligned(bytes);
-    o->scratch_bytes = bytes;
-  }
-  o->transfer.address = regions_.ghosts() ? nullptr : o->scratch.get();
+  if (!o->scratch) o->scratch = staging_.make_scratch();
+  o->transfer.address = regions_.ghosts() ? nullptr : o->scratch->reserve(bytes_of(o->transfer.buffer));
 }
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
@@ -113,13 +79,11 @@ void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
     match_self(lane);
     return;
   }
-  if (wire && converts_) {
-    o->transfer.wire = wire;
-  } else if (wire) {
+  if (staging_.always() || (wire && !converts_)) {
     through_scratch(o);
-    if (!regions_.ghosts())
-      conversion::narrow(half_of(wire), std::span(static_cast<std::uint16_t*>(o->transfer.address), buffer.count),
-                         std::span(static_cast<const float*>(o->target_address), buffer.count));
+    if (!regions_.ghosts()) pack(o);
+  } else {
+    o->transfer.wire = wire;
   }
   post(o);
 }
@@ -131,7 +95,7 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
   o->add = add;
   o->wire = wire;
   if (o->how == way::transport) {
-    if ((wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
+    if (staging_.always() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
       through_scratch(o);
     } else {
       o->transfer.flags = add ? RG_TRANSFER_ADD : 0;
@@ -156,6 +120,7 @@ void transfers::all_reduce(std::uint64_t cookie, const rg_collectives& collectiv
   c.group = group;
   c.buffer = buffer;
   c.address = o->target_address;
+  c.after = staging_.before();
   c.cookie = o->transfer.cookie;
   check(collectives.all_reduce(self_, &c), host_, "transport");
 }
@@ -171,6 +136,9 @@ void transfers::post(operation* o) {
 bool transfers::try_post(operation* o) {
   // The transport orders its own receives; it cannot know of those that are put in place here.
   if (o->receive && o->how == way::transport && local_ && waits_for_earlier(o, true)) return false;
+  if (o->busy && !staging_.passed(o->busy)) return false;
+  o->busy = 0;
+  o->transfer.after = staging_.before();
   const rg_status s = o->receive ? functions_.recv(self_, &o->transfer) : functions_.send(self_, &o->transfer);
   if (s == RG_AGAIN) return false;
   if (s == RG_E_PEER || s == RG_E_CANCELLED)
@@ -212,17 +180,33 @@ bool transfers::waits_for_earlier(const operation* o, bool only_local) const {
   return false;
 }
 
+void transfers::pack(operation* o) {
+  auto w = rg::make_versioned<rg_work>();
+  w.kind = o->wire ? RG_OP_CONVERT : RG_OP_COPY;
+  w.target = o->transfer.address;
+  w.type = o->transfer.buffer.type;
+  w.source = o->target_address;
+  w.source_type = o->target.type;
+  w.count = o->target.count;
+  o->busy = staging_.pack(w);
+}
+
 // What a receive brought goes where it belongs. Ghosts have no addresses and nothing to do.
-void transfers::put(const operation& o) {
-  void* const to = o.target_address;
-  const void* const from = o.source ? o.source->target_address : o.scratch.get();
-  if (!to || !from || !o.bytes) return;
-  if (!o.wire) return put_bytes(o.target.type, to, from, o.bytes, o.add);
-  const std::span values(static_cast<float*>(to), o.bytes / sizeof(float));
-  if (o.source)
-    put_rounded(half_of(o.wire), values, std::span(static_cast<const float*>(from), values.size()), o.add);
-  else
-    put_converted(half_of(o.wire), values, std::span(static_cast<const std::uint16_t*>(from), values.size()), o.add);
+rg_fence transfers::put(const operation& o) {
+  const bool from_self = o.source;
+  auto w = rg::make_versioned<rg_work>();
+  w.target = o.target_address;
+  w.source = from_self ? o.source->target_address : o.scratch->get();
+  if (!w.target || !w.source || !o.bytes) return 0;
+  w.kind = o.wire ? RG_OP_CONVERT : o.add ? RG_OP_AXPY : RG_OP_COPY;
+  w.flags = o.add ? std::uint32_t{RG_OP_ADD} : 0;
+  w.type = w.kind == RG_OP_COPY ? std::uint32_t{RG_U8} : o.target.type; // any number of bytes
+  w.source_type = o.wire && !from_self ? o.wire : w.type;
+  w.wire = o.wire;
+  w.count = o.bytes / rg::size_of(w.type);
+  w.a = 1;
+  const rg_fence busy = staging_.unpack(w);
+  return from_self ? 0 : busy;
 }
 
 // Puts in place what has arrived and has nothing to wait for.
@@ -234,13 +218,13 @@ void transfers::settle_local() {
       ++i;
       continue;
     }
-    put(*o);
+    const rg_fence busy = put(*o);
     if (o->source) end(o->source, RG_OK);
-    end(o, RG_OK); // takes it out of receives_
+    end(o, RG_OK, busy); // takes it out of receives_
   }
 }
 
-void transfers::end(operation* o, rg_status status) {
+void transfers::end(operation* o, rg_status status, rg_fence busy) {
   rg_completion c{};
   c.cookie = o->cookie;
   c.status = status;
@@ -251,11 +235,21 @@ void transfers::end(operation* o, rg_status status) {
     receives_.erase(std::find(receives_.begin(), receives_.end(), o));
     if (o->how != way::transport) --local_;
   }
-  free_.push_back(o);
+  o->busy = busy;
+  (busy ? emptying_ : free_).push_back(o);
   --outstanding_;
 }
 
+void transfers::free_emptied() {
+  std::erase_if(emptying_, [&](operation* o) {
+    if (!staging_.passed(o->busy)) return false;
+    free_.push_back(o);
+    return true;
+  });
+}
+
 void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vector<rg_completion>& out) {
+  if (!emptying_.empty()) free_emptied();
   settle_local();
   post_waiting();
   if (!ended_.empty()) timeout_ns = 0;
@@ -271,6 +265,7 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
     o->bytes = completions[i].bytes; // in memory's type, not the wire's
     if (o->wire && o->how == way::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
     o->fence = completions[i].fence;
+    if (o->fence) staging_.came(o->fence);
     if (o->receive && o->how == way::scratch && completions[i].status == RG_OK)
       o->arrived = true;
     else

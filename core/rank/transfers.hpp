@@ -2,13 +2,16 @@
 //
 // Sends and receives over any transport: what a transport need not do itself is done here. Messages to oneself are
 // copied; operations that the transport refuses with "again" wait in line; a receive that adds goes through scratch
-// where the transport cannot add, and so does what has another type on the wire than in memory where it cannot convert.
-// Receives into overlapping bytes take effect in the order in which they were posted, whichever of these ways each of
+// where the transport cannot add, and so does what has another type on the wire than in memory where it cannot convert,
+// and everything where regions are a device's and the transport cannot touch them: then a send waits in line until its
+// bytes are in scratch, and a receive has ended when they are on their way from there to where they belong, ahead of all
+// that is asked of the device later. Receives into overlapping bytes take effect in the order in which they were posted, whichever of these ways each of
 // them goes.
 //
 // Everything is [loop]. Nothing is allocated once as many operations were under way as ever will be.
 #pragma once
 
+#include "device/staging.hpp"
 #include "memory/regions.hpp"
 #include "registry/plugin_host.hpp"
 
@@ -25,7 +28,7 @@ public:
   // Borrows everything. `functions` are those of a connected transport instance `self`; ranks 0 .. size-1, this is
   // `rank`.
   transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-            const region_table& regions, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes);
+            const region_table& regions, staging& stage, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes);
   ~transfers();
 
   // Begins; `cookie` is in a later completion of poll(). The arguments were checked. `wire`: RG_F16 or RG_BF16 where
@@ -55,8 +58,8 @@ private:
     std::uint32_t wire;
     bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
     rg_fence fence;
-    std::unique_ptr<void, aligned_free> scratch; // kept for the next one
-    std::uint64_t scratch_bytes;
+    std::unique_ptr<regatta::scratch> scratch; // kept for the next one
+    rg_fence busy;                             // until then scratch is being filled or emptied
   };
   // First in, first out, in one block of memory.
   struct fifo {
@@ -75,14 +78,16 @@ private:
 
   operation* take(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
   void through_scratch(operation* o);
-  void put(const operation& o);
+  void pack(operation* o);
+  rg_fence put(const operation& o);
   void post(operation* o);
   bool try_post(operation* o);
   void match_self(std::uint32_t lane);
   void post_waiting();
   bool waits_for_earlier(const operation* o, bool only_local) const;
   void settle_local();
-  void end(operation* o, rg_status status);
+  void end(operation* o, rg_status status, rg_fence busy = 0);
+  void free_emptied();
   fifo& line(const operation* o) { return lines_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive]; }
 
   const rg_transport& functions_;
@@ -90,6 +95,7 @@ private:
   bool adds_, converts_;
   plugin_host& host_;
   const region_table& regions_;
+  staging& staging_;
   std::uint32_t rank_, lanes_;
   std::vector<fifo> lines_;                      // refused or held back: [peer][lane][send, receive]
   std::size_t waiting_ = 0;                      // operations in lines_
@@ -98,7 +104,7 @@ private:
   std::size_t local_ = 0;                        // of them, those that are put in place here
   std::vector<rg_completion> ended_;             // since the last poll, without the transport
   std::vector<std::unique_ptr<operation>> operations_;
-  std::vector<operation*> free_;
+  std::vector<operation*> free_, emptying_; // emptying_: have ended, but their scratch is in use
   std::size_t outstanding_ = 0;
 };
 

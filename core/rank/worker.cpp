@@ -49,11 +49,18 @@ public:
       auto& w = *static_cast<worker*>(self);
       return w.wait_for_weights(w.first_[tensor]);
     };
-    hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence) {
+    if (s.device())
+      hooks_.need_after = [](void* self, std::uint32_t tensor, rg_fence* after) -> rg_status {
+        auto& w = *static_cast<worker*>(self);
+        const rg_status status = w.wait_for_weights(w.first_[tensor]);
+        *after = w.session_.exchange().weights_after();
+        return status;
+      };
+    hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence fence) {
       auto& w = *static_cast<worker*>(self);
       if (!w.last_micro_ || tensor >= w.ready_end_.size()) return;
       w.slow_.compute(false);
-      w.loop_.gradients_ready(w.ready_end_[tensor]);
+      w.loop_.gradients_ready(w.ready_end_[tensor], fence);
     };
     hooks_.phase = [](void* self, std::uint32_t, rg_fence) {
       auto& w = *static_cast<worker*>(self);
@@ -72,7 +79,9 @@ private:
     return slow.rank == s.cluster.worker ? slow.factor : 1;
   }
   rg_status wait_for_weights(std::uint64_t first) noexcept;
-  void take_all_weights(step_time& of);
+  void take_all_weights(step_time& of, rank_record& record);
+  void take_late_losses(std::size_t leave, rank_record& record);
+  static void require_finite(double loss, std::uint64_t step);
   step_time step(std::uint64_t n, rank_record& record);
   void set_rows(const rg_batch& batch);
   void bring_rows();
@@ -94,6 +103,12 @@ private:
   std::vector<std::uint64_t> first_; // by tensor: where its weights begin
   std::int64_t waited_ = 0;          // for weights, within this step's passes
   std::exception_ptr waiting_error_;
+  struct late_loss {
+    std::uint64_t step;
+    const double* sum;
+    rg_fence fence;
+  };
+  std::vector<late_loss> late_; // of a device, in the order of the passes; two at most
   rg_hooks hooks_{};
   bool last_micro_ = true;
   std::int64_t backward_begin_ = 0;
@@ -153,12 +168,39 @@ rg_status worker::wait_for_weights(std::uint64_t first) noexcept {
   return RG_OK;
 }
 
-// What is still on its way belongs to the step that asked for it. Holds the exchange afterwards.
-void worker::take_all_weights(step_time& of) {
+// What is still on its way, or a device has still to do, belongs to the step that asked for it. Holds the exchange
+// afterwards.
+void worker::take_all_weights(step_time& of, rank_record& record) {
   loop_.run_until([&] { return session_.exchange().weights_from() == 0; });
+  session_.exchange().settle();
+  take_late_losses(0, record);
   const std::int64_t end = steady_ns();
   of.blocked += end - of.end;
   of.end = end;
+}
+
+void worker::require_finite(double loss, std::uint64_t step) {
+  if (!std::isfinite(loss))
+    throw failure(
+        exit_code::wrong,
+        fmt::format("the loss of step {} is not finite: training diverged; try a smaller optimizer.lr", step));
+}
+
+// All but the last `leave` of those that a device still owed. So this thread is never more than that many passes ahead.
+void worker::take_late_losses(std::size_t leave, rank_record& record) {
+  while (late_.size() > leave) {
+    const late_loss l = late_.front();
+    regatta::device& device = *session_.device();
+    if (!device.passed(l.fence)) {
+      device.hold(device::watching, l.fence);
+      device.notify(device::watching);
+      loop_.run_until([&] { return device.passed(l.fence); });
+      loop_.release();
+    }
+    late_.erase(late_.begin());
+    record.loss_sums[l.step] += *l.sum;
+    if (late_.empty() || late_.front().step != l.step) require_finite(record.loss_sums[l.step], l.step);
+  }
 }
 
 step_time worker::step(std::uint64_t n, rank_record& record) {
@@ -188,7 +230,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   }
 
   auto result = rg::make_versioned<rg_step_result>();
-  double loss = 0;
+  record.loss_sums.push_back(0);
+  bool late = false;
   std::uint64_t count = 0;
   std::int64_t waited = 0;
   for (std::uint64_t m = 0; m < micros; ++m) {
@@ -200,6 +243,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
       batch.table_count = static_cast<std::uint32_t>(tables.size());
     }
     session_.control.operation("forward pass");
+    take_late_losses(1, record);
     const std::int64_t from = backward_begin_ = steady_ns();
     t.input += from - before;
     last_micro_ = m + 1 == micros;
@@ -214,13 +258,14 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     waited += waited_;
     t.backward += to - backward_begin_;
     t.compute_end = to;
-    loss += result.loss_sum;
+    late = result.late;
+    if (late)
+      late_.push_back({n, result.late, result.late_fence});
+    else
+      record.loss_sums.back() += result.loss_sum;
     count += result.count;
   }
-  if (!std::isfinite(loss))
-    throw failure(exit_code::wrong,
-                  fmt::format("the loss of step {} is not finite: training diverged; try a smaller optimizer.lr", n));
-  record.loss_sums.push_back(loss);
+  if (!late) require_finite(record.loss_sums.back(), n);
   record.loss_counts.push_back(count);
   if (!batches_.mine().empty()) record.unit_counts.push_back(batches_.mine()[0]);
 
@@ -267,7 +312,7 @@ rank_record worker::run() {
   record.loss_sums.reserve(warmup + session_.job.steps);
   for (std::uint64_t n = 0; n < warmup; ++n) {
     step_time t = step(n, record);
-    take_all_weights(t); // for an evaluation, and so that the last one leaves nothing to the region
+    take_all_weights(t, record); // for an evaluation, and so that the last one leaves nothing to the region
     warm_.push_back(t.end - t.begin);
     evaluate_if_due(n + 1, record);
   }
@@ -292,7 +337,7 @@ rank_record worker::run() {
     record.steps.back().paused = std::exchange(paused, 0);
     const bool last = n + 1 == warmup + steps;
     if (!last && !evaluation::due(session_, n + 1)) continue;
-    take_all_weights(record.steps.back());
+    take_all_weights(record.steps.back(), record);
     if (last) break;
     region.pause();
     paused = evaluate_if_due(n + 1, record);
@@ -309,6 +354,7 @@ rank_record worker::run() {
   loop_.take();
   x.begin(exchange::finish, warmup + steps);
   loop_.run_until([&] { return x.done(exchange::finish) && x.done(exchange::serve) && !x.busy(); });
+  x.settle();
   record.drain_ns = steady_ns() - finishing;
   if (!sparse_) evaluate(warmup + steps, record);
   record.skipped_records = session_.data().skipped();

@@ -52,10 +52,11 @@ inline outcome program(const scratch& s, const std::string& arguments, const std
 }
 
 // Runs the file's text with options; the results, which must have come with exit code 0.
-inline json results(const scratch& s, const std::string& toml, const std::string& options = "") {
+inline json results(const scratch& s, const std::string& toml, const std::string& options = "",
+                    const std::string& environment = "") {
   std::ofstream(s.path / "x.toml") << toml;
   fs::remove_all(s.path / "result");
-  const outcome o = program(s, "run x.toml --out result --progress never --format json " + options);
+  const outcome o = program(s, "run x.toml --out result --progress never --format json " + options, environment);
   INFO(o.err);
   REQUIRE(o.code == 0);
   return json::parse(o.out).at("results");

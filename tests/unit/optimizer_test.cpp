@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 #include "config/experiment.hpp"
+#include "device/host.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -27,6 +28,13 @@ namespace {
 constexpr std::size_t elements = 1003; // no multiple of any vector's width
 const std::vector<optimizer_slice> slices{{0, 333, 1, 1}, {333, 0, 1, 1}, {333, 17, 0, 1}, {350, 653, 0.5F, 2}};
 constexpr int steps = 20;
+host_processor on_host;
+
+arithmetic::norm partial(optimizer& o) {
+  double sums[2];
+  o.partial(sums);
+  return {sums[0], sums[1]};
+}
 
 float weight(std::size_t i) {
   return rg::random_normals(1, i)[0];
@@ -66,7 +74,7 @@ std::vector<float> run(const optimizer_config& c, std::vector<std::size_t> owned
   std::vector<float> memory(elements + shift), g_memory(elements + shift);
   float* const w = memory.data() + shift;
   std::ranges::copy(weights(), w);
-  optimizer o(c, workers, slices);
+  optimizer o(c, workers, slices, on_host);
   for (std::size_t k = 0; k + 1 < owned.size(); ++k) o.own(owned[k], owned[k + 1] - owned[k], w + owned[k]);
   for (int step = 0; step < steps; ++step) {
     std::ranges::copy(gradient(step), g_memory.begin() + static_cast<std::ptrdiff_t>(shift));
@@ -76,7 +84,7 @@ std::vector<float> run(const optimizer_config& c, std::vector<std::size_t> owned
     if (step % 2) std::ranges::reverse(order);
     for (const auto k : order)
       o.apply(applied[k], g.subspan(applied[k], applied[k + 1] - applied[k]), static_cast<std::uint64_t>(step));
-    if (o.deferred()) CHECK(o.commit(o.partial(), static_cast<std::uint64_t>(step)));
+    if (o.deferred()) CHECK(o.commit(partial(o), static_cast<std::uint64_t>(step)));
   }
   return {w, w + elements};
 }
@@ -141,7 +149,7 @@ TEST_CASE("however ranges are cut, owned and aligned, the weights are the same t
 TEST_CASE("Adam's t follows the elements, not the ranges of the moment") {
   const auto c = configured("adam");
   auto w = weights(), expected = weights();
-  optimizer o(c, 1, slices), once(c, 1, slices);
+  optimizer o(c, 1, slices, on_host), once(c, 1, slices, on_host);
   o.own(0, elements, w.data());
   once.own(0, 400, expected.data());
   const auto g = gradient(0);
@@ -160,7 +168,7 @@ TEST_CASE("a norm that is not finite skips the whole step and leaves no trace") 
     CAPTURE(c.plugin);
     c.clip_norm = 1;
     auto w = weights(), expected = weights();
-    optimizer o(c, 1, slices), undisturbed(c, 1, slices);
+    optimizer o(c, 1, slices, on_host), undisturbed(c, 1, slices, on_host);
     o.own(0, elements, w.data());
     undisturbed.own(0, elements, expected.data());
     const auto g = gradient(0);
@@ -169,17 +177,17 @@ TEST_CASE("a norm that is not finite skips the whole step and leaves no trace") 
     poisoned[900] = std::numeric_limits<float>::infinity();
 
     o.apply(0, std::span<const float>(poisoned).first(500), 0);
-    CHECK(o.partial().not_finite == 1);
+    CHECK(partial(o).not_finite == 1);
     o.apply(500, std::span<const float>(poisoned).subspan(500), 0);
-    CHECK(o.partial().not_finite == 2);
-    CHECK_FALSE(o.commit(o.partial(), 0));
+    CHECK(partial(o).not_finite == 2);
+    CHECK_FALSE(o.commit(partial(o), 0));
     CHECK(w == weights());
-    CHECK(o.partial().not_finite == 0);
-    CHECK(o.partial().sum_of_squares == 0);
+    CHECK(partial(o).not_finite == 0);
+    CHECK(partial(o).sum_of_squares == 0);
 
     for (optimizer* each : {&o, &undisturbed}) {
       each->apply(0, g, 1);
-      CHECK(each->commit(each->partial(), 1));
+      CHECK(each->commit(partial(*each), 1));
     }
     CHECK(w == expected);
     CHECK(w != weights());
@@ -199,14 +207,14 @@ TEST_CASE("deferred updates wait for the norm of all owners") {
   c.weight_decay = 0;
   c.clip_norm = 5;
   std::vector<float> w(4, 0);
-  optimizer o(c, 1, {{0, 4, 1, 1}});
+  optimizer o(c, 1, {{0, 4, 1, 1}}, on_host);
   CHECK(o.deferred());
   o.own(0, 2, w.data());
   o.own(2, 2, w.data() + 2);
   const std::vector<float> g{3, 4, 0, 0};
   o.apply(0, g, 0);
   CHECK(w == std::vector<float>(4, 0));
-  CHECK(o.partial().sum_of_squares == 25);
+  CHECK(partial(o).sum_of_squares == 25);
   CHECK(o.commit({0, 100}, 0)); // together with somebody's 75: a norm of 10, twice of what is allowed
   CHECK(w == std::vector<float>{-1.5F, -2, 0, 0});
   o.apply(0, g, 1);
@@ -221,13 +229,13 @@ TEST_CASE("the sum of squares does not follow the order of applies") {
   auto w = weights();
   std::vector<double> sums;
   for (const bool backwards : {false, true}) {
-    optimizer o(c, 1, slices);
+    optimizer o(c, 1, slices, on_host);
     o.own(0, elements, w.data());
     for (std::size_t k = 0; k < 10; ++k) {
       const std::size_t first = (backwards ? 9 - k : k) * 100;
       o.apply(first, std::span(g).subspan(first, 100), 0);
     }
-    sums.push_back(o.partial().sum_of_squares);
+    sums.push_back(partial(o).sum_of_squares);
   }
   CHECK(sums[0] == sums[1]);
 }
@@ -236,7 +244,7 @@ TEST_CASE("padding and frozen elements stay zero") {
   for (const auto& c : every_kind()) {
     std::vector<float> w(64, 0);
     const std::vector<float> g(64, 0);
-    optimizer o(c, 1, {{0, 64, 1, 1}});
+    optimizer o(c, 1, {{0, 64, 1, 1}}, on_host);
     o.own(0, 64, w.data());
     for (std::uint64_t step = 0; step < 3; ++step) o.apply(0, g, step);
     CHECK(w == std::vector<float>(64, 0));
@@ -248,7 +256,7 @@ TEST_CASE("state is counted") {
   const std::vector<std::pair<const char*, std::uint64_t>> expected{
       {"sgd", 0}, {"momentum", 4}, {"adagrad", 4}, {"adam", 8}};
   for (const auto& [name, bytes] : expected) {
-    optimizer o(configured(name), 1, slices);
+    optimizer o(configured(name), 1, slices, on_host);
     o.own(0, 10, w.data());
     o.own(20, 30, w.data() + 20);
     CHECK(o.state_bytes() == 40 * bytes);
@@ -259,23 +267,23 @@ TEST_CASE("state is counted") {
 TEST_CASE("fingerprints tell algorithms apart, and nothing that does not count") {
   std::vector<std::string> seen;
   for (auto c : every_kind()) {
-    seen.push_back(optimizer(c, 1, slices).fingerprint());
-    CHECK(optimizer(c, 4, slices).fingerprint() == seen.back());
+    seen.push_back(optimizer(c, 1, slices, on_host).fingerprint());
+    CHECK(optimizer(c, 4, slices, on_host).fingerprint() == seen.back());
     c.lr *= 2;
-    seen.push_back(optimizer(c, 1, slices).fingerprint());
+    seen.push_back(optimizer(c, 1, slices, on_host).fingerprint());
     c.clip_norm = 1;
-    seen.push_back(optimizer(c, 1, slices).fingerprint());
+    seen.push_back(optimizer(c, 1, slices, on_host).fingerprint());
   }
   auto sgd = configured("sgd");
   sgd.momentum = 0.5; // of no meaning here
-  CHECK(optimizer(sgd, 1, slices).fingerprint() == seen[0]);
+  CHECK(optimizer(sgd, 1, slices, on_host).fingerprint() == seen[0]);
   std::ranges::sort(seen);
   CHECK(std::ranges::adjacent_find(seen) == seen.end());
 }
 
 TEST_CASE("misuse is refused by name and changes nothing") {
   auto w = weights();
-  optimizer o(configured("momentum"), 1, slices);
+  optimizer o(configured("momentum"), 1, slices, on_host);
   const auto g = gradient(0);
   const auto part = std::span<const float>(g).first(20);
   CHECK(message([&] { o.apply(0, part, 0); }, exit_code::plugin).find("element 0") != std::string::npos);
@@ -294,11 +302,12 @@ TEST_CASE("misuse is refused by name and changes nothing") {
   o.own(30, 10, w.data() + 30); // exactly between
   o.apply(10, std::span<const float>(g).first(40), 0);
 
-  CHECK(message([] { optimizer(configured("lars"), 1, slices); }, exit_code::usage).find("lars") != std::string::npos);
+  CHECK(message([] { optimizer(configured("lars"), 1, slices, on_host); }, exit_code::usage).find("lars") !=
+        std::string::npos);
   auto c = configured("adam");
   c.epsilon = 1e-60; // zero as a float
-  CHECK(message([&] { optimizer(c, 1, slices); }, exit_code::usage).find("epsilon") != std::string::npos);
+  CHECK(message([&] { optimizer(c, 1, slices, on_host); }, exit_code::usage).find("epsilon") != std::string::npos);
   c = configured("sgd");
   c.lr_scaling = "square";
-  CHECK(message([&] { optimizer(c, 1, slices); }, exit_code::usage).find("lr_scaling") != std::string::npos);
+  CHECK(message([&] { optimizer(c, 1, slices, on_host); }, exit_code::usage).find("lr_scaling") != std::string::npos);
 }

@@ -64,7 +64,7 @@ typedef struct rg_update {
  *   NORM        target[0] = elements of source that are not finite, target[1] = the sum of squares of the others; target
  *               is two RG_F64, and with RG_OP_ADD both are added to it; the order of the sum depends on count alone
  *   CONVERT     target (type) = source (source_type): between RG_F32 and RG_F16 or RG_BF16, to the nearest, ties to even;
- *               with RG_OP_ADD, to RG_F32 only, added; both RG_F32: rounded as `wire` would
+ *               both RG_F32: source rounded as `wire` (RG_F16, RG_BF16) would; with RG_OP_ADD, to RG_F32 only, added
  *   APPLY       update: target are the weights, source the gradients
  *   TOP_K       index, target = places and values of the index_count elements of source (count) largest by magnitude, in
  *               ascending order of place; of equal ones the first; NaN is the largest

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "memory/processor.hpp"
+#include "memory/regions.hpp"
+#include "memory/selection.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace regatta {
+
+// The host, on its own memory. All is done when a call returns.
+class host_processor final : public processor {
+public:
+  void* allocate(std::uint64_t bytes) override;
+  bool run(const rg_work& work) override;
+  void copy(void* to, const void* from, std::uint64_t bytes) override;
+
+private:
+  selection::scratch selection_;
+  std::vector<std::unique_ptr<void, aligned_free>> memory_;
+};
+
+} // namespace regatta

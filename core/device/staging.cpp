@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/staging.hpp"
+
+namespace regatta {
+namespace {
+
+void do_at_once(processor& p, const rg_work& w) {
+  if (w.kind == RG_OP_COPY)
+    p.copy(w.target, w.source, w.count * rg::size_of(w.type));
+  else
+    p.run(w);
+}
+
+template <class Memory, class Allocate> class scratch_of final : public scratch {
+public:
+  explicit scratch_of(Allocate allocate) : allocate_(std::move(allocate)) {}
+
+private:
+  void* grow(std::uint64_t bytes) override {
+    memory_.reset();
+    memory_ = allocate_(bytes);
+    return memory_.get();
+  }
+  Allocate allocate_;
+  Memory memory_;
+};
+
+template <class Allocate> std::unique_ptr<scratch> make_scratch_of(Allocate allocate) {
+  using memory = decltype(allocate(std::uint64_t{}));
+  return std::make_unique<scratch_of<memory, Allocate>>(std::move(allocate));
+}
+
+class on_host final : public staging {
+public:
+  explicit on_host(processor& host) : host_(host) {}
+  bool always() const noexcept override { return false; }
+  std::unique_ptr<scratch> make_scratch() override { return make_scratch_of(allocate_aligned); }
+  rg_fence pack(const rg_work& w) override {
+    do_at_once(host_, w);
+    return 0;
+  }
+  rg_fence unpack(const rg_work& w) override { return pack(w); }
+  bool passed(rg_fence) override { return true; }
+  rg_fence before() override { return 0; }
+  void came(rg_fence) override {}
+
+private:
+  processor& host_;
+};
+
+class on_device final : public staging {
+public:
+  explicit on_device(device& d) : device_(d) {}
+  bool always() const noexcept override { return false; }
+  std::unique_ptr<scratch> make_scratch() override {
+    return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_own(bytes); });
+  }
+  // Whoever uses scratch next is ordered behind it, here and in the transport.
+  rg_fence pack(const rg_work& w) override {
+    device_.run(device::computing, w);
+    return 0;
+  }
+  rg_fence unpack(const rg_work& w) override { return pack(w); }
+  bool passed(rg_fence) override { return true; }
+  rg_fence before() override { return device_.record(device::computing); }
+  void came(rg_fence fence) override { device_.hold(device::computing, fence); }
+
+private:
+  device& device_;
+};
+
+class through_host final : public staging {
+public:
+  explicit through_host(device& d) : device_(d) {}
+  bool always() const noexcept override { return true; }
+  std::unique_ptr<scratch> make_scratch() override {
+    return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_host(bytes); });
+  }
+  rg_fence pack(const rg_work& w) override { return move(device::to_host, w); }
+  // What is asked for later finds the bytes in their place.
+  rg_fence unpack(const rg_work& w) override {
+    const rg_fence done = move(device::from_host, w);
+    device_.hold(device::computing, done);
+    return done;
+  }
+  bool passed(rg_fence fence) override { return device_.passed(fence); }
+  rg_fence before() override { return 0; }
+  void came(rg_fence) override {}
+
+private:
+  rg_fence move(device::stream s, const rg_work& w) {
+    device_.after(s, device::computing);
+    device_.run(s, w);
+    const rg_fence done = device_.record(s);
+    if (s == device::to_host) device_.notify(s); // somebody waits to post it
+    return done;
+  }
+
+  device& device_;
+};
+
+} // namespace
+
+std::unique_ptr<staging> stage_on_host(processor& host) {
+  return std::make_unique<on_host>(host);
+}
+std::unique_ptr<staging> stage_on_device(device& d) {
+  return std::make_unique<on_device>(d);
+}
+std::unique_ptr<staging> stage_through_host(device& d) {
+  return std::make_unique<through_host>(d);
+}
+
+} // namespace regatta

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's side of devices, in real processes on a fake one (streams.hpp) whose arithmetic is the host's and which
+// does everything as late as it can, or in an order that is drawn: whatever is not ordered by a fence, or touched by the
+// host, gives another result than the CPU's, or ends the process.
+#include "../cli/program.hpp"
+
+#include "data/generate.hpp"
+
+#include <algorithm>
+#include <vector>
+
+using namespace regatta::test;
+
+namespace {
+
+const char* const experiment = R"(
+[model]
+plugin = "mlp"
+hidden = [64, 32]
+[data]
+source = "random"
+[train]
+batch = 16
+kernels = "fixed"
+[optimizer]
+plugin = "momentum"
+lr = 0.02
+momentum = 0.5
+[transport]
+plugin = "tcp"
+[cluster]
+workers = 2
+servers = 1
+pin = false
+[measure]
+warmup = 2
+steps = 6
+repeats = 1
+baseline = false
+[strategy]
+plugin = "allreduce"
+[strategy.allreduce]
+bucket = 65536
+algorithm = "ring" # not by time
+[strategy.sync_ps]
+bucket = 65536
+[strategy.async_ps]
+bound = 0
+[strategy.geo_ps]
+k = 2
+[strategy.local_sgd]
+k = 2
+[strategy.dgc]
+sparsity = [0.9]
+)";
+
+const std::string on_device = " --set train.device=cuda --plugin-path " REGATTA_DEVICE_PLUGINS;
+
+// What both learnt, case by case: to the bit the same.
+void compare(const json& expected, const json& found) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO(expected[i].at("case").dump());
+    REQUIRE(found[i].at("status") == "ok");
+    CHECK(found[i].at("loss").at("curve") == expected[i].at("loss").at("curve"));
+    CHECK(found[i].at("replicas_identical") == expected[i].at("replicas_identical"));
+    CHECK(found[i].value("metric", json()) == expected[i].value("metric", json()));
+  }
+}
+
+void same_as_on_the_host(const scratch& s, const std::string& options,
+                         const std::vector<std::string>& orders = {"late"}, const std::string& text = experiment) {
+  const json expected = results(s, text, options);
+  REQUIRE(!expected.empty());
+  for (const std::string& order : orders) {
+    INFO(options, ", order: ", order);
+    compare(expected, results(s, text, options + on_device, "REGATTA_FAKE_DEVICE=" + order));
+  }
+}
+
+} // namespace
+
+TEST_CASE("every strategy learns the same over transports that reach the host's memory alone") {
+  const scratch s;
+  same_as_on_the_host(s,
+                      "--sweep transport.plugin=tcp,shm "
+                      "--sweep strategy.plugin=allreduce,sync_ps,async_ps,local_sgd,dgc",
+                      {"late", "1"});
+}
+
+TEST_CASE("alone, and where a worker is its own server") {
+  const scratch s;
+  same_as_on_the_host(s, "--set cluster.workers=1 --set transport.plugin=null --set strategy.plugin=none");
+  same_as_on_the_host(s, "--set cluster.colocate=true --set cluster.servers=2 --sweep "
+                         "strategy.plugin=sync_ps,async_ps");
+  // Of several workers the order of their updates is up to time.
+  same_as_on_the_host(s, "--set cluster.workers=1 --sweep cluster.colocate=true,false --set strategy.plugin=geo_ps");
+}
+
+TEST_CASE("every optimiser, with and without clipping by the global norm") {
+  const scratch s;
+  same_as_on_the_host(s, "--sweep optimizer.plugin=sgd,momentum,adagrad,adam --set optimizer.weight_decay=0.01");
+  same_as_on_the_host(
+      s, "--sweep strategy.plugin=allreduce,sync_ps --set optimizer.plugin=adam --set optimizer.clip_norm=0.5",
+      {"late", "1"});
+  same_as_on_the_host(s, "--set optimizer.nesterov=true");
+  same_as_on_the_host(s, "--set strategy.plugin=dgc --set strategy.dgc.clip_norm=0.5");
+}
+
+TEST_CASE("micro-batches; values that cross as bf16") {
+  const scratch s;
+  same_as_on_the_host(s, "--set train.accumulate=4 --sweep strategy.plugin=allreduce,sync_ps");
+  same_as_on_the_host(s, "--set strategy.allreduce.wire=bf16 --set strategy.sync_ps.wire=bf16 "
+                         "--sweep strategy.plugin=allreduce,sync_ps --sweep cluster.colocate=true,false");
+}
+
+TEST_CASE("evaluations, between steps and at the end, of a model with running statistics") {
+  const scratch s;
+  regatta::make_cifar10_like(s.path / "data", 40, 1);
+  const std::string data = "[data]\nsource = \"random\"";
+  std::string text = std::string(experiment).substr(std::string(experiment).find(data) + data.size());
+  text = "[model]\nplugin = \"resnet50\"\ninput = \"cifar10\"\ndepth = 18\nwidth = 8\n[data]\nsource = "
+         "\"dataset\"\nformat = \"cifar10\"\npath = \"data\"\n"
+         "evaluation_path = \"data\"\n" +
+         text;
+  same_as_on_the_host(s, "--set measure.evaluate_every=3 --set train.batch=4 --set cluster.workers=2", {"late"}, text);
+}
+
+TEST_CASE("the host waits for the device between steps never") {
+  const scratch s;
+  const auto waits = [&](int steps) {
+    fs::remove(s.path / "waits");
+    results(s, experiment, "--set measure.steps=" + std::to_string(steps) + on_device,
+            "REGATTA_FAKE_DEVICE_LOG=" + (s.path / "waits").string());
+    std::ifstream in(s.path / "waits");
+    std::vector<int> all;
+    for (int n = 0; in >> n;) all.push_back(n);
+    REQUIRE(all.size() == 2); // workers
+    CHECK(all[0] > 0);        // to begin and to end
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  CHECK(waits(3) == waits(12));
+}
+
+TEST_CASE("what devices cannot do yet is said before anything starts, or by all at once") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << experiment;
+  const outcome o = program(s, "run x.toml --set model.plugin=ctr --set strategy.plugin=sync_ps" + on_device);
+  CHECK(o.code == 77);
+  INFO(o.err);
+  CHECK(o.err.find("sparse tables are kept in the host's memory only") != std::string::npos);
+}

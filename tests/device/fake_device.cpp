@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An executor for tests: it runs graphs with the CPU's executor, on a fake GPU (streams.hpp). What is computed there is
+// computed by the host's own functions, so that results are the CPU's to the bit, if everything comes in order.
+#include "device/host.hpp"
+#include "streams.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <regatta/device.hpp>
+#include <regatta/executor.hpp>
+
+namespace {
+
+using fake::gpu;
+
+class fake_gpu {
+public:
+  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+
+  fake_gpu(const rg_host*, std::int32_t, std::uint32_t streams) {
+    for (std::uint32_t s = 0; s < streams; ++s) streams_.push_back(gpu_.make_stream());
+  }
+  ~fake_gpu() {
+    const std::uint64_t waits = gpu_.waits();
+    for (const std::size_t s : streams_) gpu_.wait(gpu_.record(s));
+    for (void* p : pinned_) std::free(p);
+    if (const char* name = std::getenv("REGATTA_FAKE_DEVICE_LOG"))
+      if (std::FILE* file = std::fopen(name, "a")) {
+        std::fprintf(file, "%llu\n", static_cast<unsigned long long>(waits));
+        std::fclose(file);
+      }
+  }
+  fake_gpu(const fake_gpu&) = delete;
+  fake_gpu& operator=(const fake_gpu&) = delete;
+
+  void* allocate(std::uint64_t bytes) { return gpu_.allocate(bytes); }
+  void release(void*) noexcept {}
+  // Poisoned: what a transport sends of it without a copy before would show.
+  void* allocate_host(std::uint64_t bytes) {
+    void* const p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(p, 0x7f, bytes);
+    pinned_.insert(p);
+    return p;
+  }
+  void release_host(void* address) noexcept {
+    pinned_.erase(address);
+    std::memset(address, 0x5a, 16); // what still reads or writes it shows
+    std::free(address);
+  }
+
+  void copy(std::uint32_t stream, void* to, const void* from, std::uint64_t bytes) {
+    gpu_.add(streams_.at(stream), [=] { std::memcpy(to, from, bytes); });
+  }
+  void work(std::uint32_t stream, const rg_work& work) {
+    if (work.kind == RG_OP_GATHER || work.kind == RG_OP_SCATTER)
+      throw rg::error(RG_E_UNSUPPORTED, "the fake device gathers and scatters nothing");
+    const rg_update update = work.update ? *work.update : rg_update{};
+    gpu_.add(streams_.at(stream), [this, work = rg_work(work), update]() mutable {
+      if (work.update) work.update = &update;
+      if (!processor_.run(work)) throw rg::error(RG_E_OPERATION, "an index outside of what it is about");
+    });
+  }
+  void hold(std::uint32_t stream, rg_fence fence) { gpu_.hold(streams_.at(stream), fence); }
+  rg_fence record(std::uint32_t stream) { return gpu_.record(streams_.at(stream)); }
+  bool passed(rg_fence fence) { return gpu_.passed(fence); }
+  void wait(rg_fence fence) { gpu_.wait(fence); }
+  void notify(std::uint32_t stream, void (*f)(void*), void* context) {
+    gpu_.add(streams_.at(stream), [=] { f(context); });
+    gpu_.passed(record(stream)); // who is to be told is waiting
+  }
+
+private:
+  gpu& gpu_ = gpu::instance();
+  std::vector<std::size_t> streams_;
+  std::set<void*> pinned_;
+  regatta::host_processor processor_; // of the device's thread
+};
+
+// The CPU's executor, out of its own shared object.
+const rg_executor& inner_executor(const rg_host* host) {
+  static const rg_executor found = [&] {
+    void* const library = dlopen(FAKE_DEVICE_INNER, RTLD_NOW | RTLD_LOCAL);
+    if (!library) throw rg::error(RG_E_UNSUPPORTED, dlerror());
+    const auto entry = reinterpret_cast<rg_entry>(dlsym(library, RG_ENTRY_SYMBOL));
+    return rg::copy_versioned(*static_cast<const rg_executor*>(entry(host)->components[0]->functions));
+  }();
+  return found;
+}
+
+class fake_model {
+public:
+  fake_model(const rg_host* host, const rg_graph& graph, rg_model_setup setup)
+      : functions_(*inner_executor(host).model) {
+    setup.memory = RG_MEMORY_HOST;
+    check(inner_executor(host).compile(host, nullptr, &graph, &setup, &inner_));
+    stream_ = gpu_.make_stream();
+    info_ = rg::make_versioned<rg_model_info>();
+    check(functions_.describe(inner_, &info_));
+  }
+  ~fake_model() {
+    gpu_.wait(gpu_.record(stream_));
+    functions_.destroy(inner_);
+  }
+  fake_model(const fake_model&) = delete;
+  fake_model& operator=(const fake_model&) = delete;
+
+  rg_model_info describe() { return info_; }
+  void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
+    check(functions_.init(inner_, tensor, rows.empty() ? nullptr : rows.data(), rows.size(), seed, out.data()));
+  }
+  void bind(const rg_model_memory& memory) {
+    if (memory.memory != RG_MEMORY_CUDA) throw rg::error(RG_E_PLUGIN, "bind: the fake device was given host memory");
+    do_now([&] { check(functions_.bind(inner_, &memory)); });
+  }
+
+  // Asks for everything, and waits for nothing.
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    for (std::uint32_t i = info_.tensor_count; i-- > 0;)
+      if (kind_of(i) == RG_TENSOR_DENSE)
+        if (const rg_fence after = hooks.need(i)) gpu_.hold(stream_, after);
+    hooks.backward();
+    auto mine = std::make_shared<copied_batch>(batch, info_);
+    double* const loss = &losses_[steps_++ % losses_.size()];
+    gpu_.add(stream_, [this, mine, loss] {
+      auto none = rg::make_versioned<rg_hooks>();
+      auto result = rg::make_versioned<rg_step_result>();
+      check(functions_.step(inner_, &mine->batch, &none, &result));
+      *loss = result.loss_sum;
+    });
+    if (batch.flags & RG_BATCH_LAST)
+      for (std::uint32_t i = 0; i < info_.tensor_count; ++i)
+        if (kind_of(i) == RG_TENSOR_DENSE) hooks.ready(i, gpu_.record(stream_));
+    auto result = rg::make_versioned<rg_step_result>();
+    result.count = batch.samples;
+    result.late = loss;
+    result.late_fence = gpu_.record(stream_);
+    return result;
+  }
+  void evaluate(const rg_batch& batch, std::span<double> sums) {
+    do_now([&] { check(functions_.evaluate(inner_, &batch, sums.data())); });
+  }
+  void rows(const rg_batch& batch, std::span<rg_rows> out) { check(functions_.rows(inner_, &batch, out.data())); }
+  double metric(std::span<const double> sums) {
+    double value = 0;
+    check(functions_.metric(inner_, sums.data(), &value));
+    return value;
+  }
+
+private:
+  struct copied_batch {
+    copied_batch(const rg_batch& b, const rg_model_info& info) : batch(b) {
+      for (std::uint32_t i = 0; i < info.input_count; ++i) {
+        const auto in = rg::copy_versioned(rg::at_stride(info.inputs, i));
+        std::uint64_t bytes = b.samples * rg::size_of(in.type);
+        for (std::uint32_t d = 0; d < in.ndim; ++d) bytes *= static_cast<std::uint64_t>(in.shape[d]);
+        memory.push_back(regatta::allocate_aligned(bytes));
+        std::memcpy(memory.back().get(), b.inputs[i], bytes);
+        inputs.push_back(memory.back().get());
+      }
+      batch.inputs = inputs.data();
+      if (b.global_counts) {
+        counts.assign(b.global_counts, b.global_counts + info.count_kinds);
+        batch.global_counts = counts.data();
+      }
+    }
+    rg_batch batch;
+    std::vector<std::unique_ptr<void, regatta::aligned_free>> memory;
+    std::vector<const void*> inputs;
+    std::vector<std::uint64_t> counts;
+  };
+
+  static void check(rg_status s) {
+    if (s < 0) throw rg::error(s, "the CPU's executor refused");
+  }
+  std::uint32_t kind_of(std::uint32_t tensor) const { return rg::at_stride(info_.tensors, tensor).kind; }
+  void do_now(gpu::task f) {
+    gpu_.add(stream_, std::move(f));
+    gpu_.wait(gpu_.record(stream_));
+  }
+
+  gpu& gpu_ = gpu::instance();
+  rg_model functions_;
+  void* inner_ = nullptr;
+  std::size_t stream_ = 0;
+  rg_model_info info_{};
+  std::array<double, 3> losses_{};
+  std::uint64_t steps_ = 0;
+};
+
+struct executor {
+  using model = fake_model;
+  static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
+  static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<executor>&, const rg_graph& graph,
+                                        const rg_model_setup& setup) {
+    return std::make_unique<model>(host, graph, setup);
+  }
+};
+
+rg_component component() {
+  rg_component c = rg::executor<executor>("fake", "networks on a device that is none, for tests");
+  c.extension = [](const char* id) -> const void* {
+    return std::strcmp(id, RG_EXT_DEVICE) == 0 ? rg::device_functions<fake_gpu>() : nullptr;
+  };
+  return c;
+}
+
+} // namespace
+
+RG_PLUGIN("fake_device", "0.1.0", component())
