@@ -88,13 +88,13 @@ void optimizer::apply(std::uint64_t first, std::span<const float> gradient, std:
   if (!deferred()) return update(first, gradient, 1, step);
   const auto next = std::upper_bound(waiting_.begin(), waiting_.end(), first,
                                      [](std::uint64_t e, const waiting& w) { return e < w.first; });
-  auto norm = rg::make_versioned<rg_work>();
-  norm.kind = RG_OP_NORM;
-  norm.target = room_for_part();
-  norm.source = gradient.data();
-  norm.count = gradient.size();
-  unit_.run(norm);
-  waiting_.insert(next, {first, gradient, static_cast<double*>(norm.target)});
+  auto sum = rg::make_versioned<rg_work>();
+  sum.kind = RG_OP_NORM;
+  sum.target = room_for_part();
+  sum.source = gradient.data();
+  sum.count = gradient.size();
+  unit_.run(sum);
+  waiting_.insert(next, {first, gradient, static_cast<double*>(sum.target)});
 }
 
 double* optimizer::room_for_part() {

@@ -26,8 +26,8 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
                      const region_table& regions, staging& stage, std::uint32_t rank, std::uint32_t size,
                      std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
-      host_(host), regions_(regions), staging_(stage), rank_(rank), lanes_(lanes), lines_(std::size_t{size} * lanes * 2),
-      self_sends_(lanes), self_receives_(lanes) {}
+      host_(host), regions_(regions), staging_(stage), rank_(rank), lanes_(lanes),
+      lines_(std::size_t{size} * lanes * 2), self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() = default;
 
