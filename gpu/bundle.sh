@@ -18,12 +18,13 @@ cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREGATTA_CUDA_
 for plugin in cudnn nccl; do
   ninja -C "$build" -t query "$plugin" >/dev/null 2>&1 || { echo "gpu-bundle: plugin $plugin would be missing: CUDA, cuDNN or NCCL was not found" >&2; exit 1; }
 done
-ninja -C "$build" -j "$jobs" product on_gpu_test nccl_on_gpu_test
+tests=(on_gpu_test nccl_on_gpu_test emulated_layers_test emulated_sequence_test emulated_sparse_layers_test device_test)
+ninja -C "$build" -j "$jobs" product "${tests[@]}"
 
 rm -rf "$stage"
 cmake --install "$build" --prefix "$stage" --strip >/dev/null
 mkdir -p "$stage/tests" "$stage/gpu" "$stage/examples"
-cp "$build/tests/on_gpu_test" "$build/tests/nccl_on_gpu_test" "$stage/tests/"
+cp "${tests[@]/#/$build/tests/}" "$stage/tests/"
 cp "$root/gpu/run-all.sh" "$stage/gpu/"
 cp "$root"/examples/*.toml "$stage/examples/"
 cp "$root/docs/gpu.md" "$root/LICENSE" "$stage/"

@@ -7,9 +7,9 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ -d "$here/tests/gpu" ]; then # a checkout
-  program=$here/build/release/bin tests=$here/build/release/tests
+  program=$here/build/release/bin tests=$here/build/release/tests plugin=$here/build/release/lib/regatta/cudnn.so
 else
-  program=$here/bin tests=$here/tests
+  program=$here/bin tests=$here/tests plugin=$here/lib/regatta/cudnn.so
 fi
 export PATH=$program:$PATH
 out=$PWD/gpu-results
@@ -34,9 +34,16 @@ step() { # NAME COMMAND...
 step "the machine" regatta doctor
 cat "$out/the-machine.log"
 [ -e /dev/nvidiactl ] || { echo "there is no NVIDIA GPU on this machine"; exit 77; }
+# The tests of layers and of the device's arithmetic run on an emulated GPU by themselves; this makes it the real one.
+for name in emulated_layers emulated_sequence emulated_sparse_layers device; do
+  step "$name on the GPU" env REGATTA_EXECUTOR_PLUGIN="$plugin" "$tests/${name}_test"
+done
 step "models on the GPU" "$tests/on_gpu_test"
 step "two ranks over NCCL" "$tests/nccl_on_gpu_test"
-for model in 'mlp' 'vgg16 --set model.input=cifar10' 'resnet50 --set model.input=cifar10'; do
+for model in 'mlp' 'vgg16 --set model.input=imagenet --set train.precision=bf16' \
+  'resnet50 --set model.input=imagenet --set train.precision=bf16 --set train.batch=256' \
+  'bert --set model.size=large --set train.precision=bf16 --set train.batch=64' \
+  'transformer --set model.size=big --set train.precision=bf16 --set train.batch=32'; do
   printf '[model]\nplugin = "%s"\n[train]\ndevice = "cuda"\nbatch = 128\n[strategy]\nplugin = "none"\n[transport]\nplugin = "null"\n' \
     "${model%% *}" >"$out/bench.toml"
   rm -rf "$out/bench-${model%% *}"

@@ -39,16 +39,31 @@ void check_close(const std::vector<double>& a, const std::vector<double>& b, dou
 
 } // namespace
 
-TEST_CASE("20 steps on the GPU have the CPU's losses") {
-  // The first step differs by rounding alone; what training makes of that grows with depth and the learning rate.
-  struct one {
-    const char *model, *train;
-    double tolerance;
-  };
-  for (const one& m :
-       {one{"plugin = \"mlp\"\nhidden = [64, 32]\ndropout = 0.5\n", "batch = 24\n", 1e-4},
-        one{"plugin = \"vgg16\"\ninput = \"cifar10\"\n", "batch = 8\n", 1e-3},
-        one{"plugin = \"resnet50\"\ninput = \"cifar10\"\ndepth = 18\nwidth = 8\n", "batch = 16\n", 1e-3}}) {
+namespace {
+
+// Every model of layers, narrow. How far losses may be apart after the first step grows with depth and learning rate.
+struct one {
+  const char *model, *train;
+  double tolerance;
+};
+const one models[] = {
+    {"plugin = \"mlp\"\nhidden = [64, 32]\ndropout = 0.5\n", "batch = 24\n", 1e-4},
+    {"plugin = \"vgg16\"\ninput = \"cifar10\"\n", "batch = 8\n", 1e-3},
+    {"plugin = \"resnet50\"\ninput = \"cifar10\"\ndepth = 18\nwidth = 8\n", "batch = 16\n", 1e-3},
+    {"plugin = \"se_resnet50\"\ninput = \"cifar10\"\ndepth = 50\nwidth = 8\n", "batch = 16\n", 1e-3},
+    {"plugin = \"transformer\"\nlayers = 2\nhidden = 64\nheads = 4\nvocabulary = 500\nsequence = 24\n", "batch = 8\n",
+     1e-3},
+    {"plugin = \"bert\"\nlayers = 2\nhidden = 64\nheads = 4\nvocabulary = 500\npositions = 32\nsequence = 32\n"
+     "predictions = 5\n",
+     "batch = 8\n", 1e-3},
+    {"plugin = \"ctr\"\nrows = 1001\nhidden = [64, 32]\n", "batch = 64\n", 1e-3},
+    {"plugin = \"simnet_bow\"\nvocabulary = 1000\ndim = 32\nhidden = 32\n", "batch = 16\n", 1e-3},
+};
+
+} // namespace
+
+TEST_CASE("20 steps on the GPU have the CPU's losses, in every precision") {
+  for (const one& m : models) {
     CAPTURE(m.model);
     const scratch s;
     const std::string toml = experiment(m.model, m.train);
@@ -56,6 +71,12 @@ TEST_CASE("20 steps on the GPU have the CPU's losses") {
     const course gpu = train(s, toml, alone + "--set train.device=cuda");
     check_close(cpu.losses, gpu.losses, m.tolerance);
     CHECK(std::abs(cpu.losses[0] - gpu.losses[0]) <= 1e-5 * std::abs(cpu.losses[0]));
+    for (const std::string precision : {"bf16", "fp16"}) {
+      CAPTURE(precision);
+      const course rounded = train(s, toml, alone + "--set train.device=cuda --set train.precision=" + precision);
+      CHECK(std::abs(cpu.losses[0] - rounded.losses[0]) <= 1e-2 * std::abs(cpu.losses[0]));
+      check_close(cpu.losses, rounded.losses, 5e-2); // what a step rounds, the next ones build on
+    }
   }
 }
 

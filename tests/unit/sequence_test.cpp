@@ -120,7 +120,7 @@ TEST_CASE("the executor's layers for sequences compute what the reference does")
     const double loss = one.reference.forward(one.batch, false);
     const auto sums = one.executed.evaluate(one.batch, one.batch.samples);
     REQUIRE(sums.size() == 4); // correct, counted, loss, loss without smoothing
-    CHECK(sums[2] / sums[1] == doctest::Approx(loss / 5).epsilon(REGATTA_LOOSER * 1e-5));
+    CHECK(sums[2] / sums[1] == doctest::Approx(loss / 5).epsilon(looser * 1e-5));
     CHECK(one.executed.metric(sums) == doctest::Approx(std::exp(sums[3] / sums[1])));
     if (c.loss.smoothing == 0) CHECK(sums[3] == doctest::Approx(sums[2]));
   }
@@ -178,7 +178,7 @@ TEST_CASE("two halves of a batch of sequences give the gradients of the whole, d
     const std::string name = whole.tensors[t].name;
     CAPTURE(name);
     CHECK(distance(half.canonical(half.gradients[t].data(), t), whole.canonical(whole.gradients[t].data(), t),
-                   floor_of(name)) < REGATTA_LOOSER * 3e-6);
+                   floor_of(name)) < looser * 3e-6);
   }
 }
 
