@@ -35,7 +35,7 @@ step "the machine" regatta doctor
 cat "$out/the-machine.log"
 [ -e /dev/nvidiactl ] || { echo "there is no NVIDIA GPU on this machine"; exit 77; }
 # The tests of layers and of the device's arithmetic run on an emulated GPU by themselves; this makes it the real one.
-for name in emulated_layers emulated_sequence emulated_sparse_layers device; do
+for name in emulated_layers emulated_sequence emulated_sparse_layers gpu_arithmetic; do
   step "$name on the GPU" env REGATTA_EXECUTOR_PLUGIN="$plugin" "$tests/${name}_test"
 done
 step "models on the GPU" "$tests/on_gpu_test"
