@@ -162,7 +162,13 @@ public:
     m.seconds.reserve(iterations);
     control_.barrier("measure");
     const double cpu = cpu_seconds();
-    for (std::uint64_t i = 0; i < iterations; ++i) m.seconds.push_back(once());
+    std::int64_t begin = steady_ns();
+    for (std::uint64_t i = 0; i < iterations; ++i) {
+      once();
+      const std::int64_t end = steady_ns();
+      m.seconds.push_back(1e-9 * static_cast<double>(end - begin));
+      begin = end;
+    }
     m.cpu_seconds = cpu_seconds() - cpu;
     control_.barrier("measured");
     m.wrong += checked();
@@ -176,14 +182,12 @@ public:
 private:
   std::span<float> part(std::span<float> all) const { return all.first(plan_.counts[size_]); }
 
-  double once() {
-    const std::int64_t begin = steady_ns();
+  void once() {
     exchange_.begin(exchange::end_step, step_of(size_, ++iteration_));
     while (!exchange_.done(exchange::end_step)) {
       exchange_.poll(std::numeric_limits<std::uint64_t>::max(), plan_.spin_ns);
       if (control_.aborted()) throw peer_failure("ended because another rank failed");
     }
-    return 1e-9 * static_cast<double>(steady_ns() - begin);
   }
 
   std::uint64_t checked() {
@@ -206,8 +210,9 @@ private:
   // How many iterations to measure: as many on every rank.
   std::uint64_t warm_up() {
     for (std::uint64_t rounds = 2;; rounds *= 4) {
-      double seconds = 0;
-      for (std::uint64_t i = 0; i < rounds; ++i) seconds += once();
+      const std::int64_t begin = steady_ns();
+      for (std::uint64_t i = 0; i < rounds; ++i) once();
+      const double seconds = 1e-9 * static_cast<double>(steady_ns() - begin);
       const double mean = control_.sum("warm-up", {seconds}).at(0) / (plan_.ranks * static_cast<double>(rounds));
       if (mean * static_cast<double>(rounds) < 0.1 * plan_.seconds && rounds < most_iterations) continue;
       return static_cast<std::uint64_t>(std::clamp(plan_.seconds / mean, static_cast<double>(least_iterations),

@@ -10,12 +10,17 @@
 //   direct  the payload lies in the producer's heap at `offset`; the consumer reads it there
 //   skip    nothing; fills the ring up to its end, for records are contiguous
 //
-// Why it is safe without locks: positions only grow. The producer writes header and payload, clears the `ready` word of
-// the header that will follow, and only then sets this record's `ready` to its position + 1. The consumer looks at
-// `ready` of the position it has reached and nowhere else; that word was cleared before the record in front of it was
-// published, so an old record's payload is never taken for a header. The consumer gives room back by moving `tail`, and
-// the producer overwrites nothing that `tail` has not passed. A record that is passed is thereby acknowledged; its
-// outcome is in `status`, which stays readable for the producer, who alone will overwrite it.
+// Why it is safe without locks: positions only grow. The producer writes header and payload, sees to it that the `ready`
+// word of the header that will follow is cleared, and only then sets this record's `ready` to its position + 1. The
+// consumer looks at `ready` of the position it has reached and nowhere else; that word was cleared before the record in
+// front of it was published, so an old record's payload is never taken for a header. The consumer gives room back by
+// moving `tail`, and the producer overwrites nothing that `tail` has not passed. A record that is passed is thereby
+// acknowledged; where the producer waits for that, its outcome is in `status`, which stays readable for the producer,
+// who alone will overwrite it.
+//
+// A message of a few bytes costs what it costs to move lines between two caches. So the producer clears several lines
+// ahead at once, instead of taking the next one from the consumer's cache for every record, and the consumer writes
+// nothing into a record whose outcome nobody asks for.
 #pragma once
 
 #include "memory.hpp"
@@ -105,15 +110,23 @@ private:
   void publish(record* r, std::uint64_t bytes) noexcept {
     const std::uint64_t position = head_;
     head_ += bytes;
-    at_position(head_)->ready.store(0, std::memory_order_relaxed);
+    if (head_ >= cleared_) clear_ahead();
     r->status.store(0, std::memory_order_relaxed);
     r->ready.store(position + 1); // sequentially consistent: the sleep word is looked at next
+  }
+
+  // The lines from head_ on, of which reserve() made sure of one: wherever the next headers come to lie, nothing is there.
+  void clear_ahead() noexcept {
+    const std::uint64_t end = std::min(head_ + 8 * cache_line, tail_ + capacity_);
+    for (cleared_ = head_; cleared_ < end; cleared_ += cache_line)
+      at_position(cleared_)->ready.store(0, std::memory_order_relaxed);
   }
 
   ring_state* state_ = nullptr;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0, head_ = 0;
-  std::uint64_t tail_ = 0; // as last seen
+  std::uint64_t tail_ = 0;    // as last seen
+  std::uint64_t cleared_ = 0; // lines from head_ to here hold no old header
 };
 
 // The receiving end. What a record says is the peer's word: the caller checks it. [loop]
@@ -126,17 +139,17 @@ public:
   // The next record, or null.
   record* peek() noexcept {
     for (;;) {
-      const std::uint64_t at = tail_ % capacity_;
-      record* r = reinterpret_cast<record*>(data_ + at);
+      record* r = reinterpret_cast<record*>(data_ + at_);
       if (r->ready.load() != tail_ + 1) return nullptr;
       if (r->kind != static_cast<std::uint16_t>(record_kind::skip)) return r;
-      advance(capacity_ - at);
+      advance(capacity_ - at_);
     }
   }
   // Whether the payload that the record claims lies within the ring.
-  bool is_sound(const record* r) const noexcept { return tail_ % capacity_ + record_bytes(r->bytes) <= capacity_; }
-  void pop(record* r, rg_status status) noexcept {
-    r->status.store(static_cast<std::int16_t>(status), std::memory_order_relaxed);
+  bool is_sound(const record* r) const noexcept { return at_ + record_bytes(r->bytes) <= capacity_; }
+  // `is_asked`: the producer will look at the status.
+  void pop(record* r, rg_status status, bool is_asked) noexcept {
+    if (is_asked) r->status.store(static_cast<std::int16_t>(status), std::memory_order_relaxed);
     advance(record_bytes(r->bytes));
   }
   // Whether the producer waits for the room that pop() made. Clears the question.
@@ -152,12 +165,13 @@ public:
 private:
   void advance(std::uint64_t bytes) noexcept {
     tail_ += bytes;
+    at_ = at_ + bytes < capacity_ ? at_ + bytes : 0; // records are contiguous: none goes beyond the end
     state_->consumer.tail.store(tail_);
   }
 
   ring_state* state_ = nullptr;
   std::byte* data_ = nullptr;
-  std::uint64_t capacity_ = 0, tail_ = 0;
+  std::uint64_t capacity_ = 0, tail_ = 0, at_ = 0; // at_: where in the ring tail_ is
   bool wanted_ = false;
 };
 

@@ -126,13 +126,13 @@ TEST_CASE("a ring keeps records whole and in order, round after round") {
       REQUIRE(r->total == received);
       REQUIRE(r->bytes == size_of(received));
       ++received;
-      ring.in.pop(r, RG_OK);
+      ring.in.pop(r, RG_OK, true);
     }
   }
   CHECK(sent > 3000);
   while (record* r = ring.in.peek()) {
     REQUIRE(r->total == received++);
-    ring.in.pop(r, RG_OK);
+    ring.in.pop(r, RG_OK, true);
   }
   CHECK(received == sent);
 }
@@ -146,7 +146,7 @@ TEST_CASE("a full ring refuses, and has room again once records are passed") {
   CHECK(ring.out.reserve(32) == nullptr);
   const std::uint64_t end = ring.out.head();
   CHECK_FALSE(ring.out.passed(end));
-  for (std::uint64_t k = 0; k < sent; ++k) ring.in.pop(ring.in.peek(), RG_OK);
+  for (std::uint64_t k = 0; k < sent; ++k) ring.in.pop(ring.in.peek(), RG_OK, true);
   CHECK(ring.in.peek() == nullptr);
   CHECK(ring.in.feeds_producer());
   CHECK_FALSE(ring.in.feeds_producer()); // asked once
@@ -179,7 +179,7 @@ TEST_CASE("a ring carries records between threads") {
     record* r = nullptr;
     while (!(r = ring.in.peek())) std::this_thread::yield();
     in_order &= r->total == k && r->bytes == k % 500;
-    ring.in.pop(r, RG_OK);
+    ring.in.pop(r, RG_OK, true);
   }
   producer.join();
   CHECK(in_order);
