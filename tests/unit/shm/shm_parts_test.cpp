@@ -159,7 +159,7 @@ TEST_CASE("what records said stays readable until somebody has looked") {
   record* const first = ring.out.reserve(32);
   while (ring.send(0, 32)) {
   }
-  while (record* r = ring.in.peek()) ring.in.pop(r, RG_E_OPERATION);
+  while (record* r = ring.in.peek()) ring.in.pop(r, RG_E_OPERATION, true);
   CHECK(ring.out.reserve(32) == nullptr); // there is room, but nobody has seen it
   CHECK(first->status.load() == RG_E_OPERATION);
   ring.out.look();
