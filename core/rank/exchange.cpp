@@ -133,7 +133,7 @@ void exchange::lay_out() {
   arena_.tables = tables_->list().data();
   arena_.table_count = static_cast<std::uint32_t>(tables_->list().size());
   if (device_ && arena_.table_count)
-    throw failure(exit_code::skipped, "sparse tables are kept in the host's memory only: train this model on the CPU");
+    throw failure(exit_code::plugin, "sparse tables are kept in the host's memory");
   if (!arena_.count && !arena_.table_count) throw failure(exit_code::plugin, "the model has no weights");
 }
 

@@ -143,12 +143,3 @@ TEST_CASE("the host waits for the device between steps never") {
   };
   CHECK(waits(3) == waits(12));
 }
-
-TEST_CASE("what devices cannot do yet is said before anything starts, or by all at once") {
-  const scratch s;
-  std::ofstream(s.path / "x.toml") << experiment;
-  const outcome o = program(s, "run x.toml --set model.plugin=ctr --set strategy.plugin=sync_ps" + on_device);
-  CHECK(o.code == 77);
-  INFO(o.err);
-  CHECK(o.err.find("sparse tables are kept in the host's memory only") != std::string::npos);
-}

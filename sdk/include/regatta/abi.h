@@ -292,7 +292,8 @@ typedef struct rg_model_memory {
   float* const* weights;   /* dense: weights; state: the state; rows: null */
   float* const* gradients; /* dense only, else null */
   /* RG_MEMORY_*: where all of them point to. On a device only where the executor has the extension "regatta.device/1"
-   * (device.h), and then always; 0 is the host. What init() writes and canonical() takes is the host's in any case. */
+   * (device.h), and then always, but for models with sparse tables, whose memory is the host's; 0 is the host, too. What
+   * init() writes and canonical() takes is the host's in any case. */
   uint32_t memory;
   uint32_t reserved;
 } rg_model_memory;
