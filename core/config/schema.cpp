@@ -76,7 +76,7 @@ const char* const formats[] = {"cifar10",   "npy",      "imagenet", "criteo", "w
                                "sentences", "parallel", "queries",  nullptr};
 const char* const batch_units[] = {"samples", "tokens", nullptr};
 const char* const scalings[] = {"weak", "strong", nullptr};
-const char* const precisions[] = {"fp32", "bf16", "fp16", nullptr};
+const char* const precisions[] = {"fp32", "tf32", "bf16", "fp16", nullptr};
 const char* const devices[] = {"cpu", "cuda", nullptr};
 const char* const kernels[] = {"timed", "fixed", nullptr};
 const char* const optimizers[] = {"sgd", "momentum", "adagrad", "adam", nullptr};

@@ -12,11 +12,18 @@
 #include <regatta/plugin.hpp>
 
 namespace regatta {
+namespace {
+
+std::uint32_t precision_of(const std::string& name) {
+  return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : name == "tf32" ? RG_TF32 : RG_F32;
+}
+
+} // namespace
 
 rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose, const char* picks) {
   auto s = rg::make_versioned<rg_model_setup>();
   s.purpose = purpose;
-  s.precision = c.train.precision == "bf16" ? RG_BF16 : c.train.precision == "fp16" ? RG_F16 : RG_F32;
+  s.precision = precision_of(c.train.precision);
   s.memory = c.train.device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
   s.threads = static_cast<std::uint32_t>(c.cluster.threads);
   s.batch = batch;

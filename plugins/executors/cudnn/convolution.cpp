@@ -94,9 +94,9 @@ void convolution::attach(device& d, choices& c) {
   const value &in = *inputs_[0].from, &made = *output_;
   const auto text = [](std::size_t n) { return ' ' + std::to_string(n); };
   const std::string key = std::to_string(static_cast<int>(d.computes.type)) + (d.computes.tf32 ? " tf32" : "") +
-                            (in.lies.last ? " last" : "") + text(batch) + text(in.shape[0]) + text(in.shape[1]) +
-                            text(in.shape[2]) + text(made.shape[0]) + text(shape_.kernel) + text(shape_.stride) +
-                            text(shape_.padding);
+                          (in.lies.last ? " last" : "") + text(batch) + text(in.shape[0]) + text(in.shape[1]) +
+                          text(in.shape[2]) + text(made.shape[0]) + text(shape_.kernel) + text(shape_.stride) +
+                          text(shape_.padding);
   if (c.times() && c.known(name_ + " forward", "forward " + key) < 0) d.workspace.reserve(most_workspace);
   const rules allowed{d.computes.type == number::f32 && !d.computes.tf32};
   void *work = d.workspace.get<void>(), *slope = filter_slope();

@@ -23,8 +23,6 @@ void buffer::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   release();
   cuda::check(cudaMalloc(&memory_, bytes), ("allocating " + std::to_string(bytes) + " bytes").c_str());
-  cuda::check(cudaMemset(memory_, 0, bytes), "clearing memory");
-  cuda::check(cudaDeviceSynchronize(), "clearing memory"); // streams of ours do not wait for it
   bytes_ = bytes;
 }
 

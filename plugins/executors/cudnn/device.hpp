@@ -25,7 +25,7 @@ public:
   ~buffer();
   buffer(const buffer&) = delete;
   buffer& operator=(const buffer&) = delete;
-  void reserve(std::size_t bytes); // zeroed
+  void reserve(std::size_t bytes); // holds anything
   void release() noexcept;
   template <class T = float> T* get() const { return static_cast<T*>(memory_); }
   std::size_t bytes() const { return bytes_; }

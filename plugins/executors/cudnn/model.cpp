@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include <regatta/device.h>
+
 namespace cudnn {
 namespace {
 
 precision precision_of(const rg_model_setup& setup) {
   switch (setup.precision) {
   case RG_F32: return {};
+  case RG_TF32: return {.tf32 = true, .channels_last = true};
   case RG_F16: return {.type = number::f16, .channels_last = true};
   case RG_BF16: return {.type = number::bf16, .channels_last = true};
   default: throw rg::error(RG_E_UNSUPPORTED, "the cudnn executor does not compute in this precision");

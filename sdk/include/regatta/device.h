@@ -15,6 +15,10 @@ extern "C" {
 /* Extension of an executor's component (rg_component.extension). */
 #define RG_EXT_DEVICES "regatta.devices/1"
 
+/* rg_model_setup.precision of devices, beside RG_F32, RG_F16 and RG_BF16: as RG_F32, but products may round what they
+ * multiply to TF32 (8 bits of exponent, 10 of mantissa). */
+enum { RG_TF32 = 64 };
+
 typedef struct rg_devices {
   uint32_t struct_size;
   uint32_t memory; /* what it is about: RG_MEMORY_CUDA */

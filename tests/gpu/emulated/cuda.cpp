@@ -3,6 +3,7 @@
 // The functions of the CUDA runtime that the executor calls; see streams.hpp.
 #include "streams.hpp"
 
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 // A stream's work. An event stands for how much of a stream's work there was when it was recorded.
 struct CUstream_st {
@@ -33,6 +35,7 @@ gpu& the_gpu() {
   static gpu g;
   return g;
 }
+void run(CUstream_st* s, std::uint64_t behind);
 
 // Until `behind` of the stream's work is done.
 void run(CUstream_st* s, std::uint64_t behind) {
@@ -52,6 +55,62 @@ bool is_pinned(const void* p) {
   return after != pinned.begin() && p < std::prev(after)->first + std::prev(after)->second;
 }
 constexpr std::size_t most_spoilt = std::size_t{16} << 20; // of an allocation: workspaces are larger, and never read
+
+// Calls what was asked to be called once a stream's work is done: a thread beside all others, which holds nothing.
+class caller {
+public:
+  caller() : thread_([this] { work(); }) {}
+  ~caller() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  void ask(CUstream_st* s, std::function<void()> f) {
+    {
+      const std::lock_guard lock(mutex_);
+      asked_.push_back({s, s->given, std::move(f)});
+    }
+    changed_.notify_one();
+  }
+
+private:
+  struct call {
+    CUstream_st* stream;
+    std::uint64_t behind;
+    std::function<void()> f;
+  };
+  void work() {
+    for (;;) {
+      call next;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ends_ || !asked_.empty(); });
+        if (ends_) return;
+        next = std::move(asked_.front());
+        asked_.pop_front();
+      }
+      {
+        const std::lock_guard lock(the_gpu().mutex);
+        if (the_gpu().streams.contains(next.stream)) run(next.stream, next.behind); // one that is gone is done
+      }
+      next.f();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<call> asked_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+caller& the_caller() {
+  the_gpu(); // lives longer
+  static caller c;
+  return c;
+}
+
 #define REGATTA_LOCKED const std::lock_guard lock(the_gpu().mutex)
 
 } // namespace
@@ -134,8 +193,10 @@ cudaError_t cudaFreeHost(void* p) {
   std::free(p);
   return cudaSuccess;
 }
-// Only memory for tests is cleared so, before it is written anyway: what must be zero is cleared in a stream.
-cudaError_t cudaMemset(void*, int, std::size_t) {
+cudaError_t cudaMemset(void* p, int value, std::size_t bytes) {
+  REGATTA_LOCKED;
+  run_all();
+  std::memset(p, value, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t s) {
@@ -186,7 +247,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void* context) {
-  cudnn::later(s, [=] { f(context); });
+  REGATTA_LOCKED;
+  the_caller().ask(s, [=] { f(context); });
   return cudaSuccess;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A GPU of the host's own, for tests: device memory is the host's, and a stream does nothing until somebody waits for
-// it, so that what relies on an order that nothing enforces goes wrong every time.
+// it, so that what relies on an order that nothing enforces goes wrong every time. A call that was asked for
+// (cudaLaunchHostFunc) is a wait of its own.
 #pragma once
 
 #include <functional>
