@@ -45,5 +45,16 @@ inline cudaEvent_t event_of(rg_fence f) {
 inline void hold(cudaStream_t s, rg_fence f) {
   if (f) cuda::check(cudaStreamWaitEvent(s, event_of(f), 0), "waiting for a fence");
 }
+// Whether it has been reached, without waiting. Throws for what went wrong on the device.
+inline bool passed(rg_fence f) {
+  if (!f) return true;
+  const cudaError_t e = cudaEventQuery(event_of(f));
+  if (e == cudaErrorNotReady) {
+    cudaGetLastError(); // or the next launch would seem to have failed
+    return false;
+  }
+  cuda::check(e, "computing");
+  return true;
+}
 
 } // namespace cudnn

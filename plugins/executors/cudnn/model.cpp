@@ -279,7 +279,7 @@ void model::learn_scale() {
     // One that is about to be written again has to be waited for; it is four steps old.
     if (steps_ - learned_ >= outcomes)
       cuda::check(cudaEventSynchronize(event_of(passed_[at])), "waiting for a step");
-    else if (cudaEventQuery(event_of(passed_[at])) != cudaSuccess)
+    else if (!passed(passed_[at]))
       return;
     scale_.update(outcomes_[at].not_finite == 0);
     ++learned_;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 // A stream's work. An event stands for how much of a stream's work there was when it was recorded.
 struct CUstream_st {
@@ -25,6 +26,8 @@ struct CUevent_st {
 };
 
 namespace {
+
+thread_local cudaError_t last_error = cudaSuccess; // no error as such, yet CUDA reports "not ready" here, too
 
 struct gpu {
   std::recursive_mutex mutex;
@@ -151,7 +154,7 @@ cudaError_t cudaRuntimeGetVersion(int* v) {
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {
-  return cudaSuccess;
+  return std::exchange(last_error, cudaSuccess);
 }
 const char* cudaGetErrorString(cudaError_t e) {
   return e == cudaSuccess ? "no error" : "an error";
@@ -275,6 +278,6 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
   REGATTA_LOCKED;
   if (!e->stream || e->stream->done >= e->behind) return cudaSuccess;
   run(e->stream, e->stream->done + 1);
-  return cudaErrorNotReady;
+  return last_error = cudaErrorNotReady;
 }
 }
