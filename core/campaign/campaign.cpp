@@ -181,7 +181,8 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
     launch_plan plan{run.ranks, run.address};
     plan.outside = hooks_.outside;
     if (hooks_.outside && run.launched) hooks_.outside->join(*run.launched, c.transport.id);
-    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
+    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log,
+                                          [&] { return interruption_.requested(); }});
     if (r.interrupted) {
       interrupted_ = o.interrupted = true;
       return o;
@@ -213,7 +214,7 @@ std::string campaign::kernels_for(const case_config& c) {
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
-  const launch_result r = launch({run.ranks, run.address}, {{}, hooks_.log});
+  const launch_result r = launch({run.ranks, run.address}, {{}, hooks_.log, [&] { return interruption_.requested(); }});
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";

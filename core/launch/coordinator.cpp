@@ -55,6 +55,7 @@ coordinator::coordinator(const launch_plan& plan, const launch_hooks& hooks)
 }
 
 coordinator::~coordinator() {
+  signal_scope_.hold();
   kill_all();
   for (auto& m : members_)
     if (m->running && !plan_.outside) reap_process(m->process);
@@ -355,7 +356,7 @@ bool coordinator::somebody_is_quiet(clock::time_point now) const {
 }
 
 asio::awaitable<void> coordinator::heed_signals() {
-  co_await signals_.async_wait(asio::use_awaitable);
+  if (!(hooks_.interrupted && hooks_.interrupted())) co_await signals_.async_wait(asio::use_awaitable);
   result_.interrupted = true;
   end(nobody, "interrupted");
   co_await signals_.async_wait(asio::use_awaitable);

@@ -98,7 +98,7 @@ private:
 
   const launch_plan& plan_;
   const launch_hooks& hooks_;
-  const signal_scope signal_scope_;
+  signal_scope signal_scope_;
   const blob secret_;
 
   asio::io_context io_{1};

@@ -43,6 +43,8 @@ struct launch_hooks {
   std::function<void(const std::vector<rank_progress>&)> progress; // a few times a second
   // What ranks log (`level` as RG_LOG_*), and each line they write to standard output (info) and error (warning).
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
+  // Whether SIGINT or SIGTERM came before they were launch()'s; asked once they are, so that none is lost in between.
+  std::function<bool()> interrupted = {};
 };
 
 // How a rank ended a run: the first cause, the rest are consequences.

@@ -264,6 +264,30 @@ TEST_CASE("computing for long is no silence, and progress is seen meanwhile") {
   CHECK(all_gone());
 }
 
+TEST_CASE("a signal that came just before the run ends it; the caller's handling is back afterwards") {
+  struct sigaction before {
+  }, after{};
+  REQUIRE(::sigaction(SIGINT, nullptr, &before) == 0);
+  for (const bool raised : {false, true}) {
+    CAPTURE(raised);
+    launch_hooks hooks;
+    // Either it came before, or it does so now: by then the signals are launch()'s, or this process would end here.
+    hooks.interrupted = [raised] {
+      if (raised) ::raise(SIGINT);
+      return !raised;
+    };
+    const auto result = launch(plan_of(2, {step("loop")}), hooks);
+    CHECK_FALSE(result.failure);
+    CHECK(result.interrupted);
+    CHECK(all_gone());
+    REQUIRE(::sigaction(SIGINT, nullptr, &after) == 0);
+    CHECK((after.sa_handler == before.sa_handler));
+    sigset_t mask;
+    REQUIRE(::pthread_sigmask(SIG_SETMASK, nullptr, &mask) == 0);
+    CHECK(sigismember(&mask, SIGINT) == 0);
+  }
+}
+
 // --------------------------------------------------------------------------------------------------- every way to end
 // ---
 
