@@ -13,6 +13,8 @@ if(NOT REGATTA_CUDA)
   set(missing "REGATTA_CUDA is OFF")
 elseif(REGATTA_SANITIZE)
   set(missing "this is a build with sanitizers")
+  find_package(CUDAToolkit 12 QUIET) # the headers, for tests on a GPU of the host's own
+  find_package(cuDNN 9 QUIET)
 else()
   find_package(CUDAToolkit 12 QUIET)
   if(CUDAToolkit_FOUND)
