@@ -132,8 +132,7 @@ void exchange::lay_out() {
                                               rule_, setup_.initial_rows);
   arena_.tables = tables_->list().data();
   arena_.table_count = static_cast<std::uint32_t>(tables_->list().size());
-  if (device_ && arena_.table_count)
-    throw failure(exit_code::plugin, "sparse tables are kept in the host's memory");
+  if (device_ && arena_.table_count) throw failure(exit_code::plugin, "sparse tables are kept in the host's memory");
   if (!arena_.count && !arena_.table_count) throw failure(exit_code::plugin, "the model has no weights");
 }
 

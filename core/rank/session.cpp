@@ -141,9 +141,10 @@ void session::connect() {
   caps_ = rg::make_versioned<rg_transport_caps>();
   check(t.caps(self, &caps_), transport_host_, "transport " + transport_.id);
   if (!device_ && caps_.memory && !(caps_.memory & RG_MEMORY_HOST))
-    throw failure(exit_code::usage, fmt::format("transport {} cannot reach the weights of a model with sparse tables, which "
-                                                "are kept in the host's memory: use shm or tcp",
-                                                transport_.id));
+    throw failure(exit_code::usage,
+                  fmt::format("transport {} cannot reach the weights of a model with sparse tables, which "
+                              "are kept in the host's memory: use shm or tcp",
+                              transport_.id));
 
   const rg_cluster all = job.layout.view(UINT32_MAX);
   for (std::uint32_t peer = 0; peer < all.size; ++peer) {
