@@ -34,8 +34,8 @@ workers = 2
 servers = 1
 pin = false
 [measure]
-warmup = 2
-steps = 6
+warmup = 1
+steps = 4
 repeats = 1
 baseline = false
 [strategy]
@@ -83,10 +83,21 @@ void same_as_on_the_host(const scratch& s, const std::string& options,
 
 TEST_CASE("every strategy learns the same over transports that reach the host's memory alone") {
   const scratch s;
-  same_as_on_the_host(s,
-                      "--sweep transport.plugin=tcp,shm "
-                      "--sweep strategy.plugin=allreduce,sync_ps,async_ps,local_sgd,dgc",
-                      {"late", "1"});
+  const std::string strategies = "--sweep strategy.plugin=allreduce,sync_ps,async_ps,local_sgd,dgc";
+  same_as_on_the_host(s, strategies);
+  same_as_on_the_host(s, strategies + " --set transport.plugin=shm", {"1"});
+}
+
+TEST_CASE("over a transport that reaches the device's memory, ordered by fences alone") {
+  const scratch s;
+  const std::string options = "--set optimizer.plugin=adam --set strategy.allreduce.lanes=1 --sweep "
+                              "strategy.allreduce.algorithm=native,ring --sweep optimizer.clip_norm=0.0,0.5 ";
+  const json expected = results(s, experiment, options + "--set transport.plugin=shm");
+  for (const char* order : {"late", "1"}) {
+    INFO("order: ", order);
+    compare(expected, results(s, experiment, options + "--set transport.plugin=fake_link" + on_device,
+                              "REGATTA_FAKE_DEVICE=" + std::string(order)));
+  }
 }
 
 TEST_CASE("alone, and where a worker is its own server") {
@@ -129,9 +140,11 @@ TEST_CASE("evaluations, between steps and at the end, of a model with running st
 
 TEST_CASE("the host waits for the device between steps never") {
   const scratch s;
-  const auto waits = [&](int steps) {
+  const auto waits = [&](const std::string& transport, int steps) {
     fs::remove(s.path / "waits");
-    results(s, experiment, "--set measure.steps=" + std::to_string(steps) + on_device,
+    results(s, experiment,
+            "--set strategy.allreduce.lanes=1 --set transport.plugin=" + transport +
+                " --set measure.steps=" + std::to_string(steps) + on_device,
             "REGATTA_FAKE_DEVICE_LOG=" + (s.path / "waits").string());
     std::ifstream in(s.path / "waits");
     std::vector<int> all;
@@ -141,5 +154,5 @@ TEST_CASE("the host waits for the device between steps never") {
     std::sort(all.begin(), all.end());
     return all;
   };
-  CHECK(waits(3) == waits(12));
+  for (const char* transport : {"tcp", "fake_link"}) CHECK(waits(transport, 3) == waits(transport, 12));
 }

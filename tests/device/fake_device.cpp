@@ -3,7 +3,7 @@
 // An executor for tests: it runs graphs with the CPU's executor, on a fake GPU (streams.hpp). What is computed there is
 // computed by the host's own functions, so that results are the CPU's to the bit, if everything comes in order.
 #include "device/host.hpp"
-#include "streams.hpp"
+#include "fake_link.hpp"
 
 #include <array>
 #include <cstdio>
@@ -215,4 +215,5 @@ rg_component component() {
 
 } // namespace
 
-RG_PLUGIN("fake_device", "0.1.0", component())
+RG_PLUGIN("fake_device", "0.1.0", component(),
+          rg::transport<fake::link>("fake_link", "between devices that are none, for tests"))

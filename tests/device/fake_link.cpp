@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace fake {
+
+rg_transport_caps link::caps() const {
+  return {.flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP, .memory = RG_MEMORY_CUDA, .p2p = RG_P2P_ORDERED};
+}
+
+rg_blob link::listen(const rg_world& world) {
+  rank_ = world.rank;
+  size_ = world.size;
+  stream_ = gpu_.make_stream();
+  return inner_.listen(world);
+}
+
+rg_status link::post(operation o) {
+  if (o.transfer.after == 0) throw rg::error(RG_E_PLUGIN, "the engine said nothing of what the bytes wait for");
+  o.transfer.buffer.region = 0; // to the transport inside this is memory like any other
+  posted_.push_back(o);
+  return RG_OK;
+}
+
+std::uint32_t link::split(std::span<const std::uint32_t> members) {
+  if (members.size() != size_) throw rg::error(RG_E_OPERATION, "the fake link has one group: all ranks");
+  return 0;
+}
+
+rg_status link::all_reduce(const rg_collective& c) {
+  auto t = rg::make_versioned<rg_transfer>();
+  t.buffer = c.buffer;
+  t.address = c.address;
+  t.after = c.after;
+  t.cookie = c.cookie;
+  return post({t, false, true});
+}
+
+void link::exchange(std::span<const operation> group) {
+  std::size_t under_way = 0;
+  for (operation o : group) {
+    o.transfer.after = 0;
+    while ((o.receives ? inner_.recv(o.transfer) : inner_.send(o.transfer)) == RG_AGAIN) inner_.poll(0, 0, {});
+    ++under_way;
+  }
+  std::array<rg_completion, 16> ended;
+  while (under_way) {
+    const std::uint32_t n = inner_.poll(1'000'000, 0, ended);
+    for (std::uint32_t i = 0; i < n; ++i)
+      if (ended[i].status < 0) throw rg::error(ended[i].status, "the fake link broke");
+    under_way -= n;
+  }
+}
+
+// In the order of the ranks.
+void link::add_up(const operation& o) {
+  const std::uint64_t count = o.transfer.buffer.count;
+  auto* const mine = static_cast<float*>(o.transfer.address);
+  std::vector<std::vector<float>> all(size_, std::vector<float>(count));
+  std::vector<operation> messages;
+  for (std::uint32_t r = 0; r < size_; ++r) {
+    if (r == rank_) {
+      std::memcpy(all[r].data(), mine, count * sizeof(float));
+      continue;
+    }
+    operation m = o;
+    m.adds_up = false;
+    m.transfer.peer = r;
+    m.receives = false;
+    messages.push_back(m);
+    m.receives = true;
+    m.transfer.address = all[r].data();
+    messages.push_back(m);
+  }
+  exchange(messages);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    mine[i] = all[0][i];
+    for (std::uint32_t r = 1; r < size_; ++r) mine[i] += all[r][i];
+  }
+}
+
+std::uint32_t link::poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_completion> out) {
+  if (!posted_.empty()) {
+    for (const operation& o : posted_) gpu_.hold(stream_, o.transfer.after);
+    gpu_.add(stream_, [this, group = posted_] {
+      std::vector<operation> messages;
+      for (const operation& o : group)
+        if (o.adds_up)
+          add_up(o);
+        else
+          messages.push_back(o);
+      exchange(messages);
+    });
+    const rg_fence fence = gpu_.record(stream_);
+    for (const operation& o : posted_) {
+      const std::uint64_t bytes = o.transfer.buffer.count * rg::size_of(o.transfer.buffer.type);
+      finished_.push_back({.cookie = o.transfer.cookie, .status = RG_OK, .bytes = bytes, .fence = fence});
+    }
+    posted_.clear();
+  }
+  if (finished_.empty()) {
+    std::unique_lock lock(mutex_);
+    const auto woken = [&] { return woken_; };
+    if (timeout_ns > INT64_MAX / 2)
+      wake_up_.wait(lock, woken);
+    else
+      wake_up_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), woken);
+    woken_ = false;
+  }
+  const auto n = static_cast<std::ptrdiff_t>(std::min(out.size(), finished_.size()));
+  std::copy_n(finished_.begin(), n, out.begin());
+  finished_.erase(finished_.begin(), finished_.begin() + n);
+  return static_cast<std::uint32_t>(n);
+}
+
+void link::wake() noexcept {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  wake_up_.notify_one();
+}
+
+void link::close(std::uint64_t timeout_ns) {
+  gpu_.wait(gpu_.record(stream_));
+  inner_.close(timeout_ns);
+}
+
+} // namespace fake

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A transport between fake GPUs that works as NCCL does: it reaches the device's memory alone, keeps one order, takes what
+// was posted between two polls as one group into a stream of its own, behind the fences that it waits for, and gives a
+// fence for what will have happened. The bytes go over another transport, by the device's thread.
+#pragma once
+
+#include "streams.hpp"
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <regatta/nested.hpp>
+#include <regatta/transport.hpp>
+
+namespace fake {
+
+class link {
+public:
+  struct parameters {
+    std::string over = "shm";
+  };
+  static constexpr auto fields = rg::fields(rg::field("over", &parameters::over, "transport that carries the bytes"));
+
+  link(const rg_host* host, const parameters& p) : inner_(host, p.over.c_str()) {}
+
+  rg_transport_caps caps() const;
+  rg_blob listen(const rg_world& world);
+  void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) { inner_.connect(blobs, timeout_ns); }
+  rg_status send(const rg_transfer& t) { return post({t, false, false}); }
+  rg_status recv(const rg_transfer& t) { return post({t, true, false}); }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
+  void wake() noexcept;
+  void cancel(std::uint32_t) {}
+  void close(std::uint64_t timeout_ns);
+  rg_counters counters() const { return {}; }
+  std::uint32_t split(std::span<const std::uint32_t> members);
+  rg_status all_reduce(const rg_collective& c);
+
+private:
+  struct operation {
+    rg_transfer transfer;
+    bool receives, adds_up; // adds_up: an all-reduce of transfer.buffer
+  };
+  rg_status post(operation o);
+  // On the device's thread.
+  void exchange(std::span<const operation> group);
+  void add_up(const operation& o);
+
+  gpu& gpu_ = gpu::instance();
+  rg::nested inner_;
+  std::size_t stream_ = 0;
+  std::uint32_t rank_ = 0, size_ = 0;
+  std::vector<operation> posted_;
+  std::vector<rg_completion> finished_;
+  std::mutex mutex_; // of woken_
+  std::condition_variable wake_up_;
+  bool woken_ = false;
+};
+
+} // namespace fake
