@@ -7,6 +7,8 @@
 #include "elementwise.hpp"
 #include "pictures_ops.hpp"
 
+#include <optional>
+
 namespace cudnn {
 namespace {
 
@@ -14,6 +16,28 @@ void expect_shape(compiler& c, const node& n) {
   n.expect(n.shape == c.source(n, 0).shape, "its output has not the shape of its input");
 }
 
+std::optional<function> function_named(std::string_view op) {
+  if (op == "relu") return function::relu;
+  if (op == "gelu") return function::gelu;
+  if (op == "tanh") return function::tanh;
+  if (op == "sigmoid") return function::sigmoid;
+  if (op == "softsign") return function::softsign;
+  return std::nullopt;
+}
+
+// The function that is all that follows node k, which then moves on to it: none where something else does.
+std::optional<function> take_function(compiler& c, std::size_t& k) {
+  const node* next = c.follower(k);
+  const auto f = next ? function_named(next->op) : std::nullopt;
+  if (!f) return f;
+  const std::vector<std::size_t>& shape = c.at(k).shape;
+  k = c.at(k).consumers[0];
+  c.at(k).done = true;
+  c.at(k).expect(c.at(k).shape == shape, "its output has not the shape of its input");
+  return f;
+}
+
+// A function that is all that follows is taken in.
 void compile_convolution(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.input(n, 0);
@@ -27,9 +51,11 @@ void compile_convolution(compiler& c, std::size_t k) {
            "its output has not the size that kernel, stride and padding give");
   weight* w = c.multiplied(n, 0, {n.shape[0], in->shape[0], s.kernel, s.kernel});
   weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape[0]}) : nullptr;
-  c.emit<convolution>(n.name, in, c.make_output(k), s, w, bias);
+  const auto f = take_function(c, k);
+  c.emit<convolution>(n.name, in, c.make_output(k), s, w, bias, f);
 }
 
+// Likewise.
 void compile_dense(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.input(n, 0);
@@ -38,7 +64,8 @@ void compile_dense(compiler& c, std::size_t k) {
   n.expect(in->shape.size() == 1 || in->shape[0] == n.shape[0], "makes as many places as it takes");
   weight* w = c.multiplied(n, 0, {n.shape.back(), in->shape.back()});
   weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape.back()}) : nullptr;
-  c.emit<dense>(n.name, in, c.make_output(k), w, bias);
+  const auto f = take_function(c, k);
+  c.emit<dense>(n.name, in, c.make_output(k), w, bias, f);
 }
 
 // Takes in a residual that is added, where that is there already, and a ReLU, where nobody else needs what lies between.
@@ -71,19 +98,11 @@ void compile_batch_norm(compiler& c, std::size_t k) {
   c.emit<batch_norm>(n.name, in, residual, c.make_output(last), t, n.attr("epsilon"), n.attr("momentum"), relu);
 }
 
-function function_named(std::string_view op) {
-  if (op == "gelu") return function::gelu;
-  if (op == "tanh") return function::tanh;
-  if (op == "sigmoid") return function::sigmoid;
-  if (op == "softsign") return function::softsign;
-  return function::relu;
-}
-
 void compile_map(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   expect_shape(c, n);
   value* in = c.input(n, 0);
-  c.emit<map>(n.name, in, c.make_output(k), function_named(n.op));
+  c.emit<map>(n.name, in, c.make_output(k), *function_named(n.op));
 }
 
 void compile_dropout(compiler& c, std::size_t k) {

@@ -2,7 +2,6 @@
 #include "convolution.hpp"
 
 #include "maps.hpp"
-#include "pictures.hpp"
 
 #include <algorithm>
 
@@ -61,8 +60,9 @@ P choose(choices& c, const std::string& name, const std::string& shape, const ru
 
 } // namespace
 
-convolution::convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias)
-    : op(std::move(name), {in}, out), shape_(s), w_(w), bias_(bias) {
+convolution::convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias,
+                         std::optional<function> f)
+    : op(std::move(name), {in}, out), shape_(s), w_(w), end_(bias, f) {
   weights_ = {w};
   if (bias) weights_.push_back(bias);
 }
@@ -83,7 +83,7 @@ void convolution::prepare(device& d) {
   const bool exact = d.computes.type == number::f32 && !d.computes.tf32;
   check(cudnnSetConvolutionMathType(convolution_, exact ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH), "choosing math");
   if (w_->copied) filter_slope_.reserve(w_->elements * size_of(d.computes.type));
-  if (bias_) d.scratch.reserve(kernels::partials_of(out.lies, batch) * sizeof(float));
+  end_.prepare(d, out.lies, batch);
 }
 
 void* convolution::filter_slope() const {
@@ -145,10 +145,11 @@ void convolution::forward(device& d, const run&) {
   check(cudnnConvolutionForward(d.dnn, &one, x_, x(), filter_, w_->multiplied(), convolution_, forward_,
                                 d.workspace.get<void>(), d.workspace.bytes(), &zero, y_, y()),
         name_.c_str());
-  if (bias_) kernels::add_bias(d.stream, d.computes.type, y(), bias_->data, output_->lies, batch);
+  end_.forward(d, y());
 }
 
 void convolution::backward(device& d, const run& r) {
+  end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
   const float* onto = !w_->copied && adds(r, *w_) ? &one : &zero;
   check(cudnnConvolutionBackwardFilter(d.dnn, &one, x_, x(), y_, dy(), convolution_, weights_by_,
                                        d.workspace.get<void>(), d.workspace.bytes(), onto, filter_, filter_slope()),
@@ -156,9 +157,6 @@ void convolution::backward(device& d, const run& r) {
   if (w_->copied)
     kernels::relayout(d.stream, d.computes.type, w_->copy_lies, filter_slope(), number::f32, w_->lies, w_->gradient,
                       w_->elements / w_->lies.elements(), adds(r, *w_));
-  if (bias_)
-    kernels::channel_sums(d.stream, d.computes.type, dy(), output_->lies, batch, bias_->gradient, adds(r, *bias_),
-                          d.scratch.get());
   if (dx())
     check(cudnnConvolutionBackwardData(d.dnn, &one, filter_, w_->multiplied(), y_, dy(), convolution_, data_,
                                        d.workspace.get<void>(), d.workspace.bytes(), inputs_[0].add ? &one : &zero, x_,

@@ -2,18 +2,19 @@
 #pragma once
 
 #include "choices.hpp"
-#include "program.hpp"
+#include "epilogue.hpp"
 
 namespace cudnn {
 
-// y = W * x, cross-correlation, and a bias that may be missing; by cuDNN, with algorithms that always give the same
+// y = f(W * x + bias), cross-correlation; by cuDNN, with algorithms that always give the same
 // result.
 class convolution : public op {
 public:
   struct shape {
     std::size_t kernel, stride, padding;
   };
-  convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias);
+  convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias,
+              std::optional<function> f);
   void prepare(device& d) override;
   void attach(device& d, choices& c) override;
   void forward(device& d, const run& r) override;
@@ -24,7 +25,8 @@ private:
   void* filter_slope() const;
 
   shape shape_;
-  weight *w_, *bias_;
+  weight* w_;
+  epilogue end_;
   tensor_descriptor x_, y_;
   filter_descriptor filter_;
   convolution_descriptor convolution_;

@@ -1,36 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dense.hpp"
 
-#include "maps.hpp"
-#include "pictures.hpp"
-
 namespace cudnn {
 
-dense::dense(std::string name, value* in, value* out, weight* w, weight* bias)
-    : op(std::move(name), {in}, out), w_(w), bias_(bias), ins_(w->row()),
+dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f)
+    : op(std::move(name), {in}, out), w_(w), end_(bias, f), ins_(w->row()),
       outs_(static_cast<std::size_t>(w->info.shape[0])) {
   weights_ = {w};
   if (bias) weights_.push_back(bias);
 }
 
 void dense::prepare(device& d) {
-  if (bias_) d.scratch.reserve(kernels::partials_of(outputs(), rows()) * sizeof(float));
+  end_.prepare(d, outputs(), rows());
 }
 
 void dense::forward(device& d, const run&) {
   const auto n = static_cast<int>(rows()), i = static_cast<int>(ins_), o = static_cast<int>(outs_);
   multiply(d, {.m = n, .n = o, .k = i, .b_across = true, .a_row = i, .b_row = i, .c_row = o}, x(), w_->multiplied(),
            d.computes.type, y(), false, name_.c_str());
-  if (bias_) kernels::add_bias(d.stream, d.computes.type, y(), bias_->data, outputs(), rows());
+  end_.forward(d, y());
 }
 
 void dense::backward(device& d, const run& r) {
   const auto n = static_cast<int>(rows()), i = static_cast<int>(ins_), o = static_cast<int>(outs_);
+  end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
   multiply(d, {.m = o, .n = i, .k = n, .a_across = true, .a_row = o, .b_row = i, .c_row = i}, dy(), x(), number::f32,
            w_->gradient, adds(r, *w_), name_.c_str());
-  if (bias_)
-    kernels::channel_sums(d.stream, d.computes.type, dy(), outputs(), rows(), bias_->gradient, adds(r, *bias_),
-                          d.scratch.get());
   if (dx())
     multiply(d, {.m = n, .n = i, .k = o, .a_row = o, .b_row = i, .c_row = i}, dy(), w_->multiplied(), d.computes.type,
              dx(), inputs_[0].add, name_.c_str());

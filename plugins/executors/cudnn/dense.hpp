@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "program.hpp"
+#include "epilogue.hpp"
 
 namespace cudnn {
 
-// y = x W^T + bias, for every row of x: a sample, or a place of one.
+// y = f(x W^T + bias), for every row of x: a sample, or a place of one.
 class dense : public op {
 public:
-  dense(std::string name, value* in, value* out, weight* w, weight* bias);
+  dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f);
   void prepare(device& d) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
@@ -17,7 +17,8 @@ public:
 private:
   std::size_t rows() const { return batch * inputs_[0].from->elements() / ins_; }
   picture outputs() const { return {static_cast<std::uint32_t>(outs_), 1, true}; } // of a row
-  weight *w_, *bias_;
+  weight* w_;
+  epilogue end_;
   std::size_t ins_, outs_;
 };
 

@@ -39,9 +39,19 @@ template <class T> void columns_of(cudaStream_t s, columns c, const T* x, T* y, 
   });
 }
 
-template <class T> void bias_of(cudaStream_t s, T* x, const float* bias, picture p, std::size_t samples) {
-  for_each(s, samples * p.elements(),
-           [=] REGATTA_DEVICE(index_t i) { put(x + i, to_float(x[i]) + bias[place_of(p, i).channel]); });
+struct nothing {
+  REGATTA_DEVICE float operator()(float x) const { return x; }
+};
+template <function F> struct applied {
+  REGATTA_DEVICE float operator()(float x) const { return value_of<F>(x); }
+};
+template <class F, class T>
+void finish_with(cudaStream_t s, F f, const float* bias, picture p, T* y, T* before, std::size_t samples) {
+  for_each(s, samples * p.elements(), [=] REGATTA_DEVICE(index_t i) {
+    const float x = to_float(y[i]) + (bias ? bias[place_of(p, i).channel] : 0);
+    if (before) put(before + i, x);
+    put(y + i, f(x));
+  });
 }
 
 template <class A, class B>
@@ -95,8 +105,12 @@ void copy_columns(cudaStream_t s, number t, const columns& c, const void* x, voi
   by_type(t, [&](auto* of) { columns_of(s, c, as(of, x), as(of, y), rows, add); });
 }
 
-void add_bias(cudaStream_t s, number t, void* x, const float* bias, const picture& p, std::size_t samples) {
-  by_type(t, [&](auto* of) { bias_of(s, as(of, x), bias, p, samples); });
+void finish(cudaStream_t s, number t, const finishing& f, void* y, void* before, std::size_t samples) {
+  by_type(t, [&](auto* of) {
+    if (!f.f) return finish_with(s, nothing(), f.bias, f.lies, as(of, y), as(of, before), samples);
+    by_function(
+        *f.f, [&](auto c) { finish_with(s, applied<c.value>(), f.bias, f.lies, as(of, y), as(of, before), samples); });
+  });
 }
 
 void dropout(cudaStream_t s, number t, const dropping& d, const picture& p, const void* x, void* y, std::size_t samples,

@@ -8,6 +8,8 @@
 
 #include "elements.hpp"
 
+#include <optional>
+
 #include <cuda_runtime_api.h>
 
 namespace cudnn::kernels {
@@ -30,8 +32,13 @@ struct columns {
   std::uint32_t x_width, x_first, y_width, y_first, width;
 };
 void copy_columns(cudaStream_t s, number t, const columns& c, const void* x, void* y, std::size_t rows, bool add);
-// x += bias of its channel.
-void add_bias(cudaStream_t s, number t, void* x, const float* bias, const picture& p, std::size_t samples);
+// y = f(y + bias of its channel); `before`, where it is not null, is what f was of.
+struct finishing {
+  const float* bias; // null: none
+  std::optional<function> f;
+  picture lies;
+};
+void finish(cudaStream_t s, number t, const finishing& f, void* y, void* before, std::size_t samples);
 
 // What a step draws: the seed of step and layer, and the number of its first sample in the global batch, both in the
 // device's memory.

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "epilogue.hpp"
+
+#include "maps.hpp"
+#include "pictures.hpp"
+
+namespace cudnn {
+
+void epilogue::prepare(device& d, const picture& p, std::size_t samples) {
+  lies_ = p;
+  samples_ = samples;
+  if (bias_) d.scratch.reserve(kernels::partials_of(p, samples) * sizeof(float));
+  if (function_ == function::gelu || function_ == function::softsign)
+    before_.reserve(samples * p.elements() * size_of(d.computes.type));
+}
+
+void epilogue::forward(device& d, void* y) const {
+  if (bias_ || function_)
+    kernels::finish(d.stream, d.computes.type, {bias_ ? bias_->data : nullptr, function_, lies_}, y,
+                    before_.get<void>(), samples_);
+}
+
+void epilogue::backward(device& d, const void* y, void* dy, bool add) const {
+  if (function_)
+    kernels::map_gradient(d.stream, d.computes.type, *function_, before_.get<void>() ? before_.get<void>() : y, y, dy,
+                          dy, samples_ * lies_.elements(), false);
+  if (bias_)
+    kernels::channel_sums(d.stream, d.computes.type, dy, lies_, samples_, bias_->gradient, add, d.scratch.get());
+}
+
+} // namespace cudnn

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What follows a product or a convolution, in one pass over what it made: a bias, and a function of the sum. Both may be
+// missing.
+#pragma once
+
+#include "program.hpp"
+
+#include <optional>
+
+namespace cudnn {
+
+class epilogue {
+public:
+  epilogue(weight* bias, std::optional<function> f) : bias_(bias), function_(f) {}
+  weight* bias() const { return bias_; }
+
+  // Of `samples` that lie as p says.
+  void prepare(device& d, const picture& p, std::size_t samples);
+  // y = f(y + bias)
+  void forward(device& d, void* y) const;
+  // Makes dy that of the sum, in place, and the bias's gradient of it, `add`ed or not.
+  void backward(device& d, const void* y, void* dy, bool add) const;
+
+private:
+  weight* bias_;
+  std::optional<function> function_;
+  picture lies_;
+  std::size_t samples_ = 0;
+  buffer before_; // the sum, where the function's slope needs it
+};
+
+} // namespace cudnn
