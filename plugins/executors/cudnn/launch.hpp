@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How kernels run: a loop over elements, or a block of threads for each row. Compiled as C++ they are plain loops with
-// one thread a row, so that tests run every kernel on the host. Included by .cu files only.
+// How kernels run: a loop over elements, or a block of threads for each row. Compiled as C++ they are plain loops, with
+// three threads a row that take turns, so that tests run every kernel on the host. Included by .cu files only.
 #pragma once
 
 #include "numbers.hpp"
 
 #ifndef __CUDACC__
+#include <cstring>
 #include <functional>
 #endif
 
@@ -95,17 +96,50 @@ REGATTA_DEVICE inline void count_one(unsigned long long* at) {
 
 #else
 
-// Does this once it is the stream's turn: what tests have for a GPU.
+// What tests have for a GPU (tests/gpu/emulated). Does this once it is the stream's turn:
 void later(cudaStream_t s, std::function<void()> work);
+// Calls f(thread) in each of a few threads that take turns; meet() waits until all of them have come there; `shared` is
+// 8 bytes for each.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) // which do not know the stacks of such threads
+constexpr index_t team_threads = 1;
+#else
+constexpr index_t team_threads = 3;
+#endif
+void team(const std::function<void(index_t)>& f);
+void meet();
+unsigned char* shared();
 
 class block {
 public:
-  index_t first() const { return 0; }
-  index_t step() const { return 1; }
-  bool leads() const { return true; }
-  template <class T> T sum(T mine) const { return mine; }
-  template <class T> T least(T mine) const { return mine; }
-  template <class T> T most(T mine) const { return mine; }
+  explicit block(index_t thread) : thread_(thread) {}
+  index_t first() const { return thread_; }
+  index_t step() const { return team_threads; }
+  bool leads() const { return thread_ == 0; }
+  template <class T> T sum(T mine) const {
+    return reduce(mine, [](T a, T b) { return a + b; });
+  }
+  template <class T> T least(T mine) const {
+    return reduce(mine, [](T a, T b) { return b < a ? b : a; });
+  }
+  template <class T> T most(T mine) const {
+    return reduce(mine, [](T a, T b) { return b > a ? b : a; });
+  }
+
+private:
+  template <class T, class F> T reduce(T mine, F join) const {
+    static_assert(sizeof(T) <= 8);
+    std::memcpy(shared() + 8 * thread_, &mine, sizeof mine);
+    meet();
+    T all, other;
+    std::memcpy(&all, shared(), sizeof all);
+    for (index_t t = 1; t < team_threads; ++t) {
+      std::memcpy(&other, shared() + 8 * t, sizeof other);
+      all = join(all, other);
+    }
+    meet(); // `shared` may be used again
+    return all;
+  }
+  index_t thread_;
 };
 
 template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
@@ -115,7 +149,9 @@ template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
 }
 template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t, F f) {
   later(s, [rows, f] {
-    for (std::size_t r = 0; r < rows; ++r) f(block(), static_cast<index_t>(r));
+    team([&](index_t thread) {
+      for (std::size_t r = 0; r < rows; ++r) f(block(thread), static_cast<index_t>(r));
+    });
   });
 }
 
