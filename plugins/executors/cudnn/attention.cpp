@@ -46,12 +46,13 @@ void attention::attach(device& d, choices&) {
 }
 
 kernels::attending attention::how() const {
+  const std::size_t size = width() / shape_.heads;
   return {.samples = batch,
           .heads = static_cast<std::uint32_t>(shape_.heads),
           .queries = static_cast<std::uint32_t>(queries()),
           .keys = static_cast<std::uint32_t>(keys()),
           .causal = shape_.causal,
-          .factor = static_cast<float>(1 / std::sqrt(static_cast<double>(width() / shape_.heads))),
+          .factor = static_cast<float>(1 / std::sqrt(static_cast<double>(size))),
           .keys_of = inputs_[3].from->indices()};
 }
 
