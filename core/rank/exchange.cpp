@@ -350,8 +350,8 @@ rg_status exchange::update(const rg_op& op) {
     if (!regions_.contains(b) || b.type != RG_F64 || b.count != 2)
       return refuse("norm, commit: two elements of RG_F64");
     auto* const pair = static_cast<double*>(regions_.address(b));
-    if (op.kind == RG_OP_COMMIT &&
-        device_) { // how much is to be clipped, or whether all is skipped, the host must know
+    // How much is to be clipped, or whether all is skipped, the host must know.
+    if (op.kind == RG_OP_COMMIT && device_) {
       auto seen = pinned_pair();
       device_->copy(seen.get(), pair, 2 * sizeof(double));
       await(op, std::move(seen));

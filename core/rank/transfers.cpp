@@ -203,7 +203,7 @@ rg_fence transfers::put(const operation& o) {
   w.type = w.kind == RG_OP_COPY ? std::uint32_t{RG_U8} : o.target.type; // any number of bytes
   w.source_type = o.wire && !from_self ? o.wire : w.type;
   w.wire = o.wire;
-  w.count = o.bytes / rg::size_of(w.type);
+  w.count = o.bytes / (w.kind == RG_OP_COPY ? 1 : w.type == RG_F64 ? sizeof(double) : sizeof(float));
   w.a = 1;
   const rg_fence busy = staging_.unpack(w);
   return from_self ? 0 : busy;

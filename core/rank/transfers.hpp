@@ -4,9 +4,9 @@
 // copied; operations that the transport refuses with "again" wait in line; a receive that adds goes through scratch
 // where the transport cannot add, and so does what has another type on the wire than in memory where it cannot convert,
 // and everything where regions are a device's and the transport cannot touch them: then a send waits in line until its
-// bytes are in scratch, and a receive has ended when they are on their way from there to where they belong, ahead of all
-// that is asked of the device later. Receives into overlapping bytes take effect in the order in which they were posted, whichever of these ways each of
-// them goes.
+// bytes are in scratch, and a receive has ended when they are on their way from there to where they belong, ahead of
+// all that is asked of the device later. Receives into overlapping bytes take effect in the order in which they were
+// posted, whichever of these ways each of them goes.
 //
 // Everything is [loop]. Nothing is allocated once as many operations were under way as ever will be.
 #pragma once
