@@ -50,7 +50,7 @@ std::uint64_t token_cross_entropy::count(const rg_batch& b) const {
 }
 
 void token_cross_entropy::vary(const run& r) {
-  loss::vary(r);
+  set_share(r);
   const value& in = *inputs_[1].from;
   executors::checked_indices(r.batch, static_cast<std::size_t>(in.input), in.name, in.elements(), r.samples(),
                              classes_);

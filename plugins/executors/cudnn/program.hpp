@@ -75,6 +75,8 @@ struct edge {
   bool add = false;
 };
 
+class choices;
+
 class op {
 public:
   op(std::string name, const std::vector<value*>& inputs, value* output) : name_(std::move(name)), output_(output) {
@@ -87,7 +89,7 @@ public:
   // The device and the batch are known: descriptors, memory of its own, room in the staging.
   virtual void prepare(device&) {}
   // The memory of all values is there.
-  virtual void attach(device&, class choices&) {}
+  virtual void attach(device&, choices&) {}
   // Writes what changes from step to step into the staging; checks what the batch holds. Nothing of the step runs yet.
   virtual void vary(const run&) {}
   virtual void forward(device& d, const run& r) = 0;
@@ -119,7 +121,7 @@ class loss : public op {
 public:
   using op::op;
   void prepare(device& d) override { share_.ask(d.varying, 1); }
-  void vary(const run& r) override { *share_.host() = static_cast<float>(r.loss_scale / divisor(r.batch)); }
+  void vary(const run& r) override { set_share(r); }
 
   // What evaluate() adds up for it, in run::sums from first_sum on, and what that comes to.
   virtual std::size_t metric_sums() const = 0;
@@ -142,6 +144,7 @@ public:
   double* sum = nullptr; // on the device: of the last forward pass in training, not divided
 
 protected:
+  void set_share(const run& r) { *share_.host() = static_cast<float>(r.loss_scale / divisor(r.batch)); }
   staged<float> share_; // of a row in the gradient
 };
 
