@@ -275,7 +275,7 @@ TEST_CASE("all errors are shown at once, in the file's order, options last, none
                   "[sweep]\n\"train.batch\" = [1, -1]\n\"measure.steps\" = [1, 2]\n",
                   {{"cluster.pin=5"}, {}}, &code) ==
         "f.toml:2:1: error: train.bacth: no such key, did you mean \"train.batch\"?\n"
-        "f.toml:3:13: error: train.precision: expected one of \"fp32\", \"bf16\", \"fp16\", got \"fp8\"\n"
+        "f.toml:3:13: error: train.precision: expected one of \"fp32\", \"tf32\", \"bf16\", \"fp16\", got \"fp8\"\n"
         "f.toml:6:11: error: model.dropout: expected a number, got \"x\"\n"
         "f.toml:8:21: error: train.batch: expected an integer from 1 to 1048576, got -1\n"
         "--set cluster.pin: expected true or false, got 5");
