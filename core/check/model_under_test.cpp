@@ -41,13 +41,13 @@ std::uint64_t elements_of(const rg_input& in) {
   return n;
 }
 
-template <class T> void put(bytes& to, std::uint64_t i, T value) {
+template <class T> void put(byte_array& to, std::uint64_t i, T value) {
   std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
 }
 
 // Element i of the whole batch's input.
 void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, std::uint64_t i, std::uint64_t at,
-                  bytes& to) {
+                  byte_array& to) {
   const auto random = rg::random_bits(seed, i, input, rg::stream_data);
   const std::uint64_t index = in.range > 0 ? random[0] % static_cast<std::uint64_t>(in.range) : random[0] % 2;
   const bool is_index = in.kind == RG_INPUT_INDEX;
@@ -149,7 +149,7 @@ samples model_under_test::make_samples(std::uint64_t first, std::uint64_t count)
 
 rg_batch model_under_test::batch_of(const samples& part, std::vector<const void*>& inputs) const {
   inputs.clear();
-  for (const bytes& in : part.inputs) inputs.push_back(in.data());
+  for (const byte_array& in : part.inputs) inputs.push_back(in.data());
   auto b = rg::make_versioned<rg_batch>();
   b.input_count = static_cast<std::uint32_t>(inputs.size());
   b.inputs = inputs.data();

@@ -25,12 +25,12 @@ template <class T> struct aligned {
   bool operator==(const aligned&) const noexcept { return true; }
 };
 using floats = std::vector<float, aligned<float>>;
-using bytes = std::vector<std::byte, aligned<std::byte>>;
+using byte_array = std::vector<std::byte, aligned<std::byte>>;
 
 // Samples [first, first + count) of the batch that `seed` makes, the same whatever part is asked for.
 struct samples {
   std::uint64_t first, count;
-  std::vector<bytes> inputs; // by input of the model
+  std::vector<byte_array> inputs; // by input of the model
 };
 
 struct step_hooks {

@@ -15,7 +15,8 @@ namespace regatta {
 namespace {
 
 std::uint32_t precision_of(const std::string& name) {
-  return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : name == "tf32" ? RG_TF32 : RG_F32;
+  if (name == "tf32") return RG_TF32;
+  return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : RG_F32;
 }
 
 } // namespace

@@ -16,7 +16,6 @@ namespace regatta {
 namespace {
 
 constexpr std::size_t numbers = 13, categories = 26, columns = 1 + numbers + categories;
-constexpr const char* name = "criteo";
 
 // FNV-1a, 64 bit, of the slot and what stands in it, spread over the rows by the upper half of a product: slots share
 // one table.
@@ -32,6 +31,8 @@ std::uint64_t row_of(std::size_t slot, std::string_view category, std::uint64_t 
 }
 
 class criteo final : public dataset_format {
+  static constexpr const char* name = "criteo";
+
 public:
   criteo(const std::vector<data_input>& inputs, const std::filesystem::path& path) : text_(path) {
     for (const data_input& input : inputs) {

@@ -19,12 +19,6 @@
 namespace regatta {
 namespace {
 
-constexpr const char* name = "imagenet";
-
-// Of pixels from 0 to 1, over the training set: the constants in common use.
-constexpr float mean[] = {0.485F, 0.456F, 0.406F};
-constexpr float deviation[] = {0.229F, 0.224F, 0.225F};
-
 std::vector<std::filesystem::path> sorted(const std::filesystem::path& folder, bool folders) {
   std::error_code error;
   std::vector<std::filesystem::path> found;
@@ -48,6 +42,11 @@ std::vector<std::string> classes_of(const std::filesystem::path& folder) {
 }
 
 class imagenet final : public dataset_format {
+  static constexpr const char* name = "imagenet";
+  // Of pixels from 0 to 1, over the training set: the constants in common use.
+  static constexpr float mean[] = {0.485F, 0.456F, 0.406F};
+  static constexpr float deviation[] = {0.229F, 0.224F, 0.225F};
+
 public:
   imagenet(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path,
            bool training)

@@ -24,10 +24,11 @@
 namespace regatta {
 namespace {
 
-constexpr const char* name = "words";
 constexpr std::uint32_t line_end = std::numeric_limits<std::uint32_t>::max();
 
 class words_format final : public dataset_format {
+  static constexpr const char* name = "words";
+
 public:
   words_format(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
       : window_(static_cast<std::uint32_t>(config.window)) {
