@@ -82,7 +82,8 @@ TEST_CASE("every model learns on a GPU as on the CPU") {
       const auto expected = cpu.step(b), got = gpu.step(b);
       CAPTURE(step);
       CHECK(got.count == expected.count);
-      CHECK(got.loss_sum == doctest::Approx(expected.loss_sum).epsilon(step ? 2e-3 : 1e-5));
+      // Gradients may be 1e-4 apart, for sums are taken in another order: so may be what they have changed.
+      CHECK(got.loss_sum == doctest::Approx(expected.loss_sum).epsilon(step ? 1e-4 : 1e-5));
       if (step == 0) CHECK(distance(all_gradients(gpu, cpu), all_gradients(cpu, cpu)) < 1e-4);
       update(cpu, 0.01);
       update(gpu, 0.01);
@@ -92,7 +93,7 @@ TEST_CASE("every model learns on a GPU as on the CPU") {
     REQUIRE(got.size() == expected.size());
     for (std::size_t i = 0; i < got.size(); ++i)
       if (std::string(m.id) != "ctr" || i + 2 >= got.size()) // a sample may fall into the bucket beside
-        CHECK(got[i] == doctest::Approx(expected[i]).epsilon(5e-3));
+        CHECK(got[i] == doctest::Approx(expected[i]).epsilon(1e-4));
     CHECK(gpu.info.count_kinds == cpu.info.count_kinds);
     CHECK(std::string(gpu.info.metric) == cpu.info.metric);
   }
@@ -126,7 +127,7 @@ TEST_CASE("gradients in reduced precision are close to those in fp32") {
       gpu.start(1);
       const auto b = make_batch(*graph.graph, 8, 3);
       const double expected = exact.step(b).loss_sum, got = gpu.step(b).loss_sum;
-      CHECK(got == doctest::Approx(expected).epsilon(0.02));
+      CHECK(got == doctest::Approx(expected).epsilon(0.008)); // 2^-7: two values of bf16 beside each other
       const double d = distance(all_gradients(gpu, exact), all_gradients(exact, exact));
       CHECK(d < bound);
       CHECK(d > 1e-5); // it did compute in it
