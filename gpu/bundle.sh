@@ -29,13 +29,21 @@ cp "$root/gpu/run-all.sh" "$stage/gpu/"
 cp "$root"/examples/*.toml "$stage/examples/"
 cp "$root/docs/gpu.md" "$root/LICENSE" "$stage/"
 rm -rf "$stage/include" "$stage/lib/cmake"
+# OpenMPI looks for its parts where its distribution put them: it cannot come along.
+rm -f "$stage/lib/regatta/mpi.so"
+echo "transport mpi: OpenMPI cannot be packed; build Regatta on the machine" >>"$stage/lib/regatta/left-out.txt"
 
 # Everything that is linked, but for glibc's own and NVIDIA's.
 mapfile -t files < <(find "$stage/bin" "$stage/lib" "$stage/tests" -type f \( -name '*.so' -o -perm -u+x \))
 for file in "${files[@]}"; do LD_LIBRARY_PATH=$cuda ldd "$file" 2>/dev/null || true; done |
   awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-  grep -Ev '/(libc|libm|libdl|librt|libpthread|libresolv|libutil|ld-linux-x86-64)\.so|/lib(cuda|cudart|cudnn|cublas|nccl)[A-Za-z_]*\.so' |
+  grep -Ev '/(libc|libm|libmvec|libdl|librt|libpthread|libresolv|libutil|ld-linux-x86-64)\.so|/lib(cuda|cudart|cudnn|cublas|nccl)[A-Za-z_]*\.so' |
   while read -r library; do cp -L "$library" "$stage/lib/"; done
+
+# One with a search path of its own would look for what it needs there, and not beside itself.
+for library in "$stage"/lib/*.so*; do
+  ! readelf -d "$library" | grep -q RUNPATH || { echo "gpu-bundle: $library has a RUNPATH: it would not find its own libraries" >&2; exit 1; }
+done
 
 tar -C "$root/build" -czf "$root/build/regatta-gpu.tar.gz" regatta-gpu
 du -h "$root/build/regatta-gpu.tar.gz"

@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "cli/columns.hpp"
 #include "cli/list.hpp"
+#include "device/topology.hpp"
 #include "launch/cpus.hpp"
 #include "measure/host.hpp"
 #include "registry/plugin_host.hpp"
@@ -62,7 +63,10 @@ json devices(const registry& plugins) {
     } catch (const failure& f) {
       why = f.what();
     }
-    list.push_back({{"executor", c.id}, {"devices", found}, {"error", why.empty() ? json() : json(why)}});
+    list.push_back({{"executor", c.id},
+                    {"devices", found},
+                    {"topology", why.empty() ? topology_of(d, "executor " + c.id) : nlohmann::json()},
+                    {"error", why.empty() ? json() : json(why)}});
   }
   return list;
 }
@@ -119,6 +123,11 @@ void print(const json& d) {
   for (const auto& e : d["devices"]) {
     const std::string name = "executor " + text_of(e["executor"]);
     for (const auto& device : e["devices"]) rows.push_back({name, text_of(device)});
+    for (std::size_t a = 0; a < e["topology"].size(); ++a) {
+      std::string line;
+      for (const auto& way : e["topology"][a]) line += (line.empty() ? "" : "; ") + text_of(way);
+      rows.push_back({fmt::format("GPU {} to each", a), line});
+    }
     if (!e["error"].is_null()) rows.push_back({"not usable", text_of(e["error"])});
   }
   if (rows.empty()) rows.push_back({"", "none but the CPU"});

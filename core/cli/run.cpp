@@ -8,6 +8,7 @@
 #include "campaign/prepare.hpp"
 #include "cli/columns.hpp"
 #include "cli/outside.hpp"
+#include "device/topology.hpp"
 #include "launch/cpus.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
@@ -16,6 +17,7 @@
 #include "report/render.hpp"
 #include "report/result_file.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -93,6 +95,22 @@ json plugins_of(const registry& plugins, const experiment& e) {
   return list;
 }
 
+// With the topology of its devices where a case computes on them: nothing that knows it is loaded otherwise.
+json this_host(const registry& plugins, const experiment& e) {
+  json host = describe_host(cgroup_cpu_limit());
+  host["gpu_topology"] = nullptr;
+  const auto on_device =
+      std::find_if(e.cases.begin(), e.cases.end(), [](const case_config& c) { return c.train.device != "cpu"; });
+  if (on_device == e.cases.end()) return host;
+  try {
+    const component& executor = executor_for(plugins, on_device->train.device);
+    const void* const table = executor.extension ? executor.extension(RG_EXT_DEVICES) : nullptr;
+    if (table) host["gpu_topology"] = topology_of(*static_cast<const rg_devices*>(table), "executor " + executor.id);
+  } catch (const failure&) { // the case itself will say that there is none
+  }
+  return host;
+}
+
 int dry_run(const registry& plugins, const experiment& e) {
   const double flops = measure_flops();
   std::vector<std::vector<std::string>> rows;
@@ -158,10 +176,9 @@ int run_verb(const run_options& o) {
   std::vector<json> cases;
   for (const case_config& c : e.cases) cases.push_back(case_of(c));
   const fs::path folder = o.out.empty() ? default_folder(e.name) : fs::path(o.out);
-  result_file file(
-      folder,
-      make_context(o.command, e, json::array({describe_host(cgroup_cpu_limit())}), plugins_of(plugins, e), warnings),
-      cases, o.resume);
+  result_file file(folder,
+                   make_context(o.command, e, json::array({this_host(plugins, e)}), plugins_of(plugins, e), warnings),
+                   cases, o.resume);
   write_resolved(folder, e);
 
   screen s(o.progress);

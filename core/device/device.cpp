@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <regatta/device.hpp>
 
 namespace regatta {
 
@@ -101,6 +102,13 @@ void device::notify(stream s) {
     if (d.wake_) d.wake_();
   };
   call(functions_.notify, "asking to be woken", s, wake, this);
+}
+
+// [any] by itself, and too slow for the lock.
+std::optional<rg_sensors> device::sensors() {
+  rg_sensors s = rg::no_sensors();
+  if (!functions_.sensors || functions_.sensors(self_, &s) < 0) return std::nullopt;
+  return s;
 }
 
 void device::settle() {

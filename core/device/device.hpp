@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <regatta/device.h>
@@ -64,6 +65,9 @@ public:
   bool passed(rg_fence fence);
   // wake() is called once all that `s` was given so far is done.
   void notify(stream s);
+
+  // What its sensors say now, in milliseconds; nothing where it has none, or they fail.
+  std::optional<rg_sensors> sensors();
 
   // The only ones that wait. [main], or outside of what is timed.
   void settle(); // for all that was asked of stream `computing`

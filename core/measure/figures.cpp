@@ -189,6 +189,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   for (const rank_record* r : by_rank) {
     f.memory_peak_bytes.push_back(r->memory_peak_bytes);
     f.cpu_seconds.push_back(r->cpu_seconds);
+    f.gpus.push_back(r->gpu);
     f.drain_seconds = std::max(f.drain_seconds, seconds(r->drain_ns));
     if (r->steal) f.steal = std::max(f.steal.value_or(0), *r->steal);
     if (r->metric_value && !f.metric_value) {

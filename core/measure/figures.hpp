@@ -64,6 +64,7 @@ struct run_figures {
   strategy_records strategy;
   std::vector<std::uint64_t> memory_peak_bytes; // by rank; 0: unknown
   std::vector<double> cpu_seconds;              // by rank, within the region
+  std::vector<std::optional<gpu_figures>> gpus; // likewise
 
   std::vector<double> losses; // mean over the samples of all workers, a step, warm-up included
   bool loss_finite = true;

@@ -106,6 +106,7 @@ json to_json(const rank_record& r) {
           {"bytes_received", r.bytes_received},
           {"memory_peak_bytes", r.memory_peak_bytes},
           {"cpu_seconds", r.cpu_seconds},
+          {"gpu", r.gpu ? to_json(*r.gpu) : json(nullptr)},
           {"steal", optional_to_json(r.steal)},
           {"strategy", records_to_json(r.strategy)},
           {"weights_hash", r.weights_hash},
@@ -140,6 +141,7 @@ rank_record record_from_json(const json& j) {
   j.at("bytes_received").get_to(r.bytes_received);
   j.at("memory_peak_bytes").get_to(r.memory_peak_bytes);
   j.at("cpu_seconds").get_to(r.cpu_seconds);
+  if (const json& gpu = j.at("gpu"); !gpu.is_null()) r.gpu = gpu_from_json(gpu);
   r.steal = optional_from_json(j.at("steal"));
   r.strategy = records_from_json(j.at("strategy"));
   j.at("weights_hash").get_to(r.weights_hash);

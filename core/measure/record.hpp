@@ -17,6 +17,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "measure/gpu.hpp"
+
 namespace regatta {
 
 // One timed step as the compute thread of a worker lived through it. begin, compute_end and end are points in time; the
@@ -70,6 +72,7 @@ struct rank_record {
   std::uint64_t bytes_sent = 0, bytes_received = 0; // inside the region, as the transport counts them
   std::uint64_t memory_peak_bytes = 0;              // 0: unknown
   double cpu_seconds = 0;                           // of all threads, inside the region
+  std::optional<gpu_figures> gpu;                   // inside the region; nothing: none, or no sensors
   std::optional<double> steal; // share of the host's CPU time that went to others, inside the region
 
   strategy_records strategy; // inside the region

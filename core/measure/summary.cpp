@@ -214,6 +214,20 @@ json cpu_entry(const std::vector<repeat_figures>& repeats) {
   return j;
 }
 
+// By rank; null where none of them has one.
+json gpu_entry(const std::vector<repeat_figures>& repeats) {
+  json j = json::array();
+  bool any = false;
+  for (std::size_t rank = 0; rank < repeats.front().run.gpus.size(); ++rank) {
+    std::vector<gpu_figures> runs;
+    for (const repeat_figures& r : repeats)
+      if (rank < r.run.gpus.size() && r.run.gpus[rank]) runs.push_back(*r.run.gpus[rank]);
+    any = any || !runs.empty();
+    j.push_back(runs.empty() ? json(nullptr) : to_json(over_runs(runs)));
+  }
+  return any ? j : json(nullptr);
+}
+
 json warnings_of(const case_facts& facts, const std::vector<repeat_figures>& repeats) {
   std::vector<std::string> warnings;
   const auto add = [&](const std::string& text) {
@@ -274,6 +288,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   entry["strategy"] = strategy_entry(repeats);
   entry["memory_peak_bytes"] = memory_entry(repeats);
   entry["cpu_seconds"] = cpu_entry(repeats);
+  entry["gpu"] = gpu_entry(repeats);
   // Every repeat begins with the same weights and samples, so one curve says it all; but each must be finite.
   const auto worst = std::find_if(repeats.begin(), repeats.end(), [](const auto& r) { return !r.run.loss_finite; });
   entry["loss"] = loss_entry(worst == repeats.end() ? first : worst->run);

@@ -6,6 +6,7 @@
 namespace regatta {
 
 void timed_region::begin(rank_record& record) {
+  sensors_.begin(); // takes long
   session_.exchange().forget_records();
   counters_ = session_.counters();
   ticks_ = read_cpu_ticks();
@@ -15,6 +16,7 @@ void timed_region::begin(rank_record& record) {
 }
 
 void timed_region::pause() {
+  sensors_.end();
   paused_counters_ = session_.counters();
   paused_cpu_ = process_cpu_seconds();
 }
@@ -24,6 +26,7 @@ void timed_region::resume() {
   counters_.bytes_sent += c.bytes_sent - paused_counters_.bytes_sent;
   counters_.bytes_received += c.bytes_received - paused_counters_.bytes_received;
   cpu_ += process_cpu_seconds() - paused_cpu_;
+  sensors_.begin();
 }
 
 void timed_region::end(rank_record& record) {
@@ -35,6 +38,8 @@ void timed_region::end(rank_record& record) {
   const rg_counters c = session_.counters();
   record.bytes_sent = c.bytes_sent - counters_.bytes_sent;
   record.bytes_received = c.bytes_received - counters_.bytes_received;
+  sensors_.end();
+  record.gpu = sensors_.figures();
 }
 
 } // namespace regatta

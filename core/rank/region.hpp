@@ -4,6 +4,7 @@
 #pragma once
 
 #include "measure/record.hpp"
+#include "rank/sensors.hpp"
 #include "rank/session.hpp"
 
 #include <optional>
@@ -12,16 +13,18 @@ namespace regatta {
 
 class timed_region {
 public:
-  explicit timed_region(session& s) : session_(s) {}
+  explicit timed_region(session& s) : session_(s), sensors_(s.device()) {}
   // [loop] Both are called by whoever holds the exchange.
   void begin(rank_record& record);
   void end(rank_record& record);
-  // [loop] What happens between the two is no part of the region: an evaluation.
+  // [loop] What happens between the two is no part of the region: an evaluation. They take milliseconds themselves where
+  // a device has sensors.
   void pause();
   void resume();
 
 private:
   session& session_;
+  sensor_watch sensors_;
   rg_counters counters_{};
   double cpu_ = 0;
   rg_counters paused_counters_{};

@@ -88,7 +88,7 @@ private:
   void pull_rows(rg_batch& batch);
   std::uint64_t steps_to_time();
   void evaluate(std::uint64_t done, rank_record& record);
-  std::int64_t evaluate_if_due(std::uint64_t done, rank_record& record);
+  void evaluate_if_due(std::uint64_t done, rank_record& record);
 
   session& session_;
   loop loop_;
@@ -339,9 +339,11 @@ rank_record worker::run() {
     if (!last && !evaluation::due(session_, n + 1)) continue;
     take_all_weights(record.steps.back(), record);
     if (last) break;
+    const std::int64_t pausing = steady_ns();
     region.pause();
-    paused = evaluate_if_due(n + 1, record);
+    evaluate_if_due(n + 1, record);
     region.resume();
+    paused = steady_ns() - pausing;
   }
   region.end(record);
   record.samples = steps * session_.job.batch;
@@ -386,15 +388,12 @@ void worker::evaluate(std::uint64_t done, rank_record& record) {
   record.metric_curve.emplace_back(done, *value);
 }
 
-// How long it took, for it is no part of a step.
-std::int64_t worker::evaluate_if_due(std::uint64_t done, rank_record& record) {
-  if (!evaluation::due(session_, done)) return 0;
-  const std::int64_t begin = steady_ns();
+void worker::evaluate_if_due(std::uint64_t done, rank_record& record) {
+  if (!evaluation::due(session_, done)) return;
   loop_.release(); // a server that shares the rank goes on serving those who are not there yet
   batches_.settle();
   evaluate(done, record);
   loop_.take();
-  return steady_ns() - begin;
 }
 
 } // namespace

@@ -156,3 +156,29 @@ TEST_CASE("the host waits for the device between steps never") {
   };
   for (const char* transport : {"tcp", "fake_link"}) CHECK(waits(transport, 3) == waits(transport, 12));
 }
+
+TEST_CASE("what the sensors of each rank's device say, and how devices reach each other, is in the result") {
+  const scratch s;
+  const json r = results(s, experiment, on_device);
+  const json expected = {{"name", "fake"},
+                         {"driver", "none"},
+                         {"utilisation", 0.5}, // of the time before the region: 1
+                         {"memory_used_bytes", 1'000'000'000},
+                         {"memory_peak_bytes", 2'000'000'000},
+                         {"memory_total_bytes", 4'000'000'000},
+                         {"sm_clock_hz", 1.5e9},
+                         {"memory_clock_hz", nullptr},
+                         {"power_watts", 250.0},
+                         {"temperature_celsius", 50.0}};
+  CHECK(r.at(0).at("gpu") == json{expected, expected});
+  const json host = json::parse(read(s.path / "result" / "result.json")).at("context").at("hosts").at(0);
+  CHECK(host.at("gpu_topology") == json::parse(R"([["CPUs 0-1", "NV4"], ["NV4", "CPUs 0-1"]])"));
+
+  CHECK(results(s, experiment).at(0).at("gpu").is_null());
+  CHECK(json::parse(read(s.path / "result" / "result.json"))
+            .at("context")
+            .at("hosts")
+            .at(0)
+            .at("gpu_topology")
+            .is_null());
+}

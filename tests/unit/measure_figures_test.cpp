@@ -183,6 +183,10 @@ TEST_CASE("a record comes back from JSON as it was") {
   r.memory_peak_bytes = 16;
   r.cpu_seconds = 1.5;
   r.steal = 0.25;
+  r.gpu.emplace();
+  r.gpu->name = "NVIDIA H200";
+  r.gpu->memory_peak_bytes = 1e11;
+  r.gpu->power_watts = 612.5;
   r.layout = "plain";
   r.kernels = "conv1: jit\n";
   r.metric = "top1";
@@ -193,10 +197,68 @@ TEST_CASE("a record comes back from JSON as it was") {
   const rank_record back = record_from_json(j);
   CHECK(back.steps[1].compute_end == r.steps[1].compute_end);
   CHECK(back.metric_value == 0.5);
+  CHECK(j["gpu"]["memory_peak_bytes"] == 100'000'000'000);
+  CHECK(back.gpu->power_watts == 612.5);
+  CHECK_FALSE(back.gpu->utilisation);
 
   r.loss_sums[0] = std::numeric_limits<double>::quiet_NaN(); // null in JSON
   CHECK(std::isnan(record_from_json(nlohmann::json::parse(to_json(r).dump())).loss_sums[0]));
   CHECK_THROWS_AS(record_from_json(nlohmann::json::object()), nlohmann::json::exception);
+}
+
+namespace {
+
+rg_sensors reading(double utilisation, double used, double power, double energy) {
+  rg_sensors s{};
+  s.utilisation = utilisation;
+  s.memory_used = used;
+  s.power = power;
+  s.energy = energy;
+  s.clock = s.memory_clock = s.memory_total = s.temperature = std::numeric_limits<double>::quiet_NaN();
+  return s;
+}
+
+} // namespace
+
+TEST_CASE("readings of sensors: means without what was before, highest and last ones, power by the energy") {
+  sensor_readings readings;
+  readings.begin(reading(1, 700, 900, 1000), 0);
+  readings.add(reading(0.5, 800, 100, 1100));
+  readings.end(reading(0.7, 600, 300, 1400), 2'000'000'000);
+  gpu_figures g = readings.figures();
+  CHECK(*g.utilisation == Approx(0.6));
+  CHECK(g.memory_used_bytes == 600.0);
+  CHECK(g.memory_peak_bytes == 800.0);
+  CHECK(g.power_watts == 200.0); // 400 J in 2 s
+  CHECK_FALSE(g.sm_clock_hz);
+  CHECK_FALSE(g.temperature_celsius);
+  readings.begin(reading(0, 0, 0, 5000), 60'000'000'000); // after an evaluation
+  readings.end(reading(0.9, 100, 500, 5500), 62'000'000'000);
+  g = readings.figures();
+  CHECK(*g.utilisation == Approx(0.7));
+  CHECK(g.power_watts == 225.0); // 900 J in 4 s
+
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  sensor_readings no_energy;
+  no_energy.begin(reading(unknown, unknown, 1, unknown), 0);
+  no_energy.end(reading(unknown, unknown, 100, unknown), 1'000'000'000);
+  g = no_energy.figures();
+  CHECK(g.power_watts == 100.0);
+  CHECK_FALSE(g.utilisation);
+  CHECK_FALSE(g.memory_peak_bytes);
+}
+
+TEST_CASE("of several runs, medians of the sensors, and the highest of what is highest") {
+  gpu_figures a, b;
+  a.power_watts = 100;
+  b.power_watts = 300;
+  a.memory_peak_bytes = 7;
+  b.memory_peak_bytes = 5;
+  b.utilisation = 0.5;
+  const gpu_figures g = over_runs({a, b});
+  CHECK(g.power_watts == 200.0);
+  CHECK(g.memory_peak_bytes == 7.0);
+  CHECK(g.utilisation == 0.5);
 }
 
 TEST_CASE("what is read of this process and machine is plausible") {

@@ -3,6 +3,7 @@
 // Runs graphs on NVIDIA GPUs: convolutions and batch norm by cuDNN, products by cuBLAS, the rest by kernels of our own.
 #include "gpu.hpp"
 #include "model.hpp"
+#include "nvml.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -25,7 +26,14 @@ rg_status describe(const rg_host* host, std::uint32_t index, char* text, std::ui
   });
 }
 
-constexpr rg_devices devices = {sizeof(rg_devices), RG_MEMORY_CUDA, &count, &describe};
+rg_status topology(const rg_host* host, std::uint32_t a, std::uint32_t b, char* text, std::uint64_t room) noexcept {
+  return rg::fence(host, [&] {
+    std::snprintf(text, room, "%s",
+                  cudnn::topology(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b)).c_str());
+  });
+}
+
+constexpr rg_devices devices = {sizeof(rg_devices), RG_MEMORY_CUDA, &count, &describe, &topology};
 
 struct executor {
   using model = cudnn::model;

@@ -3,6 +3,7 @@
 
 #include "arithmetic.hpp"
 #include "maps.hpp"
+#include "nvml.hpp"
 
 #include <limits>
 #include <string>
@@ -196,6 +197,10 @@ void gpu::wait(rg_fence fence) {
 
 void gpu::notify(std::uint32_t stream, void (*f)(void*), void* context) {
   cuda::check(cudaLaunchHostFunc(at(stream).stream, f, context), "asking for a call");
+}
+
+rg_sensors gpu::sensors() {
+  return read_sensors(index_);
 }
 
 } // namespace cudnn

@@ -34,6 +34,7 @@ public:
   bool passed(rg_fence fence);
   void wait(rg_fence fence);
   void notify(std::uint32_t stream, void (*f)(void*), void* context);
+  rg_sensors sensors();
 
 private:
   struct lane {

@@ -26,6 +26,9 @@ typedef struct rg_devices {
   rg_status (*count)(const rg_host* host, uint32_t* count);
   /* [main] Writes what device `index` is, one line ended by 0: "NVIDIA H200, 139.8 GiB, compute capability 9.0". */
   rg_status (*describe)(const rg_host* host, uint32_t index, char* text, uint64_t room);
+  /* [main] Writes how device `a` reaches device `b`, one line, in the words of `nvidia-smi topo -m`: "NV18", "PIX", "PXB",
+   * "PHB", "NODE", "SYS"; of a device and itself what of the host is near: "CPUs 0-31, NUMA node 0". "": not known. */
+  rg_status (*topology)(const rg_host* host, uint32_t a, uint32_t b, char* text, uint64_t room);
 } rg_devices;
 
 /* A device's memory and its arithmetic: extension of an executor's component, an instance for every rank. With it, the
@@ -91,6 +94,19 @@ typedef struct rg_work {
   const rg_update* update; /* APPLY; read during the call */
 } rg_work;
 
+/* What a device's sensors say. Who asks fills in NaN and empty texts, and what the device does not know stays so. */
+typedef struct rg_sensors {
+  uint32_t struct_size;
+  uint32_t reserved;
+  double utilisation;               /* share of the time of late (a second, say) in which anything ran on it, 0 to 1 */
+  double memory_used, memory_total; /* bytes; used by all processes together */
+  double clock, memory_clock;       /* Hz */
+  double power;                     /* W */
+  double energy;                    /* J, since a moment that stays the same */
+  double temperature;               /* degrees Celsius */
+  char name[96], driver[96];        /* of the device, of what drives it and its version; ended by 0 */
+} rg_sensors;
+
 typedef struct rg_device {
   uint32_t struct_size;
   uint32_t memory; /* RG_MEMORY_CUDA: the only kind there is */
@@ -118,6 +134,8 @@ typedef struct rg_device {
   /* [loop] Calls f(context) [any] once all that the stream was given so far is done, soon after, on a thread that must
    * not be kept: f wakes somebody, and calls nothing of the device. So nobody has to ask passed() again and again. */
   rg_status (*notify)(void* self, uint32_t stream, void (*f)(void* context), void* context);
+  /* [any] Does not wait for what the device does; may take milliseconds. Null: it has none. */
+  rg_status (*sensors)(void* self, rg_sensors* out);
 } rg_device;
 
 /* Where a rank's tensors live: extension of a transport's host. Without it they are the host's. */

@@ -17,6 +17,7 @@
 //     bool passed(rg_fence fence);
 //     void wait(rg_fence fence);
 //     void notify(std::uint32_t stream, void (*f)(void*), void* context);
+//     rg_sensors sensors(); // may be left out; begins with rg::no_sensors()
 //   };
 //
 //   rg_component mine = rg::executor<executor>("mine", "one line");
@@ -29,9 +30,19 @@
 #include <regatta/plugin.hpp>
 
 #include <concepts>
+#include <limits>
 #include <memory>
 
 namespace rg {
+
+// Sensors that know nothing.
+inline rg_sensors no_sensors() noexcept {
+  auto s = make_versioned<rg_sensors>();
+  s.utilisation = s.memory_used = s.memory_total = s.clock = s.memory_clock = s.power = s.energy = s.temperature =
+      std::numeric_limits<double>::quiet_NaN();
+  return s;
+}
+
 namespace detail::devices {
 
 template <class D>
@@ -48,6 +59,10 @@ concept is_device = std::constructible_from<D, const rg_host*, std::int32_t, std
   { d.passed(rg_fence{}) } -> std::same_as<bool>;
   d.wait(rg_fence{});
   d.notify(std::uint32_t{}, f, p);
+};
+template <class D>
+concept has_sensors = requires(D d) {
+  { d.sensors() } -> std::same_as<rg_sensors>;
 };
 
 template <class D> struct entry {
@@ -93,9 +108,17 @@ template <class D> struct entry {
   static rg_status notify(void* self, std::uint32_t stream, void (*f)(void*), void* context) noexcept {
     return fenced(self, [&] { of(self).notify(stream, f, context); });
   }
-  static constexpr rg_device functions = {sizeof(rg_device), D::memory,     &open,  &close, &allocate, &release,
-                                          &allocate_host,    &release_host, &copy,  &work,  &hold,     &record,
-                                          &passed,           &wait,         &notify};
+  static rg_status sensors(void* self, rg_sensors* out) noexcept {
+    return fenced(self, [&] { fill_versioned(out, of(self).sensors()); });
+  }
+  static constexpr rg_device make_functions() {
+    rg_device f = {sizeof(rg_device), D::memory,     &open,   &close, &allocate, &release,
+                   &allocate_host,    &release_host, &copy,   &work,  &hold,     &record,
+                   &passed,           &wait,         &notify, nullptr};
+    if constexpr (has_sensors<D>) f.sensors = &sensors;
+    return f;
+  }
+  static constexpr rg_device functions = make_functions();
 };
 
 } // namespace detail::devices

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/gpu.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "measure/statistics.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+struct gpu_member {
+  const char* name;
+  std::optional<double> gpu_figures::*value;
+  bool whole;   // bytes
+  bool highest; // of several, the highest counts
+};
+constexpr gpu_member gpu_members[] = {
+    {"utilisation", &gpu_figures::utilisation, false, false},
+    {"memory_used_bytes", &gpu_figures::memory_used_bytes, true, false},
+    {"memory_peak_bytes", &gpu_figures::memory_peak_bytes, true, true},
+    {"memory_total_bytes", &gpu_figures::memory_total_bytes, true, false},
+    {"sm_clock_hz", &gpu_figures::sm_clock_hz, false, false},
+    {"memory_clock_hz", &gpu_figures::memory_clock_hz, false, false},
+    {"power_watts", &gpu_figures::power_watts, false, false},
+    {"temperature_celsius", &gpu_figures::temperature_celsius, false, true},
+};
+
+void take(std::optional<double>& to, double value) {
+  if (!std::isnan(value)) to = value;
+}
+void take_highest(std::optional<double>& to, double value) {
+  if (!std::isnan(value) && !(to && *to > value)) to = value;
+}
+
+} // namespace
+
+json to_json(const gpu_figures& g) {
+  json j = {{"name", nullptr}, {"driver", nullptr}};
+  if (!g.name.empty()) j["name"] = g.name;
+  if (!g.driver.empty()) j["driver"] = g.driver;
+  for (const gpu_member& m : gpu_members) {
+    json& to = j[m.name] = nullptr;
+    if (const auto& value = g.*m.value) to = m.whole ? json(static_cast<std::uint64_t>(*value)) : json(*value);
+  }
+  return j;
+}
+
+gpu_figures gpu_from_json(const json& j) {
+  gpu_figures g;
+  if (const json& name = j.at("name"); !name.is_null()) name.get_to(g.name);
+  if (const json& driver = j.at("driver"); !driver.is_null()) driver.get_to(g.driver);
+  for (const gpu_member& m : gpu_members)
+    if (const json& value = j.at(m.name); !value.is_null()) g.*m.value = value.get<double>();
+  return g;
+}
+
+gpu_figures over_runs(const std::vector<gpu_figures>& runs) {
+  gpu_figures g = runs.at(0);
+  for (const gpu_member& m : gpu_members) {
+    std::vector<double> values;
+    for (const gpu_figures& r : runs)
+      if (const auto& value = r.*m.value) values.push_back(*value);
+    if (values.empty()) continue;
+    g.*m.value = m.highest ? std::optional(*std::max_element(values.begin(), values.end())) : median(values);
+  }
+  return g;
+}
+
+void sensor_readings::mean::add(double value) {
+  if (std::isnan(value)) return;
+  sum += value;
+  ++count;
+}
+
+std::optional<double> sensor_readings::mean::get() const {
+  if (count == 0) return std::nullopt;
+  return sum / count;
+}
+
+void sensor_readings::keep(const rg_sensors& s) {
+  extremes_.name = s.name;
+  extremes_.driver = s.driver;
+  take(extremes_.memory_used_bytes, s.memory_used);
+  take(extremes_.memory_total_bytes, s.memory_total);
+  take_highest(extremes_.memory_peak_bytes, s.memory_used);
+  take_highest(extremes_.temperature_celsius, s.temperature);
+}
+
+void sensor_readings::begin(const rg_sensors& s, std::int64_t now) {
+  keep(s);
+  energy_begin_ = s.energy;
+  begin_ = now;
+}
+
+void sensor_readings::add(const rg_sensors& s) {
+  keep(s);
+  utilisation_.add(s.utilisation);
+  clock_.add(s.clock);
+  memory_clock_.add(s.memory_clock);
+  power_.add(s.power);
+}
+
+void sensor_readings::end(const rg_sensors& s, std::int64_t now) {
+  add(s);
+  energy_ += s.energy - energy_begin_; // not a number for good where one of them is none
+  seconds_ += 1e-9 * static_cast<double>(now - begin_);
+}
+
+gpu_figures sensor_readings::figures() const {
+  gpu_figures g = extremes_;
+  g.utilisation = utilisation_.get();
+  g.sm_clock_hz = clock_.get();
+  g.memory_clock_hz = memory_clock_.get();
+  g.power_watts = seconds_ > 0 && std::isfinite(energy_) ? std::optional(energy_ / seconds_) : power_.get();
+  return g;
+}
+
+} // namespace regatta

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nvml.hpp"
+
+#include "../../common/cuda_devices.hpp"
+#include "../../common/lazy_library.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <fstream>
+
+#include <regatta/device.hpp>
+
+namespace cudnn {
+namespace {
+
+// What is used of nvml.h, which not every CUDA toolkit has. NVML keeps these as they are: what changes gets a new name
+// (NVML API reference, "Versioning").
+using handle = void*; // nvmlDevice_t
+struct utilisation {
+  unsigned gpu, memory; // percent of the last period, 1/6 s to 1 s long
+};
+struct memory {
+  unsigned long long total, free, used;
+};
+struct pci_info {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+enum { clock_sm = 1, clock_memory = 2, gpu_sensor = 0, p2p_nvlink = 2, p2p_ok = 0, most_links = 18 };
+
+struct functions {
+  int (*init)();
+  int (*by_bus_id)(const char*, handle*);
+  int (*driver)(char*, unsigned);
+  int (*name)(handle, char*, unsigned);
+  int (*utilisation)(handle, struct utilisation*);
+  int (*memory)(handle, struct memory*);
+  int (*clock)(handle, int, unsigned*);         // MHz
+  int (*power)(handle, unsigned*);              // mW
+  int (*energy)(handle, unsigned long long*);   // mJ since the driver was loaded; from Volta on
+  int (*temperature)(handle, int, unsigned*);   // degrees Celsius
+  int (*common_ancestor)(handle, handle, int*); // nvmlGpuTopologyLevel_t
+  int (*p2p_status)(handle, handle, int, int*); // nvmlGpuP2PStatus_t
+  int (*link_state)(handle, unsigned, int*);    // not 0: it is up
+  int (*link_remote)(handle, unsigned, pci_info*);
+};
+
+// Thread-safe, like NVML itself; it stays open until the process ends.
+const functions& api() {
+  static const functions all = [] {
+    const cuda::lazy_library library("libnvidia-ml.so.1");
+    functions f{};
+    library.find(f.init, "nvmlInit_v2");
+    library.find(f.by_bus_id, "nvmlDeviceGetHandleByPciBusId_v2");
+    library.find(f.driver, "nvmlSystemGetDriverVersion");
+    library.find(f.name, "nvmlDeviceGetName");
+    library.find(f.utilisation, "nvmlDeviceGetUtilizationRates");
+    library.find(f.memory, "nvmlDeviceGetMemoryInfo");
+    library.find(f.clock, "nvmlDeviceGetClockInfo");
+    library.find(f.power, "nvmlDeviceGetPowerUsage");
+    library.find(f.energy, "nvmlDeviceGetTotalEnergyConsumption");
+    library.find(f.temperature, "nvmlDeviceGetTemperature");
+    library.find(f.common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
+    library.find(f.p2p_status, "nvmlDeviceGetP2PStatus");
+    library.find(f.link_state, "nvmlDeviceGetNvLinkState");
+    library.find(f.link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+    if (const int e = f.init(); e != 0)
+      throw rg::error(RG_E_UNSUPPORTED, "NVML cannot be used: its error " + std::to_string(e));
+    return f;
+  }();
+  return all;
+}
+
+// "0000:3b:00.0"
+std::string bus_id(std::int32_t index) {
+  std::array<char, 32> text{};
+  cuda::check(cudaDeviceGetPCIBusId(text.data(), text.size(), index), "asking where a device is");
+  return text.data();
+}
+
+// CUDA numbers the GPUs that it is shown (CUDA_VISIBLE_DEVICES), NVML all of them.
+handle open(std::int32_t index) {
+  handle h = nullptr;
+  if (const int e = api().by_bus_id(bus_id(index).c_str(), &h); e != 0)
+    throw rg::error(RG_E_UNSUPPORTED,
+                    "NVML does not know GPU " + std::to_string(index) + ": its error " + std::to_string(e));
+  return h;
+}
+
+// How many links between two GPUs are up: their own, or all to the switches where it is switches that join them.
+unsigned links(handle a, handle b, const std::string& bus_of_b) {
+  int joined = -1;
+  if (api().p2p_status(a, b, p2p_nvlink, &joined) != 0 || joined != p2p_ok) return 0;
+  unsigned up = 0, direct = 0;
+  for (unsigned link = 0; link < most_links; ++link) {
+    int state = 0;
+    pci_info remote{};
+    if (api().link_state(a, link, &state) != 0 || !state) continue;
+    ++up;
+    if (api().link_remote(a, link, &remote) != 0) continue;
+    // NVML's has more zeros in front: "00000000:3B:00.0".
+    const std::string other(remote.bus_id, strnlen(remote.bus_id, sizeof remote.bus_id));
+    direct += other.size() >= bus_of_b.size() &&
+              std::equal(bus_of_b.begin(), bus_of_b.end(), other.end() - static_cast<std::ptrdiff_t>(bus_of_b.size()),
+                         [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  }
+  return direct ? direct : up;
+}
+
+std::string first_line(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+// From the kernel, which knows it without NVML.
+std::string near(const std::string& bus) {
+  std::string lower = bus, text;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string folder = "/sys/bus/pci/devices/" + lower;
+  const std::string cpus = first_line(folder + "/local_cpulist"), node = first_line(folder + "/numa_node");
+  if (!cpus.empty()) text = "CPUs " + cpus;
+  if (!node.empty() && node != "-1") text += (text.empty() ? "NUMA node " : ", NUMA node ") + node;
+  return text;
+}
+
+} // namespace
+
+rg_sensors read_sensors(std::int32_t index) {
+  const handle gpu = open(index);
+  rg_sensors s = rg::no_sensors();
+  if (api().name(gpu, s.name, sizeof s.name) != 0) s.name[0] = 0;
+  std::array<char, 80> driver{}; // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+  if (api().driver(driver.data(), driver.size()) == 0) std::strncpy(s.driver, driver.data(), sizeof s.driver - 1);
+  if (utilisation u{}; api().utilisation(gpu, &u) == 0) s.utilisation = u.gpu / 100.0;
+  if (memory m{}; api().memory(gpu, &m) == 0) {
+    s.memory_used = static_cast<double>(m.used);
+    s.memory_total = static_cast<double>(m.total);
+  }
+  unsigned value = 0;
+  if (api().clock(gpu, clock_sm, &value) == 0) s.clock = 1e6 * value;
+  if (api().clock(gpu, clock_memory, &value) == 0) s.memory_clock = 1e6 * value;
+  if (api().power(gpu, &value) == 0) s.power = 1e-3 * value;
+  if (api().temperature(gpu, gpu_sensor, &value) == 0) s.temperature = value;
+  if (unsigned long long energy = 0; api().energy(gpu, &energy) == 0) s.energy = 1e-3 * static_cast<double>(energy);
+  return s;
+}
+
+std::string topology(std::int32_t a, std::int32_t b) {
+  const std::string bus = bus_id(b);
+  if (a == b) return near(bus);
+  const handle first = open(a), second = open(b);
+  if (const unsigned n = links(first, second, bus)) return "NV" + std::to_string(n);
+  int level = -1;
+  if (api().common_ancestor(first, second, &level) != 0) return "";
+  switch (level) {
+  case 10: return "PIX";  // one PCIe bridge
+  case 20: return "PXB";  // several
+  case 30: return "PHB";  // the host's
+  case 40: return "NODE"; // the interconnect between host bridges of a NUMA node
+  case 50: return "SYS";  // that between NUMA nodes
+  default: return "";
+  }
+}
+
+} // namespace cudnn
