@@ -12,7 +12,7 @@ using namespace regatta;
 using namespace regatta::test;
 
 TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks and the network") {
-  for (const char* algorithm : {"ring", "halving_doubling", "auto"})
+  for (const char* algorithm : {"ring", "halving_doubling", "auto", "sharded"})
     for (std::uint32_t workers = 1; workers <= 8; ++workers)
       for (const auto& network : networks())
         for (const double clip : {0.0, 0.5}) {
@@ -31,6 +31,52 @@ TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks an
           s.late_ns = workers % 2 ? 0 : 200'000;
           equals_serial(s, simulate(plugins(), s));
         }
+}
+
+// The same sums in the same places, so the same bits; the same bytes and messages; an n-th of the optimiser's state.
+TEST_CASE("allreduce, sharded, is the ring to the bit and to the byte") {
+  for (std::uint32_t workers = 2; workers <= 8; ++workers)
+    for (const auto& network : networks()) {
+      CAPTURE(workers);
+      CAPTURE(network.eager);
+      simulation_setup s;
+      s.strategy = "allreduce";
+      s.parameters = {{"algorithm", "ring"}, {"bucket", 256}};
+      s.workers = workers;
+      s.network = network;
+      const auto ring = simulate(plugins(), s);
+      s.parameters["algorithm"] = "sharded";
+      const auto sharded = simulate(plugins(), s);
+      CHECK(sharded.weights == ring.weights);
+      for (std::size_t rank = 0; rank < workers; ++rank) {
+        CHECK(sharded.counted[rank].bytes_sent == ring.counted[rank].bytes_sent);
+        CHECK(sharded.counted[rank].messages_sent == ring.counted[rank].messages_sent);
+      }
+    }
+}
+
+TEST_CASE("allreduce by itself shards the update of large buckets that cross as they are") {
+  simulation_setup s;
+  s.strategy = "allreduce";
+  s.workers = 2;
+  s.steps = 2;
+  const auto sharded = [&](std::int64_t elements) {
+    s.tensors = {elements};
+    const auto r = simulate(plugins(), s);
+    if (!s.parameters.contains("wire")) equals_serial(s, r);
+    return r.records[0].counts.contains("sharded");
+  };
+  CHECK(sharded(128 << 10));
+  CHECK(!sharded((128 << 10) - 64));
+  s.workers = 4;
+  CHECK(!sharded(128 << 10));
+  CHECK(sharded(256 << 10));
+  s.network.collectives = true;
+  CHECK(sharded(256 << 10));
+  s.parameters = {{"wire", "bf16"}};
+  CHECK(!sharded(256 << 10));
+  s.parameters = {{"wire", "bf16"}, {"algorithm", "sharded"}};
+  CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains("sends weights"), std::exception);
 }
 
 TEST_CASE("allreduce inside hosts and then between them equals the serial run") {
@@ -157,15 +203,17 @@ TEST_CASE("sync_ps equals the serial run, whatever the ranks and the network") {
 TEST_CASE("tables: allreduce keeps replicas that equal the serial run, with and without dense tensors") {
   for (std::uint32_t workers = 1; workers <= 8; ++workers)
     for (const auto& network : networks())
-      for (const double clip : {0.0, 0.5})
+      for (const auto& [algorithm, clip] :
+           std::vector<std::pair<const char*, double>>{{"auto", 0.0}, {"auto", 0.5}, {"sharded", 0.0}})
         for (const bool dense : {true, false}) {
           CAPTURE(workers);
           CAPTURE(network.eager);
+          CAPTURE(algorithm);
           CAPTURE(clip);
           CAPTURE(dense);
           simulation_setup s;
           s.strategy = "allreduce";
-          s.parameters = {{"bucket", 256}};
+          s.parameters = {{"bucket", 256}, {"algorithm", algorithm}};
           s.workers = workers;
           s.network = network;
           s.optimizer.clip_norm = clip;

@@ -5,9 +5,13 @@
 // at a time, so messages meet in the order in which they were posted, and one lane's latency hides behind another's
 // bytes. Rows of sparse tables are gathered instead: every worker adds up those of all (regatta/tables.hpp).
 //
-// With algorithm = "auto" and no collective of the transport's, the first steps try each algorithm on each bucket, twice.
-// The workers then add up their times and take the fastest for every bucket. The result shows which it was ("ring",
-// "halving_doubling", "hierarchical": how often with how many bytes).
+// Sharded, each worker sums and updates its share of a bucket only, and the updated weights go round instead of the
+// sums: the same bytes, and an n-th of the optimiser's work and state on each (Xu et al., Automatic cross-replica
+// sharding of weight update in data-parallel training, 2020). algorithm = "auto" does so where shares are large.
+//
+// Else, with "auto" and no collective of the transport's, the first steps try each algorithm on each bucket, twice. The
+// workers then add up their times and take the fastest for every bucket. The result shows which it was ("ring",
+// "halving_doubling", "hierarchical", "sharded": how often with how many bytes).
 #include <regatta/algorithms.hpp>
 #include <regatta/tables.hpp>
 
@@ -28,8 +32,9 @@ struct allreduce {
                      .range(64, 1e10),
                  rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8),
                  rg::field("algorithm", &parameters::algorithm,
-                           "auto: the transport's own where it has one, else what is fastest in the first steps")
-                     .one_of("auto", "native", "ring", "halving_doubling", "hierarchical"),
+                           "auto: sharded where shares are large, else the transport's own where it has one, else what "
+                           "is fastest in the first steps")
+                     .one_of("auto", "native", "ring", "halving_doubling", "hierarchical", "sharded"),
                  rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
                      .one_of("fp32", "bf16", "fp16"));
 
@@ -46,17 +51,27 @@ struct allreduce {
         wire(rg::wire_type(p.wire)), members(c.workers()), total(c.alloc(2, RG_F64)),
         rows(c, static_cast<std::uint32_t>(p.lanes)) {
     std::iota(members.begin(), members.end(), 0u);
-    c.own_as_worker(c.whole());
     if (!c.is_worker()) return;
     const bool alone = members.size() == 1;
+    if (algorithm == "sharded" && wire)
+      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" sends weights, and those as fp32: leave out wire, or use "
+                                   "\"ring\" or \"auto\"");
+    if (algorithm == "sharded" && c.deferred() && c.tables())
+      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" cannot clip by the norm of a model with sparse tables: use "
+                                   "\"ring\" or \"auto\"");
+    if (algorithm == "auto" || algorithm == "hierarchical") groups = rg::group_by_host(c.cluster(), members, me());
+    sharded = !alone && (algorithm == "sharded" || (algorithm == "auto" && sharding_pays()));
+    if (sharded) {
+      for (const auto& b : buckets) c.own_as_worker(share_of(b));
+      return;
+    }
+    c.own_as_worker(c.whole());
     // The transport's own adds fp32.
     if (!alone && !wire && (algorithm == "auto" || algorithm == "native")) native = c.split(members);
     if (algorithm == "native" && !alone && !native)
       throw rg::error(RG_E_CONFIG, wire ? "algorithm = \"native\" sends fp32: use \"ring\" or \"auto\" with wire"
                                         : "algorithm = \"native\": this transport has no collectives; use \"ring\" or "
                                           "\"auto\"");
-    if (algorithm == "auto" || algorithm == "hierarchical")
-      groups = rg::group_by_host(c.cluster(), members, static_cast<std::size_t>(c.cluster().worker));
     if (algorithm == "auto" && !alone && !native) {
       candidates = {way::ring, way::halving_doubling};
       if (groups) candidates.push_back(way::hierarchical);
@@ -82,10 +97,12 @@ struct allreduce {
     co_await rows.end_step(step);
     co_await running.join();
     if (!candidates.empty() && step + 1 == rounds * candidates.size()) co_await choose(*this);
-    if (comm.deferred()) { // all workers hold all gradients: the norm is already that of the whole
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
-    }
+    if (!comm.deferred()) co_return;
+    // Where updates are sharded, the norm is of the shares; else all workers hold all gradients.
+    co_await comm.norm(total, false);
+    if (sharded) co_await rg::halving_doubling_all_reduce(comm, members, me(), total, 0);
+    co_await comm.commit(total, step, false);
+    for (std::size_t b = 0; sharded && b < buckets.size(); ++b) co_await gather(*this, b, 0);
   }
 
 private:
@@ -95,14 +112,46 @@ private:
     return how == way::ring ? "ring" : how == way::hierarchical ? "hierarchical" : "halving_doubling";
   }
 
+  std::size_t me() const { return static_cast<std::size_t>(comm.cluster().worker); } // in members
+
   static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
     for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
       rg::event& ready = self.ready[b];
       co_await ready;
-      const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-      co_await reduce(self, b, step, static_cast<std::uint32_t>(lane));
-      co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
+      if (self.sharded)
+        co_await update_share(self, b, step, static_cast<std::uint32_t>(lane));
+      else
+        co_await update(self, b, step, static_cast<std::uint32_t>(lane));
     }
+  }
+
+  // For shares whose update takes longer than the messages' latencies; in the host's memory, which is what updates are
+  // bound by; of fp32 on the wire, for weights must not be rounded; and not where the hierarchy may be faster.
+  bool sharding_pays() const {
+    constexpr std::uint64_t large = (256 << 10) / sizeof(float);
+    return !buckets.empty() && buckets[0].count / members.size() >= large &&
+           comm.pointer<float>(comm.weights(comm.whole())) && !wire && !(groups && groups->here.size() > 1) &&
+           !(comm.deferred() && comm.tables());
+  }
+  // What ring_reduce_scatter leaves with this worker.
+  rg::span_of_arena share_of(rg::span_of_arena bucket) const {
+    return rg::part_of(bucket, (me() + 1) % members.size(), members.size());
+  }
+  static rg::task<> update_share(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
+    const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
+    co_await rg::ring_reduce_scatter(self.comm, self.members, self.me(), gradient, lane);
+    const auto share = self.share_of(self.buckets[b]);
+    co_await self.comm.apply_as_worker(share.first, self.comm.gradients(share), step);
+    self.comm.record_value("sharded", static_cast<std::int64_t>(gradient.count * sizeof(float)));
+    if (!self.comm.deferred()) co_await gather(self, b, lane);
+  }
+  static rg::task<> gather(allreduce& self, std::size_t b, std::uint32_t lane) {
+    return rg::ring_all_gather(self.comm, self.members, self.me(), self.comm.weights(self.buckets[b]), lane);
+  }
+
+  static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
+    co_await reduce(self, b, step, lane);
+    co_await self.comm.apply_as_worker(self.buckets[b].first, self.comm.gradients(self.buckets[b]), step);
   }
 
   static rg::task<> reduce(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
@@ -124,11 +173,10 @@ private:
   }
 
   static rg::task<> reduce_by(allreduce& self, way how, rg_buffer gradient, std::uint32_t lane) {
-    const auto me = static_cast<std::size_t>(self.comm.cluster().worker);
     switch (how) {
-    case way::ring: co_await rg::ring_all_reduce(self.comm, self.members, me, gradient, lane, self.wire); break;
+    case way::ring: co_await rg::ring_all_reduce(self.comm, self.members, self.me(), gradient, lane, self.wire); break;
     case way::halving_doubling:
-      co_await rg::halving_doubling_all_reduce(self.comm, self.members, me, gradient, lane, self.wire);
+      co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.me(), gradient, lane, self.wire);
       break;
     case way::hierarchical:
       co_await rg::hierarchical_all_reduce(self.comm, *self.groups, gradient, lane, self.wire);
@@ -141,8 +189,7 @@ private:
     const std::size_t tried = self.candidates.size();
     for (std::size_t i = 0; i < self.shortest.size(); ++i)
       co_await self.comm.fill(rg::sub(self.times, i, 1), self.shortest[i]);
-    co_await rg::halving_doubling_all_reduce(self.comm, self.members,
-                                             static_cast<std::size_t>(self.comm.cluster().worker), self.times, 0);
+    co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.me(), self.times, 0);
     const auto* sums = self.comm.pointer<float>(self.times);
     for (std::size_t b = 0; b < self.buckets.size(); ++b) {
       if (sums) {
@@ -171,6 +218,7 @@ private:
   std::vector<double> shortest;        // [bucket][candidate], nanoseconds
   rg_buffer times{};                   // the same, to be added up
   std::optional<std::uint32_t> native;
+  bool sharded = false;
   rg::replicated_tables rows;
   rg::task_group running;
 };
