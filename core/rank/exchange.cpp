@@ -145,6 +145,8 @@ void exchange::start() {
   host_.arena = &arena_;
   host_.seed = setup_.seed;
   host_.momentum = setup_.momentum;
+  for (const std::uint32_t kind : {RG_OP_ALL_REDUCE, RG_OP_REDUCE_SCATTER, RG_OP_ALL_GATHER, RG_OP_BROADCAST})
+    if (native(kind).first) host_.native |= std::uint64_t{1} << kind;
   auto fenced = [](void* self, auto&& f) {
     auto& x = *static_cast<exchange*>(self);
     try {
@@ -286,7 +288,10 @@ rg_status exchange::submit(const rg_op& op) {
   switch (op.kind) {
   case RG_OP_SEND:
   case RG_OP_RECV:
-  case RG_OP_ALL_REDUCE: return transfer(op);
+  case RG_OP_ALL_REDUCE:
+  case RG_OP_REDUCE_SCATTER:
+  case RG_OP_ALL_GATHER:
+  case RG_OP_BROADCAST: return transfer(op);
   case RG_OP_FILL:
   case RG_OP_COPY:
   case RG_OP_AXPY:
@@ -314,11 +319,7 @@ rg_status exchange::transfer(const rg_op& op) {
   const rg_buffer& b = op.kind == RG_OP_SEND ? op.source : op.target;
   if (!regions_.contains(b)) return refuse("a transfer names memory outside its region");
   order(op);
-  if (op.kind == RG_OP_ALL_REDUCE) {
-    if (!collectives_.all_reduce || b.type != RG_F32) return refuse("all-reduce: no native one, or not of RG_F32");
-    transfers_.all_reduce(op.cookie, collectives_, op.group, b);
-    return RG_OK;
-  }
+  if (op.kind != RG_OP_SEND && op.kind != RG_OP_RECV) return collective(op);
   if (op.peer >= cluster_.size || op.lane >= setup_.lanes)
     return refuse(fmt::format("a transfer with rank {} on lane {}: there are {} ranks and {} lanes", op.peer, op.lane,
                               cluster_.size, setup_.lanes));
@@ -332,6 +333,24 @@ rg_status exchange::transfer(const rg_op& op) {
   else
     transfers_.recv(op.cookie, op.peer, op.lane, b, add, wire);
   return RG_OK;
+}
+
+rg_status exchange::collective(const rg_op& op) {
+  const auto [function, name] = native(op.kind);
+  if (!function) return refuse(fmt::format("{}: the transport has none", name));
+  const bool sums = op.kind == RG_OP_ALL_REDUCE || op.kind == RG_OP_REDUCE_SCATTER;
+  if (sums && op.target.type != RG_F32) return refuse(fmt::format("{}: of something else than RG_F32", name));
+  transfers_.collective(op.cookie, function, op.group, op.peer, op.target);
+  return RG_OK;
+}
+
+std::pair<transfers::collective_function, const char*> exchange::native(std::uint32_t kind) const {
+  switch (kind) {
+  case RG_OP_ALL_REDUCE: return {collectives_.all_reduce, "all-reduce"};
+  case RG_OP_REDUCE_SCATTER: return {collectives_.reduce_scatter, "reduce-scatter"};
+  case RG_OP_ALL_GATHER: return {collectives_.all_gather, "all-gather"};
+  default: return {collectives_.broadcast, "broadcast"};
+  }
 }
 
 rg_status exchange::update(const rg_op& op) {

@@ -142,6 +142,9 @@ private:
   rg_status submit(const rg_op& op);
   rg_status own(bool as_server, std::uint64_t first, std::uint64_t count, rg_buffer* out);
   rg_status transfer(const rg_op& op);
+  rg_status collective(const rg_op& op);
+  // What does it, null where nothing does, and its name.
+  std::pair<transfers::collective_function, const char*> native(std::uint32_t kind) const;
   rg_status arithmetic(const rg_op& op);
   rg_status compute(const rg_op& op, rg_work& work);
   rg_status compute(const rg_op& op, rg_work& work, std::uint64_t bytes); // and is worked()

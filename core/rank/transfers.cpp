@@ -112,7 +112,7 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
   }
 }
 
-void transfers::all_reduce(std::uint64_t cookie, const rg_collectives& collectives, std::uint32_t group,
+void transfers::collective(std::uint64_t cookie, collective_function function, std::uint32_t group, std::uint32_t root,
                            const rg_buffer& buffer) {
   operation* o = take(cookie, rank_, 0, buffer);
   o->how = way::transport;
@@ -122,7 +122,8 @@ void transfers::all_reduce(std::uint64_t cookie, const rg_collectives& collectiv
   c.address = o->target_address;
   c.after = staging_.before();
   c.cookie = o->transfer.cookie;
-  check(collectives.all_reduce(self_, &c), host_, "transport");
+  c.root = root;
+  check(function(self_, &c), host_, "transport");
 }
 
 // Behind what waits in the same line, else at once.

@@ -37,7 +37,9 @@ public:
             std::uint32_t wire = 0);
   void recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
             std::uint32_t wire = 0);
-  void all_reduce(std::uint64_t cookie, const rg_collectives& collectives, std::uint32_t group,
+  // `function`: one of the transport's rg_collectives.
+  using collective_function = rg_status (*)(void* self, const rg_collective* collective);
+  void collective(std::uint64_t cookie, collective_function function, std::uint32_t group, std::uint32_t root,
                   const rg_buffer& buffer);
 
   // Moves bytes and appends what ended; waits as rg_transport.poll does while there is nothing. Throws failure.

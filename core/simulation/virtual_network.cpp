@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <stdexcept>
 
-#include <regatta/plugin.hpp>
+#include <regatta/strategy.hpp>
 
 namespace regatta {
 namespace {
@@ -183,34 +185,58 @@ void virtual_network::settle(rank& r) {
   }
 }
 
-// All members' summands are added in ascending order of rank when the last one joins; each then waits as long as a ring
-// would take.
-rg_status virtual_network::all_reduce(rank& r, const rg_collective& c) {
+// It happens when the last member joins; each then waits as long as a ring would take, both halves of it for an
+// all-reduce, one for the others.
+rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_collective& c) {
   ++outstanding_;
   const auto& members = groups_[c.group];
   const std::uint64_t number = joined_[{c.group, r.number}]++;
   gathering& g = gatherings_[{c.group, number}];
+  if (g.joined.empty()) g.kind = kind;
+  if (g.kind != kind) throw std::logic_error("the members of a group call collectives in different orders");
   g.joined.push_back({r.number, c});
   if (g.joined.size() < members.size()) return RG_OK;
   std::sort(g.joined.begin(), g.joined.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  const std::uint64_t bytes = bytes_of(c.buffer), n = members.size();
+  const std::uint64_t bytes = bytes_of(c.buffer), n = members.size(), halves = kind == RG_OP_ALL_REDUCE ? 2 : 1;
   const auto took =
-      2 * (n - 1) *
+      halves * (n - 1) *
       (static_cast<std::uint64_t>(static_cast<double>(bytes) / static_cast<double>(n) / options_.bytes_per_ns) +
        options_.latency_ns);
   at(now_ + took, [this, group = c.group, number] {
-    gathering all = std::move(gatherings_[{group, number}]);
+    const gathering all = std::move(gatherings_[{group, number}]);
     gatherings_.erase({group, number});
-    std::vector<float> sum(all.joined[0].second.buffer.count, 0.0f);
-    for (const auto& [who, what] : all.joined)
-      if (const auto* x = static_cast<const float*>(what.address))
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += x[i];
-    for (const auto& [who, what] : all.joined) {
-      if (what.address) std::memcpy(what.address, sum.data(), sum.size() * sizeof(float));
-      end(*ranks_[who], what.cookie, RG_OK, 0);
-    }
+    exchange(all);
+    for (const auto& [who, what] : all.joined) end(*ranks_[who], what.cookie, RG_OK, 0);
   });
   return RG_OK;
+}
+
+// Summands are added in ascending order of rank.
+void virtual_network::exchange(const gathering& g) {
+  const rg_collective& first = g.joined[0].second;
+  const std::uint64_t count = first.buffer.count, n = g.joined.size(), element = rg::size_of(first.buffer.type);
+  const auto copy = [&](const rg_collective& from, rg::span_of_arena part) {
+    for (const auto& [who, what] : g.joined)
+      if (what.address && from.address && what.address != from.address)
+        std::memcpy(static_cast<std::byte*>(what.address) + part.first * element,
+                    static_cast<const std::byte*>(from.address) + part.first * element, part.count * element);
+  };
+  if (g.kind == RG_OP_BROADCAST) return copy(g.joined.at(first.root).second, {0, count});
+  if (g.kind == RG_OP_ALL_GATHER) {
+    for (std::uint64_t k = 0; k < n; ++k) copy(g.joined[k].second, rg::part_of({0, count}, k, n));
+    return;
+  }
+  std::vector<float> sum(count, 0.0f);
+  for (const auto& [who, what] : g.joined)
+    if (const auto* x = static_cast<const float*>(what.address))
+      for (std::size_t i = 0; i < count; ++i) sum[i] += x[i];
+  for (std::uint64_t k = 0; k < n; ++k) {
+    auto* const y = static_cast<float*>(g.joined[k].second.address);
+    if (!y) continue;
+    const auto mine = g.kind == RG_OP_ALL_REDUCE ? rg::span_of_arena{0, count} : rg::part_of({0, count}, k, n);
+    std::fill_n(y, count, std::numeric_limits<float>::quiet_NaN()); // of a reduce-scatter the rest is of no use
+    std::copy_n(sum.data() + mine.first, mine.count, y + mine.first);
+  }
 }
 
 const rg_transport& virtual_network::functions() const {
@@ -228,10 +254,10 @@ const rg_transport* virtual_network::table() {
       if (found == groups.end()) groups.push_back(wanted);
       return RG_OK;
     };
-    c.all_reduce = [](void* self, const rg_collective* c2) -> rg_status {
-      auto& r = *static_cast<rank*>(self);
-      return r.network->all_reduce(r, *c2);
-    };
+    c.all_reduce = &collective<RG_OP_ALL_REDUCE>;
+    c.reduce_scatter = &collective<RG_OP_REDUCE_SCATTER>;
+    c.all_gather = &collective<RG_OP_ALL_GATHER>;
+    c.broadcast = &collective<RG_OP_BROADCAST>;
     return c;
   }();
   static const rg_transport* tables = [] {

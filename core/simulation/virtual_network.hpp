@@ -84,7 +84,8 @@ private:
     std::deque<std::shared_ptr<receive>> receives;
     std::deque<payload> landed; // eager: arrived before their receive was posted
   };
-  struct gathering { // one native all-reduce under way
+  struct gathering {        // one native collective under way
+    std::uint32_t kind = 0; // rg_op_kind
     std::vector<std::pair<std::uint32_t, rg_collective>> joined;
   };
 
@@ -100,7 +101,12 @@ private:
   void at(std::uint64_t t, std::function<void()> f) { events_.push({t, order_++, std::move(f)}); }
   rg_status send(rank& from, const rg_transfer& t);
   rg_status recv(rank& to, const rg_transfer& t);
-  rg_status all_reduce(rank& r, const rg_collective& c);
+  template <std::uint32_t Kind> static rg_status collective(void* self, const rg_collective* c) {
+    auto& r = *static_cast<rank*>(self);
+    return r.network->collective(r, Kind, *c);
+  }
+  rg_status collective(rank& r, std::uint32_t kind, const rg_collective& c);
+  static void exchange(const gathering& g); // gives every member what it is to have
   void transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left);
   void pump(rank& from);
   void meet(key k);
@@ -117,7 +123,7 @@ private:
   std::vector<std::uint32_t> touched_;
   std::map<key, channel> channels_;
   std::vector<std::vector<std::uint32_t>> groups_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> joined_; // (group, rank): all-reduces begun
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> joined_; // (group, rank): collectives begun
   std::map<std::pair<std::uint32_t, std::uint64_t>, gathering> gatherings_; // (group, number)
   std::priority_queue<happening, std::vector<happening>, later> events_;
 };

@@ -91,7 +91,7 @@ TEST_CASE("every strategy learns the same over transports that reach the host's 
 TEST_CASE("over a transport that reaches the device's memory, ordered by fences alone") {
   const scratch s;
   const std::string options = "--set optimizer.plugin=adam --set strategy.allreduce.lanes=1 --sweep "
-                              "strategy.allreduce.algorithm=native,ring --sweep optimizer.clip_norm=0.0,0.5 ";
+                              "strategy.allreduce.algorithm=native,ring,sharded --sweep optimizer.clip_norm=0.0,0.5 ";
   const json expected = results(s, experiment, options + "--set transport.plugin=shm");
   for (const char* order : {"late", "1"}) {
     INFO("order: ", order);

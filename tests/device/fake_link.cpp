@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include <regatta/strategy.hpp>
+
 namespace fake {
 
 rg_transport_caps link::caps() const {
@@ -32,20 +34,22 @@ std::uint32_t link::split(std::span<const std::uint32_t> members) {
   return 0;
 }
 
-rg_status link::all_reduce(const rg_collective& c) {
+rg_status link::post(const rg_collective& c, kind what) {
   auto t = rg::make_versioned<rg_transfer>();
   t.buffer = c.buffer;
   t.address = c.address;
   t.after = c.after;
   t.cookie = c.cookie;
-  return post({t, false, true});
+  t.peer = c.root;
+  return post({t, what});
 }
 
 void link::exchange(std::span<const operation> group) {
   std::size_t under_way = 0;
   for (operation o : group) {
     o.transfer.after = 0;
-    while ((o.receives ? inner_.recv(o.transfer) : inner_.send(o.transfer)) == RG_AGAIN) inner_.poll(0, 0, {});
+    while ((o.what == kind::recv ? inner_.recv(o.transfer) : inner_.send(o.transfer)) == RG_AGAIN)
+      inner_.poll(0, 0, {});
     ++under_way;
   }
   std::array<rg_completion, 16> ended;
@@ -69,11 +73,10 @@ void link::add_up(const operation& o) {
       continue;
     }
     operation m = o;
-    m.adds_up = false;
     m.transfer.peer = r;
-    m.receives = false;
+    m.what = kind::send;
     messages.push_back(m);
-    m.receives = true;
+    m.what = kind::recv;
     m.transfer.address = all[r].data();
     messages.push_back(m);
   }
@@ -84,16 +87,49 @@ void link::add_up(const operation& o) {
   }
 }
 
+void link::collective(const operation& o) {
+  if (o.what == kind::all_reduce) return add_up(o);
+  const std::uint64_t size = rg::size_of(o.transfer.buffer.type);
+  auto* const begin = static_cast<std::byte*>(o.transfer.address);
+  const auto share = [&](std::uint32_t r) { return rg::part_of({0, o.transfer.buffer.count}, r, size_); };
+  if (o.what == kind::reduce_scatter) {
+    add_up(o);
+    const auto mine = share(rank_); // what else there is must not be relied on
+    std::memset(begin, 0x7f, mine.first * size);
+    std::memset(begin + mine.end() * size, 0x7f, (o.transfer.buffer.count - mine.end()) * size);
+    return;
+  }
+  std::vector<operation> messages;
+  const auto message = [&](kind what, std::uint32_t peer, rg::span_of_arena part) {
+    operation m = o;
+    m.what = what;
+    m.transfer.peer = peer;
+    m.transfer.address = begin + part.first * size;
+    m.transfer.buffer.count = part.count;
+    messages.push_back(m);
+  };
+  for (std::uint32_t r = 0; r < size_; ++r) {
+    if (r == rank_) continue;
+    const rg::span_of_arena all{0, o.transfer.buffer.count};
+    if (o.what == kind::broadcast && o.transfer.peer == rank_) message(kind::send, r, all);
+    if (o.what == kind::broadcast && o.transfer.peer == r) message(kind::recv, r, all);
+    if (o.what != kind::all_gather) continue;
+    message(kind::send, r, share(rank_));
+    message(kind::recv, r, share(r));
+  }
+  exchange(messages);
+}
+
 std::uint32_t link::poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_completion> out) {
   if (!posted_.empty()) {
     for (const operation& o : posted_) gpu_.hold(stream_, o.transfer.after);
     gpu_.add(stream_, [this, group = posted_] {
       std::vector<operation> messages;
       for (const operation& o : group)
-        if (o.adds_up)
-          add_up(o);
-        else
+        if (o.what == kind::send || o.what == kind::recv)
           messages.push_back(o);
+        else
+          collective(o);
       exchange(messages);
     });
     const rg_fence fence = gpu_.record(stream_);

@@ -62,6 +62,18 @@ struct recorder : medium {
   void all_reduce(communicator c, float* p, std::uint64_t n) override {
     s.log.push_back("sum " + name(c) + " " + at(p) + "+" + std::to_string(n));
   }
+  void reduce_scatter(communicator c, float* p, std::uint64_t n, std::uint32_t rank) override {
+    s.log.push_back("scatter " + name(c) + " " + at(p) + "+" + std::to_string(n) + " mine " + std::to_string(rank));
+  }
+  void all_gather(communicator c, std::byte* p, std::uint64_t n, std::uint32_t rank) override {
+    s.log.push_back("gather " + name(c) + " " + at(p) + "+" + std::to_string(n) + " mine " + std::to_string(rank));
+  }
+  void reduce(communicator c, float* p, std::uint64_t n, std::uint32_t root) override {
+    s.log.push_back("sum " + name(c) + " " + at(p) + "+" + std::to_string(n) + " to " + std::to_string(root));
+  }
+  void broadcast(communicator c, void* p, std::uint64_t n, std::uint32_t root) override {
+    s.log.push_back("copy " + name(c) + " " + at(p) + "+" + std::to_string(n) + " from " + std::to_string(root));
+  }
   void end_group() override { s.log.push_back("}"); }
   void wait_for(rg_fence f) override { s.log.push_back("after " + text(f)); }
   rg_fence record() override {
@@ -189,6 +201,44 @@ TEST_CASE("messages and collectives are never in one group, and keep their order
   CHECK(done[1].fence == 1002);
   CHECK(done[3].fence == 1003);
   CHECK(f.t.counters().bytes_sent == 4 + 2 * 32); // two ranks: 2 (n - 1) / n of the bytes
+}
+
+TEST_CASE("shares that are equally long go as one collective, others as one a share") {
+  fixture f(1, 2);
+  f.t.reduce_scatter(f.sum(256, 64, 1));
+  f.t.all_gather(f.sum(256, 64, 2));
+  CHECK(f.poll().size() == 2);
+  CHECK(f.script.log == calls{"{", "scatter c1 256+32 mine 1", "gather c1 256+128 mine 1", "}", "record 1001"});
+  CHECK(f.t.counters().bytes_sent == 2 * 128);
+  f.script.log.clear();
+  f.t.reduce_scatter(f.sum(256, 40, 3)); // three lines of a cache: 16 and 24 elements
+  f.t.all_gather(f.sum(256, 40, 4));
+  f.t.reduce_scatter(f.sum(256, 7, 5)); // the first share is empty
+  CHECK(f.poll().size() == 3);
+  CHECK(f.script.log == calls{"{", "sum c1 256+16 to 0", "sum c1 320+24 to 1", "copy c1 256+64 from 0",
+                              "copy c1 320+96 from 1", "sum c1 256+7 to 1", "}", "record 1002"});
+  f.script.log.clear();
+  rg_collective bytes = f.sum(256, 33, 6); // of any type
+  bytes.buffer.type = RG_U8;
+  f.t.all_gather(bytes);
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"{", "copy c1 256+16 from 0", "copy c1 272+17 from 1", "}", "record 1003"});
+}
+
+TEST_CASE("a broadcast is from a place among the members, and behind what it waits for") {
+  fixture f(2, 3);
+  const std::array<std::uint32_t, 2> some = {0, 2};
+  const std::uint32_t group = f.t.split(some);
+  f.script.log.clear();
+  rg_collective c = f.sum(64, 5, 1, group);
+  c.root = 1; // rank 2
+  c.after = 50;
+  f.t.broadcast(c);
+  CHECK(f.poll().size() == 1);
+  CHECK(f.script.log == calls{"after 50", "{", "copy c2 64+20 from 1", "}", "record 1002"});
+  CHECK(f.t.counters().bytes_sent == 20);
+  c.root = 2;
+  CHECK_THROWS_AS(f.t.broadcast(c), rg::error);
 }
 
 TEST_CASE("a group that is not in the stream yet holds back its completions and the next group") {

@@ -55,6 +55,24 @@ TEST_CASE("allreduce, sharded, is the ring to the bit and to the byte") {
     }
 }
 
+TEST_CASE("allreduce, sharded by the transport's own collectives, equals the serial run") {
+  for (std::uint32_t workers = 1; workers <= 8; ++workers)
+    for (const double clip : {0.0, 0.5}) {
+      CAPTURE(workers);
+      CAPTURE(clip);
+      simulation_setup s;
+      s.strategy = "allreduce";
+      s.parameters = {{"algorithm", "sharded"}, {"bucket", 256}};
+      s.workers = workers;
+      s.network.collectives = true;
+      s.optimizer.clip_norm = clip;
+      const auto r = simulate(plugins(), s);
+      equals_serial(s, r);
+      if (clip == 0)
+        for (const auto& counted : r.counted) CHECK(counted.messages_sent == 0); // none but collectives
+    }
+}
+
 TEST_CASE("allreduce by itself shards the update of large buckets that cross as they are") {
   simulation_setup s;
   s.strategy = "allreduce";

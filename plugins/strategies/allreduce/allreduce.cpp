@@ -62,6 +62,8 @@ struct allreduce {
     if (algorithm == "auto" || algorithm == "hierarchical") groups = rg::group_by_host(c.cluster(), members, me());
     sharded = !alone && (algorithm == "sharded" || (algorithm == "auto" && sharding_pays()));
     if (sharded) {
+      if (c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) native = c.split(members);
+      if (native) lanes = 1; // else one bucket's gathering could go before or after another's sum
       for (const auto& b : buckets) c.own_as_worker(share_of(b));
       return;
     }
@@ -133,20 +135,27 @@ private:
            comm.pointer<float>(comm.weights(comm.whole())) && !wire && !(groups && groups->here.size() > 1) &&
            !(comm.deferred() && comm.tables());
   }
-  // What ring_reduce_scatter leaves with this worker.
+  // What the transport's own reduce-scatter leaves with this worker, or ring_reduce_scatter.
   rg::span_of_arena share_of(rg::span_of_arena bucket) const {
-    return rg::part_of(bucket, (me() + 1) % members.size(), members.size());
+    return rg::part_of(bucket, native ? me() : (me() + 1) % members.size(), members.size());
   }
   static rg::task<> update_share(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-    co_await rg::ring_reduce_scatter(self.comm, self.members, self.me(), gradient, lane);
+    if (self.native)
+      co_await self.comm.reduce_scatter(*self.native, gradient);
+    else
+      co_await rg::ring_reduce_scatter(self.comm, self.members, self.me(), gradient, lane);
     const auto share = self.share_of(self.buckets[b]);
     co_await self.comm.apply_as_worker(share.first, self.comm.gradients(share), step);
     self.comm.record_value("sharded", static_cast<std::int64_t>(gradient.count * sizeof(float)));
     if (!self.comm.deferred()) co_await gather(self, b, lane);
   }
   static rg::task<> gather(allreduce& self, std::size_t b, std::uint32_t lane) {
-    return rg::ring_all_gather(self.comm, self.members, self.me(), self.comm.weights(self.buckets[b]), lane);
+    const rg_buffer weights = self.comm.weights(self.buckets[b]);
+    if (self.native)
+      co_await self.comm.all_gather(*self.native, weights);
+    else
+      co_await rg::ring_all_gather(self.comm, self.members, self.me(), weights, lane);
   }
 
   static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {

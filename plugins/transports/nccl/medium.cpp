@@ -20,7 +20,9 @@ static_assert(scratch_bytes >= sizeof(ncclUniqueId));
 
 // What is used of NCCL; see lazy_library.hpp.
 struct functions {
+  decltype(&::ncclAllGather) all_gather;
   decltype(&::ncclAllReduce) all_reduce;
+  decltype(&::ncclBroadcast) broadcast;
   decltype(&::ncclCommAbort) comm_abort;
   decltype(&::ncclCommDestroy) comm_destroy;
   decltype(&::ncclCommFinalize) comm_finalize;
@@ -32,6 +34,8 @@ struct functions {
   decltype(&::ncclGroupEnd) group_end;
   decltype(&::ncclGroupStart) group_start;
   decltype(&::ncclRecv) recv;
+  decltype(&::ncclReduce) reduce;
+  decltype(&::ncclReduceScatter) reduce_scatter;
   decltype(&::ncclSend) send;
 };
 
@@ -39,7 +43,9 @@ const functions& api() {
   static const functions all = [] {
     const cuda::lazy_library library("libnccl.so.2");
     functions f{};
+    library.find(f.all_gather, "ncclAllGather");
     library.find(f.all_reduce, "ncclAllReduce");
+    library.find(f.broadcast, "ncclBroadcast");
     library.find(f.comm_abort, "ncclCommAbort");
     library.find(f.comm_destroy, "ncclCommDestroy");
     library.find(f.comm_finalize, "ncclCommFinalize");
@@ -51,6 +57,8 @@ const functions& api() {
     library.find(f.group_end, "ncclGroupEnd");
     library.find(f.group_start, "ncclGroupStart");
     library.find(f.recv, "ncclRecv");
+    library.find(f.reduce, "ncclReduce");
+    library.find(f.reduce_scatter, "ncclReduceScatter");
     library.find(f.send, "ncclSend");
     return f;
   }();
@@ -148,6 +156,20 @@ public:
   }
   void all_reduce(communicator c, float* data, std::uint64_t count) override {
     in_group(api().all_reduce(data, data, count, ncclFloat32, ncclSum, of(c), stream_), "all-reduce", c);
+  }
+  void reduce_scatter(communicator c, float* data, std::uint64_t count, std::uint32_t rank) override {
+    in_group(api().reduce_scatter(data, data + rank * count, count, ncclFloat32, ncclSum, of(c), stream_),
+             "reduce-scatter", c);
+  }
+  void all_gather(communicator c, std::byte* data, std::uint64_t bytes, std::uint32_t rank) override {
+    in_group(api().all_gather(data + rank * bytes, data, bytes, ncclInt8, of(c), stream_), "all-gather", c);
+  }
+  void reduce(communicator c, float* data, std::uint64_t count, std::uint32_t root) override {
+    in_group(api().reduce(data, data, count, ncclFloat32, ncclSum, static_cast<int>(root), of(c), stream_), "reduce",
+             c);
+  }
+  void broadcast(communicator c, void* data, std::uint64_t bytes, std::uint32_t root) override {
+    in_group(api().broadcast(data, data, bytes, ncclInt8, static_cast<int>(root), of(c), stream_), "broadcast", c);
   }
   void end_group() override { nccl::check(api().group_end(), "ending a group"); }
 

@@ -39,6 +39,12 @@ public:
   virtual void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
   virtual void recv(communicator c, void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
   virtual void all_reduce(communicator c, float* data, std::uint64_t count) = 0; // in place, summed
+  // In place: `data` is of all members, each of which has `count` of it, this one the part at its rank.
+  virtual void reduce_scatter(communicator c, float* data, std::uint64_t count, std::uint32_t rank) = 0;
+  virtual void all_gather(communicator c, std::byte* data, std::uint64_t bytes, std::uint32_t rank) = 0;
+  virtual void reduce(communicator c, float* data, std::uint64_t count,
+                      std::uint32_t root) = 0; // in place, at the root
+  virtual void broadcast(communicator c, void* data, std::uint64_t bytes, std::uint32_t root) = 0;
   virtual void end_group() = 0;
 
   // What comes next in the stream waits for the fence.

@@ -47,13 +47,13 @@ rg_blob transport::listen(const rg_world& world) {
 void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
   const auto size = static_cast<std::uint32_t>(blobs.size());
   if (size == 1) {
-    groups_.push_back({nullptr, 1});
+    groups_.push_back({nullptr, 1, 0});
     return;
   }
   if (!blobs[0].bytes) throw rg::error(RG_E_PEER, "nccl: rank 0 has sent no id for the communicator");
   id_bytes_ = blobs[0].bytes;
   const auto* id = static_cast<const std::byte*>(blobs[0].data);
-  groups_.push_back({medium_->join({id, id_bytes_}, size, rank_), size});
+  groups_.push_back({medium_->join({id, id_bytes_}, size, rank_), size, rank_});
   await("all ranks to join the communicator", timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
 }
 
@@ -63,7 +63,7 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
   const auto place = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
   const auto size = static_cast<std::uint32_t>(members.size());
   if (place == size) throw rg::error(RG_E_OPERATION, "nccl: split by a rank that is no member");
-  group g{.comm = nullptr, .size = size};
+  group g{.comm = nullptr, .size = size, .place = place};
   if (size > 1) {
     std::vector<std::byte> id = place == 0 ? medium_->make_id() : std::vector<std::byte>(id_bytes_);
     void* const memory = medium_->to_device(id);
@@ -153,19 +153,23 @@ rg_status transport::post(const rg_transfer& t, kind what) {
                      .group = 0,
                      .address = t.address,
                      .bytes = t.buffer.count * rg::size_of(t.buffer.type),
+                     .element = rg::size_of(t.buffer.type),
                      .after = t.after,
                      .cookie = t.cookie});
   return RG_OK;
 }
 
-rg_status transport::all_reduce(const rg_collective& c) {
+rg_status transport::post(const rg_collective& c, kind what) {
   if (aborted_) return RG_E_CANCELLED;
   if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "nccl: there is no such group");
-  posted_.push_back({.what = kind::all_reduce,
-                     .peer = 0,
+  if (what == kind::broadcast && c.root >= groups_[c.group].size)
+    throw rg::error(RG_E_OPERATION, "nccl: a broadcast from no member of its group");
+  posted_.push_back({.what = what,
+                     .peer = c.root,
                      .group = c.group,
                      .address = c.address,
-                     .bytes = c.buffer.count * sizeof(float),
+                     .bytes = c.buffer.count * rg::size_of(c.buffer.type),
+                     .element = rg::size_of(c.buffer.type),
                      .after = c.after,
                      .cookie = c.cookie});
   return RG_OK;
@@ -177,6 +181,10 @@ void transport::end(const operation& o, rg_status status, rg_fence fence) {
 
 void transport::put(const operation& o) {
   const group& g = groups_[o.group];
+  const auto count = [&](std::uint64_t bytes) {
+    counters_.bytes_sent += bytes;
+    counters_.bytes_received += bytes;
+  };
   switch (o.what) {
   case kind::send:
     medium_->send(g.comm, o.address, o.bytes, o.peer);
@@ -191,16 +199,47 @@ void transport::put(const operation& o) {
   case kind::all_reduce:
     medium_->all_reduce(g.comm, static_cast<float*>(o.address), o.bytes / sizeof(float));
     // What a ring moves, as nccl-tests counts; NVLink's switches may add on the way and move less.
-    const std::uint64_t moved = o.bytes / g.size * (g.size - 1) * 2;
-    counters_.bytes_sent += moved;
-    counters_.bytes_received += moved;
+    count(o.bytes / g.size * (g.size - 1) * 2);
     break;
+  case kind::broadcast:
+    medium_->broadcast(g.comm, o.address, o.bytes, o.peer);
+    (o.peer == g.place ? counters_.bytes_sent : counters_.bytes_received) += o.bytes;
+    break;
+  case kind::reduce_scatter:
+  case kind::all_gather:
+    put_shares(o);
+    count(o.bytes / g.size * (g.size - 1));
+    break;
+  }
+}
+
+// NCCL's shares are equally long. Others go one by one, which NCCL makes one launch of, for they are in one group.
+void transport::put_shares(const operation& o) {
+  const group& g = groups_[o.group];
+  const std::uint64_t elements = o.bytes / o.element, lines = (elements + 15) / 16;
+  const bool sums = o.what == kind::reduce_scatter;
+  auto* const begin = static_cast<std::byte*>(o.address);
+  if (elements % (std::uint64_t{16} * g.size) == 0) {
+    if (sums)
+      medium_->reduce_scatter(g.comm, static_cast<float*>(o.address), elements / g.size, g.place);
+    else
+      medium_->all_gather(g.comm, begin, o.bytes / g.size, g.place);
+    return;
+  }
+  for (std::uint32_t k = 0; k < g.size; ++k) {
+    const std::uint64_t from = std::min(elements, lines * k / g.size * 16),
+                        to = std::min(elements, lines * (k + 1) / g.size * 16);
+    if (from == to) continue;
+    if (sums)
+      medium_->reduce(g.comm, static_cast<float*>(o.address) + from, to - from, k);
+    else
+      medium_->broadcast(g.comm, begin + from * o.element, (to - from) * o.element, k);
   }
 }
 
 // The first run of messages or of collectives becomes a group. What moves nothing is left out of it, on both sides.
 void transport::launch() {
-  const auto collective = [](const operation& o) { return o.what == kind::all_reduce; };
+  const auto collective = [](const operation& o) { return o.what != kind::send && o.what != kind::recv; };
   const auto last = std::find_if(posted_.begin(), posted_.end(),
                                  [&](const operation& o) { return collective(o) != collective(posted_.front()); });
   launching_.assign(posted_.begin(), last);

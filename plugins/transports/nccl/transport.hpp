@@ -47,29 +47,34 @@ public:
   void close(std::uint64_t timeout_ns);
   rg_counters counters() const { return counters_; }
   std::uint32_t split(std::span<const std::uint32_t> members);
-  rg_status all_reduce(const rg_collective& c);
+  rg_status all_reduce(const rg_collective& c) { return post(c, kind::all_reduce); }
+  rg_status reduce_scatter(const rg_collective& c) { return post(c, kind::reduce_scatter); }
+  rg_status all_gather(const rg_collective& c) { return post(c, kind::all_gather); }
+  rg_status broadcast(const rg_collective& c) { return post(c, kind::broadcast); }
 
 private:
-  enum class kind { send, recv, all_reduce };
+  enum class kind { send, recv, all_reduce, reduce_scatter, all_gather, broadcast };
   struct operation {
     kind what;
-    std::uint32_t peer, group; // of messages, of collectives
+    std::uint32_t peer, group; // of messages, also a broadcast's root; of collectives
     void* address;
-    std::uint64_t bytes;
+    std::uint64_t bytes, element; // in all, of one
     rg_fence after;
     std::uint64_t cookie;
   };
   struct group {
     communicator comm = nullptr;
-    std::uint32_t size = 0;
+    std::uint32_t size = 0, place = 0; // this rank's among the members
   };
 
   rg_status post(const rg_transfer& t, kind what);
+  rg_status post(const rg_collective& c, kind what);
   void advance();
   void launch();
   void landed();
   void check_health();
   void put(const operation& o);
+  void put_shares(const operation& o);
   void await(const char* what, std::uint64_t timeout_ns, const std::function<bool()>& done);
   void abort() noexcept;
   void end(const operation& o, rg_status status, rg_fence fence);

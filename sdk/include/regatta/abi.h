@@ -555,10 +555,12 @@ typedef struct rg_regions {
 typedef struct rg_collective {
   uint32_t struct_size;
   uint32_t group;   /* what split made */
-  rg_buffer buffer; /* in place; RG_F32 */
+  rg_buffer buffer; /* in place; RG_F32 where it is summed */
   void* address;
   rg_fence after;
   uint64_t cookie;
+  uint32_t root; /* broadcast: whose bytes all get, its place among the members */
+  uint32_t reserved;
 } rg_collective;
 
 typedef struct rg_collectives {
@@ -568,6 +570,15 @@ typedef struct rg_collectives {
   rg_status (*split)(void* self, const uint32_t* members, uint32_t count, uint32_t* group);
   /* [loop] The sum over the members, added in ascending order of rank, to the bit the same on all; never waits. */
   rg_status (*all_reduce)(void* self, const rg_collective* collective);
+  /* [loop] Each of the following may be null; none waits. Of n members, the one at place k by rank has share k of the
+   * buffer: it begins at element min(count, lines * k / n * 16), lines = (count + 15) / 16, and ends where the next one
+   * begins. So no two shares have a cache line in common, and the last ones may be shorter or empty. */
+  /* The same sum, of which every member gets its own share; what the rest of its buffer then holds is of no use. */
+  rg_status (*reduce_scatter)(void* self, const rg_collective* collective);
+  /* Every member's own share goes to all others. */
+  rg_status (*all_gather)(void* self, const rg_collective* collective);
+  /* The root's buffer goes to all others. */
+  rg_status (*broadcast)(void* self, const rg_collective* collective);
 } rg_collectives;
 
 /* Proof of membership: extension of the host. `mac` is 32 bytes of HMAC-SHA-256 over `data`, keyed with the run's secret,
@@ -717,8 +728,12 @@ typedef enum rg_op_kind {
    * completion's bytes are those of the values that were found. */
   RG_OP_TOP_K = 19,
   RG_OP_SELECT = 20,
-  RG_OP_CLIP = 21,      /* target *= min(1, a / its Euclidean norm) */
-  RG_OP_ACCUMULATE = 22 /* target = a * target + source; index (RG_F32) += target: momentum, and its sum */
+  RG_OP_CLIP = 21,       /* target *= min(1, a / its Euclidean norm) */
+  RG_OP_ACCUMULATE = 22, /* target = a * target + source; index (RG_F32) += target: momentum, and its sum */
+  /* As ALL_REDUCE; rg_collectives says what each does. Where rg_strategy_host.native has them. */
+  RG_OP_REDUCE_SCATTER = 23,
+  RG_OP_ALL_GATHER = 24, /* any type */
+  RG_OP_BROADCAST = 25   /* any type; peer: the root's place among the group's members */
 } rg_op_kind;
 
 enum {
@@ -783,6 +798,7 @@ typedef struct rg_strategy_host {
   void (*record_value)(void* context, const char* name, int64_t value);
   void (*record_sum)(void* context, const char* name, double amount);
   double momentum; /* RG_PLAN_MOMENTUM: the optimiser's coefficient */
+  uint64_t native; /* bit k: the transport does operations of kind k (RG_OP_ALL_REDUCE, ...) over groups */
 } rg_strategy_host;
 
 typedef struct rg_strategy {

@@ -214,11 +214,19 @@ public:
   operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     return receive(peer, target, lane, wire, RG_OP_ADD);
   }
-  operation all_reduce(std::uint32_t group, rg_buffer target) {
-    rg_op op = make(RG_OP_ALL_REDUCE);
-    op.group = group;
-    op.target = target;
-    return submit(op);
+  // Over a group of split(), as far as the transport offers() them. Shares are those of part_of({0, target.count}, place
+  // among the members, number of members).
+  bool offers(rg_op_kind kind) const {
+    return host_->struct_size > offsetof(rg_strategy_host, native) && (host_->native >> kind & 1);
+  }
+  operation all_reduce(std::uint32_t group, rg_buffer target) { return collective(RG_OP_ALL_REDUCE, group, target, 0); }
+  operation reduce_scatter(std::uint32_t group, rg_buffer target) {
+    return collective(RG_OP_REDUCE_SCATTER, group, target, 0);
+  }
+  operation all_gather(std::uint32_t group, rg_buffer target) { return collective(RG_OP_ALL_GATHER, group, target, 0); }
+  // `root`: its place among the members.
+  operation broadcast(std::uint32_t group, rg_buffer target, std::uint32_t root) {
+    return collective(RG_OP_BROADCAST, group, target, root);
   }
 
   // Arithmetic, where the memory lives.
@@ -362,6 +370,13 @@ private:
     op.target = target;
     op.wire = wire;
     op.flags = flags;
+    return submit(op);
+  }
+  operation collective(std::uint32_t kind, std::uint32_t group, rg_buffer target, std::uint32_t root) {
+    rg_op op = make(kind);
+    op.group = group;
+    op.target = target;
+    op.peer = root;
     return submit(op);
   }
   operation arithmetic(std::uint32_t kind, rg_buffer target, rg_buffer source, double a, rg_buffer index = {}) {

@@ -24,6 +24,9 @@
 //     void remove(rg_region region) noexcept;                 // [main] must be there where allocate or add is
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] regatta.collectives/1; returns the group
 //     rg_status all_reduce(const rg_collective& c);           // [loop] both or neither
+//     rg_status reduce_scatter(const rg_collective& c);       // [loop] each only with both
+//     rg_status all_gather(const rg_collective& c);           // [loop]
+//     rg_status broadcast(const rg_collective& c);            // [loop]
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
 //     const void* extension(const char* id);                  // [any] what else there is, by id
 //   };
@@ -115,6 +118,18 @@ concept has_split = requires(T t, std::span<const std::uint32_t> members) {
 template <class T>
 concept has_all_reduce = requires(T t, const rg_collective& c) {
   { t.all_reduce(c) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_reduce_scatter = requires(T t, const rg_collective& c) {
+  { t.reduce_scatter(c) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_all_gather = requires(T t, const rg_collective& c) {
+  { t.all_gather(c) } -> std::same_as<rg_status>;
+};
+template <class T>
+concept has_broadcast = requires(T t, const rg_collective& c) {
+  { t.broadcast(c) } -> std::same_as<rg_status>;
 };
 template <class T>
 concept has_arm = requires(T t, std::int32_t& descriptor) {
@@ -249,11 +264,23 @@ template <class T> struct entry {
   static rg_status split(void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) noexcept {
     return fence(of(self).host, [&] { *group = of(self).transport.split(std::span(members, count)); });
   }
-  static rg_status all_reduce(void* self, const rg_collective* collective) noexcept {
+  template <class F> static rg_status collective(void* self, const rg_collective* c, F f) noexcept {
     return fence(of(self).host, [&] {
-      const versioned_view<rg_collective> view(collective);
-      return of(self).transport.all_reduce(*view);
+      const versioned_view<rg_collective> view(c);
+      return f(of(self).transport, *view);
     });
+  }
+  static rg_status all_reduce(void* self, const rg_collective* c) noexcept {
+    return collective(self, c, [](T& t, const rg_collective& x) { return t.all_reduce(x); });
+  }
+  static rg_status reduce_scatter(void* self, const rg_collective* c) noexcept {
+    return collective(self, c, [](T& t, const rg_collective& x) { return t.reduce_scatter(x); });
+  }
+  static rg_status all_gather(void* self, const rg_collective* c) noexcept {
+    return collective(self, c, [](T& t, const rg_collective& x) { return t.all_gather(x); });
+  }
+  static rg_status broadcast(void* self, const rg_collective* c) noexcept {
+    return collective(self, c, [](T& t, const rg_collective& x) { return t.broadcast(x); });
   }
 
   static rg_status arm(void* self, std::int32_t* descriptor) noexcept {
@@ -277,6 +304,9 @@ template <class T> constexpr rg_collectives make_collectives() {
   if constexpr (has_split<T> && has_all_reduce<T>) {
     c.split = &entry<T>::split;
     c.all_reduce = &entry<T>::all_reduce;
+    if constexpr (has_reduce_scatter<T>) c.reduce_scatter = &entry<T>::reduce_scatter;
+    if constexpr (has_all_gather<T>) c.all_gather = &entry<T>::all_gather;
+    if constexpr (has_broadcast<T>) c.broadcast = &entry<T>::broadcast;
   }
   return c;
 }
