@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "device/device.hpp"
 #include "memory/regions.hpp"
 
 #include <cstdint>
@@ -12,14 +13,20 @@
 
 namespace regatta {
 
-// One buffer an input, for a batch of `samples`.
+// One buffer an input, for a batch of `samples`; pinned for `reader`, where there is one.
 class batch_memory {
 public:
-  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples) : samples_(samples) {
+  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr)
+      : samples_(samples) {
     for (const rg_input& in : inputs) {
       std::uint64_t elements = samples;
       for (std::uint32_t d = 0; d < in.ndim; ++d) elements *= static_cast<std::uint64_t>(in.shape[d]);
-      memory_.push_back(allocate_aligned(elements * rg::size_of(in.type)));
+      const std::uint64_t bytes = elements * rg::size_of(in.type);
+      if (reader) { // the device's from here on: where a run ends early, its streams still read it
+        pointers_.push_back(reader->allocate_host(bytes).release());
+        continue;
+      }
+      memory_.push_back(allocate_aligned(bytes));
       pointers_.push_back(memory_.back().get());
     }
   }

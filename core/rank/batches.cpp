@@ -14,7 +14,8 @@ namespace regatta {
 batches::batches(session& s)
     : session_(s), micros_(static_cast<std::uint64_t>(s.job.config.train.accumulate)), samples_(s.job.batch / micros_),
       first_(static_cast<std::uint64_t>(s.cluster.worker) * s.job.batch), counted_(s.model().info().count_kinds > 0),
-      summed_(counted_ && s.synchronous()), whole_(counted_ || s.model().has_tables()) {
+      summed_(counted_ && s.synchronous()), whole_(counted_ || s.model().has_tables()),
+      constant_(s.data().constant() && micros_ == 1) {
   const std::uint32_t kinds = s.model().info().count_kinds;
   if (counted_ && !s.model().functions().count)
     throw failure(exit_code::plugin,
@@ -22,10 +23,11 @@ batches::batches(session& s)
   if (kinds > RG_MAX_COUNTS)
     throw failure(exit_code::plugin,
                   fmt::format("model {} counts {} kinds, more than {}", s.job.config.model.id, kinds, RG_MAX_COUNTS));
+  const std::uint64_t turns = s.device() && !constant_ ? 3 : 1;
+  slots_.resize((whole_ ? turns : 1) + summed_);
   for (slot& one : slots_) {
-    const bool used = &one == &slots_[0] || summed_;
-    for (std::uint64_t m = 0; used && m < (whole_ ? micros_ : 1); ++m)
-      one.micros.emplace_back(s.model().inputs(), samples_);
+    for (std::uint64_t m = 0; m < (whole_ ? micros_ : turns); ++m)
+      one.micros.emplace_back(s.model().inputs(), samples_, s.device());
     one.mine.resize(kinds);
     one.global.resize(kinds);
   }
@@ -41,10 +43,16 @@ void batches::read(std::uint64_t step, std::uint64_t m, batch_memory& into) {
   session_.data().fill(step, session_.job.global_batch(), first_ + m * samples_, samples_, into.pointers());
 }
 
-void batches::read_all(std::uint64_t step, slot& into) {
+batch_memory& batches::memory(std::uint64_t step, std::uint64_t m) {
+  std::vector<batch_memory>& micros = of(step).micros;
+  return micros[(whole_ ? m : step * micros_ + m) % micros.size()];
+}
+
+void batches::read_all(std::uint64_t step) {
+  slot& into = of(step);
   // A constant source fills a buffer once: but of several micro-batches in one buffer each is another.
-  if (into.filled && session_.data().constant() && into.micros.size() == micros_) return;
-  for (std::uint64_t m = 0; m < into.micros.size(); ++m) read(step, m, into.micros[m]);
+  if (into.filled && session_.data().constant() && (constant_ || whole_)) return;
+  for (std::uint64_t m = 0; m < (whole_ ? micros_ : 1); ++m) read(step, m, memory(step, m));
   into.filled = true;
 }
 
@@ -69,29 +77,30 @@ void batches::settle() {
 
 void batches::begin(std::uint64_t step) {
   step_ = step;
-  slot& now = current();
+  slot& now = of(step);
   if (!std::exchange(now.ahead, false)) {
-    read_all(step, now);
+    read_all(step);
     if (counted_) count(step, now);
   }
   settle();
   if (!summed_ || step + 1 >= end_) return;
-  slot& next = slots_[(step + 1) % 2];
-  read_all(step + 1, next);
+  slot& next = of(step + 1);
+  read_all(step + 1);
   count(step + 1, next);
   next.ahead = true;
 }
 
 rg_batch batches::micro(std::uint64_t m) {
-  slot& s = current();
-  if (!whole_ && m) read(step_, m, s.micros[0]);
-  rg_batch b = s.micros[whole_ ? m : 0].batch();
+  batch_memory& memory = this->memory(step_, m);
+  if (!whole_ && m) read(step_, m, memory);
+  rg_batch b = memory.batch();
   b.step = step_;
   b.first_sample = first_ + m * samples_;
   b.global_samples = session_.job.global_batch();
   b.seed = session_.job.config.seed;
-  b.flags = (m ? RG_BATCH_ACCUMULATE : 0) | (m + 1 == micros_ ? RG_BATCH_LAST : 0);
-  b.global_counts = counted_ ? s.global.data() : nullptr;
+  b.flags = (m ? RG_BATCH_ACCUMULATE : 0) | (m + 1 == micros_ ? RG_BATCH_LAST : 0) |
+            (session_.device() ? RG_BATCH_HELD : 0) | (constant_ && step_ ? RG_BATCH_SAME : 0);
+  b.global_counts = counted_ ? of(step_).global.data() : nullptr;
   return b;
 }
 

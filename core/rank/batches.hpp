@@ -5,12 +5,14 @@
 // summed over the control channel; to let no step wait for that, the next step's batch is read, counted and its sum
 // begun before this step computes. Where they are not, a worker takes its own counts times the number of workers, but in
 // step 0: there all begin alike, and the loss must be that of any other strategy on the same samples.
+//
+// A device reads its batches out of pinned memory when it gets there, two passes after the host at most: the memory of a
+// pass is written again by the third after it.
 #pragma once
 
 #include "rank/batch_memory.hpp"
 #include "rank/session.hpp"
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -39,23 +41,25 @@ public:
 
 private:
   struct slot {
-    std::vector<batch_memory> micros; // all of a step, or one that is used again and again
+    std::vector<batch_memory> micros; // all of a step, or those that are used in turn
     std::vector<std::uint64_t> mine, global;
     bool filled = false;
     bool ahead = false; // holds the next step's batch, counted
   };
 
-  slot& current() { return slots_[summed_ ? step_ % 2 : 0]; }
-  const slot& current() const { return slots_[summed_ ? step_ % 2 : 0]; }
+  slot& of(std::uint64_t step) { return slots_[step % slots_.size()]; }
+  const slot& current() const { return slots_[step_ % slots_.size()]; }
+  batch_memory& memory(std::uint64_t step, std::uint64_t m);
   void read(std::uint64_t step, std::uint64_t m, batch_memory& into);
-  void read_all(std::uint64_t step, slot& into);
+  void read_all(std::uint64_t step);
   void count(std::uint64_t step, slot& of);
 
   session& session_;
   const std::uint64_t micros_, samples_, first_; // micro-batches a step, samples of each, place of the first
   const bool counted_, summed_, whole_;          // summed: in every step; whole: all of a step's micro-batches are kept
-  std::array<slot, 2> slots_;
-  std::uint64_t step_ = 0; // the one that was begun
+  const bool constant_;                          // every pass has the same samples
+  std::vector<slot> slots_;                      // used in turn by steps
+  std::uint64_t step_ = 0;                       // the one that was begun
   std::uint64_t end_ = UINT64_MAX;
   slot* summing_ = nullptr;
 };

@@ -126,6 +126,12 @@ TEST_CASE("micro-batches; values that cross as bf16") {
                          "--sweep strategy.plugin=allreduce,sync_ps --sweep cluster.colocate=true,false");
 }
 
+TEST_CASE("batches are read late, out of memory that is held; samples that never change once") {
+  const scratch s;
+  same_as_on_the_host(s, "--sweep data.source=constant,random --sweep train.accumulate=1,4 --set measure.steps=8",
+                      {"late", "1"});
+}
+
 TEST_CASE("evaluations, between steps and at the end, of a model with running statistics") {
   const scratch s;
   regatta::make_cifar10_like(s.path / "data", 40, 1);

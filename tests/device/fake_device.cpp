@@ -143,9 +143,13 @@ public:
       if (kind_of(i) == RG_TENSOR_DENSE)
         if (const rg_fence after = hooks.need(i)) gpu_.hold(stream_, after);
     hooks.backward();
-    auto mine = std::make_shared<copied_batch>(batch, info_);
+    if (!(batch.flags & RG_BATCH_HELD)) throw rg::error(RG_E_PLUGIN, "the engine does not hold a device's batch");
+    auto mine = std::make_shared<late_batch>(batch, info_);
     double* const loss = &losses_[steps_++ % losses_.size()];
     gpu_.add(stream_, [this, mine, loss] {
+      // As a device does: what it is given it reads now, and what is said to be the same not at all.
+      if (!(mine->batch.flags & RG_BATCH_SAME)) keep(*mine);
+      mine->batch.inputs = kept_.data();
       auto none = rg::make_versioned<rg_hooks>();
       auto result = rg::make_versioned<rg_step_result>();
       check(functions_.step(inner_, &mine->batch, &none, &result));
@@ -171,27 +175,30 @@ public:
   }
 
 private:
-  struct copied_batch {
-    copied_batch(const rg_batch& b, const rg_model_info& info) : batch(b) {
-      for (std::uint32_t i = 0; i < info.input_count; ++i) {
-        const auto in = rg::copy_versioned(rg::at_stride(info.inputs, i));
-        std::uint64_t bytes = b.samples * rg::size_of(in.type);
-        for (std::uint32_t d = 0; d < in.ndim; ++d) bytes *= static_cast<std::uint64_t>(in.shape[d]);
-        memory.push_back(regatta::allocate_aligned(bytes));
-        std::memcpy(memory.back().get(), b.inputs[i], bytes);
-        inputs.push_back(memory.back().get());
-      }
-      batch.inputs = inputs.data();
+  // All of a batch that is valid during the call alone.
+  struct late_batch {
+    late_batch(const rg_batch& b, const rg_model_info& info) : batch(b), inputs(b.inputs, b.inputs + info.input_count) {
       if (b.global_counts) {
         counts.assign(b.global_counts, b.global_counts + info.count_kinds);
         batch.global_counts = counts.data();
       }
     }
     rg_batch batch;
-    std::vector<std::unique_ptr<void, regatta::aligned_free>> memory;
     std::vector<const void*> inputs;
     std::vector<std::uint64_t> counts;
   };
+  void keep(const late_batch& b) {
+    memory_.clear();
+    kept_.clear();
+    for (std::uint32_t i = 0; i < info_.input_count; ++i) {
+      const auto in = rg::copy_versioned(rg::at_stride(info_.inputs, i));
+      std::uint64_t bytes = b.batch.samples * rg::size_of(in.type);
+      for (std::uint32_t d = 0; d < in.ndim; ++d) bytes *= static_cast<std::uint64_t>(in.shape[d]);
+      memory_.push_back(regatta::allocate_aligned(bytes));
+      std::memcpy(memory_.back().get(), b.inputs[i], bytes);
+      kept_.push_back(memory_.back().get());
+    }
+  }
 
   static void check(rg_status s) {
     if (s < 0) throw rg::error(s, "the CPU's executor refused");
@@ -209,6 +216,8 @@ private:
   rg_model_info info_{};
   std::array<double, 3> losses_{};
   std::uint64_t steps_ = 0;
+  std::vector<std::unique_ptr<void, regatta::aligned_free>> memory_; // of the last step's inputs; the device's thread's
+  std::vector<const void*> kept_;
 };
 
 struct executor {

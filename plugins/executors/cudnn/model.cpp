@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <regatta/device.h>
 
@@ -230,7 +231,10 @@ void model::enter(const run& r, const char* what) {
                              ? 1.0
                              : static_cast<double>(r.batch.global_samples) / program_.losses[i]->divisor(r.batch);
   device_->varying.upload(device_->stream);
-  for (std::size_t i = 0; i < program_.inputs.size(); ++i) { // the first values stand for them
+  // The first values stand for the inputs; nothing else is ever written there. What is pinned is copied when the stream
+  // gets there (RG_BATCH_HELD), the rest staged.
+  if (std::exchange(inputs_kept_, r.training) && (r.batch.flags & RG_BATCH_SAME)) return;
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
     const value& v = *program_.values[i];
     device_->upload(v.data, r.batch.inputs[i], r.batch.samples * v.elements() * sizeof(float));
   }

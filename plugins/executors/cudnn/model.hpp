@@ -83,6 +83,7 @@ private:
   std::uint64_t steps_ = 0, learned_ = 0;   // begun; whose outcome the loss scale knows
   loss_scale scale_;
   bool bound_ = false, on_device_ = false;
+  bool inputs_kept_ = false; // those of the last step are still there
 };
 
 } // namespace cudnn

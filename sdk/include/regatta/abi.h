@@ -300,7 +300,11 @@ typedef struct rg_model_memory {
 
 enum {
   RG_BATCH_ACCUMULATE = 1, /* add to the gradients instead of overwriting them */
-  RG_BATCH_LAST = 2        /* the step's last micro-batch: ready() is to be called */
+  RG_BATCH_LAST = 2,       /* the step's last micro-batch: ready() is to be called */
+  /* On devices: inputs are memory of allocate_host() (device.h), and stay as they are until rg_step_result.late_fence has
+   * passed, so that the copy to the device need not be waited for. */
+  RG_BATCH_HELD = 4,
+  RG_BATCH_SAME = 8 /* inputs hold what they held in this instance's last step(): who kept a copy needs no other */
 };
 
 typedef struct rg_batch {
