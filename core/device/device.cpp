@@ -104,6 +104,18 @@ void device::notify(stream s) {
   call(functions_.notify, "asking to be woken", s, wake, this);
 }
 
+rg_fence device::mark(stream s) {
+  rg_fence fence = 0;
+  call(functions_.mark, "making a fence", s, &fence);
+  return fence;
+}
+
+double device::elapsed(rg_fence from, rg_fence to) {
+  double ns = 0;
+  ask(functions_.elapsed(self_, from, to, &ns), "reading the device's clock"); // [any] by itself
+  return ns;
+}
+
 // [any] by itself, and too slow for the lock.
 std::optional<rg_sensors> device::sensors() {
   rg_sensors s = rg::no_sensors();

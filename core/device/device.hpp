@@ -66,6 +66,14 @@ public:
   // wake() is called once all that `s` was given so far is done.
   void notify(stream s);
 
+  // Times by its own clock: points in a stream, and nanoseconds from one that has passed to another.
+  bool tells_time() const noexcept { return functions_.mark && functions_.elapsed; }
+  rg_fence mark(stream s);
+  double elapsed(rg_fence from, rg_fence to);
+  struct span {
+    rg_fence from, to;
+  };
+
   // What its sensors say now, in milliseconds; nothing where it has none, or they fail.
   std::optional<rg_sensors> sensors();
 

@@ -362,7 +362,8 @@ rg_status exchange::update(const rg_op& op) {
   if (op.kind == RG_OP_APPLY) {
     if (!regions_.contains(op.source) || op.source.type != RG_F32)
       return refuse("apply: the gradient is no buffer of RG_F32");
-    if (!regions_.ghosts()) o.apply(op.first, regions_.elements<const float>(op.source), op.step);
+    if (!regions_.ghosts())
+      timed(as_server, [&] { o.apply(op.first, regions_.elements<const float>(op.source), op.step); });
     bytes = op.source.count * sizeof(float) * 5; // weights and state read and written, the gradient read
   } else {
     const rg_buffer& b = op.kind == RG_OP_NORM ? op.target : op.source;
@@ -391,9 +392,24 @@ rg_status exchange::update(const rg_op& op) {
   return worked(op, bytes);
 }
 
+template <class F> void exchange::timed(bool as_server, F&& f) {
+  constexpr std::size_t most = 600; // of three steps, no more than the device's marks are good for
+  const bool marks = device_ && device_->tells_time() && !as_server && updates_.size() < most;
+  const rg_fence from = marks ? device_->mark(device::computing) : 0;
+  f();
+  if (marks) updates_.push_back({from, device_->mark(device::computing)});
+}
+
+void exchange::take_updates(std::vector<device::span>& out) {
+  out.clear();
+  out.swap(updates_);
+}
+
 void exchange::commit(const rg_op& op, const double* total) {
   const bool as_server = op.flags & RG_OP_AS_SERVER;
-  (as_server ? *server_optimizer_ : *worker_optimizer_).commit({total[0], total[1]}, op.step);
+  timed(as_server, [&] {
+    (as_server ? *server_optimizer_ : *worker_optimizer_).commit({total[0], total[1]}, op.step);
+  });
   tables_->commit(as_server, {total[0], total[1]}, op.step);
 }
 

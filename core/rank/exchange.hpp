@@ -123,6 +123,9 @@ public:
 
   // [loop] Time spent updating weights since the start, as a worker and as a server.
   std::uint64_t worker_update_ns() const { return update_ns_[0]; }
+  // When a device that tells times did the worker's updates, since the last call: the first 600. `out` is kept for the
+  // next ones.
+  void take_updates(std::vector<device::span>& out);
   std::uint64_t server_update_ns() const { return update_ns_[1]; }
 
 private:
@@ -157,6 +160,7 @@ private:
   rg_status convert(const rg_op& op);
   rg_status select(const rg_op& op);
   rg_status update(const rg_op& op);
+  template <class F> void timed(bool as_server, F&& f); // work of the optimiser, its times in updates_
   void commit(const rg_op& op, const double* total);
   rg_status rows(const rg_op& op);
   // The end of work on `bytes` of memory: at once, or, under a virtual clock, after the time it takes.
@@ -173,6 +177,7 @@ private:
   rg_cluster cluster_;
   host_processor host_processor_;
   device* device_;
+  std::vector<device::span> updates_;
   processor& unit_; // where the regions are: the host or the device
   bool reaches_;    // whether the transport can touch them
   region_table regions_;

@@ -5,6 +5,7 @@
 #include "data/source.hpp"
 #include "rank/batches.hpp"
 #include "rank/clock.hpp"
+#include "rank/device_times.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/loop.hpp"
 #include "rank/rank.hpp"
@@ -32,7 +33,7 @@ public:
                          [&s](const std::exception_ptr& e) {
                            report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(e); });
                          }),
-        sparse_(s.model().has_tables()), batches_(s), slow_(slowness(s)) {
+        sparse_(s.model().has_tables()), batches_(s), slow_(slowness(s)), times_(s.device()) {
     if (evaluation::wanted(s)) evaluation_.emplace(s);
     ready_end_.resize(s.model().tensors().size(), 0);
     first_.resize(ready_end_.size(), UINT64_MAX);
@@ -62,8 +63,10 @@ public:
       w.slow_.compute(false);
       w.loop_.gradients_ready(w.ready_end_[tensor], fence);
     };
-    hooks_.phase = [](void* self, std::uint32_t, rg_fence) {
+    hooks_.phase = [](void* self, std::uint32_t phase, rg_fence fence) {
       auto& w = *static_cast<worker*>(self);
+      if (phase == RG_PHASE_FORWARD) return w.times_.forward(fence);
+      w.times_.backward(fence);
       w.slow_.compute(true);
       w.wait_for_weights(0); // gradients never come before the weights that they were computed with
       w.backward_begin_ = steady_ns();
@@ -81,6 +84,7 @@ private:
   rg_status wait_for_weights(std::uint64_t first) noexcept;
   void take_all_weights(step_time& of, rank_record& record);
   void take_late_losses(std::size_t leave, rank_record& record);
+  void take_device_times(rank_record& record);
   static void require_finite(double loss, std::uint64_t step);
   step_time step(std::uint64_t n, rank_record& record);
   void set_rows(const rg_batch& batch);
@@ -100,8 +104,10 @@ private:
   std::vector<std::uint64_t> merged_;
   std::vector<std::uint64_t> ready_end_; // by tensor: where the arena is final once its gradient is
   straggler slow_;
-  std::vector<std::uint64_t> first_; // by tensor: where its weights begin
-  std::int64_t waited_ = 0;          // for weights, within this step's passes
+  device_times times_;
+  std::vector<device::span> updates_; // of a step
+  std::vector<std::uint64_t> first_;  // by tensor: where its weights begin
+  std::int64_t waited_ = 0;           // for weights, within this step's passes
   std::exception_ptr waiting_error_;
   struct late_loss {
     std::uint64_t step;
@@ -177,6 +183,24 @@ void worker::take_all_weights(step_time& of, rank_record& record) {
   const std::int64_t end = steady_ns();
   of.blocked += end - of.end;
   of.end = end;
+  take_device_times(record);
+  times_.pause();
+}
+
+// In place of the host's times, which are those of asking. What a device waits for it does not say: all of it counts as
+// communication, as where peers' clocks cannot be compared.
+void worker::take_device_times(rank_record& record) {
+  times_.collect([&](std::uint64_t n, const device_times::parts& s) {
+    const std::uint64_t warmup = session_.job.warmup;
+    if (n < warmup || n - warmup >= record.steps.size()) return;
+    step_time& t = record.steps[n - warmup];
+    t.forward = std::llround(s.forward);
+    t.backward = std::llround(s.backward);
+    t.update = std::llround(s.update);
+    t.blocked = std::llround(s.blocked);
+    if (s.idle) t.input = std::min<std::int64_t>(t.input, std::llround(*s.idle));
+    t.compute_end = t.end;
+  });
 }
 
 void worker::require_finite(double loss, std::uint64_t step) {
@@ -244,6 +268,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     }
     session_.control.operation("forward pass");
     take_late_losses(1, record);
+    take_device_times(record);
     const std::int64_t from = backward_begin_ = steady_ns();
     t.input += from - before;
     last_micro_ = m + 1 == micros;
@@ -259,10 +284,12 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     t.backward += to - backward_begin_;
     t.compute_end = to;
     late = result.late;
-    if (late)
+    if (late) {
       late_.push_back({n, result.late, result.late_fence});
-    else
+      times_.pass_ends(result.late_fence);
+    } else {
       record.loss_sums.back() += result.loss_sum;
+    }
     count += result.count;
   }
   if (!late) require_finite(record.loss_sums.back(), n);
@@ -279,6 +306,9 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   t.update += update;
   t.end = steady_ns();
   t.blocked += t.end - t.compute_end - update + waited;
+  updates_ = times_.spare();
+  x.take_updates(updates_);
+  times_.step_ends(n, std::move(updates_));
   // The update is timed by the wall: where others took the CPU from it, what is left would fall below nothing.
   end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - update);
   session_.control.progress(n + 1, (n + 1) * session_.job.batch);

@@ -16,5 +16,5 @@
         sizeof(rg_collective), sizeof(rg_collectives), sizeof(rg_authenticate), sizeof(rg_cluster), sizeof(rg_plan),   \
         sizeof(rg_slice), sizeof(rg_arena), sizeof(rg_op), offsetof(rg_op, after), sizeof(rg_strategy_host),           \
         sizeof(rg_rows), sizeof(rg_strategy), sizeof(rg_update), sizeof(rg_work), offsetof(rg_work, update),           \
-        sizeof(rg_device)                                                                                              \
+        sizeof(rg_device), sizeof(rg_devices), sizeof(rg_sensors)                                                      \
   }

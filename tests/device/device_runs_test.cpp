@@ -188,3 +188,24 @@ TEST_CASE("what the sensors of each rank's device say, and how devices reach eac
             .at("gpu_topology")
             .is_null());
 }
+
+TEST_CASE("forward, backward and update are timed by the device's clock") {
+  const scratch s;
+  const json alone = results(s, experiment,
+                             "--set cluster.workers=1 --set strategy.plugin=none --set "
+                             "transport.plugin=null --set train.accumulate=2" +
+                                 on_device)
+                         .at(0);
+  const json& time = alone.at("time");
+  CHECK(time.at("forward").get<double>() == doctest::Approx(0.006)); // two micro-batches of 3 ms
+  CHECK(time.at("backward").get<double>() == doctest::Approx(0.010));
+  const double update = alone.at("parameters").get<double>() * 1e-9; // and what tensors are padded with
+  CHECK(time.at("update").get<double>() >= update);
+  CHECK(time.at("update").get<double>() < update + 100e-9);
+  CHECK(time.at("exposed_communication") == 0);
+  CHECK(time.at("wait") == 0);
+  double sum = 0, step = 0;
+  for (const auto& [name, part] : time.items()) sum += part.get<double>();
+  for (const json& seconds : alone.at("step_seconds").at("per_rank").at(0)) step += seconds.get<double>() / 4;
+  CHECK(sum == doctest::Approx(step));
+}

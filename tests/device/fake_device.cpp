@@ -66,11 +66,14 @@ public:
     const rg_update update = work.update ? *work.update : rg_update{};
     gpu_.add(streams_.at(stream), [this, work = rg_work(work), update]() mutable {
       if (work.update) work.update = &update;
+      if (work.kind == RG_OP_APPLY) gpu_.spend(static_cast<double>(work.count)); // a nanosecond an element
       if (!processor_.run(work)) throw rg::error(RG_E_OPERATION, "an index outside of what it is about");
     });
   }
   void hold(std::uint32_t stream, rg_fence fence) { gpu_.hold(streams_.at(stream), fence); }
   rg_fence record(std::uint32_t stream) { return gpu_.record(streams_.at(stream)); }
+  rg_fence mark(std::uint32_t stream) { return gpu_.mark(streams_.at(stream)); }
+  double elapsed(rg_fence from, rg_fence to) { return gpu_.elapsed(from, to); }
   bool passed(rg_fence fence) { return gpu_.passed(fence); }
   void wait(rg_fence fence) { gpu_.wait(fence); }
   void notify(std::uint32_t stream, void (*f)(void*), void* context) {
@@ -142,7 +145,9 @@ public:
     for (std::uint32_t i = info_.tensor_count; i-- > 0;)
       if (kind_of(i) == RG_TENSOR_DENSE)
         if (const rg_fence after = hooks.need(i)) gpu_.hold(stream_, after);
-    hooks.backward();
+    hooks.forward(gpu_.mark(stream_));
+    gpu_.add(stream_, [this] { gpu_.spend(3e6); });
+    hooks.backward(gpu_.mark(stream_));
     if (!(batch.flags & RG_BATCH_HELD)) throw rg::error(RG_E_PLUGIN, "the engine does not hold a device's batch");
     auto mine = std::make_shared<late_batch>(batch, info_);
     double* const loss = &losses_[steps_++ % losses_.size()];
@@ -154,14 +159,16 @@ public:
       auto result = rg::make_versioned<rg_step_result>();
       check(functions_.step(inner_, &mine->batch, &none, &result));
       *loss = result.loss_sum;
+      gpu_.spend(5e6);
     });
+    const rg_fence done = gpu_.mark(stream_); // before what may begin once gradients are there
     if (batch.flags & RG_BATCH_LAST)
       for (std::uint32_t i = 0; i < info_.tensor_count; ++i)
         if (kind_of(i) == RG_TENSOR_DENSE) hooks.ready(i, gpu_.record(stream_));
     auto result = rg::make_versioned<rg_step_result>();
     result.count = batch.samples;
     result.late = loss;
-    result.late_fence = gpu_.record(stream_);
+    result.late_fence = done;
     return result;
   }
   void evaluate(const rg_batch& batch, std::span<double> sums) {

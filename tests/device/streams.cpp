@@ -74,6 +74,25 @@ rg_fence gpu::record(std::size_t s) {
   return fences_.size();
 }
 
+rg_fence gpu::mark(std::size_t s) {
+  const std::lock_guard lock(mutex_);
+  const rg_fence fence = fences_.size() + 1;
+  streams_[s].waiting.emplace_back(0, [this, fence] {
+    const std::lock_guard inside(mutex_);
+    marked_[fence] = clock_ns_;
+  });
+  fences_.push_back({s, ++streams_[s].made});
+  return fence;
+}
+
+double gpu::elapsed(rg_fence from, rg_fence to) {
+  const std::lock_guard lock(mutex_);
+  const auto a = marked_.find(from), b = marked_.find(to);
+  if (a == marked_.end() || b == marked_.end())
+    throw rg::error(RG_E_PLUGIN, "the fake device was asked for the time of a fence that it has not passed or timed");
+  return b->second - a->second;
+}
+
 gpu::point gpu::of(rg_fence fence) const {
   if (!fence || fence > fences_.size()) throw rg::error(RG_E_PLUGIN, "the fake device made no such fence");
   return fences_[fence - 1];

@@ -37,6 +37,10 @@ public:
   // What follows in the stream waits for the fence.
   void hold(std::size_t stream, rg_fence fence);
   rg_fence record(std::size_t stream);
+  // The device has a clock of its own, which goes on by what tasks spend, and by nothing else. [a task]
+  void spend(double ns) { clock_ns_ += ns; }
+  rg_fence mark(std::size_t stream);
+  double elapsed(rg_fence from, rg_fence to);
   bool passed(rg_fence fence); // and what it needs is going to run
   void wait(rg_fence fence);
   // Whether a fence was ever made.
@@ -74,6 +78,8 @@ private:
   bool eager_ = false, quit_ = false;
   std::mt19937 draw_;
   std::uint64_t waits_ = 0;
+  double clock_ns_ = 0;                         // the device's thread's
+  std::unordered_map<rg_fence, double> marked_; // when they were passed; under mutex_
   std::thread thread_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points in a stream that others wait for: events made beforehand, in turn. One is used again after `count` more, which
-// abi.h (rg_fence) allows from 256 on.
+// Points in a stream that others wait for: events made beforehand, in turn. One is used again after as many more as
+// there are, which abi.h (rg_fence) allows from 256 on.
 #pragma once
 
 #include "../../common/cuda_devices.hpp"
@@ -14,11 +14,11 @@ namespace cudnn {
 
 class fences {
 public:
-  static constexpr std::size_t count = 512;
+  enum class kind { plain, timed }; // timed: for elapsed(), and a little slower
   // Of the current device.
-  fences() : events_(count) {
-    for (cudaEvent_t& e : events_)
-      cuda::check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming | cudaEventBlockingSync), "making an event");
+  explicit fences(kind k = kind::plain, std::size_t count = 512) : events_(count) {
+    const unsigned flags = cudaEventBlockingSync | (k == kind::plain ? cudaEventDisableTiming : 0);
+    for (cudaEvent_t& e : events_) cuda::check(cudaEventCreateWithFlags(&e, flags), "making an event");
   }
   ~fences() {
     for (cudaEvent_t e : events_)
@@ -28,7 +28,7 @@ public:
   fences& operator=(const fences&) = delete;
 
   rg_fence record(cudaStream_t s) {
-    const cudaEvent_t e = events_[next_++ % count];
+    const cudaEvent_t e = events_[next_++ % events_.size()];
     cuda::check(cudaEventRecord(e, s), "recording an event");
     return static_cast<rg_fence>(reinterpret_cast<std::uintptr_t>(e));
   }
@@ -55,6 +55,13 @@ inline bool passed(rg_fence f) {
   }
   cuda::check(e, "computing");
   return true;
+}
+
+// Nanoseconds between two of a timed kind that have been reached.
+inline double elapsed(rg_fence from, rg_fence to) {
+  float ms = 0; // CUDA's resolution is about half a microsecond
+  cuda::check(cudaEventElapsedTime(&ms, event_of(from), event_of(to)), "reading the time between events");
+  return 1e6 * static_cast<double>(ms);
 }
 
 } // namespace cudnn

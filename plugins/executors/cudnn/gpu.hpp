@@ -7,6 +7,7 @@
 #include "fences.hpp"
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -35,12 +36,15 @@ public:
   void wait(rg_fence fence);
   void notify(std::uint32_t stream, void (*f)(void*), void* context);
   rg_sensors sensors();
+  rg_fence mark(std::uint32_t stream);
+  double elapsed(rg_fence from, rg_fence to) { return cudnn::elapsed(from, to); }
 
 private:
   struct lane {
     cudaStream_t stream = nullptr;
     fences points;
-    buffer sums, selection; // scratch: of norms; grows with the longest selection
+    std::optional<fences> marks; // made when the first is asked for: few streams need them
+    buffer sums, selection;      // scratch: of norms; grows with the longest selection
   };
   lane& at(std::uint32_t stream);
   void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }

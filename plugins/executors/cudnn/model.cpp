@@ -48,6 +48,7 @@ void model::prepare(const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
   device_.emplace(setup.device, program_.computes);
   fences_.emplace();
+  timed_fences_.emplace(fences::kind::timed);
   for (const auto& v : program_.values)
     if (program_.batch * v->elements() >> 32)
       throw rg::error(RG_E_UNSUPPORTED, "layer " + v->name + ": " + std::to_string(program_.batch * v->elements()) +
@@ -298,14 +299,17 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
               .loss_scale = scaled ? scale_.value() : 1};
   enter(r, "step");
   if (scaled) device_->clear(flag_.get<void>(), flag_.bytes());
+  bool begun = false;
   for (std::size_t k = 0; k < program_.ops.size(); ++k) {
     for (weight* w : marks_[k].needs) bring(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
+    if (on_device_ && !begun && !marks_[k].needs.empty()) hooks.forward(timed_fences_->record(device_->stream));
+    begun = begun || !marks_[k].needs.empty();
     program_.ops[k]->forward(*device_, r);
   }
   double* loss = losses_.get<double>() + program_.losses.size();
   kernels::combine(device_->stream, losses_.get<double>(), factors_.device(), program_.losses.size(), loss);
   device_->check_launch();
-  hooks.backward(on_device_ ? fences_->record(device_->stream) : 0);
+  hooks.backward(on_device_ ? timed_fences_->record(device_->stream) : 0);
   for (std::size_t k = program_.ops.size(); k-- > 0;) {
     op& o = *program_.ops[k];
     if (o.output().needs_gradient) o.backward(*device_, r);
@@ -321,7 +325,7 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
     cuda::check(cudaMemcpyAsync(&out.not_finite, flag_.get<void>(), sizeof out.not_finite, cudaMemcpyDeviceToHost,
                                 device_->stream),
                 "copying");
-  passed_[slot] = fences_->record(device_->stream);
+  passed_[slot] = timed_fences_->record(device_->stream);
   ++steps_;
 
   rg_step_result result{};

@@ -65,10 +65,10 @@ private:
 
   std::optional<device> device_; // outlives all that has memory there
   program program_;
-  std::optional<fences> fences_;
-  buffer memory_;             // of all values
-  std::vector<place> places_; // by weight
-  std::vector<marks> marks_;  // by op
+  std::optional<fences> fences_, timed_fences_; // the latter around passes
+  buffer memory_;                               // of all values
+  std::vector<place> places_;                   // by weight
+  std::vector<marks> marks_;                    // by op
   std::vector<rg_tensor> tensors_;
   std::vector<weight*> tables_; // the sparse ones, in their order
   std::size_t memory_bytes_ = 0;

@@ -324,7 +324,10 @@ typedef struct rg_batch {
       global_counts; /* [rg_model_info.count_kinds] of this step, as global_samples; null in rows(), count() */
 } rg_batch;
 
-enum { RG_PHASE_BACKWARD = 1 };
+enum {
+  RG_PHASE_BACKWARD = 1, /* the forward pass is over */
+  RG_PHASE_FORWARD = 2   /* it begins, now that the first weights it reads are there; on devices that tell times */
+};
 
 /* What a step tells the engine while it runs. [compute] */
 typedef struct rg_hooks {
@@ -336,7 +339,7 @@ typedef struct rg_hooks {
   /* The gradients of all dense tensors up to and with `tensor` are final once `fence` has passed, and this step reads
    * their weights no more. */
   void (*ready)(void* context, uint32_t tensor, rg_fence fence);
-  /* The forward pass is over. */
+  /* RG_PHASE_*, once `fence` has passed. */
   void (*phase)(void* context, uint32_t phase, rg_fence fence);
   /* In place of need where memory is a device's, for every dense tensor, in every step: besides, what reads the weight or
    * writes its gradient on the device has to come after `*after`, where that is not 0. Null: memory is the host's. */

@@ -136,6 +136,12 @@ typedef struct rg_device {
   rg_status (*notify)(void* self, uint32_t stream, void (*f)(void* context), void* context);
   /* [any] Does not wait for what the device does; may take milliseconds. Null: it has none. */
   rg_status (*sensors)(void* self, rg_sensors* out);
+  /* Times, by the device's own clock; both or neither. */
+  /* [loop] As record(), for elapsed() too. It may be used again after 4096 more of the stream. */
+  rg_status (*mark)(void* self, uint32_t stream, rg_fence* fence);
+  /* [any] How long after `from` the device passed `to`, in nanoseconds; negative: before. Both have been passed, and are
+   * mark()'s or those that a model gives in rg_hooks.phase and in rg_step_result.late_fence. */
+  rg_status (*elapsed)(void* self, rg_fence from, rg_fence to, double* ns);
 } rg_device;
 
 /* Where a rank's tensors live: extension of a transport's host. Without it they are the host's. */

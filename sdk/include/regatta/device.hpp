@@ -18,6 +18,8 @@
 //     void wait(rg_fence fence);
 //     void notify(std::uint32_t stream, void (*f)(void*), void* context);
 //     rg_sensors sensors(); // may be left out; begins with rg::no_sensors()
+//     rg_fence mark(std::uint32_t stream); // these two as well
+//     double elapsed(rg_fence from, rg_fence to);
 //   };
 //
 //   rg_component mine = rg::executor<executor>("mine", "one line");
@@ -63,6 +65,12 @@ concept is_device = std::constructible_from<D, const rg_host*, std::int32_t, std
 template <class D>
 concept has_sensors = requires(D d) {
   { d.sensors() } -> std::same_as<rg_sensors>;
+};
+
+template <class D>
+concept tells_time = requires(D d) {
+  { d.mark(std::uint32_t{}) } -> std::same_as<rg_fence>;
+  { d.elapsed(rg_fence{}, rg_fence{}) } -> std::same_as<double>;
 };
 
 template <class D> struct entry {
@@ -111,11 +119,21 @@ template <class D> struct entry {
   static rg_status sensors(void* self, rg_sensors* out) noexcept {
     return fenced(self, [&] { fill_versioned(out, of(self).sensors()); });
   }
+  static rg_status mark(void* self, std::uint32_t stream, rg_fence* f) noexcept {
+    return fenced(self, [&] { *f = of(self).mark(stream); });
+  }
+  static rg_status elapsed(void* self, rg_fence from, rg_fence to, double* ns) noexcept {
+    return fenced(self, [&] { *ns = of(self).elapsed(from, to); });
+  }
   static constexpr rg_device make_functions() {
-    rg_device f = {sizeof(rg_device), D::memory,     &open,   &close, &allocate, &release,
-                   &allocate_host,    &release_host, &copy,   &work,  &hold,     &record,
-                   &passed,           &wait,         &notify, nullptr};
+    rg_device f = {sizeof(rg_device), D::memory,     &open,   &close,  &allocate, &release,
+                   &allocate_host,    &release_host, &copy,   &work,   &hold,     &record,
+                   &passed,           &wait,         &notify, nullptr, nullptr,   nullptr};
     if constexpr (has_sensors<D>) f.sensors = &sensors;
+    if constexpr (tells_time<D>) {
+      f.mark = &mark;
+      f.elapsed = &elapsed;
+    }
     return f;
   }
   static constexpr rg_device functions = make_functions();

@@ -96,6 +96,10 @@ public:
   void ready(std::uint32_t tensor, rg_fence fence = 0) const {
     if (hooks_.ready) hooks_.ready(hooks_.context, tensor, fence);
   }
+  // The forward pass begins, the first weights it reads being there. On devices that tell times (rg_device.elapsed).
+  void forward(rg_fence fence) const {
+    if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_FORWARD, fence);
+  }
   // The forward pass is over.
   void backward(rg_fence fence = 0) const {
     if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_BACKWARD, fence);

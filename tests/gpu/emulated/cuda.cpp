@@ -3,6 +3,7 @@
 // The functions of the CUDA runtime that the executor calls; see streams.hpp.
 #include "streams.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +25,7 @@ struct CUstream_st {
 struct CUevent_st {
   CUstream_st* stream = nullptr;
   std::uint64_t behind = 0;
+  std::shared_ptr<std::chrono::steady_clock::time_point> when; // it was passed
 };
 
 namespace {
@@ -270,7 +272,17 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   REGATTA_LOCKED;
-  *e = {s, s->given};
+  e->when = std::make_shared<std::chrono::steady_clock::time_point>();
+  cudnn::later(s, [when = e->when] { *when = std::chrono::steady_clock::now(); });
+  e->stream = s;
+  e->behind = s->given;
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+  REGATTA_LOCKED;
+  for (const cudaEvent_t e : {from, to})
+    if (!e->stream || e->stream->done < e->behind) return last_error = cudaErrorNotReady;
+  *ms = std::chrono::duration<float, std::milli>(*to->when - *from->when).count();
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
