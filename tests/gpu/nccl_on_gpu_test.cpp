@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two ranks over the transport nccl, on two GPUs or sharing one: messages, a native sum, a group, a peer that dies. Two
+// Two ranks over the transport nccl, on two GPUs or sharing one: messages, native collectives, a group, a peer that dies. Two
 // processes, for NCCL keeps state of its own. Exit code 77 where there is no GPU.
 #include "transport.hpp"
 
@@ -39,11 +39,11 @@ struct array {
     for (std::size_t i = 0; i < count; ++i) host[i] = base + static_cast<float>(i % 1000);
     cuda(cudaMemcpy(data, host.data(), count * sizeof(float), cudaMemcpyHostToDevice));
   }
-  // Every element i is base + factor * (i % 1000).
-  void expect(float base, float factor, const char* what) {
+  // Every element i of those is base + factor * (i % 1000).
+  void expect(float base, float factor, const char* what, std::size_t from = 0, std::size_t to = count) {
     std::vector<float> host(count);
     cuda(cudaMemcpy(host.data(), data, count * sizeof(float), cudaMemcpyDeviceToHost));
-    for (std::size_t i = 0; i < count; ++i) require(host[i] == base + factor * static_cast<float>(i % 1000), what);
+    for (std::size_t i = from; i < to; ++i) require(host[i] == base + factor * static_cast<float>(i % 1000), what);
   }
 };
 
@@ -57,11 +57,11 @@ rg_transfer transfer(array& a, std::uint32_t peer, std::uint64_t cookie) {
   return t;
 }
 
-rg_collective collective(array& a, std::uint32_t group) {
+rg_collective collective(array& a, std::uint32_t group, std::uint64_t length = count) {
   rg_collective c{};
   c.struct_size = sizeof c;
   c.group = group;
-  c.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+  c.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = length};
   c.address = a.data;
   return c;
 }
@@ -140,6 +140,26 @@ void run(std::uint32_t rank, int control, bool dies) {
   finish(t, 1);
   a.expect(1, 1, "a sum of one is not itself");
   require(t.counters().bytes_sent == (3 + 1) * count * sizeof(float), "the counters are wrong");
+
+  const std::uint32_t all = t.split(everybody);
+  // Shares of one length, and of two: the cut is at a multiple of 16.
+  for (const std::size_t length : {count, count - 37}) {
+    const std::size_t cut = (length + 15) / 16 / 2 * 16;
+    a.fill(static_cast<float>(rank + 1));
+    require(t.reduce_scatter(collective(a, all, length)) == RG_OK, "reduce_scatter");
+    finish(t, 1);
+    a.expect(3, 2, "a share of a sum is wrong", rank ? cut : 0, rank ? length : cut);
+    require(t.all_gather(collective(a, all, length)) == RG_OK, "all_gather");
+    finish(t, 1);
+    a.expect(3, 2, "a share did not come", 0, length);
+    a.expect(static_cast<float>(rank + 1), 1, "what is no part of the buffer was changed", length);
+  }
+  a.fill(static_cast<float>(rank + 1));
+  auto copy = collective(a, all);
+  copy.root = 1;
+  require(t.broadcast(copy) == RG_OK, "broadcast");
+  finish(t, 1);
+  a.expect(2, 1, "a broadcast came damaged");
   t.close(patience);
 }
 
