@@ -73,6 +73,20 @@ TEST_CASE("allreduce, sharded by the transport's own collectives, equals the ser
     }
 }
 
+TEST_CASE("reduce-scatter, all-gather and broadcast of a transport, as a strategy asks for them") {
+  const registry own({REGATTA_TEST_STRATEGIES});
+  simulation_setup s;
+  s.strategy = "rooted";
+  for (std::uint32_t workers = 2; workers <= 8; ++workers) {
+    CAPTURE(workers);
+    s.workers = workers;
+    s.network.collectives = true;
+    equals_serial(s, simulate(own, s));
+  }
+  s.network.collectives = false;
+  CHECK_THROWS_WITH_AS(simulate(own, s), doctest::Contains("lacks a collective"), std::exception);
+}
+
 TEST_CASE("allreduce by itself shards the update of large buckets that cross as they are") {
   simulation_setup s;
   s.strategy = "allreduce";
