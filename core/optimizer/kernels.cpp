@@ -6,21 +6,20 @@
 #include <cmath>
 
 namespace regatta::optimizer_kernels {
+namespace {
 
-// The coefficients are taken by value into the loops: read through a reference they could alias the weights.
+// The coefficients are taken by value: read through a reference they could alias the weights.
+#define OPTIMIZER_LOOP inline __attribute__((always_inline))
 
-REGATTA_VECTORISED void sgd(const coefficients& by_reference, float* __restrict w, const float* __restrict g,
-                            std::size_t n) noexcept {
-  const coefficients c = by_reference;
+OPTIMIZER_LOOP void sgd(coefficients c, float* __restrict w, const float* __restrict g, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     const float d = g[i] * c.factor + c.decay * w[i];
     w[i] -= c.lr * d;
   }
 }
 
-REGATTA_VECTORISED void momentum(const coefficients& by_reference, float* __restrict w, const float* __restrict g,
-                                 float* __restrict a, std::size_t n) noexcept {
-  const coefficients c = by_reference;
+OPTIMIZER_LOOP void momentum(coefficients c, float* __restrict w, const float* __restrict g, float* __restrict a,
+                             std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     const float d = g[i] * c.factor + c.decay * w[i];
     const float v = c.first * a[i] + d;
@@ -29,9 +28,8 @@ REGATTA_VECTORISED void momentum(const coefficients& by_reference, float* __rest
   }
 }
 
-REGATTA_VECTORISED void nesterov(const coefficients& by_reference, float* __restrict w, const float* __restrict g,
-                                 float* __restrict a, std::size_t n) noexcept {
-  const coefficients c = by_reference;
+OPTIMIZER_LOOP void nesterov(coefficients c, float* __restrict w, const float* __restrict g, float* __restrict a,
+                             std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     const float d = g[i] * c.factor + c.decay * w[i];
     const float v = c.first * a[i] + d;
@@ -40,9 +38,8 @@ REGATTA_VECTORISED void nesterov(const coefficients& by_reference, float* __rest
   }
 }
 
-REGATTA_VECTORISED void adagrad(const coefficients& by_reference, float* __restrict w, const float* __restrict g,
-                                float* __restrict a, std::size_t n) noexcept {
-  const coefficients c = by_reference;
+OPTIMIZER_LOOP void adagrad(coefficients c, float* __restrict w, const float* __restrict g, float* __restrict a,
+                            std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     const float d = g[i] * c.factor + c.decay * w[i];
     const float h = a[i] + d * d;
@@ -51,9 +48,8 @@ REGATTA_VECTORISED void adagrad(const coefficients& by_reference, float* __restr
   }
 }
 
-REGATTA_VECTORISED void adam(const coefficients& by_reference, float* __restrict w, const float* __restrict g,
-                             float* __restrict a, float* __restrict b, std::size_t n) noexcept {
-  const coefficients c = by_reference;
+OPTIMIZER_LOOP void adam(coefficients c, float* __restrict w, const float* __restrict g, float* __restrict a,
+                         float* __restrict b, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     const float d = g[i] * c.factor + c.decay * w[i];
     const float m = c.first * a[i] + c.one_minus_first * d;
@@ -64,15 +60,27 @@ REGATTA_VECTORISED void adam(const coefficients& by_reference, float* __restrict
   }
 }
 
-void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
+OPTIMIZER_LOOP void by_rule(const coefficients& c, float* w, const float* g, float* a, float* b,
+                            std::size_t n) noexcept {
   switch (c.rule) {
   case RG_SGD: sgd(c, w, g, n); break;
-  case RG_MOMENTUM: momentum(c, w, g, c.a, n); break;
-  case RG_NESTEROV: nesterov(c, w, g, c.a, n); break;
-  case RG_ADAGRAD: adagrad(c, w, g, c.a, n); break;
-  case RG_ADAM: adam(c, w, g, c.a, c.b, n); break;
+  case RG_MOMENTUM: momentum(c, w, g, a, n); break;
+  case RG_NESTEROV: nesterov(c, w, g, a, n); break;
+  case RG_ADAGRAD: adagrad(c, w, g, a, n); break;
+  case RG_ADAM: adam(c, w, g, a, b, n); break;
   default: break;
   }
+}
+
+} // namespace
+
+REGATTA_VECTORISED void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
+  by_rule(c, w, g, c.a, c.b, n);
+}
+
+REGATTA_VECTORISED void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n,
+                                    std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) by_rule(c, rows[i], g + i * n, rows[i] + n, rows[i] + 2 * n, n);
 }
 
 } // namespace regatta::optimizer_kernels

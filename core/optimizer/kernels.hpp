@@ -12,14 +12,11 @@ namespace regatta::optimizer_kernels {
 // Constants of a run of elements that share them; device.h has the formulas, for devices compute by the same.
 using coefficients = rg_update;
 
-// By the rule of `c`, whose a and b are the state.
+// By the rule of `c`, whose a and b are the state. w: weights, g: gradients; n of each, none overlaps another.
 void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept;
 
-// w: weights, g: gradients, a and b: state; n of each, none overlaps another.
-void sgd(const coefficients& c, float* w, const float* g, std::size_t n) noexcept;
-void momentum(const coefficients& c, float* w, const float* g, float* a, std::size_t n) noexcept;
-void nesterov(const coefficients& c, float* w, const float* g, float* a, std::size_t n) noexcept;
-void adagrad(const coefficients& c, float* w, const float* g, float* a, std::size_t n) noexcept;
-void adam(const coefficients& c, float* w, const float* g, float* a, float* b, std::size_t n) noexcept;
+// Likewise `count` rows of n weights, each with its state behind them; g [count, n]: their gradients. By the rule of `c`,
+// whose a and b are not looked at.
+void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n, std::size_t count) noexcept;
 
 } // namespace regatta::optimizer_kernels

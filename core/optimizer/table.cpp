@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t cache_line = 64, huge_page = std::uint64_t{2} << 20;
 // How many rows ahead memory is asked for: enough to hide its latency behind the copies of as many rows.
-constexpr std::size_t ahead = 6;
+constexpr std::size_t ahead = 12;
 
 } // namespace
 
@@ -41,8 +41,7 @@ row_table::row_table(const update_rule& rule, const shape& s, init_function init
 
 row_table::~row_table() = default;
 
-float* row_table::find(std::uint64_t row) const noexcept {
-  const std::uint64_t local = shape_.shards == 1 ? row : row / shape_.shards;
+inline float* row_table::find(std::uint64_t local) const noexcept {
   const page* p = pages_[local / page_rows].get();
   return p ? (*p)[local % page_rows] : nullptr;
 }
@@ -70,21 +69,26 @@ void row_table::locate(row_numbers rows) {
   if (std::ranges::equal(rows, located_)) return; // a step updates what it has just read
   located_.clear();
   records_.resize(rows.size());
-  missing_.clear();
+  const shape s = shape_; // what lies behind `this` might change with every record that is written down
+  float** const records = records_.data();
+  bool all = true;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<std::uint64_t>(rows[i]);
-    if (row >= shape_.rows || (shape_.shards != 1 && row % shape_.shards != shape_.shard))
+    if (row >= s.rows || (s.shards != 1 && row % s.shards != s.shard))
       throw failure(exit_code::plugin,
-                    fmt::format("row {} was asked for: this rank holds rows r < {} with r mod {} = {}", rows[i],
-                                shape_.rows, shape_.shards, shape_.shard));
-    records_[i] = find(row);
-    if (!records_[i]) missing_.push_back(row);
+                    fmt::format("row {} was asked for: this rank holds rows r < {} with r mod {} = {}", rows[i], s.rows,
+                                s.shards, s.shard));
+    records[i] = find(s.shards == 1 ? row : row / s.shards);
+    all &= records[i] != nullptr;
   }
-  if (!missing_.empty()) make_missing(rows);
+  if (!all) make_missing(rows);
   located_.assign(rows.begin(), rows.end());
 }
 
 void row_table::make_missing(row_numbers rows) {
+  missing_.clear();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!records_[i]) missing_.push_back(static_cast<std::uint64_t>(rows[i]));
   started_.resize(missing_.size() * shape_.row);
   init_(missing_, started_.data());
   for (std::size_t m = 0; m < missing_.size(); ++m) {
@@ -97,14 +101,14 @@ void row_table::make_missing(row_numbers rows) {
     std::memcpy(record, started_.data() + m * shape_.row, shape_.row * sizeof(float));
   }
   for (std::size_t i = 0; i < rows.size(); ++i)
-    if (!records_[i]) records_[i] = find(static_cast<std::uint64_t>(rows[i]));
+    if (!records_[i]) records_[i] = find(static_cast<std::uint64_t>(rows[i]) / shape_.shards);
 }
 
 void row_table::prefetch(row_numbers rows, std::size_t at) const noexcept {
   if (at >= rows.size()) return;
   const char* record = reinterpret_cast<const char*>(records_[at]);
   const std::uint64_t bytes = std::min<std::uint64_t>(record_bytes_, 32 * cache_line);
-  for (std::uint64_t b = 0; b < bytes; b += cache_line) __builtin_prefetch(record + b, 1);
+  for (std::uint64_t b = 0; b < bytes; b += cache_line) __builtin_prefetch(record + b, 1, 2);
 }
 
 void row_table::read(row_numbers rows, float* out) {
@@ -114,6 +118,11 @@ void row_table::read(row_numbers rows, float* out) {
     prefetch(rows, i + ahead);
     std::memcpy(out + i * row, records_[i], row * sizeof(float));
   }
+}
+
+std::span<const float* const> row_table::places(row_numbers rows) {
+  locate(rows);
+  return records_;
 }
 
 void row_table::add(row_numbers rows, const float* gradients) {
@@ -150,9 +159,20 @@ void row_table::apply(row_numbers rows, const float* gradients, std::uint64_t st
   }
   locate(rows);
   const pass p = pass_of(step, 1);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    prefetch(rows, i + ahead);
-    update(p, records_[i], gradients + i * shape_.row);
+  if (rule_.counts_updates()) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      prefetch(rows, i + ahead);
+      update(p, records_[i], gradients + i * shape_.row);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < rows.size(); i += ahead) {
+    const std::size_t n = std::min(ahead, rows.size() - i);
+    for (std::size_t k = i; k < i + n; ++k) {
+      prefetch(rows, k + ahead);
+      note_update(records_[k]);
+    }
+    optimizer_kernels::update_rows(p.same_for_all, records_.data() + i, gradients + i * shape_.row, shape_.row, n);
   }
 }
 
@@ -181,10 +201,15 @@ row_table::pass row_table::pass_of(std::uint64_t step, double factor) const noex
   return {lr, factor, rule_.of(lr, {}, factor, shape_.decay, shape_.lr_scale)};
 }
 
-void row_table::update(const pass& p, float* record, const float* gradient) {
+row_table::tail& row_table::note_update(float* record) const noexcept {
   tail& t = tail_of(record);
   ++t.updates;
   t.changed = 1;
+  return t;
+}
+
+void row_table::update(const pass& p, float* record, const float* gradient) {
+  const tail& t = note_update(record);
   const std::uint64_t row = shape_.row;
   float *const a = record + row, *const b = a + row; // not looked at where there is no such state
   if (!rule_.counts_updates()) return rule_.update(p.same_for_all, record, gradient, a, b, row);

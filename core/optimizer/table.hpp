@@ -42,6 +42,8 @@ public:
   // add(), named once; values are [n, row]. Memory is allocated for rows that are new, and until the largest number of
   // waiting gradients has been seen.
   void read(row_numbers rows, float* out);
+  // Where the weights of the rows lie, for good; the list, until the next call.
+  std::span<const float* const> places(row_numbers rows);
   // The rows' waiting gradients += `gradients`, in the order of the calls.
   void add(row_numbers rows, const float* gradients);
   // Updates every row whose gradient waits. With optimizer.clip_norm the update itself waits for commit(): until then
@@ -74,7 +76,7 @@ private:
     void operator()(void* p) const noexcept;
   };
 
-  float* find(std::uint64_t row) const noexcept;
+  float* find(std::uint64_t local) const noexcept; // row / shards
   tail& tail_of(float* record) const noexcept { return *reinterpret_cast<tail*>(record + (1 + states_) * shape_.row); }
   float* make_record();
   void prefetch(row_numbers rows, std::size_t at) const noexcept;
@@ -86,6 +88,7 @@ private:
     update_rule::coefficients same_for_all;
   };
   pass pass_of(std::uint64_t step, double factor) const noexcept;
+  tail& note_update(float* record) const noexcept;
   void update(const pass& p, float* record, const float* gradient);
   void update_waiting(std::uint64_t step, double factor);
 

@@ -128,8 +128,8 @@ void exchange::lay_out() {
   worker_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, optimizer_slices, unit_);
   server_optimizer_ =
       std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, std::move(optimizer_slices), unit_);
-  tables_ = std::make_unique<regatta::tables>(setup_.tensors, setup_.micro_batches, cluster_.worker >= 0, regions_,
-                                              rule_, setup_.initial_rows);
+  tables_ = std::make_unique<regatta::tables>(setup_.tensors, setup_.micro_batches, cluster_.worker >= 0,
+                                              setup_.rows_in_place, regions_, rule_, setup_.initial_rows);
   arena_.tables = tables_->list().data();
   arena_.table_count = static_cast<std::uint32_t>(tables_->list().size());
   if (device_ && arena_.table_count) throw failure(exit_code::plugin, "sparse tables are kept in the host's memory");

@@ -62,6 +62,7 @@ struct exchange_setup {
   std::uint32_t rank, lanes;
   std::vector<rg_tensor> tensors;  // of the model; dense ones make the arena, ROWS ones the tables
   std::uint64_t micro_batches = 1; // of a step: their rows share the windows of the tables
+  bool rows_in_place = false;      // the model can read rows of tables where they lie
   optimizer_config optimizer;
   std::uint64_t seed;
   double momentum = 0; // handed over to a strategy that does it itself; `optimizer` then has none

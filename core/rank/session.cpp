@@ -100,6 +100,7 @@ void session::open() {
   setup.lanes = plan_.lanes;
   setup.tensors = model_->tensors();
   setup.micro_batches = static_cast<std::uint64_t>(job.config.train.accumulate);
+  setup.rows_in_place = model_->info().flags & RG_MODEL_ROWS_IN_PLACE;
   setup.optimizer = job.config.optimizer;
   // Gradients of fp16 may overflow: such a step leaves all weights as they are, which takes the norm, as clipping does.
   if (job.config.train.precision == "fp16" && setup.optimizer.clip_norm == 0)

@@ -18,9 +18,9 @@ namespace {
 
 } // namespace
 
-tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, region_table& regions,
-               const update_rule& rule, init_function init)
-    : regions_(regions), rule_(rule), init_(std::move(init)) {
+tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
+               region_table& regions, const update_rule& rule, init_function init)
+    : in_place_(in_place), regions_(regions), rule_(rule), init_(std::move(init)) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const rg_tensor& t = tensors[i];
     if (t.kind != RG_TENSOR_ROWS) continue;
@@ -46,6 +46,7 @@ tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batche
     view.tensor = table.tensor;
     batch_.push_back(view);
   }
+  rows_at_.resize(list_.size());
   for (auto& h : held_) h.resize(list_.size());
 }
 
@@ -59,6 +60,7 @@ void tables::set_rows(std::span<const rg_rows> rows) {
       refuse(
           fmt::format("rows(): {} rows of table {}, which has {} at most a step", given.count, name(), table.max_rows));
     rows_[t].count = given.count;
+    rows_at_[t] = nullptr;
     if (regions_.ghosts()) continue;
     for (std::uint64_t i = 0; i < given.count; ++i)
       if (given.rows[i] >= table.rows || (i && given.rows[i] <= given.rows[i - 1]))
@@ -70,14 +72,16 @@ void tables::set_rows(std::span<const rg_rows> rows) {
   }
 }
 
-std::span<const rg_table_rows> tables::batch(bool with_gradients) {
+void tables::show(rg_batch& batch, bool with_gradients) {
   for (std::size_t t = 0; t < list_.size(); ++t) {
     batch_[t].rows = rows_[t].rows;
     batch_[t].count = rows_[t].count;
     batch_[t].weights = static_cast<const float*>(regions_.address(list_[t].weights));
     batch_[t].gradients = with_gradients ? static_cast<float*>(regions_.address(list_[t].gradients)) : nullptr;
   }
-  return batch_;
+  batch.tables = batch_.data();
+  batch.table_count = static_cast<std::uint32_t>(batch_.size());
+  batch.rows_at = rows_at_.data();
 }
 
 void tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard) {
@@ -123,7 +127,12 @@ std::uint64_t tables::operate(const rg_op& op) {
   row_table* held = held_[(op.flags & RG_OP_AS_SERVER) != 0][op.table].get();
   if (!held) refuse(fmt::format("rows: this rank owns none of table {}: own_rows comes first", op.table));
   switch (op.kind) {
-  case RG_OP_ROWS_READ: held->read(index, memory); break;
+  case RG_OP_ROWS_READ:
+    if (in_place_ && (op.flags & RG_OP_SHOW) && index.size() == rows_[op.table].count)
+      rows_at_[op.table] = held->places(index).data();
+    else
+      held->read(index, memory);
+    break;
   case RG_OP_ROWS_ADD: held->add(index, memory); break;
   case RG_OP_ROWS_WRITE: held->write(index, static_cast<float>(op.a), memory); break;
   default:

@@ -22,9 +22,10 @@ class tables {
 public:
   using init_function = std::function<void(std::uint32_t tensor, std::span<const std::uint64_t> rows, float* out)>;
 
-  // Allocates windows for `micro_batches` batches a step where the rank is a worker. All but `init` outlive this.
-  tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, region_table& regions,
-         const update_rule& rule, init_function init);
+  // Allocates windows for `micro_batches` batches a step where the rank is a worker. in_place: the model can read rows
+  // where they lie. All but `init` outlive this.
+  tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
+         region_table& regions, const update_rule& rule, init_function init);
 
   const std::vector<rg_table>& list() const { return list_; }
 
@@ -33,8 +34,8 @@ public:
   void set_rows(std::span<const rg_rows> rows);
   // The rows last set, in memory of the windows.
   std::span<const rg_rows> rows() const { return rows_; }
-  // As a model sees them.
-  std::span<const rg_table_rows> batch(bool with_gradients);
+  // As a model sees them; they live as long as this.
+  void show(rg_batch& batch, bool with_gradients);
 
   // What the rank holds of table `t`; null: nothing.
   row_table* held(bool as_server, std::uint32_t t) const { return held_[as_server][t].get(); }
@@ -50,6 +51,7 @@ private:
   void move_rows(const rg_op& op) const;
   std::span<const std::int64_t> index_of(const rg_op& op) const;
 
+  bool in_place_;
   region_table& regions_;
   const update_rule& rule_;
   init_function init_;
@@ -57,6 +59,7 @@ private:
   std::vector<rg_table> list_;
   std::vector<rg_rows> rows_;
   std::vector<rg_table_rows> batch_;
+  std::vector<const float* const*> rows_at_;                    // of those that were shown (RG_OP_SHOW), else null
   std::array<std::vector<std::unique_ptr<row_table>>, 2> held_; // as worker, as server; by table
 };
 

@@ -261,11 +261,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   for (std::uint64_t m = 0; m < micros; ++m) {
     const std::int64_t before = steady_ns();
     rg_batch batch = batches_.micro(m);
-    if (sparse_) {
-      const auto tables = x.tables().batch(true);
-      batch.tables = tables.data();
-      batch.table_count = static_cast<std::uint32_t>(tables.size());
-    }
+    if (sparse_) x.tables().show(batch, true);
     session_.control.operation("forward pass");
     take_late_losses(1, record);
     take_device_times(record);
@@ -402,9 +398,7 @@ void worker::pull_rows(rg_batch& batch) {
   x.begin(exchange::pull_rows, 0);
   loop_.run_until([&] { return x.done(exchange::pull_rows); });
   loop_.release();
-  const auto tables = x.tables().batch(false);
-  batch.tables = tables.data();
-  batch.table_count = static_cast<std::uint32_t>(tables.size());
+  x.tables().show(batch, false);
 }
 
 void worker::evaluate(std::uint64_t done, rank_record& record) {

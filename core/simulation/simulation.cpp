@@ -186,7 +186,9 @@ private:
   }
 
   void compute_table() {
-    const auto& t = exchange_->tables().batch(true)[0];
+    rg_batch batch{};
+    exchange_->tables().show(batch, true);
+    const rg_table_rows& t = batch.tables[0];
     const auto row = static_cast<std::uint64_t>(setup_.table_row);
     for (std::uint64_t i = 0; i < t.count * row; ++i)
       t.gradients[i] = gradient<float>(static_cast<std::uint32_t>(cluster_.worker), cluster_.workers, step_,

@@ -70,8 +70,10 @@ public:
   rg_status tell_frequencies(std::uint32_t input, const std::vector<double>& counts) {
     return frequencies_->frequencies(self_, input, counts.data(), counts.size());
   }
-  // Leaves the whole tables' gradients in `gradients`, 0 where a row was not touched.
-  double step(const std::vector<std::int32_t>& words, const std::vector<std::int32_t>& contexts, std::uint64_t number) {
+  // Leaves the whole tables' gradients in `gradients`, 0 where a row was not touched. in_place: the step is shown the rows
+  // where they lie, and no copy of them.
+  double step(const std::vector<std::int32_t>& words, const std::vector<std::int32_t>& contexts, std::uint64_t number,
+              bool in_place = false) {
     const void* const inputs[] = {words.data(), contexts.data()};
     auto b = rg::make_versioned<rg_batch>();
     b.input_count = 2;
@@ -85,17 +87,23 @@ public:
     REQUIRE(functions_->rows(self_, &b, rows.data()) == RG_OK);
     std::array<rg_table_rows, 2> tables{};
     std::array<std::vector<float>, 2> in, out;
+    std::array<std::vector<const float*>, 2> places;
+    std::array<const float* const*, 2> rows_at{};
     for (std::uint32_t t = 0; t < 2; ++t) {
       REQUIRE(rows[t].tensor == t);
       REQUIRE(rows[t].count <= tensor(t).max_rows);
       in[t].resize(rows[t].count * width(t));
       out[t].assign(in[t].size(), std::nanf("")); // to be overwritten
-      for (std::uint64_t r = 0; r < rows[t].count; ++r)
-        std::copy_n(weights[t].data() + rows[t].rows[r] * width(t), width(t), in[t].data() + r * width(t));
+      for (std::uint64_t r = 0; r < rows[t].count; ++r) {
+        places[t].push_back(weights[t].data() + rows[t].rows[r] * width(t));
+        if (!in_place) std::copy_n(places[t][r], width(t), in[t].data() + r * width(t));
+      }
+      if (in_place) rows_at[t] = places[t].data();
       tables[t] = {sizeof tables[t], t, rows[t].rows, rows[t].count, in[t].data(), out[t].data()};
     }
     b.tables = tables.data();
     b.table_count = 2;
+    b.rows_at = rows_at.data();
     auto hooks = rg::make_versioned<rg_hooks>();
     auto result = rg::make_versioned<rg_step_result>();
     REQUIRE(functions_->step(self_, &b, &hooks, &result) == RG_OK);
@@ -268,6 +276,20 @@ TEST_CASE("word2vec computes loss and gradients as a plain reference does") {
         CHECK(std::sqrt(apart / size) < 1e-5);
       }
     }
+}
+
+TEST_CASE("word2vec reads rows where they lie as it reads copies of them") {
+  constexpr std::size_t words = 40, dim = 23, batch = 50;
+  skip_gram m({words, dim, 5}, batch);
+  REQUIRE(m.created == RG_OK);
+  CHECK((m.info.flags & RG_MODEL_ROWS_IN_PLACE) != 0);
+  m.start();
+  for (std::size_t i = 0; i < m.weights[1].size(); ++i) m.weights[1][i] = rg::random_normals(1, i)[0];
+  const auto in = drawn(batch, 5, words), out = drawn(batch, 6, words);
+  const double copied = m.step(in, out, 4);
+  const auto gradients = m.gradients;
+  CHECK(m.step(in, out, 4, true) == copied);
+  CHECK(m.gradients == gradients);
 }
 
 TEST_CASE("word2vec's gradients are the slopes of its loss") {

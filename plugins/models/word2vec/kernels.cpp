@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled with -ffast-math, so that sums over a row vectorise: results differ in their last bits between instruction
+// Compiled with -ffast-math, so that sums may take any order: results differ in their last bits between instruction
 // sets, and nothing here tests for infinities.
 #include "kernels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
+#include <cstring>
 
 // Compiled once per instruction set, as REGATTA_VECTORISED does in the engine.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_THREAD__) &&                                  \
@@ -19,60 +20,128 @@
 namespace word2vec_parts {
 namespace {
 
-inline float dot(const float* a, const float* b, std::size_t n) noexcept {
-  float sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
+// A row is gone through by sixteen elements, what is left by four, then one by one.
+using wide = float __attribute__((vector_size(64)));
+using narrow = float __attribute__((vector_size(16)));
+
+// Through memcpy, since nothing need be aligned; it becomes one instruction.
+template <class V> inline void load(V& v, const float* p) noexcept {
+  std::memcpy(&v, p, sizeof v);
+}
+template <class V> inline void store(float* p, const V& v) noexcept {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// Calls step(v, i) until all n elements are done; the type of v, a vector or a float, is what to take at i.
+template <class F> inline void for_all(std::size_t n, F step) noexcept {
+  std::size_t i = 0;
+  wide sixteen;
+  for (; i + 16 <= n; i += 16) step(sixteen, i);
+  narrow four;
+  for (; i + 4 <= n; i += 4) step(four, i);
+  float one;
+  for (; i < n; ++i) step(one, i);
+}
+
+inline float sum(const wide& w, const narrow& rest) noexcept {
+  narrow v = rest;
+  v += __builtin_shufflevector(w, w, 0, 1, 2, 3) + __builtin_shufflevector(w, w, 4, 5, 6, 7);
+  v += __builtin_shufflevector(w, w, 8, 9, 10, 11) + __builtin_shufflevector(w, w, 12, 13, 14, 15);
+  v += __builtin_shufflevector(v, v, 2, 3, 0, 1);
+  return v[0] + v[1];
 }
 
 inline void prefetch_row(const float* row, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(row + i);
+  for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(row + i, 0, 2);
 }
 
-// As many matches as are done together: their rows stay in the first-level cache, and their exponentials fill vectors.
+// As many targets of a pair are done together, which reads its word's row once for all.
+constexpr std::size_t abreast = 3;
+// As many scores at most are made before their slopes: exponentials fill vectors, and the rows stay in the first-level
+// cache.
 constexpr std::size_t together = 32;
-// How many rows, and draws of noise, ahead memory is asked for.
-constexpr std::size_t rows_ahead = 4, draws_ahead = 64;
+// How many pairs, and draws of noise, ahead memory is asked for.
+constexpr std::size_t pairs_ahead = 6, draws_ahead = 64;
 
-inline void scores(const windows& w, std::span<const match> matches, float* x) noexcept {
-  for (const match& m : matches) {
-    const float* row = w.output + m.target * (w.dim + 1);
-    prefetch_row(row + rows_ahead * (w.dim + 1), w.dim + 1); // beyond the last one, it does no harm
-    *x++ = dot(w.input + m.word * w.dim, row, w.dim) + row[w.dim];
+// x[k] = in . row k + its bias.
+template <std::size_t N>
+inline void scores(const float* in, const float* const* rows, const std::uint32_t* targets, std::size_t n,
+                   float* x) noexcept {
+  const float* out[N];
+  wide by_16[N] = {};
+  narrow by_4[N] = {};
+  for (std::size_t k = 0; k < N; ++k) {
+    out[k] = rows[targets[k]];
+    x[k] = out[k][n];
   }
+  for_all(n, [&](auto& a, std::size_t i) {
+    load(a, in + i);
+    for (std::size_t k = 0; k < N; ++k) {
+      auto b = a;
+      load(b, out[k] + i);
+      if constexpr (sizeof a == sizeof(wide))
+        by_16[k] += a * b;
+      else if constexpr (sizeof a == sizeof(narrow))
+        by_4[k] += a * b;
+      else
+        x[k] += a * b;
+    }
+  });
+  for (std::size_t k = 0; k < N; ++k) x[k] += sum(by_16[k], by_4[k]);
 }
 
-// Makes of scores the slopes of the loss in each, and returns the loss.
-inline float slopes(float* x, const match* matches, std::size_t n, float scale) noexcept {
+// Makes of scores the slopes of the loss in each, and returns the loss. n: a multiple of 16. sign: of a context, which
+// is to score high, -1, of noise 1; 0 for what does not count.
+inline float slopes(float* x, const float* sign, std::size_t n, float scale) noexcept {
   float loss = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    const float sign = matches[k].sign, z = sign * x[k]; // to be small
-    const float e = std::exp(-std::fabs(z));
-    loss += std::fabs(sign) * (std::max(z, 0.0F) + std::log(1 + e)); // -log s(-z)
-    x[k] = scale * sign * (z > 0 ? 1 : e) / (1 + e);                 // s(z)
-  }
+  for (std::size_t k = 0; k < n; k += 16)
+    for (std::size_t j = k; j < k + 16; ++j) {
+      const float z = sign[j] * x[j]; // to be small
+      const float e = std::exp(-std::fabs(z));
+      loss += std::fabs(sign[j]) * (std::max(z, 0.0F) + std::log(1 + e)); // -log s(-z)
+      x[j] = scale * sign[j] * (z > 0 ? 1 : e) / (1 + e);                 // s(z)
+    }
   return loss;
 }
 
-// The gradients of one match: g is the slope of the loss in its score. `first`: the output's gradient holds nothing yet.
-inline void add_gradients(const windows& w, const match& m, float g, bool first) noexcept {
-  const std::size_t n = w.dim, at = m.target * (n + 1);
-  const float *in = w.input + m.word * n, *out = w.output + at;
-  float* __restrict to_in = w.input_gradients + m.word * n;
-  float* __restrict to_out = w.output_gradients + at;
-  prefetch_row(to_out + rows_ahead * (n + 1), n + 1);
-  if (first) {
-    for (std::size_t i = 0; i < n; ++i) {
-      to_in[i] += g * out[i];
-      to_out[i] = g * in[i];
+// Gradients of N targets, g: the slopes of the loss in their scores. Those so far are read from `from`, which may be
+// nothing but zeros.
+template <std::size_t N>
+inline void add_gradients(const windows& w, const float* in, const float* from_in, float* to_in,
+                          const std::uint32_t* targets, const float* g, const float* zeros,
+                          std::uint8_t* known) noexcept {
+  const std::size_t n = w.dim;
+  const float *out[N], *from[N];
+  float* to[N];
+  for (std::size_t k = 0; k < N; ++k) {
+    const std::uint32_t t = targets[k];
+    out[k] = w.output[t];
+    to[k] = w.output_gradients + t * (n + 1);
+    from[k] = known[t] ? to[k] : zeros;
+    known[t] = 1;
+    to[k][n] = from[k][n] + g[k];
+  }
+  for_all(n, [&](auto& sum, std::size_t i) {
+    auto a = sum, b = sum;
+    load(a, in + i);
+    load(sum, from_in + i);
+    for (std::size_t k = 0; k < N; ++k) {
+      load(b, out[k] + i);
+      sum += g[k] * b;
+      load(b, from[k] + i);
+      b += g[k] * a;
+      store(to[k] + i, b);
     }
-    to_out[n] = g;
-  } else {
-    for (std::size_t i = 0; i < n; ++i) {
-      to_in[i] += g * out[i];
-      to_out[i] += g * in[i];
-    }
-    to_out[n] += g;
+    store(to_in + i, sum);
+  });
+}
+
+inline void prefetch_pair(const windows& w, const pairs& p, std::size_t i) noexcept {
+  if (i >= p.words.size()) return;
+  prefetch_row(w.input[p.words[i]], w.dim);
+  for (std::size_t k = i * p.targets_each; k < (i + 1) * p.targets_each; ++k) {
+    prefetch_row(w.output[p.targets[k]], w.dim + 1);
+    prefetch_row(w.output_gradients + p.targets[k] * (w.dim + 1), w.dim + 1);
   }
 }
 
@@ -96,31 +165,38 @@ WORD2VEC_VECTORISED void find_places(const row_set& set, std::span<const std::ui
   for (const std::uint32_t row : rows) *places++ = set.place(row);
 }
 
-void order(std::span<const std::uint32_t> words, std::span<const std::uint32_t> targets, std::span<std::uint32_t> ends,
-           match* matches) noexcept {
-  const std::size_t n = targets.size() / words.size();
-  std::fill(ends.begin(), ends.end(), 0);
-  for (const std::uint32_t t : targets) ++ends[t];
-  std::exclusive_scan(ends.begin(), ends.end(), ends.begin(), 0U); // where they begin
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::uint32_t* of = targets.data() + i * n;
-    matches[ends[of[0]]++] = {of[0], words[i], -1};
-    for (std::size_t k = 1; k < n; ++k) matches[ends[of[k]]++] = {of[k], words[i], of[k] != of[0] ? 1.0F : 0.0F};
-  }
-}
-
-// By target, so that the outputs and their gradients, which fill the second-level cache, are read and written once, one
-// after the other.
-WORD2VEC_VECTORISED double train(const windows& w, std::span<const match> matches, float scale, bool add) noexcept {
-  float x[together];
+WORD2VEC_VECTORISED double train(const windows& w, const pairs& p, const float* zeros, known_rows known,
+                                 float scale) noexcept {
+  const std::size_t each = p.targets_each, at_once = std::max<std::size_t>(1, together / each);
+  alignas(64) std::array<float, std::max(together, most_targets)> x, sign;
   double loss = 0;
-  for (std::size_t done = 0; done < matches.size(); done += together) {
-    const std::size_t n = std::min(together, matches.size() - done);
-    const match* some = matches.data() + done;
-    scores(w, {some, n}, x);
-    loss += static_cast<double>(slopes(x, some, n, scale));
-    for (std::size_t i = 0; i < n; ++i)
-      add_gradients(w, some[i], x[i], !add && (done + i == 0 || some[i].target != matches[done + i - 1].target));
+  for (std::size_t first = 0; first < p.words.size(); first += at_once) {
+    const std::size_t end = std::min(first + at_once, p.words.size());
+    std::size_t count = 0;
+    for (std::size_t i = first; i < end; ++i, count += each) {
+      prefetch_pair(w, p, i + pairs_ahead);
+      const std::uint32_t* of = p.targets.data() + i * each;
+      const float* in = w.input[p.words[i]];
+      std::size_t k = 0;
+      for (; k + abreast <= each; k += abreast) scores<abreast>(in, w.output, of + k, w.dim, x.data() + count + k);
+      for (; k < each; ++k) scores<1>(in, w.output, of + k, w.dim, x.data() + count + k);
+      sign[count] = -1;
+      for (k = 1; k < each; ++k) sign[count + k] = of[k] != of[0] ? 1 : 0; // noise that is the context is none
+    }
+    for (; count % 16; ++count) x[count] = sign[count] = 0;
+    loss += static_cast<double>(slopes(x.data(), sign.data(), count, scale));
+    const float* g = x.data();
+    for (std::size_t i = first; i < end; ++i, g += each) {
+      const std::uint32_t *of = p.targets.data() + i * each, word = p.words[i];
+      const float* in = w.input[word];
+      float* to = w.input_gradients + word * w.dim;
+      const float* from = known.input[word] ? to : zeros;
+      known.input[word] = 1;
+      std::size_t k = 0;
+      for (; k + abreast <= each; k += abreast, from = to)
+        add_gradients<abreast>(w, in, from, to, of + k, g + k, zeros, known.output);
+      for (; k < each; ++k, from = to) add_gradients<1>(w, in, from, to, of + k, g + k, zeros, known.output);
+    }
   }
   return loss;
 }

@@ -73,8 +73,11 @@ public:
     targets_.resize(batch * (negatives_ + 1));
     places_[0].resize(batch);
     places_[1].resize(targets_.size());
-    matches_.resize(targets_.size());
-    ends_.reserve(tensors_[1].max_rows);
+    zeros_.resize(dim_ + 1);
+    for (std::size_t t = 0; t < 2; ++t) {
+      rows_at_[t].reserve(tensors_[t].max_rows);
+      known_[t].reserve(tensors_[t].max_rows);
+    }
   }
 
   rg_model_info describe() {
@@ -87,6 +90,7 @@ public:
     info.metric = "similarity";
     info.unit = "words";
     info.layout = "canonical";
+    info.flags = RG_MODEL_ROWS_IN_PLACE;
     // A product, and two updates for every target.
     info.flops_per_sample = 6.0 * static_cast<double>(dim_) * static_cast<double>(negatives_ + 1);
     return info;
@@ -125,19 +129,13 @@ public:
   rg_step_result step(const rg_batch& b, const rg::hooks& hooks) {
     look_up(b);
     hooks.backward(); // both passes are one
-    const rg_table_rows &in = b.tables[0], &out = b.tables[1];
-    const bool add = (b.flags & RG_BATCH_ACCUMULATE) != 0;
-    ends_.resize(out.count);
-    const auto matches = std::span(matches_).first(b.samples * (negatives_ + 1));
-    parts::order(std::span(places_[0]).first(b.samples), std::span(places_[1]).first(matches.size()), ends_,
-                 matches.data());
-    if (!add) {
-      std::fill_n(in.gradients, in.count * dim_, 0.0F);
-      for (std::uint64_t r = 0; r < out.count; ++r) // rows of other micro-batches
-        if (ends_[r] == (r ? ends_[r - 1] : 0)) std::fill_n(out.gradients + r * (dim_ + 1), dim_ + 1, 0.0F);
-    }
-    const double loss = parts::train({in.weights, out.weights, in.gradients, out.gradients, dim_}, matches,
-                                     1.0F / static_cast<float>(b.global_samples), add);
+    for (std::size_t t = 0; t < 2; ++t) known_[t].assign(b.tables[t].count, (b.flags & RG_BATCH_ACCUMULATE) != 0);
+    const parts::windows w{rows_at(b, 0), rows_at(b, 1), b.tables[0].gradients, b.tables[1].gradients, dim_};
+    const double loss = parts::train(w, {places(b, 0), places(b, 1), negatives_ + 1}, zeros_.data(),
+                                     {known_[0].data(), known_[1].data()}, 1.0F / static_cast<float>(b.global_samples));
+    for (std::size_t t = 0; t < 2; ++t)
+      for (std::uint64_t r = 0; r < b.tables[t].count; ++r) // rows of other micro-batches
+        if (!known_[t][r]) std::fill_n(b.tables[t].gradients + r * width(t), width(t), 0.0F);
     return {.loss_sum = loss, .count = b.samples};
   }
 
@@ -145,10 +143,11 @@ public:
   // that of input[word] and the noise's outputs, biases left out.
   void evaluate(const rg_batch& b, std::span<double> sums) {
     look_up(b);
+    const float *const *words = rows_at(b, 0), *const *outputs = rows_at(b, 1);
     for (std::uint64_t i = 0; i < b.valid; ++i) {
-      const float* in = b.tables[0].weights + places_[0][i] * dim_;
+      const float* in = words[places_[0][i]];
       const std::uint32_t* targets = places_[1].data() + i * (negatives_ + 1);
-      const auto to_target = [&](std::size_t k) { return cosine(in, b.tables[1].weights + targets[k] * (dim_ + 1)); };
+      const auto to_target = [&](std::size_t k) { return cosine(in, outputs[targets[k]]); };
       double noise = 0;
       for (std::size_t k = 1; k <= negatives_; ++k) noise += to_target(k);
       sums[0] += to_target(0) - noise / static_cast<double>(negatives_);
@@ -206,6 +205,21 @@ private:
     parts::find_places(*sets_[1], std::span(targets_).first(b.samples * (negatives_ + 1)), places_[1].data());
   }
 
+  std::size_t width(std::size_t t) const { return dim_ + t; } // elements of a row
+
+  std::span<const std::uint32_t> places(const rg_batch& b, std::size_t t) const {
+    return std::span(places_[t]).first(b.samples * (t ? negatives_ + 1 : 1));
+  }
+
+  // Where the weights of each row lie.
+  const float* const* rows_at(const rg_batch& b, std::size_t t) {
+    if (b.rows_at && b.rows_at[t]) return b.rows_at[t];
+    const rg_table_rows& given = b.tables[t];
+    rows_at_[t].resize(given.count);
+    for (std::uint64_t r = 0; r < given.count; ++r) rows_at_[t][r] = given.weights + r * width(t);
+    return rows_at_[t].data();
+  }
+
   std::size_t dim_, negatives_;
   std::uint64_t vocabulary_;
   double noise_exponent_;
@@ -216,8 +230,9 @@ private:
   std::vector<std::uint32_t> targets_;                  // [samples, 1 + negatives]: the context, then noise
   std::uint64_t drawn_step_ = UINT64_MAX, drawn_sample_ = UINT64_MAX; // what targets_ are of
   std::array<std::vector<std::uint32_t>, 2> places_;                  // of words [samples] and targets, in the windows
-  std::vector<parts::match> matches_;
-  std::vector<std::uint32_t> ends_; // by row of the window of outputs: where its matches end
+  std::array<std::vector<const float*>, 2> rows_at_;                  // by place
+  std::array<std::vector<std::uint8_t>, 2> known_;                    // likewise; see parts::known_rows
+  std::vector<float> zeros_;                                          // a row of them
 };
 
 } // namespace

@@ -22,8 +22,7 @@ struct none {
   rg::task<> pull_rows(rg::step_rows rows) {
     for (std::uint32_t t = 0; t < rows.size(); ++t) {
       touched[t] = rows[t].size();
-      co_await comm.rows_read(t, comm.row_numbers(t, 0, touched[t]), comm.row_weights(t, 0, touched[t]),
-                              rg::role::worker);
+      co_await comm.rows_show(t, touched[t]);
     }
   }
 

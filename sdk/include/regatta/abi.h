@@ -247,6 +247,8 @@ typedef struct rg_model_setup {
   uint32_t reserved2;
 } rg_model_setup;
 
+enum { RG_MODEL_ROWS_IN_PLACE = 1 }; /* reads rows of tables where rg_batch.rows_at says that they lie */
+
 typedef struct rg_model_info {
   uint32_t struct_size;
   uint32_t tensor_count;
@@ -260,7 +262,7 @@ typedef struct rg_model_info {
   uint64_t activation_bytes;
   double flops_per_sample; /* forward and backward, counted by the direct algorithm; 0: unknown */
   uint32_t count_kinds;    /* what count() counts: tokens, masked words; at most RG_MAX_COUNTS */
-  uint32_t reserved;
+  uint32_t flags;          /* RG_MODEL_* */
 } rg_model_info;
 
 #define RG_MAX_COUNTS 8
@@ -322,6 +324,9 @@ typedef struct rg_batch {
   const rg_table_rows* tables; /* one a tensor of RG_TENSOR_ROWS, in the order of rg_model_info.tensors */
   const uint64_t*
       global_counts; /* [rg_model_info.count_kinds] of this step, as global_samples; null in rows(), count() */
+  /* With RG_MODEL_ROWS_IN_PLACE, by table: where the weights of each row lie, [count], which are not in tables[].weights
+   * then; null: they are there. Itself null from older engines. */
+  const float* const* const* rows_at;
 } rg_batch;
 
 enum {
@@ -744,8 +749,12 @@ typedef enum rg_op_kind {
 } rg_op_kind;
 
 enum {
-  RG_OP_ADD = 1,      /* RECV: add to the target (RG_F32, RG_F64) instead of overwriting it */
-  RG_OP_AS_SERVER = 2 /* APPLY, NORM, COMMIT, ROWS_*: what this rank owns as a server, not as a worker */
+  RG_OP_ADD = 1,       /* RECV: add to the target (RG_F32, RG_F64) instead of overwriting it */
+  RG_OP_AS_SERVER = 2, /* APPLY, NORM, COMMIT, ROWS_*: what this rank owns as a server, not as a worker */
+  /* ROWS_READ of all rows of a step into their table's window, whose weights the strategy does not look at: a model that
+   * can (RG_MODEL_ROWS_IN_PLACE) is shown them where they lie, and none is copied. They stay as they are until the model
+   * has ended its step. */
+  RG_OP_SHOW = 4
 };
 
 typedef struct rg_op {

@@ -290,6 +290,11 @@ public:
   operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as) {
     return on_rows(RG_OP_ROWS_READ, t, numbers, target, {}, as, 0, 0);
   }
+  // The `count` rows of a step, all held as a worker, for the model alone: which sees them where they lie if it can.
+  operation rows_show(std::uint32_t t, std::uint64_t count) {
+    return on_rows(RG_OP_ROWS_READ, t, row_numbers(t, 0, count), row_weights(t, 0, count), {}, role::worker, 0, 0,
+                   RG_OP_SHOW);
+  }
   operation rows_add(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, role as) {
     return on_rows(RG_OP_ROWS_ADD, t, numbers, {}, gradients, as, 0, 0);
   }
@@ -388,9 +393,9 @@ private:
     return submit(op);
   }
   operation on_rows(std::uint32_t kind, std::uint32_t t, rg_buffer index, rg_buffer target, rg_buffer source, role as,
-                    std::uint64_t step, double a) {
+                    std::uint64_t step, double a, std::uint32_t flags = 0) {
     rg_op op = make(kind);
-    op.flags = static_cast<std::uint32_t>(as);
+    op.flags = static_cast<std::uint32_t>(as) | flags;
     op.table = t;
     op.index = index;
     op.target = target;

@@ -42,10 +42,7 @@ public:
     return pull_rows(rows);
   }
   task<> pull_rows(step_rows rows) {
-    for (std::uint32_t t = 0; t < comm.tables(); ++t) {
-      const std::uint64_t n = rows[t].size();
-      co_await comm.rows_read(t, comm.row_numbers(t, 0, n), comm.row_weights(t, 0, n), role::worker);
-    }
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) co_await comm.rows_show(t, rows[t].size());
   }
 
   // Gradients are complete: gathers those of all workers and updates.
