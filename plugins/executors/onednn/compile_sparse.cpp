@@ -66,14 +66,14 @@ void compile_auc(compiler& c, std::size_t k) {
   n.expect(buckets >= 2 && buckets <= 1'000'000, "needs 2 to 1000000 buckets");
   value *logits = c.input(n, 0), *label = c.indices(n, 1, 1);
   c.output(k) = c.make_value(n.name, {1});
-  c.emit<auc_cross_entropy>(n.name, logits, label, c.output(k), buckets, c.dev());
+  c.emit<auc_cross_entropy>(n.name, logits, label, c.output(k), buckets);
 }
 
 void compile_hinge(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   for (std::size_t i = 0; i < 2; ++i) n.expect(c.source(n, i).elements() == 1, "compares two numbers");
   c.output(k) = c.make_value(n.name, {1});
-  c.emit<pairwise_hinge>(n.name, c.input(n, 0), c.input(n, 1), c.output(k), n.attr("margin"), c.dev());
+  c.emit<pairwise_hinge>(n.name, c.input(n, 0), c.input(n, 1), c.output(k), n.attr("margin"));
 }
 
 constexpr compile_rule rules[] = {

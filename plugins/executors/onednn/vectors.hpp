@@ -58,7 +58,7 @@ private:
 // Softmax and cross-entropy over two classes, measured by the area under the curve.
 class auc_cross_entropy final : public loss {
 public:
-  auc_cross_entropy(std::string name, value* logits, value* label, value* out, std::size_t buckets, const device& dev);
+  auc_cross_entropy(std::string name, value* logits, value* label, value* out, std::size_t buckets);
   std::size_t metric_sums() const override { return 2 * buckets_ + 2; } // negatives, positives, samples, loss
   const char* metric_name() const override { return "auc"; }
   double metric(const double* sums) const override;
@@ -67,7 +67,6 @@ public:
   void backward(run&) override;
 
 private:
-  const device& dev_;
   std::size_t buckets_, batch_ = 0;
   std::vector<float> wrong_; // [batch]: probability of the class that the sample is not of
 };
@@ -75,8 +74,8 @@ private:
 // max(0, margin - positive + negative), measured by how many pairs are in order.
 class pairwise_hinge final : public loss {
 public:
-  pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin, const device& dev)
-      : loss(std::move(name), {positive, negative}, out), dev_(dev), margin_(static_cast<float>(margin)) {}
+  pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin)
+      : loss(std::move(name), {positive, negative}, out), margin_(static_cast<float>(margin)) {}
   std::size_t metric_sums() const override { return 3; } // in order, samples, loss
   const char* metric_name() const override { return "pos_neg_ratio"; }
   double metric(const double* sums) const override { return sums[0] / std::max(1.0, sums[1] - sums[0]); }
@@ -87,7 +86,6 @@ public:
 private:
   float loss_of(std::size_t sample) const;
 
-  const device& dev_;
   float margin_;
   std::size_t batch_ = 0;
 };
