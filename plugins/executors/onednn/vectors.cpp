@@ -97,6 +97,7 @@ void cosine::backward(run&) {
 
 auc_cross_entropy::auc_cross_entropy(std::string name, value* logits, value* label, value* out, std::size_t buckets)
     : loss(std::move(name), {logits, label}, out), buckets_(buckets) {}
+
 void auc_cross_entropy::plan(memory_plan& m) {
   batch_ = m.batch();
   wrong_.resize(batch_);
