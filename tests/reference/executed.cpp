@@ -259,8 +259,8 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
     self.check(self.device_->hold(self.device_self_, 0, fence));
     self.fetch(std::exchange(self.fetched_, t + 1), t + 1);
   };
-  hooks.phase = [](void* context, std::uint32_t, rg_fence) {
-    static_cast<executed*>(context)->events.emplace_back("backward");
+  hooks.phase = [](void* context, std::uint32_t phase, rg_fence) {
+    if (phase == RG_PHASE_BACKWARD) static_cast<executed*>(context)->events.emplace_back("backward");
   };
   auto result = rg::make_versioned<rg_step_result>();
   fetched_ = 0;

@@ -205,6 +205,15 @@ void model::bind(const rg_model_memory& memory) {
     p.data.release();
     p.own_gradient.release();
   }
+  if (on_device_) {
+    std::vector<intake::place> inputs;
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const value& v = *program_.values[i];
+      inputs.push_back({v.data, program_.batch * v.elements() * sizeof(float)});
+    }
+    device_->enter();
+    intake_.emplace(std::move(inputs));
+  }
   bound_ = true;
 }
 
@@ -232,9 +241,12 @@ void model::enter(const run& r, const char* what) {
                              ? 1.0
                              : static_cast<double>(r.batch.global_samples) / program_.losses[i]->divisor(r.batch);
   device_->varying.upload(device_->stream);
-  // The first values stand for the inputs; nothing else is ever written there. What is pinned is copied when the stream
-  // gets there (RG_BATCH_HELD), the rest staged.
+  // The first values stand for the inputs; nothing else is ever written there.
   if (std::exchange(inputs_kept_, r.training) && (r.batch.flags & RG_BATCH_SAME)) return;
+  if (intake_ && (r.batch.flags & RG_BATCH_HELD)) {
+    intake_->bring(device_->stream, r.batch.inputs);
+    return;
+  }
   for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
     const value& v = *program_.values[i];
     device_->upload(v.data, r.batch.inputs[i], r.batch.samples * v.elements() * sizeof(float));

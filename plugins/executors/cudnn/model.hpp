@@ -8,6 +8,7 @@
 
 #include "choices.hpp"
 #include "fences.hpp"
+#include "intake.hpp"
 #include "loss_scale.hpp"
 #include "program.hpp"
 
@@ -82,6 +83,7 @@ private:
   std::array<rg_fence, outcomes> passed_{}; // when an outcome is there
   std::uint64_t steps_ = 0, learned_ = 0;   // begun; whose outcome the loss scale knows
   loss_scale scale_;
+  std::optional<intake> intake_; // where weights are the device's
   bool bound_ = false, on_device_ = false;
   bool inputs_kept_ = false; // those of the last step are still there
 };
