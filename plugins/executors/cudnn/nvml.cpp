@@ -48,6 +48,19 @@ struct functions {
   int (*link_remote)(handle, unsigned, pci_info*);
 };
 
+// Null where this driver's NVML has no such function.
+template <class F> void look_for(const cuda::lazy_library& library, F& function, const char* symbol) {
+  try {
+    library.find(function, symbol);
+  } catch (const rg::error&) {
+    function = nullptr;
+  }
+}
+// Whether it is there, and knew.
+template <class... P, class... A> bool knows(int (*function)(P...), A... arguments) {
+  return function && function(arguments...) == 0;
+}
+
 // Thread-safe, like NVML itself; it stays open until the process ends.
 const functions& api() {
   static const functions all = [] {
@@ -55,18 +68,18 @@ const functions& api() {
     functions f{};
     library.find(f.init, "nvmlInit_v2");
     library.find(f.by_bus_id, "nvmlDeviceGetHandleByPciBusId_v2");
-    library.find(f.driver, "nvmlSystemGetDriverVersion");
-    library.find(f.name, "nvmlDeviceGetName");
-    library.find(f.utilisation, "nvmlDeviceGetUtilizationRates");
-    library.find(f.memory, "nvmlDeviceGetMemoryInfo");
-    library.find(f.clock, "nvmlDeviceGetClockInfo");
-    library.find(f.power, "nvmlDeviceGetPowerUsage");
-    library.find(f.energy, "nvmlDeviceGetTotalEnergyConsumption");
-    library.find(f.temperature, "nvmlDeviceGetTemperature");
-    library.find(f.common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
-    library.find(f.p2p_status, "nvmlDeviceGetP2PStatus");
-    library.find(f.link_state, "nvmlDeviceGetNvLinkState");
-    library.find(f.link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+    look_for(library, f.driver, "nvmlSystemGetDriverVersion");
+    look_for(library, f.name, "nvmlDeviceGetName");
+    look_for(library, f.utilisation, "nvmlDeviceGetUtilizationRates");
+    look_for(library, f.memory, "nvmlDeviceGetMemoryInfo");
+    look_for(library, f.clock, "nvmlDeviceGetClockInfo");
+    look_for(library, f.power, "nvmlDeviceGetPowerUsage");
+    look_for(library, f.energy, "nvmlDeviceGetTotalEnergyConsumption");
+    look_for(library, f.temperature, "nvmlDeviceGetTemperature");
+    look_for(library, f.common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
+    look_for(library, f.p2p_status, "nvmlDeviceGetP2PStatus");
+    look_for(library, f.link_state, "nvmlDeviceGetNvLinkState");
+    look_for(library, f.link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
     if (const int e = f.init(); e != 0)
       throw rg::error(RG_E_UNSUPPORTED, "NVML cannot be used: its error " + std::to_string(e));
     return f;
@@ -93,14 +106,14 @@ handle open(std::int32_t index) {
 // How many links between two GPUs are up: their own, or all to the switches where it is switches that join them.
 unsigned links(handle a, handle b, const std::string& bus_of_b) {
   int joined = -1;
-  if (api().p2p_status(a, b, p2p_nvlink, &joined) != 0 || joined != p2p_ok) return 0;
+  if (!knows(api().p2p_status, a, b, p2p_nvlink, &joined) || joined != p2p_ok) return 0;
   unsigned up = 0, direct = 0;
   for (unsigned link = 0; link < most_links; ++link) {
     int state = 0;
     pci_info remote{};
-    if (api().link_state(a, link, &state) != 0 || !state) continue;
+    if (!knows(api().link_state, a, link, &state) || !state) continue;
     ++up;
-    if (api().link_remote(a, link, &remote) != 0) continue;
+    if (!knows(api().link_remote, a, link, &remote)) continue;
     // NVML's has more zeros in front: "00000000:3B:00.0".
     const std::string other(remote.bus_id, strnlen(remote.bus_id, sizeof remote.bus_id));
     direct += other.size() >= bus_of_b.size() &&
@@ -133,20 +146,20 @@ std::string near(const std::string& bus) {
 rg_sensors read_sensors(std::int32_t index) {
   const handle gpu = open(index);
   rg_sensors s = rg::no_sensors();
-  if (api().name(gpu, s.name, sizeof s.name) != 0) s.name[0] = 0;
+  if (!knows(api().name, gpu, s.name, sizeof s.name)) s.name[0] = 0;
   std::array<char, 80> driver{}; // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
-  if (api().driver(driver.data(), driver.size()) == 0) std::strncpy(s.driver, driver.data(), sizeof s.driver - 1);
-  if (utilisation u{}; api().utilisation(gpu, &u) == 0) s.utilisation = u.gpu / 100.0;
-  if (memory m{}; api().memory(gpu, &m) == 0) {
+  if (knows(api().driver, driver.data(), driver.size())) std::strncpy(s.driver, driver.data(), sizeof s.driver - 1);
+  if (utilisation u{}; knows(api().utilisation, gpu, &u)) s.utilisation = u.gpu / 100.0;
+  if (memory m{}; knows(api().memory, gpu, &m)) {
     s.memory_used = static_cast<double>(m.used);
     s.memory_total = static_cast<double>(m.total);
   }
   unsigned value = 0;
-  if (api().clock(gpu, clock_sm, &value) == 0) s.clock = 1e6 * value;
-  if (api().clock(gpu, clock_memory, &value) == 0) s.memory_clock = 1e6 * value;
-  if (api().power(gpu, &value) == 0) s.power = 1e-3 * value;
-  if (api().temperature(gpu, gpu_sensor, &value) == 0) s.temperature = value;
-  if (unsigned long long energy = 0; api().energy(gpu, &energy) == 0) s.energy = 1e-3 * static_cast<double>(energy);
+  if (knows(api().clock, gpu, clock_sm, &value)) s.clock = 1e6 * value;
+  if (knows(api().clock, gpu, clock_memory, &value)) s.memory_clock = 1e6 * value;
+  if (knows(api().power, gpu, &value)) s.power = 1e-3 * value;
+  if (knows(api().temperature, gpu, gpu_sensor, &value)) s.temperature = value;
+  if (unsigned long long energy = 0; knows(api().energy, gpu, &energy)) s.energy = 1e-3 * static_cast<double>(energy);
   return s;
 }
 
@@ -156,7 +169,7 @@ std::string topology(std::int32_t a, std::int32_t b) {
   const handle first = open(a), second = open(b);
   if (const unsigned n = links(first, second, bus)) return "NV" + std::to_string(n);
   int level = -1;
-  if (api().common_ancestor(first, second, &level) != 0) return "";
+  if (!knows(api().common_ancestor, first, second, &level)) return "";
   switch (level) {
   case 10: return "PIX";  // one PCIe bridge
   case 20: return "PXB";  // several
