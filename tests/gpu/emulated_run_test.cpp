@@ -21,9 +21,9 @@ struct course {
   std::vector<double> losses;
   json replicas;
 };
-course train(const std::string& toml, const std::string& options) {
+course train(const std::string& toml, const std::string& options, const std::string& environment = "") {
   const scratch s;
-  const json r = results(s, toml, "--plugin-path " REGATTA_EMULATED " " + options);
+  const json r = results(s, toml, "--plugin-path " REGATTA_EMULATED " " + options, environment);
   return {r.at(0).at("loss").at("curve").get<std::vector<double>>(), r.at(0).at("replicas_identical")};
 }
 
@@ -50,6 +50,20 @@ TEST_CASE("a run on the GPU has the CPU's losses") {
     for (const char* precision : {"bf16", "fp16"}) {
       CAPTURE(precision);
       check_close(cpu.losses, train(toml, alone + gpu + "--set train.precision=" + precision).losses, 1e-2);
+    }
+  }
+}
+
+TEST_CASE("the order in which streams go on changes nothing") {
+  for (const std::string& options :
+       {alone + gpu, alone + gpu + "--set train.accumulate=3 --set train.precision=fp16",
+        gpu + "--set cluster.workers=2 --set strategy.plugin=allreduce --set transport.plugin=shm"}) {
+    CAPTURE(options);
+    const course late = train(mlp, options);
+    for (const char* seed : {"1", "2"}) {
+      const course drawn = train(mlp, options, std::string("REGATTA_EMULATED_GPU=") + seed);
+      CHECK(drawn.losses == late.losses);
+      CHECK(drawn.replicas == late.replicas);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,6 +55,17 @@ void run(CUstream_st* s, std::uint64_t behind) {
 }
 void run_all() {
   for (auto& [s, owner] : the_gpu().streams) run(s, s->given);
+}
+// Where the order is drawn: some stream does what it may do next, and then perhaps another.
+void some_go_on() {
+  static const char* const seed = std::getenv("REGATTA_EMULATED_GPU");
+  if (!seed) return;
+  static std::minstd_rand draw(static_cast<std::uint32_t>(std::stoul(seed)));
+  auto& streams = the_gpu().streams;
+  while (draw() % 4) {
+    CUstream_st* const s = std::next(streams.begin(), static_cast<std::ptrdiff_t>(draw() % streams.size()))->first;
+    if (s->done < s->given) run(s, s->done + 1);
+  }
 }
 bool is_pinned(const void* p) {
   auto& pinned = the_gpu().pinned;
@@ -127,6 +139,7 @@ void later(cudaStream_t s, std::function<void()> work) {
   REGATTA_LOCKED;
   s->work.push_back(std::move(work));
   ++s->given;
+  some_go_on();
 }
 
 } // namespace cudnn
