@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 // Compiled once per instruction set, as REGATTA_VECTORISED does in the engine.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_THREAD__) &&                                  \
@@ -122,7 +123,7 @@ inline void add_gradients(const windows& w, const float* in, const float* from_i
     to[k][n] = from[k][n] + g[k];
   }
   for_all(n, [&](auto& sum, std::size_t i) {
-    auto a = sum, b = sum;
+    std::remove_reference_t<decltype(sum)> a, b;
     load(a, in + i);
     load(sum, from_in + i);
     for (std::size_t k = 0; k < N; ++k) {
