@@ -14,7 +14,8 @@ namespace {
 
 std::vector<double> gradients_of(const rg_graph& g, std::uint64_t batch, std::uint32_t precision,
                                  std::uint32_t kernels) {
-  reference::executed e("onednn", g, {.batch = batch, .kernels = kernels, .precision = precision, .emulate = true});
+  reference::executed e(layers_cases::executor_plugin, g,
+                        {.batch = batch, .kernels = kernels, .precision = precision, .emulate = true});
   e.start(1);
   e.step(layers_cases::make_batch(g, batch, 3));
   std::vector<double> all;
