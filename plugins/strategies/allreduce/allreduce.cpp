@@ -5,13 +5,14 @@
 // at a time, so messages meet in the order in which they were posted, and one lane's latency hides behind another's
 // bytes. Rows of sparse tables are gathered instead: every worker adds up those of all (regatta/tables.hpp).
 //
-// Sharded, each worker sums and updates its share of a bucket only, and the updated weights go round instead of the
-// sums: the same bytes, and an n-th of the optimiser's work and state on each (Xu et al., Automatic cross-replica
-// sharding of weight update in data-parallel training, 2020). algorithm = "auto" does so where shares are large.
+// Sharded, each worker sums and updates its share of a bucket only, and weights cross instead of sums (shares.hpp).
+// algorithm = "auto" does so where shares are large.
 //
 // Else, with "auto" and no collective of the transport's, the first steps try each algorithm on each bucket, twice. The
 // workers then add up their times and take the fastest for every bucket. The result shows which it was ("ring",
 // "halving_doubling", "hierarchical", "sharded": how often with how many bytes).
+#include "shares.hpp"
+
 #include <regatta/algorithms.hpp>
 #include <regatta/tables.hpp>
 
@@ -22,7 +23,7 @@ namespace {
 struct allreduce {
   struct parameters {
     std::int64_t bucket = 4 << 20;
-    std::int64_t lanes = 2;
+    std::int64_t lanes = 4;
     std::string algorithm = "auto";
     std::string wire = "fp32";
   };
@@ -60,11 +61,9 @@ struct allreduce {
       throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" cannot clip by the norm of a model with sparse tables: use "
                                    "\"ring\" or \"auto\"");
     if (algorithm == "auto" || algorithm == "hierarchical") groups = rg::group_by_host(c.cluster(), members, me());
-    sharded = !alone && (algorithm == "sharded" || (algorithm == "auto" && sharding_pays()));
-    if (sharded) {
-      if (c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) native = c.split(members);
-      if (native) lanes = 1; // else one bucket's gathering could go before or after another's sum
-      for (const auto& b : buckets) c.own_as_worker(share_of(b));
+    if (!alone && (algorithm == "sharded" || (algorithm == "auto" && sharding_pays()))) {
+      sharded.emplace(c, buckets, members, me());
+      if (sharded->in_order()) lanes = 1;
       return;
     }
     c.own_as_worker(c.whole());
@@ -104,7 +103,7 @@ struct allreduce {
     co_await comm.norm(total, false);
     if (sharded) co_await rg::halving_doubling_all_reduce(comm, members, me(), total, 0);
     co_await comm.commit(total, step, false);
-    for (std::size_t b = 0; sharded && b < buckets.size(); ++b) co_await gather(*this, b, 0);
+    for (std::size_t b = 0; sharded && b < buckets.size(); ++b) co_await shares::hand_out(*sharded, b, 0);
   }
 
 private:
@@ -120,10 +119,12 @@ private:
     for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
       rg::event& ready = self.ready[b];
       co_await ready;
-      if (self.sharded)
-        co_await update_share(self, b, step, static_cast<std::uint32_t>(lane));
-      else
+      if (self.sharded) {
+        co_await shares::update(*self.sharded, b, step, static_cast<std::uint32_t>(lane));
+        self.comm.record_value("sharded", static_cast<std::int64_t>(self.buckets[b].count * sizeof(float)));
+      } else {
         co_await update(self, b, step, static_cast<std::uint32_t>(lane));
+      }
     }
   }
 
@@ -135,29 +136,6 @@ private:
            comm.pointer<float>(comm.weights(comm.whole())) && !wire && !(groups && groups->here.size() > 1) &&
            !(comm.deferred() && comm.tables());
   }
-  // What the transport's own reduce-scatter leaves with this worker, or ring_reduce_scatter.
-  rg::span_of_arena share_of(rg::span_of_arena bucket) const {
-    return rg::part_of(bucket, native ? me() : (me() + 1) % members.size(), members.size());
-  }
-  static rg::task<> update_share(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
-    const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-    if (self.native)
-      co_await self.comm.reduce_scatter(*self.native, gradient);
-    else
-      co_await rg::ring_reduce_scatter(self.comm, self.members, self.me(), gradient, lane);
-    const auto share = self.share_of(self.buckets[b]);
-    co_await self.comm.apply_as_worker(share.first, self.comm.gradients(share), step);
-    self.comm.record_value("sharded", static_cast<std::int64_t>(gradient.count * sizeof(float)));
-    if (!self.comm.deferred()) co_await gather(self, b, lane);
-  }
-  static rg::task<> gather(allreduce& self, std::size_t b, std::uint32_t lane) {
-    const rg_buffer weights = self.comm.weights(self.buckets[b]);
-    if (self.native)
-      co_await self.comm.all_gather(*self.native, weights);
-    else
-      co_await rg::ring_all_gather(self.comm, self.members, self.me(), weights, lane);
-  }
-
   static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     co_await reduce(self, b, step, lane);
     co_await self.comm.apply_as_worker(self.buckets[b].first, self.comm.gradients(self.buckets[b]), step);
@@ -227,7 +205,7 @@ private:
   std::vector<double> shortest;        // [bucket][candidate], nanoseconds
   rg_buffer times{};                   // the same, to be added up
   std::optional<std::uint32_t> native;
-  bool sharded = false;
+  std::optional<shares> sharded;
   rg::replicated_tables rows;
   rg::task_group running;
 };
