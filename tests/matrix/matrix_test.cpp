@@ -33,28 +33,6 @@ TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks an
         }
 }
 
-// Weights in place of sums: the ring's bytes and messages.
-TEST_CASE("allreduce, sharded: 2(n-1) messages of B/n bytes a rank") {
-  for (std::uint64_t n = 2; n <= 8; ++n)
-    for (const auto& network : networks()) {
-      CAPTURE(n);
-      CAPTURE(network.eager);
-      simulation_setup s;
-      s.strategy = "allreduce";
-      s.parameters = {{"algorithm", "sharded"}};
-      s.workers = static_cast<std::uint32_t>(n);
-      s.network = network;
-      s.steps = 1;
-      s.tensors = {static_cast<std::int64_t>(16 * n * 3)};
-      const std::uint64_t bytes = 16 * n * 3 * 4;
-      for (const auto& c : simulate(plugins(), s).counted) {
-        CHECK(c.messages_sent == 2 * (n - 1));
-        CHECK(c.bytes_sent == 2 * (n - 1) * bytes / n);
-        CHECK(c.bytes_received == c.bytes_sent);
-      }
-    }
-}
-
 TEST_CASE("allreduce by itself shards the update of large buckets that cross as they are") {
   simulation_setup s;
   s.strategy = "allreduce";
@@ -337,21 +315,27 @@ TEST_CASE("a run is the same, to the bit and to the nanosecond, every time") {
 }
 
 // Bytes and messages, as docs/algorithms.md gives them. One bucket of E elements, E a multiple of 16 n: equal parts.
-TEST_CASE("ring: 2(n-1) messages of B/n bytes a rank") {
-  for (std::uint64_t n = 2; n <= 8; ++n) {
-    simulation_setup s;
-    s.strategy = "allreduce";
-    s.parameters = {{"algorithm", "ring"}};
-    s.workers = static_cast<std::uint32_t>(n);
-    s.steps = 1;
-    s.tensors = {static_cast<std::int64_t>(16 * n * 3)};
-    const std::uint64_t bytes = 16 * n * 3 * 4;
-    for (const auto& c : simulate(plugins(), s).counted) {
-      CHECK(c.messages_sent == 2 * (n - 1));
-      CHECK(c.bytes_sent == 2 * (n - 1) * bytes / n);
-      CHECK(c.bytes_received == c.bytes_sent);
-    }
-  }
+TEST_CASE("ring, and shares: 2(n-1) messages of B/n bytes a rank") {
+  for (const char* algorithm : {"ring", "sharded"})
+    for (const auto& network : networks())
+      for (std::uint64_t n = 2; n <= 8; ++n) {
+        CAPTURE(algorithm);
+        CAPTURE(network.eager);
+        CAPTURE(n);
+        simulation_setup s;
+        s.strategy = "allreduce";
+        s.parameters = {{"algorithm", algorithm}};
+        s.workers = static_cast<std::uint32_t>(n);
+        s.network = network;
+        s.steps = 1;
+        s.tensors = {static_cast<std::int64_t>(16 * n * 3)};
+        const std::uint64_t bytes = 16 * n * 3 * 4;
+        for (const auto& c : simulate(plugins(), s).counted) {
+          CHECK(c.messages_sent == 2 * (n - 1));
+          CHECK(c.bytes_sent == 2 * (n - 1) * bytes / n);
+          CHECK(c.bytes_received == c.bytes_sent);
+        }
+      }
 }
 
 TEST_CASE(

@@ -136,6 +136,7 @@ private:
            comm.pointer<float>(comm.weights(comm.whole())) && !wire && !(groups && groups->here.size() > 1) &&
            !(comm.deferred() && comm.tables());
   }
+
   static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     co_await reduce(self, b, step, lane);
     co_await self.comm.apply_as_worker(self.buckets[b].first, self.comm.gradients(self.buckets[b]), step);
