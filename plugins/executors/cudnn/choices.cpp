@@ -20,7 +20,7 @@ int number_in(std::string_view text) {
 
 choices::choices(bool timed, const char* picks, std::string machine)
     : timed_(timed), machine_(std::move(machine)),
-      cache_("cudnn", timed && !picks ? executors::pick_cache::usual_file("cudnn") : "") {
+      cache_("cudnn", timed && !picks ? plugins::pick_cache::usual_file("cudnn") : "") {
   std::istringstream in(picks ? picks : "");
   for (std::string line; std::getline(in, line);) {
     const std::size_t colon = line.rfind(": ");

@@ -4,7 +4,7 @@
 // what the cache knows from an earlier timing, or the fastest one by timing.
 #pragma once
 
-#include "../common/pick_cache.hpp"
+#include "../../common/pick_cache.hpp"
 
 #include <map>
 #include <string>
@@ -34,7 +34,7 @@ private:
   bool timed_;
   std::string machine_, report_;
   std::map<std::string, int> given_;
-  executors::pick_cache cache_;
+  plugins::pick_cache cache_;
 };
 
 } // namespace cudnn

@@ -30,7 +30,7 @@ std::string machine_of(const device& dev) {
 
 picks::picks(std::uint32_t mode, const char* given, const device& dev)
     : timed_(mode == RG_KERNELS_TIMED), log_(dev.log),
-      cache_("onednn", timed_ && !given ? executors::pick_cache::usual_file("onednn") : ""), machine_(machine_of(dev)) {
+      cache_("onednn", timed_ && !given ? plugins::pick_cache::usual_file("onednn") : ""), machine_(machine_of(dev)) {
   std::istringstream lines(timed_ && given ? given : "");
   for (std::string line; std::getline(lines, line);) {
     const std::size_t colon = line.find(": ");

@@ -4,7 +4,7 @@
 // timing.
 #pragma once
 
-#include "../common/pick_cache.hpp"
+#include "../../common/pick_cache.hpp"
 #include "memory_plan.hpp"
 
 #include <cstddef>
@@ -37,7 +37,7 @@ public:
 private:
   bool timed_;
   const rg::logger& log_;
-  executors::pick_cache cache_;
+  plugins::pick_cache cache_;
   std::string machine_; // what else decides the speed of a kernel: library, CPU, threads
   aligned_bytes workspace_;
   std::size_t workspace_bytes_ = 0;

@@ -5,14 +5,14 @@
 #include <map>
 #include <string>
 
-namespace executors {
+namespace plugins {
 
 // What timing has picked before, so that it need not be timed again: a text file, one "key, algorithm, why" a line with
 // tabs between. It may be deleted at any time. A file that is not ours is ignored, and so are lines that are not of this
 // form; where nothing can be read or written, picks are only timed again.
 class pick_cache {
 public:
-  // Of the executor `owner`. An empty path: remembers nothing.
+  // Of the plugin `owner`. An empty path: remembers nothing.
   pick_cache(std::string owner, std::filesystem::path file);
   // $XDG_CACHE_HOME/regatta/OWNER-picks, or ~/.cache/regatta/OWNER-picks; empty where neither is known.
   static std::filesystem::path usual_file(const std::string& owner);
@@ -36,4 +36,4 @@ private:
   picks known_, added_;
 };
 
-} // namespace executors
+} // namespace plugins

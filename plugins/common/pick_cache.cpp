@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-namespace executors {
+namespace plugins {
 namespace fs = std::filesystem;
 namespace {
 
@@ -76,4 +76,4 @@ bool pick_cache::save() {
   return true;
 }
 
-} // namespace executors
+} // namespace plugins
