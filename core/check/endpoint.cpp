@@ -208,14 +208,26 @@ std::uint64_t endpoint::recv_as(std::uint32_t wire, std::uint32_t peer, const me
   return begin(true, converted(transfer(peer, 0, m, 4 * first, 4 * count, flags), wire, count));
 }
 
-rg_status endpoint::all_reduce(std::uint32_t group, const memory& m, std::uint64_t first, std::uint64_t count,
-                               std::uint64_t& cookie) {
+rg_status endpoint::try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                                   std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie) {
+  const rg_collectives functions = rg::copy_versioned(*extension<rg_collectives>(RG_EXT_COLLECTIVES));
   auto c = rg::make_versioned<rg_collective>();
   c.group = group;
-  c.buffer = {m.region, RG_F32, 4 * first, count};
-  c.address = m.data + 4 * first;
+  c.buffer = {m.region, type, offset, count};
+  c.address = m.data ? m.data + offset : nullptr;
   c.cookie = cookie = ++last_cookie_;
-  return extension<rg_collectives>(RG_EXT_COLLECTIVES)->all_reduce(self_, &c);
+  c.root = root;
+  return (functions.*f)(self_, &c);
+}
+
+std::uint64_t endpoint::collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                                   std::uint32_t type, std::uint64_t count, std::uint32_t root) {
+  require(offset + count * rg::size_of(type) <= m.bytes, "the test names bytes outside its memory");
+  std::uint64_t cookie = 0;
+  rg_status s;
+  while ((s = try_collective(f, group, m, offset, type, count, root, cookie)) == RG_AGAIN) poll(second / 1000);
+  check(s, "a collective");
+  return cookie;
 }
 
 std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {

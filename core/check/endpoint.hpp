@@ -78,8 +78,13 @@ public:
                         std::uint64_t count);
   std::uint64_t recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
                         std::uint64_t count, std::uint32_t flags = 0);
-  rg_status all_reduce(std::uint32_t group, const memory& m, std::uint64_t first, std::uint64_t count,
-                       std::uint64_t& cookie);
+  // One of the functions of rg_collectives on `count` elements of `type` at byte `offset`. try_ tells RG_AGAIN, the other
+  // polls until it is taken.
+  using collective_function = rg_status (*rg_collectives::*)(void*, const rg_collective*);
+  rg_status try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                           std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie);
+  std::uint64_t collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                           std::uint32_t type, std::uint64_t count, std::uint32_t root = 0);
 
   // One poll; completions are kept until they are asked for. Returns how many came.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);

@@ -7,6 +7,7 @@
 #include "cli/columns.hpp"
 #include "cli/outside.hpp"
 #include "cli/set_option.hpp"
+#include "comm/patterns.hpp"
 #include "comm/plan.hpp"
 #include "comm/results.hpp"
 #include "launch/address.hpp"
@@ -55,15 +56,21 @@ std::vector<std::uint64_t> counts_of(const comm_options& o) {
 }
 
 std::vector<comm::operation> operations_of(const comm_options& o) {
-  const std::vector<std::string> algorithms = {"native", "ring", "halving_doubling"};
-  check_choice("--op", o.ops, {"allreduce", "send", "push_pull"});
-  check_choice("--algorithm", o.algorithms, algorithms);
+  check_choice("--op", o.ops, {"allreduce", "reducescatter", "allgather", "broadcast", "send", "push_pull"});
+  std::vector<std::string> known; // ways to do what is asked for
   std::vector<comm::operation> all;
-  for (const std::string& op : o.ops)
-    if (op == "allreduce")
-      for (const std::string& a : o.algorithms.empty() ? algorithms : o.algorithms) all.push_back({op, a});
-    else
-      all.push_back({op, ""});
+  const auto wanted = [&](const std::string& a) {
+    return o.algorithms.empty() || std::find(o.algorithms.begin(), o.algorithms.end(), a) != o.algorithms.end();
+  };
+  for (const std::string& op : o.ops) {
+    const std::vector<std::string> ways = comm::algorithms_of(op);
+    if (ways.empty()) all.push_back({op, ""});
+    for (const std::string& a : ways) {
+      if (wanted(a)) all.push_back({op, a});
+      if (std::find(known.begin(), known.end(), a) == known.end()) known.push_back(a);
+    }
+  }
+  check_choice("--algorithm", o.algorithms, known);
   return all;
 }
 

@@ -121,10 +121,12 @@ int dispatch(int argc, char** argv) {
   comm_app->add_option("--transport", communication.transports, "ids, with commas between")
       ->type_name("ID,...")
       ->delimiter(',');
-  comm_app->add_option("--op", communication.ops, "allreduce, send, push_pull")->type_name("OP,...")->delimiter(',');
+  comm_app->add_option("--op", communication.ops, "allreduce, reducescatter, allgather, broadcast, send, push_pull")
+      ->type_name("OP,...")
+      ->delimiter(',');
   comm_app
       ->add_option("--algorithm", communication.algorithms,
-                   "of allreduce: native, ring, halving_doubling (default: all)")
+                   "native, ring, halving_doubling, tree, scatter_gather: those that an operation has (default: all)")
       ->type_name("NAME,...")
       ->delimiter(',');
   comm_app->add_option("--ranks", communication.ranks, "processes")

@@ -10,6 +10,8 @@
 namespace regatta::comm {
 namespace {
 
+constexpr std::uint32_t root = 0; // of a broadcast
+
 struct pattern {
   struct parameters {
     std::string op, algorithm;
@@ -28,6 +30,8 @@ struct pattern {
   pattern(rg::comm& c, const parameters& p) : comm(c), what(p) {
     members.resize(comm.workers());
     std::iota(members.begin(), members.end(), 0);
+    // Around this ring every rank is one place earlier: there it ends up with the chunk that is its share.
+    for (std::size_t i = 0; i < members.size(); ++i) shifted.push_back(members[(i + 1) % members.size()]);
     if (what.algorithm == "native") group = comm.split(members).value();
     comm.make_buckets(comm.whole().count * sizeof(float));
   }
@@ -35,7 +39,12 @@ struct pattern {
   rg::task<> end_step(std::uint64_t step) {
     const auto count = static_cast<std::uint64_t>(what.counts.at(step >> 32));
     const rg_buffer buffer = comm.gradients({0, count});
+    if (what.algorithm == "native") return native(*this, buffer);
     if (what.op == "allreduce") return all_reduce(*this, buffer);
+    if (what.op == "broadcast") return broadcast(*this, buffer);
+    const std::size_t place = (comm.rank() + shifted.size() - 1) % shifted.size();
+    if (what.op == "reducescatter") return rg::ring_reduce_scatter(comm, shifted, place, buffer, 0);
+    if (what.op == "allgather") return rg::ring_all_gather(comm, shifted, place, buffer, 0);
     if (!takes_part(what.op, comm.rank(), comm.workers())) return idle();
     if (what.op == "send") return there_and_back(*this, buffer, comm.weights({0, count}));
     return comm.rank() + 1 == comm.workers() ? serve(*this, buffer) : push_pull(*this, buffer);
@@ -46,13 +55,28 @@ struct pattern {
 private:
   static rg::task<> idle() { co_return; }
 
-  static rg::task<> all_reduce(pattern& self, rg_buffer buffer) {
-    if (self.what.algorithm == "native")
+  static rg::task<> native(pattern& self, rg_buffer buffer) {
+    const std::string& op = self.what.op;
+    if (op == "allreduce")
       co_await self.comm.all_reduce(self.group, buffer);
-    else if (self.what.algorithm == "ring")
+    else if (op == "reducescatter")
+      co_await self.comm.reduce_scatter(self.group, buffer);
+    else if (op == "allgather")
+      co_await self.comm.all_gather(self.group, buffer);
+    else
+      co_await self.comm.broadcast(self.group, buffer, root);
+  }
+  static rg::task<> all_reduce(pattern& self, rg_buffer buffer) {
+    if (self.what.algorithm == "ring")
       co_await rg::ring_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
     else
       co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+  }
+  static rg::task<> broadcast(pattern& self, rg_buffer buffer) {
+    if (self.what.algorithm == "tree")
+      co_await rg::tree_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
+    else
+      co_await rg::scatter_gather_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
   }
 
   // From the gradients of an even rank to the weights of the next one, and from there to its own weights.
@@ -85,7 +109,7 @@ private:
   }
 
   parameters what;
-  std::vector<std::uint32_t> members;
+  std::vector<std::uint32_t> members, shifted;
   std::uint32_t group = 0;
 };
 
@@ -99,12 +123,27 @@ const rg_strategy& pattern_strategy() {
   return *rg::detail::strategy_functions<pattern>::table();
 }
 
+std::vector<std::string> algorithms_of(const std::string& op) {
+  if (op == "allreduce") return {"native", "ring", "halving_doubling"};
+  if (op == "reducescatter" || op == "allgather") return {"native", "ring"};
+  if (op == "broadcast") return {"native", "tree", "scatter_gather"};
+  return {};
+}
+
+bool has_native(const rg_collectives& c, const std::string& op) {
+  return op == "allreduce"       ? c.all_reduce
+         : op == "reducescatter" ? c.reduce_scatter
+         : op == "allgather"     ? c.all_gather
+                                 : c.broadcast;
+}
+
 bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks) {
   return op != "send" || (r ^ 1) < ranks;
 }
 
 double bus_factor(const std::string& op, std::uint32_t ranks) {
   if (op == "allreduce") return 2.0 * (ranks - 1) / ranks;
+  if (op == "reducescatter" || op == "allgather") return 1.0 * (ranks - 1) / ranks;
   return op == "push_pull" ? 2 : 1;
 }
 
@@ -116,11 +155,20 @@ void fill(std::uint32_t rank, std::span<float> weights, std::span<float> gradien
 std::uint64_t count_wrong(const std::string& op, std::uint32_t rank, std::uint32_t ranks,
                           std::span<const float> weights, std::span<const float> gradients) {
   if (!takes_part(op, rank, ranks)) return 0;
-  const std::uint32_t summands = op == "allreduce" ? ranks : ranks - 1;
+  const auto share = [&](std::uint32_t of) { return rg::part_of({0, gradients.size()}, of, ranks); };
   std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
+  if (op == "allgather") {
+    for (std::uint32_t r = 0; r < ranks; ++r)
+      for (std::uint64_t i = share(r).first; i < share(r).end(); ++i) wrong += gradients[i] != value(r, i);
+    return wrong;
+  }
+  const auto checked = op == "reducescatter" ? share(rank) : rg::span_of_arena{0, gradients.size()};
+  const std::uint32_t summands = op == "push_pull" ? ranks - 1 : ranks;
+  for (std::uint64_t i = checked.first; i < checked.end(); ++i) {
     if (op == "send") {
       wrong += weights[i] != value(rank & ~1U, i);
+    } else if (op == "broadcast") {
+      wrong += gradients[i] != value(root, i);
     } else {
       float sum = 0;
       for (std::uint32_t r = 0; r < summands; ++r) sum += value(r, i);

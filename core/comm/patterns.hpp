@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <regatta/abi.h>
 
@@ -22,13 +23,20 @@ inline std::uint64_t step_of(std::size_t size, std::uint64_t iteration) {
   return (static_cast<std::uint64_t>(size) << 32) | (iteration & UINT32_MAX);
 }
 
+// How an operation can be done: "native" by the transport itself, the others over its messages. Empty: in one way.
+std::vector<std::string> algorithms_of(const std::string& op);
+bool has_native(const rg_collectives& c, const std::string& op);
+
 // Whether rank `r` of `ranks` does anything in it.
 bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks);
 
 // Bytes that cross the busiest link of a rank, over the message's: what turns algorithm bandwidth into bus bandwidth.
-//   allreduce  2 (n - 1) / n: the least that any algorithm can do (and so comparable between numbers of ranks)
-//   send       1
-//   push_pull  2: there and back
+//   allreduce      2 (n - 1) / n: the least that any algorithm can do (and so comparable between numbers of ranks)
+//   reducescatter  (n - 1) / n, likewise; its size is that of the whole buffer, n shares
+//   allgather      the same
+//   broadcast      1: everybody but the root gets all of it
+//   send           1
+//   push_pull      2: there and back
 double bus_factor(const std::string& op, std::uint32_t ranks);
 
 // What is checked: before an iteration each rank fills its gradients so, and afterwards counts what is not as expected.

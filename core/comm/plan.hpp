@@ -15,8 +15,8 @@ namespace regatta::comm {
 
 // One exchange's worth: what is done, and how.
 struct operation {
-  std::string op;        // allreduce | send | push_pull
-  std::string algorithm; // of an all-reduce: native | ring | halving_doubling; else empty
+  std::string op;        // allreduce | reducescatter | allgather | broadcast | send | push_pull
+  std::string algorithm; // one of algorithms_of(op) (patterns.hpp); empty where there are none
 };
 
 struct plan {

@@ -84,7 +84,11 @@ public:
 
   void close() { check(functions().close(self_, close_timeout_ns), host_, name_); }
 
-  bool has_collectives() const { return functions().extension && functions().extension(self_, RG_EXT_COLLECTIVES); }
+  bool can(const operation& o) const {
+    if (o.algorithm != "native") return true;
+    const void* c = functions().extension ? functions().extension(self_, RG_EXT_COLLECTIVES) : nullptr;
+    return c && has_native(rg::copy_versioned(*static_cast<const rg_collectives*>(c)), o.op);
+  }
 
   exchange_setup setup(const rg_value* values, std::uint64_t elements) {
     auto t = rg::make_versioned<rg_tensor>();
@@ -234,7 +238,7 @@ std::vector<measurement> measure(control_client& control, const plan& p, std::op
   connection& c = open.emplace(control, p);
   std::vector<measurement> all;
   for (const operation& o : p.operations) {
-    if (o.algorithm == "native" && !c.has_collectives()) continue;
+    if (!c.can(o)) continue;
     control.operation("setting up an operation");
     measuring m(control, p, o, c);
     control.barrier("ready");

@@ -106,9 +106,11 @@ std::string heading_of(const json& context) {
 std::string formulas() {
   return "time      of the slowest rank, an operation; `send`: half of there and back\n"
          "algbw     size / time\n"
-         "busbw     algbw x 2(n-1)/n for allreduce, x 1 for send, x 2 for push_pull (there and back)\n"
+         "busbw     algbw x 2(n-1)/n for allreduce, x (n-1)/n for reducescatter and allgather, x 1 for broadcast and\n"
+         "          send, x 2 for push_pull (there and back)\n"
          "#wrong    elements that differ from what they must be, of two checked operations\n"
          "CPU       of all ranks together, an operation\n"
+         "size      of the whole buffer: reducescatter and allgather leave or take an n-th of it at each rank\n"
          "push_pull all ranks but the last push to it; it adds up in the order of ranks and sends the sum to all\n";
 }
 

@@ -20,7 +20,8 @@ json document(const scratch& s, const std::string& options) {
 
 TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
   const scratch s;
-  const json d = document(s, "--transport shm,tcp --ranks 2,3 --min 8B --max 100000B --factor 100");
+  const json d = document(s, "--op allreduce,reducescatter,allgather,broadcast,send,push_pull --transport shm,tcp "
+                             "--ranks 2,3 --min 8B --max 100000B --factor 100");
   CHECK(d.at("schema") == "regatta.comm/1");
   CHECK(d.at("context").at("hosts").size() == 1);
   CHECK(d.at("context").at("plugins").size() == 2);
@@ -34,16 +35,50 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
     CHECK(median <= r.at("seconds").at("p99"));
     CHECK(r.at("algorithm_bandwidth").get<double>() == doctest::Approx(bytes / median));
     const std::string op = r.at("op");
-    const double factor = op == "allreduce" ? 2 * (n - 1) / n : op == "send" ? 1 : 2;
+    const std::map<std::string, double> factors = {{"allreduce", 2 * (n - 1) / n},
+                                                   {"reducescatter", (n - 1) / n},
+                                                   {"allgather", (n - 1) / n},
+                                                   {"broadcast", 1},
+                                                   {"send", 1},
+                                                   {"push_pull", 2}};
+    const double factor = factors.at(op);
     CHECK(r.at("bus_bandwidth").get<double>() == doctest::Approx(factor * bytes / median));
     CHECK(r.at("wait") == "blocking");
     seen.insert(r.at("transport").get<std::string>() + " " + op +
                 (r.at("algorithm").is_null() ? "" : " " + r.at("algorithm").get<std::string>()));
   }
   for (const char* transport : {"shm", "tcp"})
-    for (const char* what : {" allreduce ring", " allreduce halving_doubling", " send", " push_pull"})
+    for (const char* what : {" allreduce ring", " allreduce halving_doubling", " reducescatter ring", " allgather ring",
+                             " broadcast tree", " broadcast scatter_gather", " send", " push_pull"})
       CHECK(seen.contains(transport + std::string(what)));
-  CHECK(seen.contains("shm allreduce native"));
+  for (const char* what : {" allreduce native", " reducescatter native", " allgather native", " broadcast native"}) {
+    CHECK(seen.contains("shm" + std::string(what)));
+    CHECK(!seen.contains("tcp" + std::string(what)));
+  }
+}
+
+TEST_CASE("collectives between 5 ranks, more than a power of two, also over a transport made of others") {
+  const scratch s;
+  const json d = document(s, "--op reducescatter,allgather,broadcast --transport auto --ranks 5 --min 4B --max 50004B "
+                             "--factor 25");
+  std::set<std::string> seen;
+  for (const json& r : d.at("results")) {
+    CAPTURE(r.dump());
+    CHECK(r.at("wrong") == 0);
+    seen.insert(r.at("op").get<std::string>() + " " + r.at("algorithm").get<std::string>());
+  }
+  CHECK(seen.size() == 2 + 2 + 3);
+}
+
+TEST_CASE("an algorithm is asked for only where an operation has it") {
+  const scratch s;
+  std::set<std::string> seen;
+  const json d = document(s, "--op broadcast,reducescatter,send --algorithm tree,ring --transport shm --max 8B");
+  for (const json& r : d.at("results")) seen.insert(r.at("op"));
+  CHECK(seen == std::set<std::string>{"broadcast", "reducescatter", "send"});
+  const outcome o = program(s, "comm --op broadcast --algorithm ring");
+  CHECK(o.code == 2);
+  CHECK(o.err.find("expected native, tree, scatter_gather") != std::string::npos);
 }
 
 TEST_CASE("sizes go from the least to the largest, by the factor") {

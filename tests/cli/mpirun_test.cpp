@@ -112,17 +112,20 @@ TEST_CASE("transports and collectives alone, over MPI") {
     return;
   }
   const scratch s;
-  const std::string sizes = "comm --transport mpi --seconds 0.002 --min 8B --max 100000B --factor 100 --format json ";
+  const std::string sizes = "comm --op allreduce,reducescatter,allgather,broadcast,send,push_pull --transport mpi "
+                            "--seconds 0.002 --min 8B --max 100000B --factor 100 --format json ";
   const outcome o = program(s, sizes + "--ranks 2,3", launcher + "3");
   INFO(o.err);
   REQUIRE(o.code == 0);
-  std::set<std::string> algorithms;
+  std::set<std::string> algorithms, native;
   const json d = json::parse(o.out);
   for (const json& r : d.at("results")) {
     CAPTURE(r.dump());
     CHECK(r.at("wrong") == 0);
     if (r.at("op") == "allreduce") algorithms.insert(r.at("algorithm"));
+    if (r.at("algorithm") == "native") native.insert(r.at("op"));
   }
+  CHECK(native == std::set<std::string>{"allreduce", "reducescatter", "allgather", "broadcast"});
   CHECK(algorithms == std::set<std::string>{"halving_doubling", "native", "ring"});
   const outcome few = program(s, sizes + "--ranks 4", launcher + "3");
   CHECK(few.code == 2);

@@ -26,6 +26,7 @@ struct allreduce {
     std::int64_t lanes = 4;
     std::string algorithm = "auto";
     std::string wire = "fp32";
+    std::string shares = "auto";
   };
   static constexpr auto fields =
       rg::fields(rg::field("bucket", &parameters::bucket, "bytes of gradients exchanged at once")
@@ -37,7 +38,11 @@ struct allreduce {
                            "is fastest in the first steps")
                      .one_of("auto", "native", "ring", "halving_doubling", "hierarchical", "sharded"),
                  rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
-                     .one_of("fp32", "bf16", "fp16"));
+                     .one_of("fp32", "bf16", "fp16"),
+                 rg::field("shares", &parameters::shares,
+                           "sharded: how shares travel; auto: on devices by the transport's own reduce-scatter and "
+                           "all-gather where it has them, in the host's memory by messages")
+                     .one_of("auto", "messages", "native"));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
@@ -62,13 +67,18 @@ struct allreduce {
                                    "\"ring\" or \"auto\"");
     if (algorithm == "auto" || algorithm == "hierarchical") groups = rg::group_by_host(c.cluster(), members, me());
     if (!alone && (algorithm == "sharded" || (algorithm == "auto" && sharding_pays()))) {
-      sharded.emplace(c, buckets, members, me());
-      if (sharded->in_order()) lanes = 1;
+      sharded.emplace(c, buckets, members, me(), p.shares == "native" || (p.shares == "auto" && !on_host()));
+      if (sharded->is_native())
+        lanes = 1;
+      else if (p.shares == "native")
+        throw rg::error(RG_E_CONFIG, "shares = \"native\": this transport has no reduce-scatter and all-gather of its "
+                                     "own; use \"messages\" or \"auto\"");
       return;
     }
     c.own_as_worker(c.whole());
     // The transport's own adds fp32.
-    if (!alone && !wire && (algorithm == "auto" || algorithm == "native")) native = c.split(members);
+    if (!alone && !wire && (algorithm == "auto" || algorithm == "native") && c.offers(RG_OP_ALL_REDUCE))
+      native = c.split(members);
     if (algorithm == "native" && !alone && !native)
       throw rg::error(RG_E_CONFIG, wire ? "algorithm = \"native\" sends fp32: use \"ring\" or \"auto\" with wire"
                                         : "algorithm = \"native\": this transport has no collectives; use \"ring\" or "
@@ -128,13 +138,15 @@ private:
     }
   }
 
+  // Not on a device, and no ghosts.
+  bool on_host() const { return comm.pointer<float>(comm.weights(comm.whole())); }
+
   // For shares whose update takes longer than the messages' latencies; in the host's memory, which is what updates are
   // bound by; of fp32 on the wire, for weights must not be rounded; and not where the hierarchy may be faster.
   bool sharding_pays() const {
     constexpr std::uint64_t large = (256 << 10) / sizeof(float);
-    return !buckets.empty() && buckets[0].count / members.size() >= large &&
-           comm.pointer<float>(comm.weights(comm.whole())) && !wire && !(groups && groups->here.size() > 1) &&
-           !(comm.deferred() && comm.tables());
+    return !buckets.empty() && buckets[0].count / members.size() >= large && on_host() && !wire &&
+           !(groups && groups->here.size() > 1) && !(comm.deferred() && comm.tables());
   }
 
   static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {

@@ -3,8 +3,8 @@
 // A bucket's update, shared out: each worker sums and updates its share and sends the new weights to all. So an n-th of
 // the optimiser's work and state is on each, and the bytes are those of an all-reduce (Xu et al., Automatic cross-replica
 // sharding of weight update in data-parallel training, 2020). Shares cross once as gradients and once as weights, straight
-// to where they belong; a worker adds the others' gradients to its own in the order of the ranks. A transport's own
-// reduce-scatter and all-gather are used where it has both.
+// to where they belong; a worker adds the others' gradients to its own in the order of the ranks. Or the transport's own
+// reduce-scatter and all-gather carry them.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -14,10 +14,11 @@
 class shares {
 public:
   // Between `members`, the ranks of all workers, ascending, this worker at place `me`. In the strategy's constructor.
+  // `native`: by the transport's own collectives, where it has both.
   shares(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, const std::vector<std::uint32_t>& members,
-         std::size_t me)
+         std::size_t me, bool native)
       : comm_(c), buckets_(buckets), members_(members), me_(me) {
-    if (c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
+    if (native && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
     for (std::size_t b = 0; b < buckets.size(); ++b) c.own_as_worker(share(b, me));
     for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {
       of_bucket->resize(buckets.size());
@@ -25,7 +26,7 @@ public:
     }
   }
   // What a transport does itself goes one bucket after the other, for all members must ask for it in the same order.
-  bool in_order() const { return group_.has_value(); }
+  bool is_native() const { return group_.has_value(); }
 
   // Sums and updates this worker's share of bucket b; with clipping the update waits for commit(), else this hands it out.
   // Receives are posted before anything is sent, so that what comes goes straight into place.

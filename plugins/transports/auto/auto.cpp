@@ -4,7 +4,8 @@
 // rank has peers on is known once the world is; one that has none is not opened to anybody and costs nothing, so that
 // on one host this is `inside` alone. A rank with peers on both sleeps on both at once (regatta.wait/1).
 //
-// Native collectives are those of the side on which all members of a group are.
+// Native collectives are those of the side on which all members of a group are; offered are those that each side has
+// which has any.
 #include <regatta/nested.hpp>
 #include <regatta/transport.hpp>
 
@@ -155,39 +156,53 @@ public:
     for (std::size_t a = 0; a < members.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) all_apart &= host(members[a]) != host(members[b]);
     const side* s = one_host ? &inside_ : all_apart ? &between_ : nullptr;
-    const auto* native = s ? s->transport.extension<rg_collectives>(RG_EXT_COLLECTIVES) : nullptr;
-    if (!native)
+    if (!s || !s->native.split)
       throw rg::error(RG_E_UNSUPPORTED, "auto: the members of a group are partly on one host and partly on several, or "
                                         "the transport between them has no collectives");
     std::uint32_t group = 0;
     rg::nested::check(
-        native->split(s->transport.self(), members.data(), static_cast<std::uint32_t>(members.size()), &group));
-    groups_.push_back({s, native, group});
+        s->native.split(s->transport.self(), members.data(), static_cast<std::uint32_t>(members.size()), &group));
+    groups_.push_back({s, group});
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
-  rg_status all_reduce(const rg_collective& c) {
-    if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "auto: there is no such group");
-    const group_of& g = groups_[c.group];
-    rg_collective inner = c;
-    inner.group = g.number;
-    return rg::nested::check(g.native->all_reduce(g.home->transport.self(), &inner));
+  rg_status all_reduce(const rg_collective& c) { return pass_on(c, &rg_collectives::all_reduce); }
+  rg_status reduce_scatter(const rg_collective& c) { return pass_on(c, &rg_collectives::reduce_scatter); }
+  rg_status all_gather(const rg_collective& c) { return pass_on(c, &rg_collectives::all_gather); }
+  rg_status broadcast(const rg_collective& c) { return pass_on(c, &rg_collectives::broadcast); }
+  bool offers(rg_op_kind collective) const noexcept {
+    const auto function = collective == RG_OP_ALL_REDUCE       ? &rg_collectives::all_reduce
+                          : collective == RG_OP_REDUCE_SCATTER ? &rg_collectives::reduce_scatter
+                          : collective == RG_OP_ALL_GATHER     ? &rg_collectives::all_gather
+                                                               : &rg_collectives::broadcast;
+    const auto can = [&](const side& s) { return !s.native.split || s.native.*function; };
+    return (inside_.native.split || between_.native.split) && can(inside_) && can(between_);
   }
 
 private:
   struct side {
     side(const rg_host* host, const std::string& id)
-        : transport(host, id.c_str()), wait(transport.extension<rg_wait>(RG_EXT_WAIT)) {}
+        : transport(host, id.c_str()), wait(transport.extension<rg_wait>(RG_EXT_WAIT)) {
+      if (const auto* c = transport.extension<rg_collectives>(RG_EXT_COLLECTIVES)) native = rg::copy_versioned(*c);
+    }
     bool used() const { return !peers.empty(); }
     rg::nested transport;
     const rg_wait* wait; // null: it can only be waited for alone
+    rg_collectives native{};
     std::vector<std::uint32_t> peers;
     rg_world world{};
   };
   struct group_of {
     const side* home;
-    const rg_collectives* native;
     std::uint32_t number; // there
   };
+
+  rg_status pass_on(const rg_collective& c, rg_status (*rg_collectives::*function)(void*, const rg_collective*)) const {
+    if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "auto: there is no such group");
+    const group_of& g = groups_[c.group];
+    rg_collective inner = c;
+    inner.group = g.number;
+    return rg::nested::check((g.home->native.*function)(g.home->transport.self(), &inner));
+  }
 
   side& side_of(std::uint32_t rank) { return host_of_[rank] == host_of_[rank_] ? inside_ : between_; }
   rg::nested& of(const rg_transfer& t) {

@@ -20,6 +20,8 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -117,9 +119,7 @@ public:
   void connect(std::span<const rg_blob>, std::uint64_t) {
     std::vector<std::uint32_t> everyone(size_);
     for (std::uint32_t r = 0; r < size_; ++r) everyone[r] = r;
-    split(everyone);
-    messages_ = groups_.back();
-    groups_.pop_back();
+    messages_ = communicator_of(everyone);
   }
 
   rg_status send(const rg_transfer& t) {
@@ -168,46 +168,66 @@ public:
   }
   // What was sent is MPI's by now, and arrives before it ends.
   void close(std::uint64_t) {
-    for (MPI_Comm& group : groups_) MPI_Comm_free(&group);
+    for (group& g : groups_) MPI_Comm_free(&g.communicator);
     groups_.clear();
     if (messages_ != MPI_COMM_NULL) MPI_Comm_free(&messages_);
   }
   rg_counters counters() const { return counters_; }
 
   std::uint32_t split(std::span<const std::uint32_t> members) {
-    std::vector<int> ranks(members.begin(), members.end());
-    MPI_Group world, chosen;
-    MPI_Comm made = MPI_COMM_NULL;
-    MPI_Comm_group(MPI_COMM_WORLD, &world);
-    ::check(MPI_Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &chosen), "split");
-    const int code = MPI_Comm_create_group(MPI_COMM_WORLD, chosen, 0, &made);
-    MPI_Group_free(&chosen);
-    MPI_Group_free(&world);
-    ::check(code, "split");
-    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-    groups_.push_back(made);
+    groups_.push_back({communicator_of(members), {}});
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
   rg_status all_reduce(const rg_collective& c) {
-    if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "mpi: all_reduce: there is no such group");
-    if (c.buffer.type != RG_F32 || c.buffer.count > INT_MAX)
-      throw rg::error(RG_E_OPERATION, "mpi: all_reduce adds up to 2^31 - 1 32-bit floats");
+    const int count = check(c, true);
     MPI_Request request;
-    const int code = MPI_Iallreduce(MPI_IN_PLACE, c.address, static_cast<int>(c.buffer.count), MPI_FLOAT, MPI_SUM,
-                                    groups_[c.group], &request);
-    const std::uint64_t bytes = c.buffer.count * sizeof(float);
-    // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    began(code, request, {c.cookie, bytes, 0, kind::reduce});
-    counters_.bytes_received += bytes; // as if each byte crossed once each way
-    return RG_OK;
+    const int code =
+        MPI_Iallreduce(MPI_IN_PLACE, c.address, count, MPI_FLOAT, MPI_SUM, groups_[c.group].communicator, &request);
+    return began(code, request, c);
+  }
+  // MPI leaves a member's share at the buffer's beginning.
+  rg_status reduce_scatter(const rg_collective& c) {
+    const shares& s = shares_of(c, check(c, true));
+    MPI_Request request;
+    const int code = MPI_Ireduce_scatter(MPI_IN_PLACE, c.address, s.counts.data(), MPI_FLOAT, MPI_SUM,
+                                         groups_[c.group].communicator, &request);
+    auto* const first = static_cast<float*>(c.address);
+    return began(code, request, c, first + s.starts[s.self],
+                 static_cast<std::size_t>(s.counts[s.self]) * sizeof(float));
+  }
+  rg_status all_gather(const rg_collective& c) {
+    const shares& s = shares_of(c, check(c, false));
+    MPI_Request request;
+    const int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c.address, s.counts.data(), s.starts.data(),
+                                     word_of(c), groups_[c.group].communicator, &request);
+    return began(code, request, c);
+  }
+  rg_status broadcast(const rg_collective& c) {
+    const int count = check(c, false);
+    MPI_Request request;
+    const int code =
+        MPI_Ibcast(c.address, count, word_of(c), static_cast<int>(c.root), groups_[c.group].communicator, &request);
+    return began(code, request, c);
   }
 
 private:
-  enum class kind { send, receive, reduce };
+  enum class kind { send, receive, collective };
   struct operation {
     std::uint64_t cookie, bytes;
     std::uint32_t peer;
     kind what;
+    void* from = nullptr; // a reduce-scatter's share, once summed: where MPI leaves it, and where it belongs
+    void* to = nullptr;
+    std::size_t size = 0;
+  };
+  // The shares of a buffer, which MPI reads while a collective is under way. By member: elements.
+  struct shares {
+    std::vector<int> counts, starts;
+    std::size_t self;
+  };
+  struct group {
+    MPI_Comm communicator;
+    std::map<int, shares> cut; // by the buffer's elements; those of a run are few
   };
 
   static std::uint64_t length(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
@@ -220,12 +240,74 @@ private:
     return length(t);
   }
 
+  static MPI_Comm communicator_of(std::span<const std::uint32_t> members) {
+    std::vector<int> ranks(members.begin(), members.end());
+    MPI_Group world, chosen;
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    ::check(MPI_Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &chosen), "split");
+    const int code = MPI_Comm_create_group(MPI_COMM_WORLD, chosen, 0, &made);
+    MPI_Group_free(&chosen);
+    MPI_Group_free(&world);
+    ::check(code, "split");
+    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    return made;
+  }
+
+  // The elements of a collective's buffer.
+  int check(const rg_collective& c, bool sums) const {
+    const char* why = c.group >= groups_.size()                 ? "a group that does not exist"
+                      : sums && c.buffer.type != RG_F32         ? "a sum of something else than 32-bit floats"
+                      : rg::size_of(c.buffer.type) == 0         ? "a type that does not exist"
+                      : c.buffer.count > std::uint64_t{INT_MAX} ? "more than 2^31 - 1 elements"
+                      : !c.address && c.buffer.count > 0        ? "a buffer without bytes"
+                                                                : nullptr;
+    if (why) throw rg::error(RG_E_OPERATION, std::string("mpi: a collective of ") + why);
+    return static_cast<int>(c.buffer.count);
+  }
+  // What is copied and not summed: elements of as many bytes.
+  static MPI_Datatype word_of(const rg_collective& c) {
+    switch (rg::size_of(c.buffer.type)) {
+    case 1: return MPI_UINT8_T;
+    case 2: return MPI_UINT16_T;
+    case 4: return MPI_UINT32_T;
+    default: return MPI_UINT64_T;
+    }
+  }
+  // Cut as abi.h says at rg_collectives.
+  const shares& shares_of(const rg_collective& c, int count) {
+    group& g = groups_[c.group];
+    const auto [at, is_new] = g.cut.try_emplace(count);
+    shares& s = at->second;
+    if (!is_new) return s;
+    int size = 0, self = 0;
+    MPI_Comm_size(g.communicator, &size);
+    MPI_Comm_rank(g.communicator, &self);
+    s.self = static_cast<std::size_t>(self);
+    const std::int64_t lines = (std::int64_t{count} + 15) / 16;
+    const auto start = [&](std::int64_t k) {
+      return static_cast<int>(std::min<std::int64_t>(count, lines * k / size * 16));
+    };
+    for (int k = 0; k < size; ++k) {
+      s.starts.push_back(start(k));
+      s.counts.push_back(start(k + 1) - start(k));
+    }
+    return s;
+  }
+
   static std::string name_of(const operation& o) {
-    if (o.what == kind::reduce) return "an all-reduce";
+    if (o.what == kind::collective) return "a collective";
     return std::string(o.what == kind::send ? "a message to" : "a message from") + " rank " + std::to_string(o.peer);
   }
 
-  // `code`: whether it did begin.
+  // `code`: whether it did begin. `share`, of `size` bytes: where the buffer's beginning belongs at the end.
+  rg_status began(int code, MPI_Request request, const rg_collective& c, void* share = nullptr, std::size_t size = 0) {
+    const std::uint64_t bytes = c.buffer.count * rg::size_of(c.buffer.type);
+    // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
+    began(code, request, {c.cookie, bytes, 0, kind::collective, c.address, share, size});
+    counters_.bytes_received += bytes; // as if each byte crossed once each way
+    return RG_OK;
+  }
   void began(int code, MPI_Request request, const operation& o) {
     if (code != MPI_SUCCESS) ::check(code, name_of(o).c_str(), RG_E_PEER);
     requests_.push_back(request);
@@ -278,6 +360,7 @@ private:
       counters_.bytes_received += c.bytes;
       ++counters_.messages_received;
     } else {
+      if (o.size) std::memmove(o.to, o.from, o.size);
       counters_.bytes_sent += o.bytes;
       ++counters_.messages_sent;
     }
@@ -287,7 +370,7 @@ private:
   const rg_host* host_;
   std::uint32_t size_ = 0, lanes_ = 0;
   MPI_Comm messages_ = MPI_COMM_NULL;
-  std::vector<MPI_Comm> groups_;
+  std::vector<group> groups_;
   std::vector<MPI_Request> requests_; // under way, in the order of posting
   std::vector<operation> operations_; // theirs
   std::vector<int> places_;

@@ -15,7 +15,7 @@ namespace shm {
 struct group::header {
   struct alignas(cache_line) {
     std::atomic<std::uint32_t> value;
-  } broken, starved; // starved: a member waits for others to leave a slot
+  } broken, starved; // broken: 1 + the rank that was lost; starved: a member waits for others to leave a slot
 };
 
 // Written by the member alone.
@@ -45,7 +45,7 @@ struct alignas(cache_line) group::counter {
 struct alignas(cache_line) group::post {
   std::atomic<std::uint64_t> arrived;       // number + 1
   std::atomic<std::uint64_t> count, offset; // of the buffer: elements, where in the member's heap
-  std::uint64_t reserved;
+  std::atomic<std::uint64_t> shape;         // what is called, as shape_of() has it: the same on all members
   std::byte payload[small];
 };
 
@@ -90,7 +90,8 @@ std::uint64_t fingerprint(std::span<const std::uint32_t> members) noexcept {
 } // namespace
 
 group::group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
-    : home_(home), members_(members.begin(), members.end()), terms_(members.size()), targets_(members.size()) {
+    : home_(home), members_(members.begin(), members.end()), places_(members.size()), terms_(members.size()),
+      targets_(members.size()) {
   bool is_member = false;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::uint32_t rank = members_[i];
@@ -146,21 +147,68 @@ bool group::has(std::uint32_t rank) const noexcept {
 
 // --------------------------------------------------------------------------------------------------- operations ---
 
-void group::all_reduce(float* address, std::uint64_t count, std::uint64_t cookie) {
-  if (is_ended()) throw rg::error(verdict_, "shm: all_reduce: the group has ended, since it lost a member");
-  if (members_.size() == 1) return home_.complete(cookie, RG_OK);
+namespace {
+
+const char* name_of(collective what) noexcept {
+  switch (what) {
+  case collective::all_reduce: return "all_reduce";
+  case collective::reduce_scatter: return "reduce_scatter";
+  case collective::all_gather: return "all_gather";
+  default: return "broadcast";
+  }
+}
+
+std::uint64_t shape_of(const request& r) noexcept {
+  return static_cast<std::uint64_t>(r.what) | r.element << 8 | r.root << 16;
+}
+
+} // namespace
+
+// As abi.h cuts a buffer at rg_collectives: whole cache lines of floats, so that two members do not write to one (where
+// buffers are aligned).
+group::range group::share(const operation& op, std::uint64_t member) const noexcept {
+  constexpr std::uint64_t line = 16;
+  const std::uint64_t lines = (op.count + line - 1) / line, n = members_.size();
+  const auto start = [&](std::uint64_t k) { return std::min(op.count, lines * k / n * line) * op.element; };
+  return {start(member), start(member + 1)};
+}
+
+// What a member puts in, and what this one gets out.
+group::range group::given(const operation& op, std::uint64_t member) const noexcept {
+  if (op.what == collective::all_gather) return share(op, member);
+  return {0, op.what == collective::broadcast && member != op.root ? 0 : op.bytes()};
+}
+group::range group::taken(const operation& op) const noexcept {
+  if (op.what == collective::reduce_scatter) return share(op, self_);
+  return {0, op.what == collective::broadcast && self_ == op.root ? 0 : op.bytes()};
+}
+
+// Whoever did the work: what of a buffer of b bytes a member read from the others' buffers or posts, on average, and as
+// much it wrote there, or others read here.
+std::uint64_t group::crossed(const operation& op) const noexcept {
+  const std::uint64_t n = members_.size(), others = n - 1;
+  const std::uint64_t times = op.what != collective::all_reduce ? 1 : op.is_small() ? n : 2;
+  return times * others * op.bytes() / n + others * cache_line;
+}
+
+void group::begin(const request& r) {
+  if (is_ended())
+    throw rg::error(verdict_, std::string("shm: ") + name_of(r.what) + ": the group has ended, since it lost a member");
+  if (r.what == collective::broadcast && r.root >= members_.size())
+    throw rg::error(RG_E_OPERATION, "shm: broadcast: the group has " + std::to_string(members_.size()) +
+                                        " members, so none at place " + std::to_string(r.root));
+  if (members_.size() == 1) return home_.complete(r.cookie, RG_OK, r.bytes());
   operation op{};
-  op.address = op.shared = address;
-  op.count = count;
-  op.cookie = cookie;
+  static_cast<request&>(op) = r;
+  op.shared = r.address;
   op.number = next_number_++;
-  op.staged = op.fetched = count;
-  if (!op.is_small() && !home_.memory.holds(address, count * sizeof(float))) {
-    op.shared = static_cast<float*>(home_.memory.allocate(count * sizeof(float)));
-    op.staged = op.fetched = 0;
+  if (!op.is_small() && !home_.memory.holds(r.address, r.bytes())) {
+    op.shared = static_cast<std::byte*>(home_.memory.allocate(r.bytes()));
+    op.unstaged = given(op, self_);
+    op.unfetched = taken(op);
   }
   operations_.push_back(op);
-  if (posted_ + 1 == operations_.size() && op.staged == count && try_post(operations_.back())) ++posted_;
+  if (posted_ + 1 == operations_.size() && op.unstaged.size() == 0 && try_post(operations_.back())) ++posted_;
 }
 
 bool group::progress() {
@@ -180,10 +228,10 @@ bool group::progress() {
   }
   for (std::size_t i = 0; i < posted_ && all_arrived(operations_[i]); ++i) {
     operation& op = operations_[i];
-    if (!op.is_sound || op.is_reduced) continue;
+    if (!op.is_sound || op.is_worked) continue;
     if (op.is_small()) {
-      reduce_small(op);
-    } else if (reduce_portion(op)) {
+      work_small(op);
+    } else if (work_portion(op)) {
       moved = true;
       break;
     }
@@ -199,10 +247,10 @@ bool group::progress() {
 
 // Buffers outside the heap: a portion of it into scratch, where peers reach it.
 bool group::stage(operation& op) {
-  if (op.staged == op.count) return false;
-  const std::uint64_t n = std::min<std::uint64_t>(op.count - op.staged, portion / sizeof(float));
-  std::memcpy(op.shared + op.staged, op.address + op.staged, n * sizeof(float));
-  op.staged += n;
+  if (op.unstaged.size() == 0) return false;
+  const std::uint64_t n = std::min(op.unstaged.size(), portion);
+  std::memcpy(op.shared + op.unstaged.at, op.address + op.unstaged.at, n);
+  op.unstaged.at += n;
   return true;
 }
 
@@ -220,10 +268,11 @@ bool group::try_post(operation& op) {
   }
   post& own = post_of(op.number, self_);
   own.count.store(op.count, std::memory_order_relaxed);
+  own.shape.store(shape_of(op), std::memory_order_relaxed);
   if (!op.is_small())
     own.offset.store(home_.memory.offset_of(op.shared), std::memory_order_relaxed);
-  else if (op.count > 0)
-    std::memcpy(own.payload, op.address, op.count * sizeof(float));
+  else if (const range mine = given(op, self_); mine.size() > 0)
+    std::memcpy(own.payload + mine.at, op.address + mine.at, mine.size());
   own.arrived.store(op.number + 1);
   if (all_arrived(op)) wake_others();
   return true;
@@ -236,62 +285,57 @@ bool group::all_arrived(operation& op) {
   op.have_all_arrived = op.is_sound = true;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const post& p = post_of(op.number, m);
-    op.is_sound &=
-        p.count.load() == op.count && (op.is_small() || memories_[m]->spans(p.offset.load(), op.count * sizeof(float)));
+    op.is_sound &= p.count.load() == op.count && p.shape.load() == shape_of(op) &&
+                   (op.is_small() || memories_[m]->spans(p.offset.load(), op.bytes()));
   }
   return true;
 }
 
-void group::reduce_small(operation& op) {
-  for (std::size_t m = 0; m < members_.size(); ++m)
-    terms_[m] = reinterpret_cast<const float*>(post_of(op.number, m).payload);
-  float* const targets[] = {op.address};
-  sum_to_all(terms_, targets, op.count);
-  op.is_reduced = true;
-  const std::uint64_t bytes = (members_.size() - 1) * (op.count * sizeof(float) + cache_line);
-  home_.counters.bytes_sent += bytes;
-  home_.counters.bytes_received += bytes;
+void group::work_small(operation& op) {
+  const auto payload = [&](std::size_t m) { return post_of(op.number, m).payload; };
+  if (op.sums()) {
+    const range r = taken(op);
+    for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = reinterpret_cast<const float*>(payload(m) + r.at);
+    float* const targets[] = {reinterpret_cast<float*>(op.address + r.at)};
+    sum_to_all(terms_, targets, r.size() / sizeof(float));
+  } else {
+    for (std::size_t m = 0; m < members_.size(); ++m)
+      if (const range r = given(op, m); m != self_ && r.size() > 0)
+        std::memcpy(op.address + r.at, payload(m) + r.at, r.size());
+  }
+  op.is_worked = true;
+  home_.counters.bytes_sent += crossed(op);
+  home_.counters.bytes_received += crossed(op);
 }
 
 namespace {
 
-constexpr std::uint64_t portion_length = portion / sizeof(float);
-
-// Whole cache lines, so that two members do not write to one (where buffers are aligned).
-std::uint64_t slice_length(std::uint64_t count, std::uint64_t members) {
-  return round_up((count + members - 1) / members, cache_line / sizeof(float));
-}
-// {first, count} of a slice.
-std::pair<std::uint64_t, std::uint64_t> slice_at(std::uint64_t count, std::uint64_t members, std::uint64_t slice) {
-  const std::uint64_t length = slice_length(count, members), first = std::min(slice * length, count);
-  return {first, std::min(length, count - first)};
-}
-std::uint64_t portions_of(std::uint64_t slice_count) {
-  return (slice_count + portion_length - 1) / portion_length;
+std::uint64_t portions_of(std::uint64_t bytes) {
+  return (bytes + portion - 1) / portion;
 }
 
 } // namespace
 
 // One portion that nobody has claimed. False: there is none, or the group is broken.
-bool group::reduce_portion(operation& op) {
+bool group::work_portion(operation& op) {
   if (op.is_exhausted) return false;
   line(self_).working.store(1);
-  const bool moved = head().broken.value.load() == 0 && claim_and_reduce(op);
+  const bool moved = head().broken.value.load() == 0 && claim_and_work(op);
   line(self_).working.store(0);
   if (head().broken.value.load() != 0) wake_others(); // somebody waits for us to be out
   return moved;
 }
 
-bool group::claim_and_reduce(operation& op) {
+bool group::claim_and_work(operation& op) {
   const std::uint64_t n = members_.size();
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t slice = (self_ + k) % n;
-    const auto [first, count] = slice_at(op.count, n, slice);
-    const std::uint64_t portions = portions_of(count);
+    const range all = share(op, slice);
+    const std::uint64_t portions = portions_of(all.size());
     const std::uint64_t mine = claimed(op.number, slice).increase(op.number, portions);
     if (mine >= portions) continue;
-    const std::uint64_t at = mine * portion_length;
-    reduce(op, first + at, std::min(portion_length, count - at));
+    const std::uint64_t at = all.at + mine * portion;
+    work(op, slice, at, std::min(portion, all.end - at));
     done(op.number).increase(op.number, UINT32_MAX);
     if (is_done(op)) wake_others();
     return true;
@@ -300,19 +344,29 @@ bool group::claim_and_reduce(operation& op) {
   return false;
 }
 
-void group::reduce(const operation& op, std::uint64_t first, std::uint64_t count) noexcept {
+// Bytes `at` .. `at` + `bytes` of all buffers, which are of that member's share.
+void group::work(const operation& op, std::size_t slice, std::uint64_t at, std::uint64_t bytes) noexcept {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : post_of(op.number, m).offset.load();
-    targets_[m] = reinterpret_cast<float*>(memories_[m]->base() + offset) + first;
-    terms_[m] = targets_[m];
+    places_[m] = memories_[m]->base() + offset + at;
   }
-  sum_to_all(terms_, targets_, count);
+  if (!op.sums()) return copy_to_others(op.what == collective::broadcast ? op.root : slice, bytes);
+  for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = targets_[m] = reinterpret_cast<float*>(places_[m]);
+  const std::span<float* const> all(targets_);
+  sum_to_all(terms_, op.what == collective::all_reduce ? all : all.subspan(slice, 1), bytes / sizeof(float));
+}
+
+// Piece by piece, so that each comes from memory once.
+void group::copy_to_others(std::size_t from, std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t piece = 16 << 10;
+  for (std::uint64_t at = 0; at < bytes; at += piece)
+    for (std::size_t m = 0; m < members_.size(); ++m)
+      if (m != from) std::memcpy(places_[m] + at, places_[from] + at, std::min(piece, bytes - at));
 }
 
 bool group::is_done(const operation& op) const noexcept {
   std::uint64_t portions = 0;
-  for (std::size_t s = 0; s < members_.size(); ++s)
-    portions += portions_of(slice_at(op.count, members_.size(), s).second);
+  for (std::size_t s = 0; s < members_.size(); ++s) portions += portions_of(share(op, s).size());
   return done(op.number).read(op.number) == portions;
 }
 
@@ -323,25 +377,22 @@ bool group::finish_first() {
   if (!op.have_all_arrived) return false;
   if (!op.is_sound) {
     rg::logger(home_.host)
-        .warning("shm: members of a group call all_reduce with buffers of different lengths, here " +
-                 std::to_string(op.count) + " elements");
+        .warning(std::string("shm: members of a group call different collectives or with different buffers, here ") +
+                 name_of(op.what) + " of " + std::to_string(op.count) + " elements");
     retire_first(RG_E_OPERATION);
     return true;
   }
-  if (!op.is_reduced) {
+  if (!op.is_worked) {
     if (op.is_small() || !is_done(op)) return false;
-    op.is_reduced = true;
-    // Whoever did the work: of a buffer of b bytes the others read (n-1)/n b and wrote as much, on average.
-    const std::uint64_t others = members_.size() - 1;
-    const std::uint64_t bytes = 2 * others * op.count * sizeof(float) / members_.size() + others * cache_line;
-    home_.counters.bytes_sent += bytes;
-    home_.counters.bytes_received += bytes;
+    op.is_worked = true;
+    home_.counters.bytes_sent += crossed(op);
+    home_.counters.bytes_received += crossed(op);
   }
-  if (op.fetched < op.count) {
-    const std::uint64_t n = std::min(op.count - op.fetched, portion_length);
-    std::memcpy(op.address + op.fetched, op.shared + op.fetched, n * sizeof(float));
-    op.fetched += n;
-    if (op.fetched < op.count) return true;
+  if (op.unfetched.size() > 0) {
+    const std::uint64_t n = std::min(op.unfetched.size(), portion);
+    std::memcpy(op.address + op.unfetched.at, op.shared + op.unfetched.at, n);
+    op.unfetched.at += n;
+    if (op.unfetched.size() > 0) return true;
   }
   retire_first(RG_OK);
   return true;
@@ -358,7 +409,7 @@ void group::retire_first(rg_status status) {
     home_.counters.messages_sent += members_.size() - 1;
     home_.counters.messages_received += members_.size() - 1;
   }
-  home_.complete(op.cookie, status, op.count * sizeof(float));
+  home_.complete(op.cookie, status, op.bytes());
 }
 
 // ---------------------------------------------------------------------------------------------------- the end ---
@@ -366,11 +417,14 @@ void group::retire_first(rg_status status) {
 void group::end(rg_status status) {
   if (is_ended()) return;
   verdict_ = status;
-  if (!operations_.empty()) {
-    const peer* lost = lost_member();
-    home_.report(status, "shm: all_reduce: " + (lost ? lost->loss() : "another member of the group ended it"));
-  }
-  head().broken.value.store(1);
+  const peer* lost = lost_member();
+  std::uint32_t culprit = 0; // whoever sees it first names it for those who do not
+  if (head().broken.value.compare_exchange_strong(culprit, (lost ? lost->rank() : home_.rank) + 1))
+    culprit = head().broken.value.load();
+  if (!operations_.empty())
+    home_.report(status,
+                 std::string("shm: ") + name_of(operations_.front().what) + ": " +
+                     (lost ? lost->loss() : "another member of the group lost rank " + std::to_string(culprit - 1)));
   wake_others();
 }
 

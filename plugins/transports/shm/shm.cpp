@@ -7,7 +7,7 @@
 //   handshake.hpp    how ranks meet, prove who they are, and hand over their memfds
 //   control.hpp      what else ranks share: rings of records (ring.hpp), and how they sleep (wake.hpp, doorbell.hpp)
 //   peer.hpp         messages: read in the sender's memory by the receiver
-//   collectives.hpp  all-reduce, directly in all members' memory
+//   collectives.hpp  sums, gathers and broadcasts, directly in all members' memory
 //
 // This file is the transport itself: it brings these together, and poll().
 //
@@ -200,14 +200,10 @@ public:
     groups_.push_back(std::make_unique<group>(home_, members, timeout_ns_));
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
-  rg_status all_reduce(const rg_collective& c) {
-    if (c.group >= groups_.size())
-      throw rg::error(RG_E_OPERATION, "shm: all_reduce: there is no group " + std::to_string(c.group));
-    if (c.buffer.type != RG_F32) throw rg::error(RG_E_OPERATION, "shm: all_reduce adds 32-bit floats only");
-    if (!c.address && c.buffer.count > 0) throw rg::error(RG_E_OPERATION, "shm: all_reduce of a buffer without bytes");
-    groups_[c.group]->all_reduce(static_cast<float*>(c.address), c.buffer.count, c.cookie);
-    return RG_OK;
-  }
+  rg_status all_reduce(const rg_collective& c) { return begin(collective::all_reduce, c); }
+  rg_status reduce_scatter(const rg_collective& c) { return begin(collective::reduce_scatter, c); }
+  rg_status all_gather(const rg_collective& c) { return begin(collective::all_gather, c); }
+  rg_status broadcast(const rg_collective& c) { return begin(collective::broadcast, c); }
 
 private:
   struct destination {
@@ -227,6 +223,25 @@ private:
       throw rg::error(RG_E_OPERATION, "shm: rank " + std::to_string(home_.rank) + " cannot " + what + " rank " +
                                           std::to_string(t.peer) + why);
     return {p, t.buffer.count * element};
+  }
+
+  rg_status begin(collective what, const rg_collective& c) {
+    const bool sums = what == collective::all_reduce || what == collective::reduce_scatter;
+    const std::size_t element = rg::size_of(c.buffer.type);
+    const char* why = c.group >= groups_.size()               ? "a group that does not exist"
+                      : sums && c.buffer.type != RG_F32       ? "a sum of something else than 32-bit floats"
+                      : element == 0                          ? "a type that does not exist"
+                      : c.buffer.count > UINT64_MAX / element ? "more bytes than there are"
+                      : !c.address && c.buffer.count > 0      ? "a buffer without bytes"
+                                                              : nullptr;
+    if (why) throw rg::error(RG_E_OPERATION, std::string("shm: a collective of ") + why);
+    groups_[c.group]->begin({.what = what,
+                             .address = static_cast<std::byte*>(c.address),
+                             .count = c.buffer.count,
+                             .element = element,
+                             .root = what == collective::broadcast ? c.root : 0,
+                             .cookie = c.cookie});
+    return RG_OK;
   }
 
   // One round over everything that could move. False: nothing did.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce over send and recv. Each is one coroutine that a reader can follow; steps and bytes are in
+// All-reduce, its halves, and broadcast over send and recv. Each is one coroutine that a reader can follow; steps and bytes are in
 // docs/algorithms.md. `members` are the ranks that take part, the same list on all, this rank at index `me`; the buffer
 // holds this rank's summand and, at the end, the sum: to the bit the same on every member, because each element is
 // summed in one place and copied from there. All messages use `lane`, on which nothing else may be under way.
@@ -147,6 +147,34 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
       low -= d;
   }
   if (me < 2 * extra) co_await comm.send(members[me - 1], buffer, lane, wire);
+}
+
+// The buffer of members[root] to all, down a binomial tree (as Thakur et al., section 4.3): ceil(log2 n) steps, in each of
+// which everybody who has it sends the whole to one who has not. The choice for small buffers, and for two.
+inline task<> tree_broadcast(comm& comm, std::span<const std::uint32_t> members, std::size_t me, std::size_t root,
+                             rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
+  const std::size_t n = members.size(), self = (me + n - root) % n; // the root is number 0
+  auto rank_of = [&](std::size_t number) { return members[(number + root) % n]; };
+  // Number 6 (110) gets it from 4 (100), its lowest bit left out, and passes it on to 7 (111), at lesser distances.
+  std::size_t distance = self ? self & (~self + 1) : std::bit_ceil(n);
+  if (self)
+    co_await comm.recv(rank_of(self - distance), buffer, lane, wire);
+  else
+    co_await comm.round(buffer, wire);
+  while (distance /= 2)
+    if (self + distance < n) co_await comm.send(rank_of(self + distance), buffer, lane, wire);
+}
+
+// The same by scattering and gathering (van de Geijn's; Thakur et al., section 4.3): the root sends each member its chunk,
+// and the chunks go round the ring. n steps, but no rank sends more than twice the buffer; the choice for large buffers.
+inline task<> scatter_gather_broadcast(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
+                                       std::size_t root, rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
+  const std::size_t n = members.size();
+  // The ring begins with chunk i + 1 at member i.
+  for (std::size_t i = 0; me == root && i < n; ++i)
+    if (i != root) co_await comm.send(members[i], ring_chunk(buffer, i + 1, n), lane, wire);
+  if (me != root) co_await comm.recv(members[root], ring_chunk(buffer, me + 1, n), lane, wire);
+  co_await ring_all_gather(comm, members, me, buffer, lane, wire);
 }
 
 } // namespace rg

@@ -27,6 +27,7 @@
 //     rg_status reduce_scatter(const rg_collective& c);       // [loop] each only with both
 //     rg_status all_gather(const rg_collective& c);           // [loop]
 //     rg_status broadcast(const rg_collective& c);            // [loop]
+//     bool offers(rg_op_kind collective) const;               // [main] which of these four, asked once; else all written
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
 //     const void* extension(const char* id);                  // [any] what else there is, by id
 //   };
@@ -132,6 +133,10 @@ concept has_broadcast = requires(T t, const rg_collective& c) {
   { t.broadcast(c) } -> std::same_as<rg_status>;
 };
 template <class T>
+concept has_offers = requires(const T t) {
+  { t.offers(RG_OP_ALL_REDUCE) } -> std::same_as<bool>;
+};
+template <class T>
 concept has_arm = requires(T t, std::int32_t& descriptor) {
   { t.arm(descriptor) } -> std::same_as<rg_status>;
 };
@@ -178,6 +183,7 @@ template <class T> struct instance {
   const rg_host* host;
   rg_world world{};
   T transport;
+  rg_collectives offered{}; // with offers()
 };
 
 // The struct itself where it is as long as ours (or longer), else a copy of it that is.
@@ -201,7 +207,11 @@ template <class T> struct entry {
   static self_type& of(void* self) noexcept { return *static_cast<self_type*>(self); }
 
   static rg_status create(const rg_host* host, const rg_value* values, void** self) noexcept {
-    return fence(host, [&] { *self = std::make_unique<self_type>(host, read_parameters<T>(values)).release(); });
+    return fence(host, [&] {
+      auto made = std::make_unique<self_type>(host, read_parameters<T>(values));
+      if constexpr (has_offers<T>) made->offered = offered_by(made->transport);
+      *self = made.release();
+    });
   }
   static void destroy(void* self) noexcept { delete static_cast<self_type*>(self); }
   static rg_status caps(void* self, rg_transport_caps* out) noexcept {
@@ -283,6 +293,8 @@ template <class T> struct entry {
     return collective(self, c, [](T& t, const rg_collective& x) { return t.broadcast(x); });
   }
 
+  static rg_collectives offered_by(const T& transport) noexcept;
+
   static rg_status arm(void* self, std::int32_t* descriptor) noexcept {
     return fence(of(self).host, [&] { return of(self).transport.arm(*descriptor); });
   }
@@ -341,11 +353,27 @@ template <class T> inline constexpr rg_collectives collectives = make_collective
 template <class T> inline constexpr rg_wait wait = make_wait<T>();
 template <class T> inline constexpr rg_transport functions = make_functions<T>();
 
+template <class T> rg_collectives entry<T>::offered_by(const T& transport) noexcept {
+  rg_collectives c = collectives<T>;
+  if constexpr (has_offers<T>) {
+    if (!transport.offers(RG_OP_ALL_REDUCE)) c.all_reduce = nullptr;
+    if (!transport.offers(RG_OP_REDUCE_SCATTER)) c.reduce_scatter = nullptr;
+    if (!transport.offers(RG_OP_ALL_GATHER)) c.all_gather = nullptr;
+    if (!transport.offers(RG_OP_BROADCAST)) c.broadcast = nullptr;
+    if (!c.all_reduce && !c.reduce_scatter && !c.all_gather && !c.broadcast) c.split = nullptr;
+  }
+  return c;
+}
+
 template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, const char* id) noexcept {
   if constexpr (has_allocate<T> || has_add<T>)
     if (std::strcmp(id, RG_EXT_REGIONS) == 0) return &regions<T>;
-  if constexpr (has_split<T> && has_all_reduce<T>)
-    if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) return &collectives<T>;
+  if constexpr (has_split<T> && has_all_reduce<T>) {
+    if (std::strcmp(id, RG_EXT_COLLECTIVES) == 0) {
+      if constexpr (has_offers<T>) return of(self).offered.split ? &of(self).offered : nullptr;
+      return &collectives<T>;
+    }
+  }
   if constexpr (has_arm<T>)
     if (std::strcmp(id, RG_EXT_WAIT) == 0) return &wait<T>;
   const void* found = nullptr;
