@@ -1,15 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention.hpp"
 
+#include "choices.hpp"
+
 #include <cmath>
 
 namespace cudnn {
+namespace {
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
+} // namespace
 
 attention::attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
                      const shape& s)
     : op(std::move(name), {values, query, key, indices}, out), shape_(s), drawn_(s.dropout, s.layer) {}
 
 void attention::prepare(device& d) {
+  if (shape_.dropout == 0)
+    flash_ = flash::of({.handle = d.dnn}, {.type = d.computes.type,
+                                           .samples = static_cast<std::int64_t>(batch),
+                                           .heads = static_cast<std::int64_t>(shape_.heads),
+                                           .queries = static_cast<std::int64_t>(queries()),
+                                           .keys = static_cast<std::int64_t>(keys()),
+                                           .size = static_cast<std::int64_t>(width() / shape_.heads),
+                                           .causal = shape_.causal});
+  if (flash_) {
+    mask_.reserve(batch * keys() * size_of(d.computes.type));
+    first_.reserve(batch * sizeof(std::uint32_t));
+    statistics_.reserve(flash_->statistics() * sizeof(float));
+    d.workspace.reserve(flash_->workspace());
+    d.scratch.reserve(aligned(flash_->statistics() * sizeof(float)) + spare_bytes(0) + spare_bytes(1) + spare_bytes(2));
+    return;
+  }
   const std::size_t bytes = scores() * size_of(d.computes.type);
   if (shape_.dropout > 0) drawn_.ask(d.varying);
   probabilities_.reserve(bytes);
@@ -18,7 +43,9 @@ void attention::prepare(device& d) {
 }
 
 // The scratch moves until all ops are prepared: its addresses are taken here.
-void attention::attach(device& d, choices&) {
+void attention::attach(device& d, choices& c) {
+  c.note(name_ + " flash", flash_ ? 1 : 0);
+  if (flash_) return;
   const std::size_t element = size_of(d.computes.type), size = width() / shape_.heads;
   std::vector<std::byte*> all(static_cast<std::size_t>(of::count) * count());
   const auto fill = [&](of o, void* from, std::size_t rows, std::size_t row, std::size_t apart,
@@ -57,6 +84,7 @@ kernels::attending attention::how() const {
 }
 
 void attention::forward(device& d, const run& r) {
+  if (flash_) return flash_forward(d);
   const auto n = static_cast<int>(queries()), m = static_cast<int>(keys()), row = static_cast<int>(width());
   const auto size = static_cast<int>(width() / shape_.heads), all_heads = static_cast<int>(count());
   multiply_all(d, {.m = n, .n = m, .k = size, .b_across = true, .a_row = row, .b_row = row, .c_row = m},
@@ -73,6 +101,7 @@ void attention::forward(device& d, const run& r) {
 // With a the dropped probabilities: dv = a^T dy; da = dy v^T; ds = that through dropout and the softmax; dq = ds k,
 // dk = ds^T q.
 void attention::backward(device& d, const run& r) {
+  if (flash_) return flash_backward(d);
   const auto n = static_cast<int>(queries()), m = static_cast<int>(keys()), row = static_cast<int>(width());
   const auto size = static_cast<int>(width() / shape_.heads), all_heads = static_cast<int>(count());
   const bool drops = shape_.dropout > 0;
@@ -94,6 +123,52 @@ void attention::backward(device& d, const run& r) {
     multiply_all(d, {.m = m, .n = size, .k = n, .a_across = true, .a_row = m, .b_row = row, .c_row = row},
                  all_of<const void>(of::other), all_of<const void>(of::query), d.computes.type,
                  all_of<void>(of::key_slope), all_heads, inputs_[2].add, name_.c_str());
+}
+
+flash::values attention::flash_values() const {
+  return {.query = x(1),
+          .key = x(2),
+          .value = x(0),
+          .mask = mask_.get<void>(),
+          .out = y(),
+          .statistics = statistics_.get()};
+}
+
+// Queries that see nothing get zeros; and what is done to their results has no effect.
+void attention::flash_forward(device& d) {
+  auto* first = first_.get<std::uint32_t>();
+  kernels::mask_keys(d.stream, d.computes.type, how(), least_mask, mask_.get<void>(), first);
+  flash_->forward(d.dnn, flash_values(), d.workspace.get<void>(), name_.c_str());
+  kernels::blank_unseeing(d.stream, d.computes.type, how(), first, y(), features(*output_));
+}
+
+std::size_t attention::spare_bytes(std::size_t i) const {
+  const edge& e = inputs_[i];
+  if (e.from->needs_gradient && !e.add) return 0;
+  return aligned(batch * e.from->elements() * size_of(e.from->type));
+}
+
+// cuDNN writes all three gradients, and over what is there: one that is not wanted, or is added to another, goes to the
+// scratch first.
+void attention::flash_backward(device& d) {
+  kernels::blank_unseeing(d.stream, d.computes.type, how(), first_.get<std::uint32_t>(), output_->gradient,
+                          features(*output_));
+  auto* spare = d.scratch.get<std::byte>() + aligned(flash_->statistics() * sizeof(float));
+  void* made[3];
+  for (std::size_t i = 0; i < 3; ++i) {
+    made[i] = spare_bytes(i) ? spare : dx(i);
+    spare += spare_bytes(i);
+  }
+  flash_->backward(d.dnn, flash_values(),
+                   {.out = dy(), .query = made[1], .key = made[2], .value = made[0], .sums = d.scratch.get()},
+                   d.workspace.get<void>(), name_.c_str());
+  for (std::size_t i = 0; i < 3; ++i)
+    if (dx(i) && made[i] != dx(i))
+      kernels::copy(d.stream, d.computes.type, made[i], dx(i), batch * inputs_[i].from->elements(), true);
+}
+
+std::size_t attention::held() const {
+  return probabilities_.bytes() + dropped_.bytes() + statistics_.bytes();
 }
 
 double attention::flops() const {

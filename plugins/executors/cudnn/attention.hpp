@@ -2,12 +2,15 @@
 #pragma once
 
 #include "elementwise.hpp"
+#include "flash.hpp"
 #include "rows.hpp"
 
 namespace cudnn {
 
-// softmax(q k^T / sqrt(d)) v by head. All heads of all samples are one call of cuBLAS for each product; scores, and the
-// slopes of probabilities, are floats in any precision.
+// softmax(q k^T / sqrt(d)) v by head. Where cuDNN has an engine for it, that is one kernel, which keeps a number a row for
+// the backward pass (flash.hpp). Else, and with dropout, which cuDNN would draw otherwise than the CPU: all heads of all
+// samples are one call of cuBLAS for each product; scores, and the slopes of probabilities, are floats in any precision,
+// and the probabilities are kept.
 class attention : public op {
 public:
   struct shape {
@@ -23,8 +26,13 @@ public:
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
   double flops() const override;
+  std::size_t held() const override;
 
 private:
+  flash::values flash_values() const;
+  void flash_forward(device& d);
+  void flash_backward(device& d);
+  std::size_t spare_bytes(std::size_t i) const; // of a gradient that cannot go where it belongs at once
   // Inputs are the values, queries, keys and the keys' indices: gradients are written in this order.
   std::size_t queries() const { return places(*output_); }
   std::size_t keys() const { return places(*inputs_[0].from); }
@@ -54,6 +62,8 @@ private:
   shape shape_;
   drawn drawn_;
   buffer probabilities_, dropped_, pointers_;
+  std::unique_ptr<flash> flash_;
+  buffer mask_, first_, statistics_; // for it
 };
 
 } // namespace cudnn

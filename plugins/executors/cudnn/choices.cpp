@@ -44,8 +44,12 @@ int choices::known(const std::string& name, const std::string& shape) const {
 }
 
 void choices::pick(const std::string& name, const std::string& shape, int number) {
-  report_ += name + ": " + std::to_string(number) + '\n';
+  note(name, number);
   if (timed_ && !given(name)) cache_.add(machine_ + shape, std::to_string(number), name);
+}
+
+void choices::note(const std::string& name, int number) {
+  report_ += name + ": " + std::to_string(number) + '\n';
 }
 
 } // namespace cudnn

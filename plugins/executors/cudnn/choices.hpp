@@ -28,6 +28,8 @@ public:
   bool given(const std::string& name) const { return given_.contains(name); } // so that nothing else will do
   // What runs.
   void pick(const std::string& name, const std::string& shape, int number);
+  // The same where there was nothing to choose.
+  void note(const std::string& name, int number);
   const std::string& report() const { return report_; }
 
 private:

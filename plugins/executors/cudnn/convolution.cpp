@@ -11,10 +11,6 @@ namespace {
 constexpr float one = 1, zero = 0;
 constexpr std::size_t most_workspace = std::size_t{1} << 30; // what an algorithm is given when it is timed
 
-cudnnDataType_t dnn_type(number n) {
-  return n == number::f32 ? CUDNN_DATA_FLOAT : n == number::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
-}
-
 void describe(const tensor_descriptor& d, std::size_t batch, const value& v) {
   check(cudnnSetTensor4dDescriptor(d, v.lies.last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW, dnn_type(v.type),
                                    static_cast<int>(batch), static_cast<int>(v.shape[0]), static_cast<int>(v.shape[1]),

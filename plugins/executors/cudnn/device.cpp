@@ -5,11 +5,6 @@
 
 namespace cudnn {
 
-void check(cudnnStatus_t s, const char* what) {
-  if (s == CUDNN_STATUS_SUCCESS) return;
-  throw rg::error(RG_E_DEVICE, std::string("cuDNN, ") + what + ": " + cudnnGetErrorString(s));
-}
-
 buffer::~buffer() {
   release();
 }

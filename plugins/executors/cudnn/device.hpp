@@ -5,6 +5,7 @@
 
 #include "../../common/cuda_devices.hpp"
 #include "blas.hpp"
+#include "graph.hpp"
 #include "numbers.hpp"
 #include "staging.hpp"
 
@@ -12,11 +13,7 @@
 #include <string>
 #include <utility>
 
-#include <cudnn.h>
-
 namespace cudnn {
-
-void check(cudnnStatus_t s, const char* what);
 
 // Memory of the device; what was in it is lost when it grows.
 class buffer {

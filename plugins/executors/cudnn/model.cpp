@@ -162,7 +162,10 @@ rg_model_info model::describe() {
   info.unit = program_.unit.c_str();
   info.layout = "canonical";
   info.activation_bytes = memory_bytes_;
-  for (const auto& o : program_.ops) info.flops_per_sample += o->flops();
+  for (const auto& o : program_.ops) {
+    info.flops_per_sample += o->flops();
+    info.activation_bytes += o->held();
+  }
   return info;
 }
 

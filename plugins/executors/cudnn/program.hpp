@@ -95,6 +95,8 @@ public:
   virtual void forward(device& d, const run& r) = 0;
   virtual void backward(device& d, const run& r) = 0;
   virtual double flops() const { return 0; } // of a sample, forward and backward
+  // Bytes of its own that it keeps from the forward to the backward pass, once prepared.
+  virtual std::size_t held() const { return 0; }
 
   const std::string& name() const { return name_; }
   std::vector<edge>& inputs() { return inputs_; }

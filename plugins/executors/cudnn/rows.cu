@@ -114,6 +114,28 @@ void softmax_slopes(cudaStream_t s, attending a, const T* probabilities, const f
   });
 }
 
+template <class T> void mask_of(cudaStream_t s, attending a, float hidden, T* mask, std::uint32_t* first) {
+  for_rows(s, a.samples, a.keys, [=] REGATTA_DEVICE(const block& b, index_t sample) {
+    const std::size_t at = std::size_t{sample} * a.keys;
+    index_t least = a.keys;
+    for (index_t j = b.first(); j < a.keys; j += b.step()) {
+      const bool seen = a.keys_of[at + j] != 0;
+      put(mask + at + j, seen ? 0 : hidden);
+      if (seen && j < least) least = j;
+    }
+    least = b.least(least);
+    if (b.leads()) first[sample] = least;
+  });
+}
+template <class T>
+void blank_of(cudaStream_t s, attending a, const std::uint32_t* first, T* rows, std::uint32_t width) {
+  for_rows(s, a.samples * a.queries, width, [=] REGATTA_DEVICE(const block& b, index_t row) {
+    const index_t last = a.causal && row % a.queries < a.keys ? row % a.queries : a.keys - 1;
+    if (first[row / a.queries] <= last) return;
+    for (index_t i = b.first(); i < width; i += b.step()) put(rows + std::size_t{row} * width + i, 0);
+  });
+}
+
 template <class T> void take_of(cudaStream_t s, taking k, const T* x, T* y) {
   for_each(s, k.samples * k.taken * k.size, [=] REGATTA_DEVICE(index_t i) {
     const index_t row = i / k.size, sample = row / k.taken;
@@ -204,6 +226,15 @@ void softmax(cudaStream_t s, number t, const attending& a, const float* scores, 
 void softmax_gradient(cudaStream_t s, number t, const attending& a, const void* probabilities, const float* slopes,
                       const dropping& draw, void* dscores) {
   by_type(t, [&](auto* of) { softmax_slopes(s, a, as(of, probabilities), slopes, draw, as(of, dscores)); });
+}
+
+void mask_keys(cudaStream_t s, number t, const attending& a, float hidden, void* mask, std::uint32_t* first) {
+  by_type(t, [&](auto* of) { mask_of(s, a, hidden, as(of, mask), first); });
+}
+
+void blank_unseeing(cudaStream_t s, number t, const attending& a, const std::uint32_t* first, void* rows,
+                    std::uint32_t width) {
+  by_type(t, [&](auto* of) { blank_of(s, a, first, as(of, rows), width); });
 }
 
 void take_places(cudaStream_t s, number t, const taking& k, const void* x, void* y) {

@@ -43,6 +43,13 @@ void softmax(cudaStream_t s, number t, const attending& a, const float* scores, 
 void softmax_gradient(cudaStream_t s, number t, const attending& a, const void* probabilities, const float* slopes,
                       const dropping& draw, void* dscores);
 
+// For attention that is computed elsewhere: mask[sample, key] = 0 where the key is seen, else `hidden`; first[sample] = the
+// first key that is seen, or how many there are.
+void mask_keys(cudaStream_t s, number t, const attending& a, float hidden, void* mask, std::uint32_t* first);
+// Rows [sample, query, width] of queries that see nothing become zeros.
+void blank_unseeing(cudaStream_t s, number t, const attending& a, const std::uint32_t* first, void* rows,
+                    std::uint32_t width);
+
 // y[b, m] = x[b, indices[b, m]], or x[b, m] where indices is null; rows of `size` elements.
 struct taking {
   std::size_t samples;

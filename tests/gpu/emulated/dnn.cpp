@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuDNN's convolutions as plain loops.
-#include "streams.hpp"
+#include "dnn.hpp"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <vector>
-
-#include <cudnn.h>
 
 struct cudnnTensorStruct {
   cudnnTensorFormat_t format;
@@ -22,25 +18,8 @@ struct cudnnFilterStruct : cudnnTensorStruct {};
 struct cudnnConvolutionStruct {
   int padding, stride;
 };
-struct cudnnContext {
-  cudaStream_t stream;
-};
 
 namespace {
-
-float load(const void* p, cudnnDataType_t t, std::size_t i) {
-  if (t == CUDNN_DATA_FLOAT) return static_cast<const float*>(p)[i];
-  if (t == CUDNN_DATA_HALF) return __half2float(static_cast<const __half*>(p)[i]);
-  return __bfloat162float(static_cast<const __nv_bfloat16*>(p)[i]);
-}
-void store(void* p, cudnnDataType_t t, std::size_t i, float x) {
-  if (t == CUDNN_DATA_FLOAT)
-    static_cast<float*>(p)[i] = x;
-  else if (t == CUDNN_DATA_HALF)
-    static_cast<__half*>(p)[i] = __float2half_rn(x);
-  else
-    static_cast<__nv_bfloat16*>(p)[i] = __float2bfloat16_rn(x);
-}
 
 // Calls f(filter row, filter column, y row, y column) for all that element (r, c) of x takes part in.
 template <class F>

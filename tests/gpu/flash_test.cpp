@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention through cuDNN's graphs, on a GPU of the host's own whose cuDNN does what the graphs say (emulated/graph.cpp):
+// as near to the reference as with scores of our own. Whether cuDNN itself takes the graphs is planning_test's.
+#include "layers_cases.hpp"
+
+#include <regatta/layers.hpp>
+
+using namespace layers_cases;
+using rg::value;
+
+namespace {
+
+constexpr std::int64_t length = 9, vocabulary = 11;
+constexpr double hardly = 1e-9; // dropout that drops nothing, and that cuDNN is not asked for
+
+struct attention_case {
+  const char* name;
+  std::function<value(value x, value other, value words, value others, double dropout)> body;
+};
+const std::vector<attention_case>& cases() {
+  static const std::vector<attention_case> all = {
+      {"of itself", [](value x, value, value words, value,
+                       double p) { return rg::attention(x, x, words, "a", {.heads = 2, .dropout = p}); }},
+      {"causal", [](value x, value, value words, value,
+                    double p) { return rg::attention(x, x, words, "a", {.heads = 2, .causal = true, .dropout = p}); }},
+      {"of another, shorter sequence",
+       [](value x, value other, value, value others, double p) {
+         return rg::attention(x, other, others, "a", {.heads = 4, .dropout = p});
+       }},
+      {"queries, keys and values the same, their gradients added up",
+       [](value x, value, value words, value, double p) {
+         return rg::attend(x, x, x, words, "a", {.heads = 1, .causal = true, .dropout = p});
+       }},
+  };
+  return all;
+}
+
+// Two sequences with some padding anywhere, one of them with nothing else.
+void build(const attention_case& c, rg::network& net, double dropout) {
+  const value words = net.indices("words", {length}, vocabulary), others = net.indices("others", {5}, vocabulary);
+  const value labels = net.indices("labels", {length}, vocabulary);
+  const std::uint32_t table = rg::embedding_table(net, "words", vocabulary, 32);
+  const value x = rg::embedding(words, "e", table), other = rg::embedding(others, "f", table);
+  value y = c.body(x, other, words, others, dropout);
+  if (std::string(c.name).find("another") == std::string::npos) // all inputs are read
+    y = rg::add(y, rg::attention(x, other, others, "b", {.heads = 2, .dropout = hardly}));
+  rg::token_cross_entropy(rg::dense(y, "out", vocabulary), labels);
+}
+
+struct outcome {
+  double loss = 0, distance = 0; // of all gradients, as one vector, from the reference's
+  std::string kernels;
+  std::uint64_t activations = 0;
+};
+outcome train(const attention_case& c, double dropout, std::uint32_t precision) {
+  rg::network net;
+  build(c, net, dropout);
+  pair p(*net.graph(), {.batch = 5, .precision = precision});
+  std::fill_n(p.batch.inputs[0].begin() + length, length, 0.0);
+  std::fill_n(p.batch.inputs[1].begin() + 5, 5, 0.0);
+  p.batch.inputs[0][0] = 0; // the first query of a causal one sees nothing
+  const double expected = p.reference.forward(p.batch);
+  p.reference.backward(p.batch);
+  const rg_step_result got = p.executed.step(p.batch);
+  std::vector<double> a, b;
+  for (std::uint32_t t = 0; t < p.graph.tensor_count; ++t) {
+    const std::size_t i = p.executed.index_of(p.graph.tensors[t].name);
+    const auto made = p.executed.canonical(p.executed.gradients[i].data(), i);
+    a.insert(a.end(), made.begin(), made.end());
+    b.insert(b.end(), p.reference.gradients[t].begin(), p.reference.gradients[t].end());
+  }
+  const double loss = got.loss_sum / static_cast<double>(got.count),
+               meant = expected / static_cast<double>(p.batch.samples);
+  return {std::abs(loss - meant) / std::abs(meant), distance(a, b), p.executed.kernels(),
+          p.executed.info.activation_bytes};
+}
+
+} // namespace
+
+TEST_CASE("attention by cuDNN's graphs is as near to the reference as with scores of our own") {
+  for (const auto& c : cases())
+    for (const std::uint32_t precision : {RG_BF16, RG_F16}) {
+      CAPTURE(std::string(c.name));
+      CAPTURE(precision);
+      const outcome flash = train(c, 0, precision), own = train(c, hardly, precision);
+      CHECK(flash.kernels.find("a flash: 1\n") != std::string::npos);
+      CHECK(own.kernels.find("a flash: 0\n") != std::string::npos);
+      CHECK(flash.loss < 0.01);
+      CHECK(flash.distance < 1.25 * own.distance);
+      CHECK(flash.distance > 0);
+      CHECK(flash.activations < own.activations); // a number a row instead of the probabilities
+    }
+}
+
+TEST_CASE("where cuDNN has no engine for it, attention makes its scores") {
+  CHECK(train(cases()[0], 0, RG_F32).kernels.find("a flash: 0\n") != std::string::npos);
+  CHECK(train(cases()[0], 0, RG_F32).distance < 1e-5);
+  rg::network net;
+  const value words = net.indices("words", {length}, vocabulary), labels = net.indices("labels", {length}, vocabulary);
+  const value x = rg::embedding(words, "e", rg::embedding_table(net, "words", vocabulary, 12));
+  rg::token_cross_entropy(rg::dense(rg::attend(x, x, x, words, "a", {}), "out", vocabulary), labels);
+  CHECK(reference::executed(executor_plugin, *net.graph(), {.precision = RG_BF16}).kernels() == "a flash: 0\n"); // 12
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuDNN itself, asked what it would do on a GPU that is described to it: it takes the graphs that the executor makes,
+// and says which engines run them. Nothing is computed. Needs cuDNN 9.11, which can plan without a device.
+#include "flash.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace cudnn;
+
+namespace {
+
+// As cudnnBackendGetAttribute(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION) gives it on such a GPU. Speeds and sizes beyond
+// those of a block matter to heuristics only.
+struct gpu {
+  const char* name;
+  int capability, processors, shared_memory;
+};
+constexpr gpu h200 = {"NVIDIA H200", 900, 132, 232448}, a100 = {"NVIDIA A100-SXM4-80GB", 800, 108, 166912},
+              v100 = {"Tesla V100-SXM2-32GB", 700, 80, 98304};
+
+part described(const gpu& g) {
+  const std::string text =
+      R"({"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"warpSize":32,)"
+      R"("maxSharedMemoryPerBlock":49152,"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,)"
+      R"("maxCtasPerSM":32,"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,)"
+      R"("supportCoopLaunch":1,"totalGlobalMem":80000000000,"smClockRateKHz":1500000,"memClockRateKHz":2000000,)"
+      R"("l2CacheSize":41943040,"cudaDeviceId":0,"driverVer":13000,"multiProcessorCount":)" +
+      std::to_string(g.processors) + R"(,"maxSharedMemoryPerBlockOptin":)" + std::to_string(g.shared_memory) +
+      R"(,"deviceVer":)" + std::to_string(g.capability) + R"(,"deviceName":")" + g.name + "\"}";
+  part d(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  d.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(text.size()),
+        text.data());
+  d.finish("describing a GPU");
+  return d;
+}
+
+const flash_shape bert = {
+    .type = number::bf16, .samples = 8, .heads = 16, .queries = 128, .keys = 128, .size = 64, .causal = false};
+
+} // namespace
+
+// Few shapes, for cuDNN compiles a kernel for each.
+TEST_CASE("cuDNN plans attention forward and backward on GPUs from sm_80 on") {
+  flash_shape decoder = bert, short_ones = bert;
+  decoder.type = number::f16;
+  decoder.causal = true;
+  short_ones.queries = 9;
+  short_ones.keys = 17;
+  short_ones.size = 40;
+  for (const gpu& g : {h200, a100})
+    for (const flash_shape& s : {bert, decoder, short_ones}) {
+      CAPTURE(g.name);
+      CAPTURE(s.queries);
+      const part d = described(g);
+      const auto made = flash::of({.described = &d}, s);
+      REQUIRE(made);
+      CHECK(made->statistics() == static_cast<std::size_t>(8 * 16 * s.queries));
+      // Room for the slopes of all scores, which one layer after the other uses: the price of sums in a fixed order.
+      const auto padded = [](std::int64_t n) { return static_cast<std::size_t>((n + 127) / 128 * 128); };
+      CHECK(made->workspace() <= 8 * 16 * padded(s.queries) * padded(s.keys) * 2 + 4096);
+    }
+}
+
+TEST_CASE("cuDNN has no attention in fp32, for odd heads, or on GPUs before sm_80") {
+  const part new_gpu = described(h200), old_gpu = described(v100);
+  const planner p{.described = &new_gpu};
+  flash_shape s = bert;
+  s.type = number::f32;
+  CHECK(!flash::of(p, s));
+  s = bert;
+  s.size = 12;
+  CHECK(!flash::of(p, s));
+  s = bert;
+  s.type = number::f16;
+  CHECK(!flash::of({.described = &old_gpu}, s));
+}
