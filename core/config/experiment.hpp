@@ -49,6 +49,7 @@ struct train_config {
   bool emulate = false; // a precision that the machine has no instructions for
   std::string device = "cpu";
   std::string kernels = "timed"; // timed | fixed
+  bool graphs = true;            // of CUDA
 };
 
 // See optimizer/schedule.hpp for the formulas. Lengths are in `unit`s.

@@ -150,6 +150,7 @@ std::vector<schema_key> make_schema() {
       POINT(train.device, "where the model computes").one_of(devices),
       POINT(train.kernels, "timed: the fastest algorithm is found by timing; fixed: no choice depends on a timing")
           .one_of(kernels),
+      POINT(train.graphs, "for cuda: capture what a step launches, and play it again in the steps that follow"),
 
       POINT(optimizer.plugin, "the rule by which weights are updated").one_of(optimizers),
       POINT(optimizer.lr, "learning rate").range(0, unlimited),

@@ -22,6 +22,8 @@ public:
             one(b[2] & 0xffff), one(b[2] >> 16), one(b[3] & 0xffff), one(b[3] >> 16)};
   }
 
+  const float* quantiles() const noexcept { return quantiles_.data(); } // of 0 .. 65535
+
 private:
   std::vector<float> quantiles_;
 };

@@ -34,6 +34,14 @@ public:
   };
   virtual void plan(const request&) {}
 
+  // How an input's values of a step come about, for a device that makes them itself; fill() then takes null for it.
+  // kind 0: fill() alone can make them. Always or never 0 of an input. [any]
+  virtual rg_made made(std::uint64_t /*step*/, std::size_t /*input*/) const noexcept {
+    rg_made none{};
+    none.struct_size = sizeof none;
+    return none;
+  }
+
   // Every step has the same samples: a buffer filled once need not be filled again. [any]
   virtual bool constant() const noexcept { return false; }
 

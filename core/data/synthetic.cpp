@@ -79,10 +79,19 @@ public:
   void fill(std::uint64_t step, std::uint64_t, std::uint64_t first, std::uint64_t samples,
             std::span<void* const> out) override {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const std::uint64_t seed =
-          rg::derive_seed(seed_, constant_ ? 0 : step, static_cast<std::uint32_t>(i), rg::stream_data);
+      if (!out[i]) continue;
+      const std::uint64_t seed = seed_of(step, i);
       for (std::uint64_t k = 0; k < samples; ++k) fill_sample(i, {seed, first + k}, out[i], k);
     }
+  }
+
+  rg_made made(std::uint64_t step, std::size_t i) const noexcept override {
+    if (inputs_[i].kind != RG_INPUT_VALUES || inputs_[i].type != RG_F32) return data_source::made(step, i);
+    auto m = rg::make_versioned<rg_made>();
+    m.kind = zeros_ ? RG_MADE_ZEROS : normals_ ? RG_MADE_LOOKED_UP : RG_MADE_UNIFORM;
+    m.seed = seed_of(step, i);
+    m.table = normals_ ? normals_->quantiles() : nullptr;
+    return m;
   }
 
   bool constant() const noexcept override { return constant_; }
@@ -96,6 +105,10 @@ public:
   }
 
 private:
+  std::uint64_t seed_of(std::uint64_t step, std::size_t input) const noexcept {
+    return rg::derive_seed(seed_, constant_ ? 0 : step, static_cast<std::uint32_t>(input), rg::stream_data);
+  }
+
   // Sample k of the buffer `out`.
   void fill_sample(std::size_t i, bit_stream bits, void* out, std::uint64_t k) const {
     const data_input& input = inputs_[i];

@@ -13,12 +13,19 @@
 
 namespace regatta {
 
-// One buffer an input, for a batch of `samples`; pinned for `reader`, where there is one.
+// One buffer an input, for a batch of `samples`; pinned for `reader`, where there is one. Inputs that a device makes
+// itself, as `made` says, have none.
 class batch_memory {
 public:
-  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr)
+  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr,
+               std::span<const rg_made> made = {})
       : samples_(samples) {
-    for (const rg_input& in : inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const rg_input& in = inputs[i];
+      if (!made.empty() && made[i].kind) {
+        pointers_.push_back(nullptr);
+        continue;
+      }
       std::uint64_t elements = samples;
       for (std::uint32_t d = 0; d < in.ndim; ++d) elements *= static_cast<std::uint64_t>(in.shape[d]);
       const std::uint64_t bytes = elements * rg::size_of(in.type);

@@ -58,6 +58,7 @@ private:
   const std::uint64_t micros_, samples_, first_; // micro-batches a step, samples of each, place of the first
   const bool counted_, summed_, whole_;          // summed: in every step; whole: all of a step's micro-batches are kept
   const bool constant_;                          // every pass has the same samples
+  std::vector<rg_made> made_;                    // by input, how the device makes it; empty: it makes none
   std::vector<slot> slots_;                      // used in turn by steps
   std::uint64_t step_ = 0;                       // the one that was begun
   std::uint64_t end_ = UINT64_MAX;

@@ -31,6 +31,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
   s.kernels = c.train.kernels == "timed" && purpose == RG_PURPOSE_TRAIN ? RG_KERNELS_TIMED : RG_KERNELS_FIXED;
   s.picks = picks;
   s.emulate = c.train.emulate ? 1 : 0;
+  s.plain = c.train.graphs ? 0 : 1;
   return s;
 }
 

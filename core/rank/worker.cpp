@@ -44,8 +44,13 @@ public:
     }
     // What is not dense stands for the dense tensors before it.
     for (std::size_t i = 1; i < ready_end_.size(); ++i) ready_end_[i] = std::max(ready_end_[i], ready_end_[i - 1]);
+    for (const std::uint64_t end : s.exchange().bucket_ends())
+      awaited_.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(ready_end_, end) - ready_end_.begin()));
+    awaited_.erase(std::unique(awaited_.begin(), awaited_.end()), awaited_.end());
     hooks_ = rg::make_versioned<rg_hooks>();
     hooks_.context = this;
+    hooks_.awaited = awaited_.data();
+    hooks_.awaited_count = static_cast<std::uint32_t>(awaited_.size());
     hooks_.need = [](void* self, std::uint32_t tensor) -> rg_status {
       auto& w = *static_cast<worker*>(self);
       return w.wait_for_weights(w.first_[tensor]);
@@ -103,6 +108,7 @@ private:
   std::vector<std::vector<std::uint64_t>> unions_; // of several batches, by table
   std::vector<std::uint64_t> merged_;
   std::vector<std::uint64_t> ready_end_; // by tensor: where the arena is final once its gradient is
+  std::vector<std::uint32_t> awaited_;   // the tensors that end a bucket
   straggler slow_;
   device_times times_;
   std::vector<device::span> updates_; // of a step

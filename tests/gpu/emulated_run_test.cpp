@@ -68,6 +68,32 @@ TEST_CASE("the order in which streams go on changes nothing") {
   }
 }
 
+TEST_CASE("steps that are played train as steps that are launched") {
+  const std::string two = gpu + "--set cluster.workers=2 --set strategy.plugin=allreduce --set transport.plugin=shm ";
+  for (const std::string& options :
+       {alone + gpu, alone + gpu + "--set train.accumulate=3 --set train.precision=fp16", two,
+        two + "--set strategy.bucket=1KiB", two + "--set strategy.algorithm=sharded --set train.precision=bf16"}) {
+    CAPTURE(options);
+    CHECK(train(mlp, options).losses == train(mlp, options + " --set train.graphs=false").losses);
+  }
+  const scratch s;
+  const json r = results(s, mlp, "--plugin-path " REGATTA_EMULATED " " + two);
+  CHECK(r.at(0).at("kernels").at("graphs") == "2"); // one bucket: a graph for each direction
+}
+
+TEST_CASE("values that the device makes are those that the host makes") {
+  for (const char* content : {"normal", "uniform", "zeros"}) {
+    CAPTURE(content);
+    const std::string options = gpu + "--set cluster.workers=2 --set train.accumulate=2 --set data.content=" + content;
+    const auto made = train(mlp, options).losses;
+    CHECK(made == train(mlp, options + " --set data.source=queue --set data.of=random").losses);
+    CHECK(made != train(mlp, options + " --set data.source=constant").losses);
+  }
+  const std::string constant = alone + gpu + "--set data.source=constant";
+  CHECK(train(mlp, constant).losses ==
+        train(mlp, alone + gpu + "--set data.source=queue --set data.of=constant").losses);
+}
+
 TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
   const course one = train(mlp, alone + gpu);
   for (const char* options : {"--set strategy.plugin=allreduce --set transport.plugin=shm",

@@ -160,6 +160,43 @@ TEST_CASE("a loss scale that is too large comes down until gradients are finite"
   CHECK(bias() == doctest::Approx(1).epsilon(1e-3));
 }
 
+// Launched, captured with the second pass, played with the third; and likewise where gradients are added up.
+TEST_CASE("a step that is played is the one that was launched") {
+  for (const model_case& m : cases()) {
+    const std::string id = m.id;
+    const bool pictures = id == "resnet50", tables = id == "ctr" || id == "simnet_bow";
+    if (id == "se_resnet50") continue; // has nothing that the others have not
+    CAPTURE(id);
+    const graph_of graph(m.file, m.id, m.settings);
+    reference::execution_options options{.batch = 4, .precision = pictures ? RG_F32 : RG_F16};
+    reference::executed played(executor_plugin, *graph.graph, options);
+    options.plain = true;
+    reference::executed launched(executor_plugin, *graph.graph, options);
+    options.plain = false;
+    const auto dense = static_cast<std::uint32_t>(std::count_if(
+        played.tensors.begin(), played.tensors.end(), [](const rg_tensor& t) { return t.kind == RG_TENSOR_DENSE; }));
+    options.awaited = {dense / 2, dense - 1}; // two buckets
+    reference::executed in_two(executor_plugin, *graph.graph, options);
+    for (reference::executed* e : {&played, &launched, &in_two}) e->start(1);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      CAPTURE(step);
+      auto b = make_batch(*graph.graph, 4, 3 + step);
+      b.step = step;
+      for (const auto flags : {0U, static_cast<std::uint32_t>(RG_BATCH_ACCUMULATE | RG_BATCH_LAST)}) {
+        const double expected = launched.step(b, flags).loss_sum;
+        CHECK(played.step(b, flags).loss_sum == expected);
+        CHECK(in_two.step(b, flags).loss_sum == expected);
+      }
+      CHECK(all_gradients(played, launched) == all_gradients(launched, launched));
+      CHECK(all_gradients(in_two, launched) == all_gradients(launched, launched));
+      CHECK(played.evaluate(b, 3) == launched.evaluate(b, 3));
+      for (reference::executed* e : {&played, &launched, &in_two}) update(*e, 0.01);
+    }
+    CHECK(launched.kernels().find("graphs") == std::string::npos);
+    CHECK((in_two.kernels().find("graphs: 4\n") != std::string::npos) == !tables); // whose rows are the host's
+  }
+}
+
 TEST_CASE("algorithms that were timed are told, and taken where they are given") {
   rg::network net;
   const rg::value image = net.values("image", {3, 6, 6}), label = net.index("label", 3);

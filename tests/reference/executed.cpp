@@ -29,7 +29,8 @@ aligned_floats::aligned_floats(std::size_t count)
   std::fill_n(data_.get(), count, 0.0F);
 }
 
-executed::executed(const std::string& plugin, const rg_graph& graph, const execution_options& options) {
+executed::executed(const std::string& plugin, const rg_graph& graph, const execution_options& options)
+    : awaited_(options.awaited) {
   host_.struct_size = sizeof host_;
   host_.abi_major = RG_ABI_MAJOR;
   host_.abi_minor = RG_ABI_MINOR;
@@ -48,6 +49,7 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   setup.purpose = options.purpose;
   setup.precision = options.precision;
   setup.emulate = options.emulate;
+  setup.plain = options.plain;
   setup.memory = executor->memory;
   setup.threads = options.threads;
   setup.batch = options.batch;
@@ -239,6 +241,8 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
   rg_hooks hooks = {};
   hooks.struct_size = sizeof hooks;
   hooks.context = this;
+  hooks.awaited = awaited_.empty() ? nullptr : awaited_.data();
+  hooks.awaited_count = static_cast<std::uint32_t>(awaited_.size());
   hooks.need = [](void* context, std::uint32_t t) -> rg_status {
     auto& self = *static_cast<executed*>(context);
     self.events.push_back(std::string("need ") + self.tensors[t].name);

@@ -27,6 +27,8 @@ struct execution_options {
   std::string picks;
   std::uint32_t precision = RG_F32;
   bool emulate = false;
+  bool plain = false;                 // of rg_model_setup
+  std::vector<std::uint32_t> awaited; // of rg_hooks; none: every tensor is
   bool host_memory = false; // weights in the host's memory also where the executor has a device's (regatta.device/1)
 };
 
@@ -90,6 +92,7 @@ private:
   const rg_model* functions_ = nullptr;
   void* self_ = nullptr;
   std::vector<rg_input> inputs_;
+  std::vector<std::uint32_t> awaited_;
   std::vector<aligned_floats> buffers_; // inputs as the engine brings them
   std::vector<const void*> pointers_;
   std::vector<window> windows_;

@@ -39,9 +39,9 @@ struct executor {
   using model = cudnn::model;
   static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
 
-  static std::unique_ptr<model> compile(const rg_host*, const rg::parameters_t<executor>&, const rg_graph& graph,
+  static std::unique_ptr<model> compile(const rg_host* host, const rg::parameters_t<executor>&, const rg_graph& graph,
                                         const rg_model_setup& setup) {
-    return std::make_unique<model>(graph, setup);
+    return std::make_unique<model>(host, graph, setup);
   }
 };
 

@@ -3,6 +3,8 @@
 
 #include "launch.hpp"
 
+#include <regatta/abi.h>
+
 namespace cudnn::kernels {
 namespace {
 
@@ -116,6 +118,22 @@ void finish(cudaStream_t s, number t, const finishing& f, void* y, void* before,
 void dropout(cudaStream_t s, number t, const dropping& d, const picture& p, const void* x, void* y, std::size_t samples,
              bool add) {
   by_type(t, [&](auto* of) { dropout_of(s, d, p, as(of, x), as(of, y), samples, add); });
+}
+
+void make_values(cudaStream_t s, const making& m, float* out, std::size_t samples) {
+  const index_t each = m.kind == RG_MADE_LOOKED_UP ? 8 : 4; // elements of a block of random bits
+  const index_t blocks = (m.elements + each - 1) / each;
+  for_each(s, samples * blocks, [=] REGATTA_DEVICE(index_t i) {
+    const index_t block = i % blocks, begin = block * each;
+    const index_t end = m.elements - begin < each ? m.elements : begin + each;
+    float* const sample = out + std::size_t{i / blocks} * m.elements;
+    const rg::bits4 bits =
+        m.kind == RG_MADE_ZEROS ? rg::bits4{} : rg::random_bits(m.seed, m.first + i / blocks, block, rg::stream_data);
+    for (index_t e = begin; e < end; ++e) {
+      const index_t k = e - begin;
+      sample[e] = m.kind == RG_MADE_LOOKED_UP ? m.table[bits[k / 2] >> (k % 2 * 16) & 0xffff] : rg::to_uniform(bits[k]);
+    }
+  });
 }
 
 void unscale(cudaStream_t s, const float* scaled, const float* factor, float* out, std::size_t n, bool add,

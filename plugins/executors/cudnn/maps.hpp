@@ -51,6 +51,15 @@ struct dropping {
 void dropout(cudaStream_t s, number t, const dropping& d, const picture& p, const void* x, void* y, std::size_t samples,
              bool add);
 
+// `samples` samples of values as rg_made (regatta/abi.h) says, the first of them number `first` of the step's.
+struct making {
+  std::uint32_t kind; // RG_MADE_*
+  std::uint64_t seed, first;
+  const float* table; // on the device
+  std::uint32_t elements;
+};
+void make_values(cudaStream_t s, const making& m, float* out, std::size_t samples);
+
 // A step's gradient: out = scaled * *factor, or added to it. *not_finite becomes 1 where one is not.
 void unscale(cudaStream_t s, const float* scaled, const float* factor, float* out, std::size_t n, bool add,
              std::uint32_t* not_finite);

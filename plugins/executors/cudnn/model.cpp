@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <regatta/device.h>
@@ -27,7 +29,8 @@ precision precision_of(const rg_model_setup& setup) {
 
 } // namespace
 
-model::model(const rg_graph& graph, const rg_model_setup& setup) {
+model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup)
+    : host_(host), captures_(!setup.plain) {
   cuda::device_count();
   program_.computes = precision_of(setup);
   program_.batch = setup.batch;
@@ -71,7 +74,7 @@ void model::prepare(const rg_model_setup& setup) {
   choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks, device_->name());
   for (auto& o : program_.ops) o->attach(*device_, c);
   device_->settle();
-  report_ = c.report();
+  choices_report_ = c.report();
   mark();
 }
 
@@ -162,6 +165,7 @@ rg_model_info model::describe() {
   info.unit = program_.unit.c_str();
   info.layout = "canonical";
   info.activation_bytes = memory_bytes_;
+  info.flags = RG_MODEL_MAKES_VALUES;
   for (const auto& o : program_.ops) {
     info.flops_per_sample += o->flops();
     info.activation_bytes += o->held();
@@ -208,15 +212,13 @@ void model::bind(const rg_model_memory& memory) {
     p.data.release();
     p.own_gradient.release();
   }
-  if (on_device_) {
-    std::vector<intake::place> inputs;
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
-      const value& v = *program_.values[i];
-      inputs.push_back({v.data, program_.batch * v.elements() * sizeof(float)});
-    }
-    device_->enter();
-    intake_.emplace(std::move(inputs));
-  }
+  captures_ = captures_ && on_device_; // to and from the host's memory copies wait
+  // The first values stand for the inputs; nothing else is ever written there.
+  std::vector<intake::place> inputs;
+  for (std::size_t i = 0; i < program_.inputs.size(); ++i)
+    inputs.push_back({program_.values[i]->data, program_.values[i]->elements()});
+  device_->enter();
+  intake_.emplace(*device_, std::move(inputs), program_.batch);
   bound_ = true;
 }
 
@@ -244,16 +246,8 @@ void model::enter(const run& r, const char* what) {
                              ? 1.0
                              : static_cast<double>(r.batch.global_samples) / program_.losses[i]->divisor(r.batch);
   device_->varying.upload(device_->stream);
-  // The first values stand for the inputs; nothing else is ever written there.
   if (std::exchange(inputs_kept_, r.training) && (r.batch.flags & RG_BATCH_SAME)) return;
-  if (intake_ && (r.batch.flags & RG_BATCH_HELD)) {
-    intake_->bring(device_->stream, r.batch.inputs);
-    return;
-  }
-  for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
-    const value& v = *program_.values[i];
-    device_->upload(v.data, r.batch.inputs[i], r.batch.samples * v.elements() * sizeof(float));
-  }
+  intake_->bring(r.batch);
 }
 
 void model::take_tables(const run& r) {
@@ -268,12 +262,14 @@ void model::take_tables(const run& r) {
 }
 
 // From here on the stream may read the weight and write its gradient.
-void model::bring(weight& w, rg_fence after) {
-  const place& p = places_[w.index];
+void model::fetch(const weight& w, rg_fence after) {
   if (on_device_)
     hold(device_->stream, after);
   else if (!w.sparse)
-    device_->upload(w.data, p.host, w.elements * sizeof(float));
+    device_->upload(w.data, places_[w.index].host, w.elements * sizeof(float));
+}
+
+void model::convert(const weight& w) {
   if (w.copied)
     kernels::relayout(device_->stream, number::f32, w.lies, w.data, program_.computes.type, w.copy_lies, w.copy,
                       w.elements / w.lies.elements(), false);
@@ -306,35 +302,85 @@ void model::learn_scale() {
   }
 }
 
+// Each part ends a bucket: its weights are asked for at once, and its gradients told of at once. Where they are the host's,
+// and come and go with each op, an op is a part.
+void model::divide(const rg::hooks& hooks) {
+  const auto awaited = hooks.awaited();
+  std::int64_t told = -1;
+  std::size_t last = program_.ops.size() - 1;
+  const auto ends = [&](std::int64_t ready) {
+    const auto meets = [&](std::uint32_t t) { return told < t && t <= ready; };
+    return ready > told && (!awaited || std::any_of(awaited->begin(), awaited->end(), meets));
+  };
+  for (std::size_t k = program_.ops.size(); k-- > 0;) {
+    const std::int64_t ready = marks_[k].ready;
+    const bool tells = ends(ready);
+    if (on_device_ && !tells) continue;
+    if (tells) told = ready;
+    parts_.push_back({.first = k, .last = last, .ready = tells ? ready : -1});
+    last = k - 1;
+  }
+  if (parts_.empty()) parts_.push_back({.first = 0, .last = last, .ready = -1});
+  parts_.back().first = 0; // what comes before has no weights
+  std::reverse(parts_.begin(), parts_.end());
+}
+
+// What it gives the stream is a part's, the same in every step but for what is in memory.
+template <class F> void model::give(recording& r, const F& launch) {
+  if (!captures_) return launch();
+  const bool before = refused_.empty();
+  r.give(device_->stream, launch, refused_);
+  if (before && !refused_.empty() && host_->log)
+    host_->log(host_->context, RG_LOG_WARNING,
+               ("steps are launched piece by piece, for CUDA captured no graph of one: " + refused_).c_str());
+}
+
+void model::forward(const part& p, const run& r) {
+  for (std::size_t k = p.first; k <= p.last; ++k) {
+    for (const weight* w : marks_[k].needs) convert(*w);
+    program_.ops[k]->forward(*device_, r);
+  }
+  if (&p == &parts_.back())
+    kernels::combine(device_->stream, losses_.get<double>(), factors_.device(), program_.losses.size(),
+                     losses_.get<double>() + program_.losses.size());
+  device_->check_launch();
+}
+
+void model::backward(const part& p, const run& r) {
+  for (std::size_t k = p.last + 1; k-- > p.first;) {
+    op& o = *program_.ops[k];
+    if (o.output().needs_gradient) o.backward(*device_, r);
+    for (weight* w : marks_[k].needs) finish(*w, r);
+  }
+  device_->check_launch();
+}
+
 rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   const bool scaled = program_.computes.type == number::f16;
   if (scaled) learn_scale();
   const run r{.batch = batch,
               .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0 && !scaled,
               .loss_scale = scaled ? scale_.value() : 1};
+  if (parts_.empty()) divide(hooks);
   enter(r, "step");
   if (scaled) device_->clear(flag_.get<void>(), flag_.bytes());
-  bool begun = false;
-  for (std::size_t k = 0; k < program_.ops.size(); ++k) {
-    for (weight* w : marks_[k].needs) bring(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
-    if (on_device_ && !begun && !marks_[k].needs.empty()) hooks.forward(timed_fences_->record(device_->stream));
-    begun = begun || !marks_[k].needs.empty();
-    program_.ops[k]->forward(*device_, r);
+  for (part& p : parts_) {
+    for (std::size_t k = p.first; k <= p.last; ++k)
+      for (const weight* w : marks_[k].needs) fetch(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
+    if (on_device_ && &p == &parts_.front()) hooks.forward(timed_fences_->record(device_->stream));
+    give(p.ahead, [&] { forward(p, r); });
   }
-  double* loss = losses_.get<double>() + program_.losses.size();
-  kernels::combine(device_->stream, losses_.get<double>(), factors_.device(), program_.losses.size(), loss);
-  device_->check_launch();
   hooks.backward(on_device_ ? timed_fences_->record(device_->stream) : 0);
-  for (std::size_t k = program_.ops.size(); k-- > 0;) {
-    op& o = *program_.ops[k];
-    if (o.output().needs_gradient) o.backward(*device_, r);
-    for (weight* w : marks_[k].needs) finish(*w, r);
-    if (marks_[k].ready >= 0 && (batch.flags & RG_BATCH_LAST))
-      hooks.ready(static_cast<std::uint32_t>(marks_[k].ready), on_device_ ? fences_->record(device_->stream) : 0);
+  const bool adds = (batch.flags & RG_BATCH_ACCUMULATE) != 0;
+  for (std::size_t i = parts_.size(); i-- > 0;) {
+    part& p = parts_[i];
+    give(p.back[adds], [&] { backward(p, r); });
+    if (p.ready >= 0 && (batch.flags & RG_BATCH_LAST))
+      hooks.ready(static_cast<std::uint32_t>(p.ready), on_device_ ? fences_->record(device_->stream) : 0);
   }
-  device_->check_launch();
   const std::size_t slot = steps_ % outcomes;
   outcome& out = outcomes_[slot];
+  const double* loss = losses_.get<double>() + program_.losses.size();
   cuda::check(cudaMemcpyAsync(&out.loss, loss, sizeof(double), cudaMemcpyDeviceToHost, device_->stream), "copying");
   if (scaled)
     cuda::check(cudaMemcpyAsync(&out.not_finite, flag_.get<void>(), sizeof out.not_finite, cudaMemcpyDeviceToHost,
@@ -363,7 +409,10 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
   enter(r, "evaluate");
   device_->clear(sums_.get<void>(), sums_.bytes());
   for (std::size_t k = 0; k < program_.ops.size(); ++k) {
-    for (weight* w : marks_[k].needs) bring(*w, 0);
+    for (const weight* w : marks_[k].needs) {
+      fetch(*w, 0);
+      convert(*w);
+    }
     program_.ops[k]->forward(*device_, r);
   }
   device_->check_launch();
@@ -381,7 +430,12 @@ void model::count(const rg_batch& batch, std::span<std::uint64_t> counts) {
     if (l->counts()) counts[static_cast<std::size_t>(l->count_kind)] += l->count(batch);
 }
 
+// How many graphs a step is made of, once there are some, stands beside what was chosen.
 const char* model::kernels() {
+  const auto captured = [](const part& p) { return p.ahead.captured() + p.back[0].captured(); };
+  const auto graphs = std::transform_reduce(parts_.begin(), parts_.end(), 0, std::plus<>(), captured);
+  report_ = choices_report_;
+  if (graphs || !refused_.empty()) report_ += "graphs: " + std::to_string(graphs) + '\n';
   return report_.empty() ? nullptr : report_.c_str();
 }
 

@@ -11,6 +11,7 @@
 #include "intake.hpp"
 #include "loss_scale.hpp"
 #include "program.hpp"
+#include "recording.hpp"
 
 #include <array>
 #include <optional>
@@ -20,7 +21,7 @@ namespace cudnn {
 class model {
 public:
   // Throws rg::error, RG_E_UNSUPPORTED without a GPU, whatever the purpose: a run is refused before it starts.
-  model(const rg_graph& graph, const rg_model_setup& setup);
+  model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
   ~model();
 
   rg_model_info describe();
@@ -41,6 +42,13 @@ private:
     std::vector<weight*> needs; // first read by it
     std::int64_t ready = -1;    // the last weight whose gradient it finishes
   };
+  // Ops between two moments at which the engine is asked or told something: those of a bucket's weights.
+  struct part {
+    std::size_t first, last; // of ops, last one included
+    std::int64_t ready;      // the last weight whose gradient the backward pass finishes here
+    recording ahead{};
+    std::array<recording, 2> back{}; // of a pass that overwrites gradients, of one that adds to them
+  };
   // Where a tensor is beside what the ops see.
   struct place {
     float *host = nullptr, *host_gradient = nullptr; // where the engine's memory is the host's
@@ -58,23 +66,29 @@ private:
   void allocate_values();
   void place_weights();
   void mark();
+  void divide(const rg::hooks& hooks);
   void enter(const run& r, const char* what);
-  void bring(weight& w, rg_fence after);
+  void fetch(const weight& w, rg_fence after);
+  void convert(const weight& w);
+  void forward(const part& p, const run& r);
+  void backward(const part& p, const run& r);
+  template <class F> void give(recording& r, const F& launch);
   void finish(weight& w, const run& r);
   void take_tables(const run& r);
   void learn_scale();
 
+  const rg_host* host_;
   std::optional<device> device_; // outlives all that has memory there
   program program_;
   std::optional<fences> fences_, timed_fences_; // the latter around passes
   buffer memory_;                               // of all values
   std::vector<place> places_;                   // by weight
   std::vector<marks> marks_;                    // by op
+  std::vector<part> parts_;                     // in the order of the forward pass; made in the first step
   std::vector<rg_tensor> tensors_;
   std::vector<weight*> tables_; // the sparse ones, in their order
   std::size_t memory_bytes_ = 0;
-  std::string report_;
-
+  std::string report_, choices_report_, refused_; // refused: why a step is not captured
   buffer losses_, sums_, flag_; // of all losses and their sum; evaluation; whether a gradient was not finite
   staged<double> factors_;      // of the losses in their sum
   staged<float> unscaled_;      // 1 / the loss scale
@@ -83,8 +97,9 @@ private:
   std::array<rg_fence, outcomes> passed_{}; // when an outcome is there
   std::uint64_t steps_ = 0, learned_ = 0;   // begun; whose outcome the loss scale knows
   loss_scale scale_;
-  std::optional<intake> intake_; // where weights are the device's
+  std::optional<intake> intake_;
   bool bound_ = false, on_device_ = false;
+  bool captures_;            // steps
   bool inputs_kept_ = false; // those of the last step are still there
 };
 

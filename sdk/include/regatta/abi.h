@@ -244,10 +244,13 @@ typedef struct rg_model_setup {
   uint32_t reserved;
   const char* picks; /* TIMED: what kernels() said in the process that timed; null: time now */
   uint32_t emulate;  /* not 0: a precision that the machine has no instructions for may be computed slowly */
-  uint32_t reserved2;
+  uint32_t plain;    /* not 0: a step's work is given to a device piece by piece, never captured and played again */
 } rg_model_setup;
 
-enum { RG_MODEL_ROWS_IN_PLACE = 1 }; /* reads rows of tables where rg_batch.rows_at says that they lie */
+enum {
+  RG_MODEL_ROWS_IN_PLACE = 1, /* reads rows of tables where rg_batch.rows_at says that they lie */
+  RG_MODEL_MAKES_VALUES = 2   /* makes inputs of RG_INPUT_VALUES and RG_F32 itself where rg_batch.made says how */
+};
 
 typedef struct rg_model_info {
   uint32_t struct_size;
@@ -309,6 +312,18 @@ enum {
   RG_BATCH_SAME = 8 /* inputs hold what they held in this instance's last step(): who kept a copy needs no other */
 };
 
+enum { RG_MADE_ZEROS = 1, RG_MADE_UNIFORM = 2, RG_MADE_LOOKED_UP = 3 };
+
+/* How an input is made. Element e of sample k of the batch comes of rg::random_bits(seed, rg_batch.first_sample + k, block,
+ * rg::stream_data) of regatta/random.hpp. UNIFORM: block e / 4, rg::to_uniform of number e % 4 of its four. LOOKED_UP:
+ * block e / 8, table[b]: b are bits 16 (e % 2) up of number (e % 8) / 2. */
+typedef struct rg_made {
+  uint32_t struct_size;
+  uint32_t kind; /* RG_MADE_*; 0: it is not made, but in memory */
+  uint64_t seed;
+  const float* table; /* LOOKED_UP: 65536 numbers, the same for all inputs and steps; valid until destroy */
+} rg_made;
+
 typedef struct rg_batch {
   uint32_t struct_size;
   uint32_t input_count;
@@ -327,6 +342,9 @@ typedef struct rg_batch {
   /* With RG_MODEL_ROWS_IN_PLACE, by table: where the weights of each row lie, [count], which are not in tables[].weights
    * then; null: they are there. Itself null from older engines. */
   const float* const* const* rows_at;
+  /* In step(), with RG_MODEL_MAKES_VALUES: one an input; of those that are made, inputs[] is null. Null: all are in
+   * memory. */
+  const rg_made* made;
 } rg_batch;
 
 enum {
@@ -349,6 +367,11 @@ typedef struct rg_hooks {
   /* In place of need where memory is a device's, for every dense tensor, in every step: besides, what reads the weight or
    * writes its gradient on the device has to come after `*after`, where that is not 0. Null: memory is the host's. */
   rg_status (*need_after)(void* context, uint32_t tensor, rg_fence* after);
+  /* Ascending, the same in every step: the dense tensors whose ready() somebody waits for; of others it may be left out,
+   * and weights between two of them be needed all at once. Null: every ready() is waited for. */
+  const uint32_t* awaited;
+  uint32_t awaited_count;
+  uint32_t reserved2;
 } rg_hooks;
 
 typedef struct rg_step_result {

@@ -44,6 +44,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -103,6 +104,11 @@ public:
   // The forward pass is over.
   void backward(rg_fence fence = 0) const {
     if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_BACKWARD, fence);
+  }
+  // The dense tensors, ascending, whose ready() somebody waits for; nothing: all of them.
+  std::optional<std::span<const std::uint32_t>> awaited() const {
+    if (!hooks_.awaited) return std::nullopt;
+    return std::span(hooks_.awaited, hooks_.awaited_count);
   }
 
 private:

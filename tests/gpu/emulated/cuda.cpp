@@ -17,11 +17,25 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+// What a thread captures of a stream. Stricter than CUDA: nothing else may be asked for meanwhile, not even what CUDA
+// would do at once beside the capture, since a graph that is played leaves it out.
+struct capture {
+  std::vector<std::function<void()>> work;
+  bool broken = false;
+};
+struct CUgraph_st {
+  std::vector<std::function<void()>> work;
+};
+struct CUgraphExec_st {
+  std::vector<std::function<void()>> work;
+};
 // A stream's work. An event stands for how much of a stream's work there was when it was recorded.
 struct CUstream_st {
   std::deque<std::function<void()>> work;
   std::uint64_t given = 0, done = 0;
+  std::unique_ptr<capture> captured; // where all that it is given goes
 };
 struct CUevent_st {
   CUstream_st* stream = nullptr;
@@ -42,7 +56,17 @@ gpu& the_gpu() {
   static gpu g;
   return g;
 }
-void run(CUstream_st* s, std::uint64_t behind);
+
+thread_local CUstream_st* capturing = nullptr; // by this thread
+// What must not happen while this thread captures: then the capture is lost.
+bool forbidden() {
+  if (!capturing) return false;
+  capturing->captured->broken = true;
+  last_error = cudaErrorStreamCaptureUnsupported;
+  return true;
+}
+#define REGATTA_NOT_CAPTURED                                                                                           \
+  if (forbidden()) return cudaErrorStreamCaptureUnsupported
 
 // Until `behind` of the stream's work is done.
 void run(CUstream_st* s, std::uint64_t behind) {
@@ -137,6 +161,12 @@ namespace cudnn {
 
 void later(cudaStream_t s, std::function<void()> work) {
   REGATTA_LOCKED;
+  if (s->captured) {
+    s->captured->broken |= capturing != s; // by another thread: it would become part of the graph
+    s->captured->work.push_back(std::move(work));
+    return;
+  }
+  if (capturing) forbidden(); // in another stream
   s->work.push_back(std::move(work));
   ++s->given;
   some_go_on();
@@ -177,25 +207,29 @@ cudaError_t cudaGetLastError() {
   return std::exchange(last_error, cudaSuccess);
 }
 const char* cudaGetErrorString(cudaError_t e) {
-  return e == cudaSuccess ? "no error" : "an error";
+  if (e == cudaSuccess) return "no error";
+  return e == cudaErrorStreamCaptureUnsupported ? "operation not permitted when stream is capturing" : "an error";
 }
 cudaError_t cudaSetDevice(int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   run_all();
   return cudaSuccess;
 }
 
 // Nothing is zero by chance: floats are not numbers.
 cudaError_t cudaMalloc(void** p, std::size_t bytes) {
+  REGATTA_NOT_CAPTURED;
   *p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (!*p) return cudaErrorMemoryAllocation;
   std::memset(*p, 0xff, bytes < most_spoilt ? bytes : most_spoilt);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* p) {
+  REGATTA_NOT_CAPTURED;
   cudaDeviceSynchronize(); // as CUDA does
   std::free(p);
   return cudaSuccess;
@@ -211,6 +245,7 @@ cudaError_t cudaMallocHost(void** p, std::size_t bytes) {
 }
 cudaError_t cudaFreeHost(void* p) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   run_all();
   the_gpu().pinned.erase(static_cast<char*>(p));
   std::free(p);
@@ -218,6 +253,7 @@ cudaError_t cudaFreeHost(void* p) {
 }
 cudaError_t cudaMemset(void* p, int value, std::size_t bytes) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   run_all();
   std::memset(p, value, bytes);
   return cudaSuccess;
@@ -228,13 +264,16 @@ cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t 
 }
 // From memory that is not pinned CUDA copies before it returns; to such memory it waits.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t s) {
-  if (kind == cudaMemcpyHostToDevice && !is_pinned(from)) {
+  const bool waits = kind == cudaMemcpyDeviceToHost && !is_pinned(to);
+  const bool stages = kind == cudaMemcpyHostToDevice && !is_pinned(from);
+  if (waits || stages) REGATTA_NOT_CAPTURED;
+  if (stages) {
     auto staged = std::make_shared<std::string>(static_cast<const char*>(from), bytes);
     cudnn::later(s, [=] { std::memcpy(to, staged->data(), bytes); });
     return cudaSuccess;
   }
   cudnn::later(s, [=] { std::memcpy(to, from, bytes); });
-  if (kind == cudaMemcpyDeviceToHost && !is_pinned(to)) cudaStreamSynchronize(s);
+  if (waits) cudaStreamSynchronize(s);
   return cudaSuccess;
 }
 
@@ -254,24 +293,65 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   run_all();
   the_gpu().streams.erase(s);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   run(s, s->given);
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   if (!e->stream) return cudaSuccess;
   cudnn::later(s, [from = e->stream, behind = e->behind] { run(from, behind); });
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void* context) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   the_caller().ask(s, [=] { f(context); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode) {
+  REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
+  if (s->captured) return last_error = cudaErrorIllegalState;
+  s->captured = std::make_unique<capture>();
+  capturing = s;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t* graph) {
+  REGATTA_LOCKED;
+  *graph = nullptr;
+  if (capturing != s) return last_error = cudaErrorIllegalState;
+  capturing = nullptr;
+  const std::unique_ptr<capture> captured = std::move(s->captured);
+  if (captured->broken) return last_error = cudaErrorStreamCaptureInvalidated;
+  *graph = new CUgraph_st{std::move(captured->work)};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  *made = new CUgraphExec_st{graph->work};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s) {
+  REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
+  for (const auto& work : graph->work) cudnn::later(s, work);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  delete graph;
   return cudaSuccess;
 }
 
@@ -285,6 +365,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   e->when = std::make_shared<std::chrono::steady_clock::time_point>();
   cudnn::later(s, [when = e->when] { *when = std::chrono::steady_clock::now(); });
   e->stream = s;
@@ -300,12 +381,14 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   if (e->stream) run(e->stream, e->behind);
   return cudaSuccess;
 }
 // Asking often enough is as good as waiting.
 cudaError_t cudaEventQuery(cudaEvent_t e) {
   REGATTA_LOCKED;
+  REGATTA_NOT_CAPTURED;
   if (!e->stream || e->stream->done >= e->behind) return cudaSuccess;
   run(e->stream, e->stream->done + 1);
   return last_error = cudaErrorNotReady;
