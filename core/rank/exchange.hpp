@@ -25,6 +25,7 @@
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/link.h>
 
 namespace regatta {
 
@@ -73,6 +74,7 @@ struct exchange_setup {
   // Likewise of rows of a table; also called when a row is first asked for. [loop]
   tables::init_function initial_rows;
   plugin_host::log_function log;
+  std::string link; // what "regatta.link/1" says to the strategy; empty: there is none, under virtual time
 };
 
 class exchange {
@@ -128,6 +130,10 @@ public:
   // next ones.
   void take_updates(std::vector<device::span>& out);
   std::uint64_t server_update_ns() const { return update_ns_[1]; }
+  // What the optimiser keeps for the elements that this rank owns in both roles; tables apart.
+  std::uint64_t optimizer_state_bytes() const {
+    return worker_optimizer_->state_bytes() + server_optimizer_->state_bytes();
+  }
 
 private:
   struct timer {
@@ -173,6 +179,7 @@ private:
   void ask(rg_status status, const char* what);
 
   exchange_setup setup_;
+  rg_link link_{};
   plugin_host strategy_host_;
   rg_transport transport_;
   rg_cluster cluster_;

@@ -4,12 +4,14 @@
 #include "base/failure.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <regatta/plugin.hpp>
+#include <unistd.h>
 
 namespace regatta {
 namespace {
@@ -121,9 +123,20 @@ void session::open() {
     else
       log_(level, text);
   };
+  setup.link = link();
   exchange_ = std::make_unique<regatta::exchange>(std::move(setup));
   if (worker) load_weights();
   exchange_->start();
+}
+
+// The transport as this rank has it: what measurements of it depend on.
+std::string session::link() const {
+  char host[HOST_NAME_MAX + 1] = {};
+  gethostname(host, sizeof host - 1);
+  return fmt::format(
+      "{} {} {} at {} of {}", transport_.id, transport_.plugin_version,
+      nlohmann::json(job.config.transport.parameters).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
+      job.address, host);
 }
 
 // Steps of one round of the dataset, as worker 0 has it; 0 where there is none. Servers, too, need to know.

@@ -168,6 +168,7 @@ public:
   std::vector<float> weights() const { return {exchange_->weights().begin(), exchange_->weights().end()}; }
   bool is_worker() const { return cluster_.worker >= 0; }
   const strategy_records& records() const { return exchange_->records(); }
+  std::uint64_t state_bytes() const { return exchange_->optimizer_state_bytes(); }
   const row_table* table(bool as_server) const {
     return setup_.table_rows ? exchange_->tables().held(as_server, 0) : nullptr;
   }
@@ -323,6 +324,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
     result.server_held.push_back(ranks[r]->table(true) ? ranks[r]->table(true)->held() : 0);
     result.counted.push_back(network.counted(r));
     result.records.push_back(ranks[r]->records());
+    result.state_bytes.push_back(ranks[r]->state_bytes());
   }
   result.virtual_ns = network.now();
   result.left_over = network.outstanding();

@@ -45,6 +45,7 @@ struct simulation_result {
   std::vector<std::uint64_t> server_held;       // rows that take memory, by rank
   std::vector<virtual_network::counts> counted; // by rank
   std::vector<strategy_records> records;        // by rank
+  std::vector<std::uint64_t> state_bytes;       // of the optimiser, by rank
   std::uint64_t virtual_ns = 0;
   std::size_t left_over = 0; // operations that never ended
 };

@@ -33,6 +33,101 @@ TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks an
         }
 }
 
+TEST_CASE("allreduce, sharded by the transport's own collectives, equals the serial run") {
+  for (std::uint32_t workers = 2; workers <= 8; ++workers)
+    for (const double clip : {0.0, 0.5}) {
+      CAPTURE(workers);
+      CAPTURE(clip);
+      simulation_setup s;
+      s.strategy = "allreduce";
+      s.parameters = {{"algorithm", "sharded"}, {"shares", "native"}, {"bucket", 256}};
+      s.workers = workers;
+      s.network.collectives = true;
+      s.optimizer.clip_norm = clip;
+      const auto r = simulate(plugins(), s);
+      equals_serial(s, r);
+      if (!clip)
+        for (const auto& c : r.counted) CHECK(c.messages_sent == 0);
+      s.network.collectives = false;
+      CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains("no reduce-scatter"), std::exception);
+    }
+}
+
+// Of momentum one number an element, of Adam two; all of them on every worker, or an n-th.
+TEST_CASE("allreduce, sharded: every worker keeps an n-th of the optimiser's state, which all keep whole otherwise") {
+  for (const auto& [rule, numbers] : std::map<std::string, std::uint64_t>{{"momentum", 1}, {"adam", 2}})
+    for (std::uint64_t n = 1; n <= 8; ++n)
+      for (const char* algorithm : {"ring", "sharded"}) {
+        CAPTURE(rule);
+        CAPTURE(n);
+        CAPTURE(algorithm);
+        simulation_setup s;
+        s.strategy = "allreduce";
+        s.parameters = {{"algorithm", algorithm}, {"bucket", static_cast<std::int64_t>(64 * n)}};
+        s.workers = static_cast<std::uint32_t>(n);
+        s.optimizer.plugin = rule;
+        s.tensors = {static_cast<std::int64_t>(16 * n * 3), static_cast<std::int64_t>(16 * n)};
+        const auto r = simulate(plugins(), s);
+        const std::uint64_t whole = arena_elements(s) * numbers * sizeof(float);
+        REQUIRE(r.state_bytes.size() == n);
+        for (const std::uint64_t bytes : r.state_bytes)
+          CHECK(bytes == (algorithm == std::string("sharded") ? whole / n : whole));
+      }
+}
+
+TEST_CASE("reduce-scatter, all-gather and broadcast of a transport, as a strategy asks for them") {
+  const registry own({REGATTA_TEST_STRATEGIES});
+  simulation_setup s;
+  s.strategy = "rooted";
+  for (std::uint32_t workers = 2; workers <= 8; ++workers) {
+    CAPTURE(workers);
+    s.workers = workers;
+    s.network.collectives = true;
+    equals_serial(s, simulate(own, s));
+  }
+  s.network.collectives = false;
+  CHECK_THROWS_WITH_AS(simulate(own, s), doctest::Contains("lacks a collective"), std::exception);
+}
+
+// The strategy's gradients go round a ring, 2(n-1) messages of B/n; what comes on top is the broadcast, from the last rank.
+TEST_CASE("broadcasts over messages equal the serial run, with the bytes and messages of each") {
+  const registry own({REGATTA_TEST_STRATEGIES});
+  for (std::uint64_t n = 1; n <= 8; ++n)
+    for (const auto& network : networks())
+      for (const char* how : {"tree", "scatter_gather"}) {
+        CAPTURE(n);
+        CAPTURE(network.eager);
+        CAPTURE(how);
+        simulation_setup s;
+        s.strategy = "rooted";
+        s.parameters = {{"broadcast", how}};
+        s.workers = static_cast<std::uint32_t>(n);
+        s.network = network;
+        s.steps = 1;
+        s.tensors = {static_cast<std::int64_t>(16 * n * 3)};
+        const std::uint64_t bytes = 16 * n * 3 * 4, ring = 2 * (n - 1);
+        const auto r = simulate(own, s);
+        equals_serial(s, r);
+        const auto& root = r.counted[n - 1];
+        std::uint64_t steps = 0; // ceil(log2 n)
+        while ((std::uint64_t{1} << steps) < n) ++steps;
+        std::uint64_t sent = 0;
+        for (const auto& c : r.counted) sent += c.messages_sent - ring;
+        if (how == std::string("tree")) {
+          CHECK(root.messages_sent == ring + steps);
+          CHECK(root.bytes_sent == ring * bytes / n + steps * bytes);
+          CHECK(sent == n - 1); // everybody gets it once
+          continue;
+        }
+        CHECK(root.messages_sent == ring + 2 * (n - 1));
+        CHECK(root.bytes_sent == 2 * ring * bytes / n);
+        for (std::uint64_t rank = 0; rank + 1 < n; ++rank) {
+          CHECK(r.counted[rank].messages_sent == ring + n - 1);
+          CHECK(r.counted[rank].bytes_sent == (ring + n - 1) * bytes / n);
+        }
+      }
+}
+
 TEST_CASE("allreduce by itself shards the update of large buckets that cross as they are") {
   simulation_setup s;
   s.strategy = "allreduce";

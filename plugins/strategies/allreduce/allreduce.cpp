@@ -8,17 +8,21 @@
 // Sharded, each worker sums and updates its share of a bucket only, and weights cross instead of sums (shares.hpp).
 // algorithm = "auto" does so where shares are large.
 //
-// Else, with "auto" and no collective of the transport's, the first steps try each algorithm on each bucket, twice. The
-// workers then add up their times and take the fastest for every bucket. The result shows which it was ("ring",
-// "halving_doubling", "hierarchical", "sharded": how often with how many bytes).
+// Else, with "auto" and no collective of the transport's, what is fastest in the first steps, or was in an earlier run
+// (choice.hpp). The result shows which it was ("ring", "halving_doubling", "hierarchical", "sharded": how often with how
+// many bytes), and whether it was measured in this run ("picks_measured", "picks_from_cache").
+#include "choice.hpp"
 #include "shares.hpp"
 
 #include <regatta/algorithms.hpp>
 #include <regatta/tables.hpp>
 
 #include <numeric>
+#include <set>
 
 namespace {
+
+constexpr const char* version = "0.1.0";
 
 struct allreduce {
   struct parameters {
@@ -35,7 +39,7 @@ struct allreduce {
                  rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8),
                  rg::field("algorithm", &parameters::algorithm,
                            "auto: sharded where shares are large, else the transport's own where it has one, else what "
-                           "is fastest in the first steps")
+                           "is fastest in the first steps, or was before")
                      .one_of("auto", "native", "ring", "halving_doubling", "hierarchical", "sharded"),
                  rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
                      .one_of("fp32", "bf16", "fp16"),
@@ -84,22 +88,22 @@ struct allreduce {
                                         : "algorithm = \"native\": this transport has no collectives; use \"ring\" or "
                                           "\"auto\"");
     if (algorithm == "auto" && !alone && !native) {
-      candidates = {way::ring, way::halving_doubling};
+      std::vector<way> candidates = {way::ring, way::halving_doubling};
       if (groups) candidates.push_back(way::hierarchical);
-      shortest.assign(buckets.size() * candidates.size(), std::numeric_limits<double>::max());
-      times = c.alloc(shortest.size());
+      chosen.emplace(c, buckets, candidates, members, me(), setting_of(p));
     }
-    chosen.assign(buckets.size(), algorithm == "hierarchical"       ? way::hierarchical
-                                  : algorithm == "halving_doubling" ? way::halving_doubling
-                                                                    : way::ring);
+    fixed = algorithm == "hierarchical"       ? way::hierarchical
+            : algorithm == "halving_doubling" ? way::halving_doubling
+                                              : way::ring;
     if (algorithm == "hierarchical" && !alone && !groups)
       throw rg::error(RG_E_CONFIG, "algorithm = \"hierarchical\" needs several hosts with equally many workers; "
                                    "cluster.hosts = 2 pretends that there are two");
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
+    if (chosen && step == 0) co_await choice::recall(*chosen);
     for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(run_lane(*this, step, lane));
-    return rows.begin_step(touched);
+    co_await rows.begin_step(touched);
   }
   rg::task<> pull_rows(rg::step_rows touched) { return rows.pull_rows(touched); }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
@@ -107,7 +111,7 @@ struct allreduce {
   rg::task<> end_step(std::uint64_t step) {
     co_await rows.end_step(step);
     co_await running.join();
-    if (!candidates.empty() && step + 1 == rounds * candidates.size()) co_await choose(*this);
+    if (chosen) co_await choice::conclude(*chosen, step);
     if (!comm.deferred()) co_return;
     // Where updates are sharded, the norm is of the shares; else all workers hold all gradients.
     co_await comm.norm(total, false);
@@ -117,12 +121,6 @@ struct allreduce {
   }
 
 private:
-  enum class way { ring, halving_doubling, hierarchical };
-  static constexpr std::uint64_t rounds = 2; // that each algorithm is tried
-  static const char* name_of(way how) {
-    return how == way::ring ? "ring" : how == way::hierarchical ? "hierarchical" : "halving_doubling";
-  }
-
   std::size_t me() const { return static_cast<std::size_t>(comm.cluster().worker); } // in members
 
   static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
@@ -136,6 +134,15 @@ private:
         co_await update(self, b, step, static_cast<std::uint32_t>(lane));
       }
     }
+  }
+
+  // What times depend on, beside the transport and the size.
+  std::string setting_of(const parameters& p) const {
+    const auto& host_of = comm.cluster().host_of;
+    const auto hosts = std::set<std::uint32_t>(host_of, host_of + comm.cluster().size).size();
+    return std::string("allreduce ") + version + ", " + std::to_string(members.size()) + " workers, " +
+           std::to_string(hosts) + (groups ? " hosts with as many each, wire " : " hosts, wire ") + p.wire + ", " +
+           std::to_string(lanes) + " lanes";
   }
 
   // Not on a device, and no ghosts.
@@ -161,15 +168,11 @@ private:
       co_await self.comm.all_reduce(*self.native, gradient);
       co_return;
     }
-    const std::size_t tried = self.candidates.size();
-    const bool trying = step < rounds * tried;
-    const way how = trying ? self.candidates[step % tried] : self.chosen[b];
+    const way how = self.chosen ? self.chosen->of(b, step) : self.fixed;
     const std::uint64_t begin = self.comm.now();
     co_await reduce_by(self, how, gradient, lane);
     self.comm.record_value(name_of(how), static_cast<std::int64_t>(gradient.count * sizeof(float)));
-    if (!trying) co_return;
-    double& shortest = self.shortest[b * tried + step % tried];
-    shortest = std::min(shortest, static_cast<double>(self.comm.now() - begin));
+    if (self.chosen) self.chosen->took(b, step, self.comm.now() - begin);
   }
 
   static rg::task<> reduce_by(allreduce& self, way how, rg_buffer gradient, std::uint32_t lane) {
@@ -181,24 +184,6 @@ private:
     case way::hierarchical:
       co_await rg::hierarchical_all_reduce(self.comm, *self.groups, gradient, lane, self.wire);
       break;
-    }
-  }
-
-  // The sum of all workers' times is the same everywhere, and so is the choice.
-  static rg::task<> choose(allreduce& self) {
-    const std::size_t tried = self.candidates.size();
-    for (std::size_t i = 0; i < self.shortest.size(); ++i)
-      co_await self.comm.fill(rg::sub(self.times, i, 1), self.shortest[i]);
-    co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.me(), self.times, 0);
-    const auto* sums = self.comm.pointer<float>(self.times);
-    for (std::size_t b = 0; b < self.buckets.size(); ++b) {
-      if (sums) {
-        const float* of_bucket = sums + b * tried;
-        self.chosen[b] =
-            self.candidates[static_cast<std::size_t>(std::min_element(of_bucket, of_bucket + tried) - of_bucket)];
-      } else if (self.buckets[b].count * sizeof(float) <= 64 * 1024) { // ghosts: their times cannot be read
-        self.chosen[b] = way::halving_doubling;
-      }
     }
   }
 
@@ -214,9 +199,8 @@ private:
   std::vector<std::uint32_t> members;
   rg_buffer total;
   std::optional<rg::host_groups> groups;
-  std::vector<way> candidates, chosen; // chosen: by bucket
-  std::vector<double> shortest;        // [bucket][candidate], nanoseconds
-  rg_buffer times{};                   // the same, to be added up
+  way fixed = way::ring;
+  std::optional<choice> chosen; // else fixed
   std::optional<std::uint32_t> native;
   std::optional<shares> sharded;
   rg::replicated_tables rows;
@@ -225,6 +209,6 @@ private:
 
 } // namespace
 
-RG_PLUGIN("allreduce", "0.1.0",
+RG_PLUGIN("allreduce", version,
           rg::strategy<allreduce>("allreduce",
                                   "synchronous: every worker sums all gradients and makes the same update"))

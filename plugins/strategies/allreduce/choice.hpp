@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// algorithm = "auto" over messages: which algorithm buckets are exchanged by, by their size. In the first steps each is
+// tried on each bucket, twice; the workers add up their shortest times, and for every size class (a power of two) the
+// fastest is taken. What was found is kept in a file, by all that it depends on, and the next run like this one begins with
+// it. Worker 0 alone reads and writes the file; the others are told before the first step.
+#pragma once
+
+#include "../../common/pick_cache.hpp"
+
+#include <regatta/algorithms.hpp>
+#include <regatta/link.h>
+
+#include <bit>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+enum class way { ring, halving_doubling, hierarchical };
+
+inline const char* name_of(way how) {
+  return how == way::ring ? "ring" : how == way::hierarchical ? "hierarchical" : "halving_doubling";
+}
+
+class choice {
+public:
+  // In the strategy's constructor. `members`: the ranks of all workers, this one at place `me`. `setting`: what else times
+  // depend on.
+  choice(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, std::vector<way> candidates,
+         const std::vector<std::uint32_t>& members, std::size_t me, const std::string& setting)
+      : comm_(c), buckets_(buckets), candidates_(std::move(candidates)), members_(members), me_(me),
+        shortest_(buckets.size() * candidates_.size(), std::numeric_limits<double>::max()) {
+    for (const rg::span_of_arena& b : buckets) {
+      const std::uint64_t bytes = b.count * sizeof(float);
+      // What cannot be measured (ghosts, devices: their times cannot be read here) goes by size.
+      classes_.try_emplace(std::bit_floor(bytes),
+                           entry{classes_.size(), bytes <= 64 << 10 ? way::halving_doubling : way::ring});
+    }
+    times_ = c.alloc(shortest_.size());
+    known_ = c.alloc(classes_.size());
+    const rg_host* host = c.host()->host;
+    const auto* link =
+        host->extension ? static_cast<const rg_link*>(host->extension(host->context, RG_EXT_LINK)) : nullptr;
+    if (!link || !c.pointer<float>(known_)) return;
+    remembers_ = true;
+    if (me_ != 0) return;
+    cache_.emplace("allreduce", plugins::pick_cache::usual_file("allreduce"));
+    setting_ = std::string(link->description) + "; " + setting;
+  }
+
+  // Before the first step: what worker 0 knows from earlier runs, to all.
+  static rg::task<> recall(choice& self) {
+    if (!self.remembers_) co_return;
+    for (const auto& [bytes, e] : self.classes_)
+      co_await self.comm_.fill(rg::sub(self.known_, e.place, 1), self.number_in_cache(bytes));
+    co_await rg::halving_doubling_all_reduce(self.comm_, self.members_, self.me_, self.known_, 0);
+    const auto* known = self.comm_.pointer<float>(self.known_);
+    for (auto& [bytes, e] : self.classes_) {
+      const auto number = static_cast<std::size_t>(known[e.place]);
+      e.is_remembered = number >= 1 && number <= self.candidates_.size();
+      if (e.is_remembered) e.chosen = self.candidates_[number - 1];
+    }
+  }
+
+  way of(std::size_t bucket, std::uint64_t step) const {
+    return is_trial(bucket, step) ? candidates_[step % candidates_.size()] : entry_of(bucket).chosen;
+  }
+  // Bucket `bucket` took `ns` in this step.
+  void took(std::size_t bucket, std::uint64_t step, std::uint64_t ns) {
+    const entry& e = entry_of(bucket);
+    if (!is_trial(bucket, step))
+      return comm_.record_value(e.is_remembered ? "picks_from_cache" : "picks_measured",
+                                static_cast<std::int64_t>(buckets_[bucket].count * sizeof(float)));
+    double& shortest = shortest_[bucket * candidates_.size() + step % candidates_.size()];
+    shortest = std::min(shortest, static_cast<double>(ns));
+  }
+
+  // At the end of every step: after the last trial the choice. The sum of all workers' times is the same everywhere, and so
+  // is what follows from it.
+  static rg::task<> conclude(choice& self, std::uint64_t step) {
+    if (step + 1 != self.trials() || self.knows_all()) co_return;
+    for (std::size_t i = 0; i < self.shortest_.size(); ++i)
+      co_await self.comm_.fill(rg::sub(self.times_, i, 1), self.shortest_[i]);
+    co_await rg::halving_doubling_all_reduce(self.comm_, self.members_, self.me_, self.times_, 0);
+    if (const auto* sums = self.comm_.pointer<float>(self.times_)) self.decide(sums);
+  }
+  rg::frame_pool& frames() { return comm_.frames(); }
+
+private:
+  struct entry {
+    std::size_t place; // in known_
+    way chosen;
+    bool is_remembered = false;
+  };
+  using classes = std::map<std::uint64_t, entry>; // by the smallest size in it, bytes
+
+  static constexpr std::uint64_t rounds = 2; // that each algorithm is tried
+  std::uint64_t trials() const { return rounds * candidates_.size(); }
+  const entry& entry_of(std::size_t bucket) const {
+    return classes_.at(std::bit_floor(buckets_[bucket].count * sizeof(float)));
+  }
+  bool is_trial(std::size_t bucket, std::uint64_t step) const {
+    return step < trials() && !entry_of(bucket).is_remembered;
+  }
+  bool knows_all() const {
+    return std::all_of(classes_.begin(), classes_.end(), [](const auto& c) { return c.second.is_remembered; });
+  }
+
+  std::string key_of(std::uint64_t bytes) const { return setting_ + "; from " + std::to_string(bytes) + " bytes"; }
+  // 1 for the first of the candidates; 0: not known.
+  double number_in_cache(std::uint64_t bytes) const {
+    const std::string* known = cache_ ? cache_->find(key_of(bytes)) : nullptr;
+    for (std::size_t k = 0; known && k < candidates_.size(); ++k)
+      if (*known == name_of(candidates_[k])) return static_cast<double>(k + 1);
+    return 0;
+  }
+
+  // `sums`: [bucket][candidate], nanoseconds, of all workers.
+  void decide(const float* sums) {
+    const std::size_t tried = candidates_.size();
+    for (auto& [bytes, e] : classes_) {
+      if (e.is_remembered) continue;
+      std::vector<double> total(tried, 0);
+      std::size_t buckets = 0;
+      for (std::size_t b = 0; b < buckets_.size(); ++b) {
+        if (&entry_of(b) != &e) continue;
+        ++buckets;
+        for (std::size_t k = 0; k < tried; ++k) total[k] += static_cast<double>(sums[b * tried + k]);
+      }
+      e.chosen = candidates_[static_cast<std::size_t>(std::min_element(total.begin(), total.end()) - total.begin())];
+      if (cache_) remember(bytes, e.chosen, total, static_cast<double>(buckets * members_.size()));
+    }
+    try {
+      if (cache_) cache_->save(); // where that fails, it is only measured again
+    } catch (const std::exception&) {
+    }
+  }
+  void remember(std::uint64_t bytes, way chosen, const std::vector<double>& total, double summands) {
+    std::string why;
+    for (std::size_t k = 0; k < total.size(); ++k)
+      why += (k ? ", " : "") + std::string(name_of(candidates_[k])) + " " +
+             std::to_string(static_cast<std::int64_t>(total[k] / summands / 1000)) + " us";
+    cache_->add(key_of(bytes), name_of(chosen), why);
+  }
+
+  rg::comm& comm_;
+  const std::vector<rg::span_of_arena>& buckets_;
+  const std::vector<way> candidates_;
+  const std::vector<std::uint32_t>& members_;
+  const std::size_t me_;
+  std::vector<double> shortest_; // [bucket][candidate], nanoseconds
+  classes classes_;
+  rg_buffer times_{}; // shortest_, to be added up
+  rg_buffer known_{}; // by class: 1 + the number of a candidate, or 0
+  bool remembers_ = false;
+  std::optional<plugins::pick_cache> cache_; // worker 0's
+  std::string setting_;
+};
