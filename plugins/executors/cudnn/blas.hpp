@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices, by cuBLAS; see lazy_library.hpp.
+// Products of matrices, by cuBLAS and its part cuBLASLt; see lazy_library.hpp. product.hpp has single ones.
 #pragma once
 
 #include "numbers.hpp"
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 
 namespace cudnn {
@@ -14,21 +15,31 @@ struct blas_functions {
   decltype(&::cublasDestroy) destroy;
   decltype(&::cublasSetStream) set_stream;
   decltype(&::cublasSetWorkspace) set_workspace;
-  // cublasGemmEx and cublasGemmBatchedEx, which are overloaded.
-  cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k, const void* alpha,
-                         const void* a, cudaDataType_t, int lda, const void* b, cudaDataType_t, int ldb,
-                         const void* beta, void* c, cudaDataType_t, int ldc, cublasComputeType_t, cublasGemmAlgo_t);
+  // cublasGemmBatchedEx, which is overloaded.
   cublasStatus_t (*gemm_batched)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,
                                  const void* alpha, const void* const a[], cudaDataType_t, int lda,
                                  const void* const b[], cudaDataType_t, int ldb, const void* beta, void* const c[],
                                  cudaDataType_t, int ldc, int count, cublasComputeType_t, cublasGemmAlgo_t);
   decltype(&::cublasGetStatusString) text;
+
+  decltype(&::cublasLtGetVersion) version;
+  decltype(&::cublasLtMatmulDescCreate) describe;
+  decltype(&::cublasLtMatmulDescSetAttribute) set_description;
+  decltype(&::cublasLtMatmulDescDestroy) drop_description;
+  decltype(&::cublasLtMatrixLayoutCreate) make_layout;
+  decltype(&::cublasLtMatrixLayoutDestroy) drop_layout;
+  decltype(&::cublasLtMatmulPreferenceCreate) prefer;
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) set_preference;
+  decltype(&::cublasLtMatmulPreferenceDestroy) drop_preference;
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) candidates;
+  decltype(&::cublasLtMatmul) multiply;
 };
 
 // Throws rg::error, RG_E_UNSUPPORTED where the library is not there.
 const blas_functions& blas();
 
 void check(cublasStatus_t s, const char* what);
+cudaDataType_t cuda_type(number n);
 
 class device;
 
@@ -39,10 +50,8 @@ struct product_shape {
   bool a_across = false, b_across = false;
   int a_row, b_row, c_row;
 };
-// a and b are of the device's type, c of type `to`.
-void multiply(const device& d, const product_shape& p, const void* a, const void* b, number to, void* c, bool add,
-              const char* name);
-// The same for `count` products; the arrays of pointers are in the device's memory.
+// `count` such products, whose matrices lie anywhere; the arrays of pointers are in the device's memory. a and b are of
+// the device's type, c of type `to`.
 void multiply_all(const device& d, const product_shape& p, const void* const* a, const void* const* b, number to,
                   void* const* c, int count, bool add, const char* name);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of cuDNN's algorithms runs a convolution: the first that its heuristics name, what another instance has picked,
-// what the cache knows from an earlier timing, or the fastest one by timing.
+// Which of cuDNN's algorithms runs a convolution, and which of cuBLASLt's a product: the first that their heuristics name,
+// what another instance has picked, what the cache knows from an earlier timing, or the fastest one by timing.
 #pragma once
 
 #include "../../common/pick_cache.hpp"

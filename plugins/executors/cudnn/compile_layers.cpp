@@ -63,7 +63,7 @@ void compile_dense(compiler& c, std::size_t k) {
            "takes and makes 1 or 2 dimensions");
   n.expect(in->shape.size() == 1 || in->shape[0] == n.shape[0], "makes as many places as it takes");
   weight* w = c.multiplied(n, 0, {n.shape.back(), in->shape.back()});
-  weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape.back()}) : nullptr;
+  weight* bias = n.weights.size() > 1 ? c.multiplied(n, 1, {n.shape.back()}) : nullptr;
   const auto f = take_function(c, k);
   c.emit<dense>(n.name, in, c.make_output(k), w, bias, f);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs graphs on NVIDIA GPUs: convolutions and batch norm by cuDNN, products by cuBLAS, the rest by kernels of our own.
+// Runs graphs on NVIDIA GPUs: convolutions and attention by cuDNN, products by cuBLASLt and cuBLAS, the rest by kernels of our own.
 #include "gpu.hpp"
 #include "model.hpp"
 #include "nvml.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dense.hpp"
 
+#include "maps.hpp"
+
 namespace cudnn {
 
 dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f)
@@ -12,23 +14,47 @@ dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, s
 
 void dense::prepare(device& d) {
   end_.prepare(d, outputs(), rows());
+  d.scratch.reserve(outs_ * sizeof(float));
+}
+
+product::operands dense::ahead() const {
+  return {.a = x(), .b = w_->multiplied(), .c = y(), .bias = end_.bias() ? end_.bias()->multiplied() : nullptr};
+}
+product::operands dense::weights_slope(float* bias_slope) const {
+  return {.a = dy(), .b = x(), .c = w_->gradient, .sums = bias_slope};
+}
+product::operands dense::data_slope() const {
+  return {.a = dy(), .b = w_->multiplied(), .c = dx()};
+}
+
+void dense::attach(device& d, choices& c) {
+  const auto n = static_cast<int>(rows()), i = static_cast<int>(ins_), o = static_cast<int>(outs_);
+  forward_.plan(d, c, name_ + " forward",
+                {.m = n, .n = o, .k = i, .b_across = true, .a_row = i, .b_row = i, .c_row = o}, d.computes.type,
+                end_.beside_a_product(), ahead());
+  weights_by_.plan(d, c, name_ + " weights",
+                   {.m = o, .n = i, .k = n, .a_across = true, .a_row = o, .b_row = i, .c_row = i}, number::f32,
+                   end_.bias() ? beside::column_sums : beside::nothing, weights_slope(d.scratch.get()));
+  if (dx())
+    data_.plan(d, c, name_ + " data", {.m = n, .n = i, .k = o, .a_row = o, .b_row = i, .c_row = i}, d.computes.type,
+               beside::nothing, data_slope());
 }
 
 void dense::forward(device& d, const run&) {
-  const auto n = static_cast<int>(rows()), i = static_cast<int>(ins_), o = static_cast<int>(outs_);
-  multiply(d, {.m = n, .n = o, .k = i, .b_across = true, .a_row = i, .b_row = i, .c_row = o}, x(), w_->multiplied(),
-           d.computes.type, y(), false, name_.c_str());
-  end_.forward(d, y());
+  forward_.compute(d, ahead(), false);
+  if (forward_.does() == beside::nothing) end_.forward(d, y());
 }
 
 void dense::backward(device& d, const run& r) {
-  const auto n = static_cast<int>(rows()), i = static_cast<int>(ins_), o = static_cast<int>(outs_);
-  end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
-  multiply(d, {.m = o, .n = i, .k = n, .a_across = true, .a_row = o, .b_row = i, .c_row = i}, dy(), x(), number::f32,
-           w_->gradient, adds(r, *w_), name_.c_str());
-  if (dx())
-    multiply(d, {.m = n, .n = i, .k = o, .a_row = o, .b_row = i, .c_row = i}, dy(), w_->multiplied(), d.computes.type,
-             dx(), inputs_[0].add, name_.c_str());
+  weight* const bias = end_.bias();
+  const bool add_bias = bias && adds(r, *bias), sums = weights_by_.does() == beside::column_sums;
+  end_.through_function(d, y(), output_->gradient);
+  weights_by_.compute(d, weights_slope(bias && !add_bias ? bias->gradient : d.scratch.get()), adds(r, *w_));
+  if (sums && add_bias)
+    kernels::copy(d.stream, number::f32, d.scratch.get(), bias->gradient, outs_, true); // a product only overwrites
+  else if (!sums)
+    end_.sum_bias(d, output_->gradient, add_bias);
+  if (dx()) data_.compute(d, data_slope(), inputs_[0].add);
 }
 
 double dense::flops() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "epilogue.hpp"
+#include "product.hpp"
 
 namespace cudnn {
 
@@ -10,6 +11,7 @@ class dense : public op {
 public:
   dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f);
   void prepare(device& d) override;
+  void attach(device& d, choices& c) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
   double flops() const override;
@@ -17,8 +19,14 @@ public:
 private:
   std::size_t rows() const { return batch * inputs_[0].from->elements() / ins_; }
   picture outputs() const { return {static_cast<std::uint32_t>(outs_), 1, true}; } // of a row
+  // What they read and write, now.
+  product::operands ahead() const;
+  product::operands weights_slope(float* bias_slope) const;
+  product::operands data_slope() const;
+
   weight* w_;
   epilogue end_;
+  product forward_, weights_by_, data_;
   std::size_t ins_, outs_;
 };
 

@@ -65,8 +65,8 @@ device::device(std::int32_t index, const precision& p) : computes(p), index_(ind
     check(blas().create(&cublas), "starting");
     check(blas().set_stream(cublas, stream), "choosing a stream");
     // Its own would be allocated within a step that is captured. The size is what NVIDIA's manual says for sm_90.
-    blas_workspace_.reserve(std::size_t{32} << 20);
-    check(blas().set_workspace(cublas, blas_workspace_.get<void>(), blas_workspace_.bytes()), "giving memory");
+    blas_workspace.reserve(std::size_t{32} << 20);
+    check(blas().set_workspace(cublas, blas_workspace.get<void>(), blas_workspace.bytes()), "giving memory");
   } catch (...) {
     release();
     throw;
@@ -99,7 +99,8 @@ void device::clear(void* at, std::size_t bytes) const {
 std::string device::name() const {
   cudaDeviceProp p{};
   cuda::check(cudaGetDeviceProperties(&p, index_), "describing a device");
-  return std::string(p.name) + "; cuDNN " + std::to_string(cudnnGetVersion()) + "; ";
+  return std::string(p.name) + "; cuDNN " + std::to_string(cudnnGetVersion()) + "; cuBLASLt " +
+         std::to_string(blas().version()) + "; ";
 }
 
 } // namespace cudnn

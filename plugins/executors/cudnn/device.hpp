@@ -62,15 +62,16 @@ public:
   cudaStream_t stream = nullptr;
   cudnnHandle_t dnn = nullptr;
   cublasHandle_t cublas = nullptr;
+  cublasLtHandle_t cublas_lt() const { return reinterpret_cast<cublasLtHandle_t>(cublas); } // the one is the other, too
   staging varying;
-  buffer workspace; // cuDNN's: one for all ops, used by one at a time
-  buffer scratch;   // our own, likewise
+  buffer workspace;      // cuDNN's: one for all ops, used by one at a time
+  buffer blas_workspace; // cuBLAS's, likewise
+  buffer scratch;        // our own, likewise
 
 private:
   void release() noexcept;
 
   std::int32_t index_;
-  buffer blas_workspace_;
 };
 
 // A cuDNN descriptor, destroyed with this.

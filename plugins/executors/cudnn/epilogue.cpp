@@ -20,12 +20,26 @@ void epilogue::forward(device& d, void* y) const {
                     before_.get<void>(), samples_);
 }
 
-void epilogue::backward(device& d, const void* y, void* dy, bool add) const {
+void epilogue::through_function(device& d, const void* y, void* dy) const {
   if (function_)
     kernels::map_gradient(d.stream, d.computes.type, *function_, before_.get<void>() ? before_.get<void>() : y, y, dy,
                           dy, samples_ * lies_.elements(), false);
+}
+
+void epilogue::sum_bias(device& d, const void* dy, bool add) const {
   if (bias_)
     kernels::channel_sums(d.stream, d.computes.type, dy, lies_, samples_, bias_->gradient, add, d.scratch.get());
+}
+
+void epilogue::backward(device& d, const void* y, void* dy, bool add) const {
+  through_function(d, y, dy);
+  sum_bias(d, dy, add);
+}
+
+beside epilogue::beside_a_product() const {
+  if (function_ && *function_ != function::relu) return beside::nothing;
+  if (function_) return bias_ ? beside::bias_relu : beside::relu;
+  return bias_ ? beside::bias : beside::nothing;
 }
 
 } // namespace cudnn

@@ -4,6 +4,7 @@
 // missing.
 #pragma once
 
+#include "product.hpp"
 #include "program.hpp"
 
 #include <optional>
@@ -21,6 +22,12 @@ public:
   void forward(device& d, void* y) const;
   // Makes dy that of the sum, in place, and the bias's gradient of it, `add`ed or not.
   void backward(device& d, const void* y, void* dy, bool add) const;
+  // The two steps of that.
+  void through_function(device& d, const void* y, void* dy) const;
+  void sum_bias(device& d, const void* dy, bool add) const;
+  // What of it a product can do. Functions but ReLU need the sum kept, too, or are others than cuBLASLt's: its GELU is the
+  // approximation by tanh.
+  beside beside_a_product() const;
 
 private:
   weight* bias_;
