@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `regatta check` and `regatta comm` find what is broken in a transport's collectives, and nothing beside it.
+#include "broken.hpp"
+
+#include <map>
+
+using namespace regatta::test;
+
+TEST_CASE("broken collectives") {
+  const names all = {"all-reduce",  "reduce-scatter",           "all-gather",    "broadcast",          "groups",
+                     "outstanding", "collectives-and-messages", "killed-member", "refused-collectives"};
+  const findings sound = check("transport/sends_all", all); // what the broken ones are made of
+  CAPTURE(sound.document.dump(1));
+  CHECK(sound.passed == all);
+  finds("transport/scatters_evenly", {"reduce-scatter"}, {"all-gather"});
+  finds("transport/gathers_lines", {"all-gather"}, {"reduce-scatter"});
+  finds("transport/broadcasts_from_first", {"broadcast"}, {"killed-member"});
+  finds("transport/places_by_rank", {"groups"}, {"reduce-scatter"});
+  finds("transport/forgets_some", {"outstanding"}, {"collectives-and-messages"});
+  finds("transport/blames_the_collective", {"killed-member"}, {"outstanding"});
+  finds("transport/takes_any_collective", {"refused-collectives"}, {"outstanding"});
+  finds("transport/overwrites_beside", {"broadcast", "all-reduce"}, {"killed-member"});
+  finds("transport/sums_alone", {"collectives-and-messages"}, {"alignment"});
+}
+
+TEST_CASE("regatta comm counts what collectives do wrong") {
+  for (const auto& [transport, op] :
+       std::map<std::string, std::string>{{"sends_all", "reducescatter,allgather,broadcast"},
+                                          {"sums_alone", "allreduce"},
+                                          {"scatters_evenly", "reducescatter"},
+                                          {"gathers_lines", "allgather"},
+                                          {"forgets_all", "broadcast"}}) {
+    CAPTURE(transport);
+    const scratch s;
+    const outcome o =
+        program(s, "comm --plugin-path " BROKEN_PLUGINS " --seconds 0.002 --format json --ranks 3 --algorithm "
+                   "native --min 4000B --max 4000B --transport " +
+                       transport + " --op " + op);
+    INFO(o.err);
+    const bool sound = transport == "sends_all";
+    REQUIRE(o.code == (sound ? 0 : 4));
+    for (const json& r : json::parse(o.out).at("results")) {
+      CAPTURE(r.dump());
+      CHECK((r.at("wrong") == 0) == sound);
+    }
+  }
+}
