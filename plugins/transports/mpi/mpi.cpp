@@ -175,39 +175,36 @@ public:
   rg_counters counters() const { return counters_; }
 
   std::uint32_t split(std::span<const std::uint32_t> members) {
-    groups_.push_back({communicator_of(members), {}});
+    groups_.push_back({communicator_of(members), members.size(), {}});
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
   rg_status all_reduce(const rg_collective& c) {
-    const int count = check(c, true);
-    MPI_Request request;
-    const int code =
-        MPI_Iallreduce(MPI_IN_PLACE, c.address, count, MPI_FLOAT, MPI_SUM, groups_[c.group].communicator, &request);
-    return began(code, request, c);
+    return begin(c, true, [&](MPI_Comm among, int count, MPI_Request* request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, c.address, count, MPI_FLOAT, MPI_SUM, among, request);
+    });
   }
-  // MPI leaves a member's share at the buffer's beginning.
   rg_status reduce_scatter(const rg_collective& c) {
     const shares& s = shares_of(c, check(c, true));
-    MPI_Request request;
-    const int code = MPI_Ireduce_scatter(MPI_IN_PLACE, c.address, s.counts.data(), MPI_FLOAT, MPI_SUM,
-                                         groups_[c.group].communicator, &request);
-    auto* const first = static_cast<float*>(c.address);
-    return began(code, request, c, first + s.starts[s.self],
-                 static_cast<std::size_t>(s.counts[s.self]) * sizeof(float));
+    begin(c, true, [&](MPI_Comm among, int, MPI_Request* request) {
+      return MPI_Ireduce_scatter(MPI_IN_PLACE, c.address, s.counts.data(), MPI_FLOAT, MPI_SUM, among, request);
+    });
+    operation& o = operations_.back();
+    o.summed = static_cast<float*>(c.address);
+    o.share = o.summed + s.starts[s.self];
+    o.elements = static_cast<std::size_t>(s.counts[s.self]);
+    return RG_OK;
   }
   rg_status all_gather(const rg_collective& c) {
-    const shares& s = shares_of(c, check(c, false));
-    MPI_Request request;
-    const int code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c.address, s.counts.data(), s.starts.data(),
-                                     word_of(c), groups_[c.group].communicator, &request);
-    return began(code, request, c);
+    return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
+      const shares& s = shares_of(c, count);
+      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c.address, s.counts.data(), s.starts.data(),
+                             word_of(c), among, request);
+    });
   }
   rg_status broadcast(const rg_collective& c) {
-    const int count = check(c, false);
-    MPI_Request request;
-    const int code =
-        MPI_Ibcast(c.address, count, word_of(c), static_cast<int>(c.root), groups_[c.group].communicator, &request);
-    return began(code, request, c);
+    return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
+      return MPI_Ibcast(c.address, count, word_of(c), static_cast<int>(c.root), among, request);
+    });
   }
 
 private:
@@ -216,9 +213,9 @@ private:
     std::uint64_t cookie, bytes;
     std::uint32_t peer;
     kind what;
-    void* from = nullptr; // a reduce-scatter's share, once summed: where MPI leaves it, and where it belongs
-    void* to = nullptr;
-    std::size_t size = 0;
+    // A reduce-scatter's sum, which MPI leaves at the buffer's beginning, and where it belongs.
+    float *summed = nullptr, *share = nullptr;
+    std::size_t elements = 0;
   };
   // The shares of a buffer, which MPI reads while a collective is under way. By member: elements.
   struct shares {
@@ -227,6 +224,7 @@ private:
   };
   struct group {
     MPI_Comm communicator;
+    std::size_t size;
     std::map<int, shares> cut; // by the buffer's elements; those of a run are few
   };
 
@@ -256,12 +254,13 @@ private:
 
   // The elements of a collective's buffer.
   int check(const rg_collective& c, bool sums) const {
-    const char* why = c.group >= groups_.size()                 ? "a group that does not exist"
-                      : sums && c.buffer.type != RG_F32         ? "a sum of something else than 32-bit floats"
-                      : rg::size_of(c.buffer.type) == 0         ? "a type that does not exist"
-                      : c.buffer.count > std::uint64_t{INT_MAX} ? "more than 2^31 - 1 elements"
-                      : !c.address && c.buffer.count > 0        ? "a buffer without bytes"
-                                                                : nullptr;
+    const char* why = c.group >= groups_.size()                  ? "a group that does not exist"
+                      : !sums && c.root >= groups_[c.group].size ? "a root that is no member"
+                      : sums && c.buffer.type != RG_F32          ? "a sum of something else than 32-bit floats"
+                      : rg::size_of(c.buffer.type) == 0          ? "a type that does not exist"
+                      : c.buffer.count > std::uint64_t{INT_MAX}  ? "more than 2^31 - 1 elements"
+                      : !c.address && c.buffer.count > 0         ? "a buffer without bytes"
+                                                                 : nullptr;
     if (why) throw rg::error(RG_E_OPERATION, std::string("mpi: a collective of ") + why);
     return static_cast<int>(c.buffer.count);
   }
@@ -280,15 +279,15 @@ private:
     const auto [at, is_new] = g.cut.try_emplace(count);
     shares& s = at->second;
     if (!is_new) return s;
-    int size = 0, self = 0;
-    MPI_Comm_size(g.communicator, &size);
+    int self = 0;
     MPI_Comm_rank(g.communicator, &self);
     s.self = static_cast<std::size_t>(self);
+    const auto size = static_cast<std::int64_t>(g.size);
     const std::int64_t lines = (std::int64_t{count} + 15) / 16;
     const auto start = [&](std::int64_t k) {
       return static_cast<int>(std::min<std::int64_t>(count, lines * k / size * 16));
     };
-    for (int k = 0; k < size; ++k) {
+    for (std::int64_t k = 0; k < size; ++k) {
       s.starts.push_back(start(k));
       s.counts.push_back(start(k + 1) - start(k));
     }
@@ -300,14 +299,18 @@ private:
     return std::string(o.what == kind::send ? "a message to" : "a message from") + " rank " + std::to_string(o.peer);
   }
 
-  // `code`: whether it did begin. `share`, of `size` bytes: where the buffer's beginning belongs at the end.
-  rg_status began(int code, MPI_Request request, const rg_collective& c, void* share = nullptr, std::size_t size = 0) {
+  // `start` is the call of MPI, for a communicator and so many elements.
+  template <class F> rg_status begin(const rg_collective& c, bool sums, F&& start) {
+    const int count = check(c, sums);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = start(groups_[c.group].communicator, count, &request);
     const std::uint64_t bytes = c.buffer.count * rg::size_of(c.buffer.type);
     // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
-    began(code, request, {c.cookie, bytes, 0, kind::collective, c.address, share, size});
+    began(code, request, {c.cookie, bytes, 0, kind::collective});
     counters_.bytes_received += bytes; // as if each byte crossed once each way
     return RG_OK;
   }
+  // `code`: whether it did begin.
   void began(int code, MPI_Request request, const operation& o) {
     if (code != MPI_SUCCESS) ::check(code, name_of(o).c_str(), RG_E_PEER);
     requests_.push_back(request);
@@ -360,7 +363,7 @@ private:
       counters_.bytes_received += c.bytes;
       ++counters_.messages_received;
     } else {
-      if (o.size) std::memmove(o.to, o.from, o.size);
+      if (o.elements) std::memmove(o.share, o.summed, o.elements * sizeof(float));
       counters_.bytes_sent += o.bytes;
       ++counters_.messages_sent;
     }
