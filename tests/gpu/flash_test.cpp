@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention through cuDNN's graphs, on a GPU of the host's own whose cuDNN does what the graphs say (emulated/graph.cpp):
+// Attention through cuDNN's graphs, on a GPU of the host's own whose cuDNN does what the graphs say (emulated/dnn.cpp):
 // as near to the reference as with scores of our own. Whether cuDNN itself takes the graphs is planning_test's.
 #include "layers_cases.hpp"
 

@@ -204,7 +204,7 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
   rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 3), label);
   reference::execution_options options{.batch = 2, .kernels = RG_KERNELS_TIMED};
   const std::string picked = reference::executed(executor_plugin, *net.graph(), options).kernels();
-  // No gradient of the input; the first algorithm of the emulated cuDNN is none that always gives the same.
+  // No gradient of the input; the first engine of the emulated cuDNN is none that always gives the same.
   CHECK(picked.starts_with("a forward: 1\na weights: 1\nb forward: 1\nb weights: 1\nb data: 1\nout forward: "));
   CHECK(std::count(picked.begin(), picked.end(), '\n') == 8); // of the emulated cuBLASLt's two algorithms either
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked); // now from the cache
@@ -212,7 +212,7 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked);
   options.picks = "a forward: 0\n";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
-                    "a forward: cuDNN has no deterministic algorithm for it of number 0");
+                    "a forward: cuDNN has no deterministic engine for it of number 0");
   options.picks = "out weights: 1\n";
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels().find("out weights: 1\n") !=
         std::string::npos);

@@ -2,6 +2,7 @@
 //
 // cuDNN itself, asked what it would do on a GPU that is described to it: it takes the graphs that the executor makes,
 // and says which engines run them. Nothing is computed. Needs cuDNN 9.11, which can plan without a device.
+#include "convolution_graph.hpp"
 #include "flash.hpp"
 
 #include <doctest/doctest.h>
@@ -50,18 +51,17 @@ TEST_CASE("cuDNN plans attention forward and backward on GPUs from sm_80 on") {
   short_ones.queries = 9;
   short_ones.keys = 17;
   short_ones.size = 40;
-  for (const gpu& g : {h200, a100})
-    for (const flash_shape& s : {bert, decoder, short_ones}) {
-      CAPTURE(g.name);
-      CAPTURE(s.queries);
-      const part d = described(g);
-      const auto made = flash::of({.described = &d}, s);
-      REQUIRE(made);
-      CHECK(made->statistics() == static_cast<std::size_t>(8 * 16 * s.queries));
-      // Room for the slopes of all scores, which one layer after the other uses: the price of sums in a fixed order.
-      const auto padded = [](std::int64_t n) { return static_cast<std::size_t>((n + 127) / 128 * 128); };
-      CHECK(made->workspace() <= 8 * 16 * padded(s.queries) * padded(s.keys) * 2 + 4096);
-    }
+  for (const auto& [g, s] : {std::pair{h200, bert}, {h200, decoder}, {h200, short_ones}, {a100, decoder}}) {
+    CAPTURE(g.name);
+    CAPTURE(s.queries);
+    const part d = described(g);
+    const auto made = flash::of({.described = &d}, s);
+    REQUIRE(made);
+    CHECK(made->statistics() == static_cast<std::size_t>(8 * 16 * s.queries));
+    // Room for the slopes of all scores, which one layer after the other uses: the price of sums in a fixed order.
+    const auto padded = [](std::int64_t n) { return static_cast<std::size_t>((n + 127) / 128 * 128); };
+    CHECK(made->workspace() <= 8 * 16 * padded(s.queries) * padded(s.keys) * 2 + 4096);
+  }
 }
 
 TEST_CASE("cuDNN has no attention in fp32, for odd heads, or on GPUs before sm_80") {
@@ -76,4 +76,34 @@ TEST_CASE("cuDNN has no attention in fp32, for odd heads, or on GPUs before sm_8
   s = bert;
   s.type = number::f16;
   CHECK(!flash::of({.described = &old_gpu}, s));
+}
+
+// The first layers of VGG16 and a narrowing one of ResNet50. fp32 lies channels first.
+TEST_CASE("cuDNN plans every convolution, those with bias and ReLU as one") {
+  using of = convolution_graph;
+  const convolution_shape shapes[] = {{number::bf16, true, 32, 3, 224, 224, 64, 224, 224, 3, 1, 1},
+                                      {number::bf16, true, 32, 64, 56, 56, 64, 56, 56, 3, 1, 1},
+                                      {number::bf16, true, 32, 256, 56, 56, 512, 28, 28, 1, 2, 0}};
+  struct form {
+    number type;
+    bool last, exact;
+  };
+  const part d = described(h200);
+  const planner p{.described = &d};
+  for (const form& f : {form{number::bf16, true, false}, form{number::f16, true, false}, form{number::f32, true, false},
+                        form{number::f32, false, true}})
+    for (convolution_shape s : shapes) {
+      s.type = f.type;
+      s.last = f.last;
+      CAPTURE(static_cast<int>(f.type));
+      CAPTURE(f.exact);
+      CAPTURE(s.in_channels);
+      const auto planned = [&](graph g) { return first_plan(p, g, {.exact = f.exact}) != nullptr; };
+      CHECK(planned(of::of(s, of::direction::y, false)));
+      for (const bool add : {false, true}) CHECK(planned(of::of(s, of::direction::x, add)));
+      CHECK(planned(of::of(s, of::direction::w, false)));
+      const bool compiled = f.type != number::f32; // which takes a second
+      if (!compiled || s.stride > 1) CHECK(planned(of::of(s, of::direction::y, false, {.bias = true, .relu = true})));
+      if (!compiled) CHECK(planned(of::of(s, of::direction::y, false, {.bias = true})));
+    }
 }

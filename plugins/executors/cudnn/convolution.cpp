@@ -1,57 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolution.hpp"
 
+#include "fences.hpp"
 #include "maps.hpp"
-
-#include <algorithm>
 
 namespace cudnn {
 namespace {
 
-constexpr float one = 1, zero = 0;
-constexpr std::size_t most_workspace = std::size_t{1} << 30; // what an algorithm is given when it is timed
-
-void describe(const tensor_descriptor& d, std::size_t batch, const value& v) {
-  check(cudnnSetTensor4dDescriptor(d, v.lies.last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW, dnn_type(v.type),
-                                   static_cast<int>(batch), static_cast<int>(v.shape[0]), static_cast<int>(v.shape[1]),
-                                   static_cast<int>(v.shape[2])),
-        "describing a tensor");
+// Nanoseconds of one run, of a few after a first one.
+double time(device& d, plan& p, plan::addresses at, const char* name) {
+  constexpr int runs = 3;
+  d.workspace.reserve(p.workspace());
+  fences marks(fences::kind::timed, 2);
+  const auto run = [&] { p.run(d.dnn, at, d.workspace.get<void>(), name); };
+  run();
+  const rg_fence begin = marks.record(d.stream);
+  for (int i = 0; i < runs; ++i) run();
+  const rg_fence end = marks.record(d.stream);
+  d.settle();
+  return elapsed(begin, end) / runs;
 }
 
-// What may be computed how. In fp32 without TF32, tensor cores are refused: the descriptor's own math type keeps those
-// that would use them at fp32.
-struct rules {
-  bool exact;
-  template <class P> bool allow(const P& p) const {
-    return p.status == CUDNN_STATUS_SUCCESS && p.determinism == CUDNN_DETERMINISTIC && p.memory <= most_workspace &&
-           (!exact || p.mathType == CUDNN_FMA_MATH || p.mathType == CUDNN_DEFAULT_MATH);
-  }
-};
-
-// The algorithm for one of the three directions. `ask` and `time` fill an array of results, best first.
-template <class P, class Ask, class Time>
-P choose(choices& c, const std::string& name, const std::string& shape, const rules& allowed, int most, const Ask& ask,
-         const Time& time) {
-  std::vector<P> found(static_cast<std::size_t>(most));
-  int count = 0;
+// The plan for the graph: by the engine that is known, by the first that cuDNN's heuristics name, or by the fastest of
+// the first few. An engine's number is its place in their list. Null where none will do.
+std::unique_ptr<plan> choose(device& d, choices& c, const std::string& name, const std::string& shape, graph& g,
+                             plan::addresses at) {
+  constexpr int most_timed = 8; // some take a second to compile
+  const planner p{.handle = d.dnn};
+  const demands wanted{.exact = d.computes.type == number::f32 && !d.computes.tf32};
+  const std::vector<part> engines = g.engines(p);
+  const auto made_by = [&](std::size_t i) { return plan::of(p, g, engines[i], wanted); };
   const int known = c.known(name, shape);
-  if (c.times() && known < 0)
-    time(most, &count, found.data());
-  else
-    ask(most, &count, found.data());
-  found.resize(static_cast<std::size_t>(count));
-  const auto first = [&](int number) {
-    return std::find_if(found.begin(), found.end(), [&](const P& p) {
-      return allowed.allow(p) && (number < 0 || static_cast<int>(p.algo) == number);
-    });
-  };
-  auto chosen = first(known);
-  if (chosen == found.end() && !c.given(name)) chosen = first(-1); // the cache knew one that is gone
-  if (chosen == found.end())
-    throw rg::error(RG_E_UNSUPPORTED, name + ": cuDNN has no deterministic algorithm for it" +
-                                          (c.given(name) ? " of number " + std::to_string(known) : ""));
-  c.pick(name, shape, static_cast<int>(chosen->algo));
-  return *chosen;
+  int number = known;
+  std::unique_ptr<plan> best;
+  if (known >= 0 && static_cast<std::size_t>(known) < engines.size()) best = made_by(static_cast<std::size_t>(known));
+  if (!best && !c.given(name)) { // nobody knew, or the cache knew one that is gone
+    double least = 0;
+    int tried = 0;
+    for (std::size_t i = 0; i < engines.size() && tried < (c.times() ? most_timed : 1); ++i) {
+      auto made = made_by(i);
+      if (!made) continue;
+      const double taken = c.times() ? time(d, *made, at, name.c_str()) : 0;
+      if (tried++ > 0 && taken >= least) continue;
+      least = taken;
+      number = static_cast<int>(i);
+      best = std::move(made);
+    }
+  }
+  if (!best) return nullptr;
+  d.workspace.reserve(best->workspace());
+  c.pick(name, shape, number);
+  return best;
+}
+
+// What the speed of an engine depends on.
+std::string text_of(const convolution_shape& s, bool tf32) {
+  std::string all = std::to_string(static_cast<int>(s.type)) + (tf32 ? " tf32" : "") + (s.last ? " last" : "");
+  for (const std::int64_t n :
+       {s.samples, s.in_channels, s.in_height, s.in_width, s.out_channels, s.kernel, s.stride, s.padding})
+    all += ' ' + std::to_string(n);
+  return all;
 }
 
 } // namespace
@@ -64,100 +72,82 @@ convolution::convolution(std::string name, value* in, value* out, const shape& s
 }
 
 void convolution::prepare(device& d) {
-  const value &in = *inputs_[0].from, &out = *output_;
-  const auto stride = static_cast<int>(shape_.stride), padding = static_cast<int>(shape_.padding);
-  const auto kernel = static_cast<int>(shape_.kernel);
-  describe(x_, batch, in);
-  describe(y_, batch, out);
-  check(cudnnSetFilter4dDescriptor(filter_, dnn_type(d.computes.type),
-                                   d.computes.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
-                                   static_cast<int>(out.shape[0]), static_cast<int>(in.shape[0]), kernel, kernel),
-        "describing a filter");
-  check(cudnnSetConvolution2dDescriptor(convolution_, padding, padding, stride, stride, 1, 1, CUDNN_CROSS_CORRELATION,
-                                        CUDNN_DATA_FLOAT),
-        "describing a convolution");
-  const bool exact = d.computes.type == number::f32 && !d.computes.tf32;
-  check(cudnnSetConvolutionMathType(convolution_, exact ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH), "choosing math");
-  if (w_->copied) filter_slope_.reserve(w_->elements * size_of(d.computes.type));
-  end_.prepare(d, out.lies, batch);
+  filter_slope_.reserve(w_->elements * size_of(d.computes.type));
+  end_.prepare(d, output_->lies, batch);
 }
 
-void* convolution::filter_slope() const {
-  return w_->copied ? filter_slope_.get<void>() : w_->gradient;
+convolution_shape convolution::shape_in(const device& d) const {
+  const auto size = [](std::size_t n) { return static_cast<std::int64_t>(n); };
+  const value &x = *inputs_[0].from, &y = *output_;
+  return {.type = d.computes.type,
+          .last = d.computes.channels_last,
+          .samples = size(batch),
+          .in_channels = size(x.shape[0]),
+          .in_height = size(x.shape[1]),
+          .in_width = size(x.shape[2]),
+          .out_channels = size(y.shape[0]),
+          .out_height = size(y.shape[1]),
+          .out_width = size(y.shape[2]),
+          .kernel = size(shape_.kernel),
+          .stride = size(shape_.stride),
+          .padding = size(shape_.padding)};
+}
+
+convolution::addresses convolution::at(const void* x, const void* f, const void* y) const {
+  const auto any = [](const void* p) { return const_cast<void*>(p); }; // so cuDNN takes what it only reads, too
+  return {{{convolution_graph::x, any(x)},
+           {convolution_graph::filter, any(f)},
+           {convolution_graph::y, any(y)},
+           {convolution_graph::bias, end_.bias() ? end_.bias()->data : nullptr}}};
+}
+
+std::unique_ptr<plan> convolution::plan_for(device& d, choices& c, graph::direction made, bool fused,
+                                            const addresses& a) const {
+  static constexpr const char* directions[] = {" forward", " data", " weights"};
+  const std::string what = directions[static_cast<std::size_t>(made)], name = name_ + what;
+  const bool add = made == graph::direction::x && inputs_[0].add;
+  const convolution_end end = {.bias = fused && end_.bias(), .relu = fused && end_.relu()};
+  const convolution_shape all = shape_in(d);
+  graph g = convolution_graph::of(all, made, add, end);
+  const std::string text = "graph" + what + (end.bias ? " bias" : "") + (end.relu ? " relu" : "") +
+                           (add ? " add " : " ") + text_of(all, d.computes.tf32);
+  auto chosen = choose(d, c, name, text, g, plan::addresses(a).first(end.bias ? 4 : 3));
+  if (!chosen && !fused) {
+    const int given = c.given(name) ? c.known(name, "") : -1;
+    throw rg::error(RG_E_UNSUPPORTED, name + ": cuDNN has no deterministic engine for it" +
+                                          (given < 0 ? "" : " of number " + std::to_string(given)));
+  }
+  return chosen;
 }
 
 void convolution::attach(device& d, choices& c) {
-  const value &in = *inputs_[0].from, &made = *output_;
-  const auto text = [](std::size_t n) { return ' ' + std::to_string(n); };
-  const std::string key = std::to_string(static_cast<int>(d.computes.type)) + (d.computes.tf32 ? " tf32" : "") +
-                          (in.lies.last ? " last" : "") + text(batch) + text(in.shape[0]) + text(in.shape[1]) +
-                          text(in.shape[2]) + text(made.shape[0]) + text(shape_.kernel) + text(shape_.stride) +
-                          text(shape_.padding);
-  if (c.times() && c.known(name_ + " forward", "forward " + key) < 0) d.workspace.reserve(most_workspace);
-  const rules allowed{d.computes.type == number::f32 && !d.computes.tf32};
-  void *work = d.workspace.get<void>(), *slope = filter_slope();
-  const std::size_t room = d.workspace.bytes();
-  const void* filter = w_->multiplied();
-  const auto asked = [](cudnnStatus_t s) { check(s, "choosing an algorithm"); };
+  const addresses ahead = at(x(), w_->multiplied(), y());
+  if (end_.beside_a_product() != beside::nothing) forward_ = plan_for(d, c, graph::direction::y, true, ahead);
+  fused_ = forward_ != nullptr;
+  if (!fused_) forward_ = plan_for(d, c, graph::direction::y, false, ahead);
+  weights_by_ = plan_for(d, c, graph::direction::w, false, at(x(), filter_slope_.get<void>(), dy()));
+  if (dx()) data_ = plan_for(d, c, graph::direction::x, false, at(dx(), w_->multiplied(), dy()));
+}
 
-  const auto ahead = choose<cudnnConvolutionFwdAlgoPerf_t>(
-      c, name_ + " forward", "forward " + key, allowed, CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
-      [&](int n, int* count, auto* out) {
-        asked(cudnnGetConvolutionForwardAlgorithm_v7(d.dnn, x_, filter_, convolution_, y_, n, count, out));
-      },
-      [&](int n, int* count, auto* out) {
-        asked(cudnnFindConvolutionForwardAlgorithmEx(d.dnn, x_, x(), filter_, filter, convolution_, y_, y(), n, count,
-                                                     out, work, room));
-      });
-  const auto weights = choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
-      c, name_ + " weights", "weights " + key, allowed, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT,
-      [&](int n, int* count, auto* out) {
-        asked(cudnnGetConvolutionBackwardFilterAlgorithm_v7(d.dnn, x_, y_, convolution_, filter_, n, count, out));
-      },
-      [&](int n, int* count, auto* out) {
-        asked(cudnnFindConvolutionBackwardFilterAlgorithmEx(d.dnn, x_, x(), y_, dy(), convolution_, filter_, slope, n,
-                                                            count, out, work, room));
-      });
-  std::size_t most = std::max(ahead.memory, weights.memory);
-  forward_ = ahead.algo;
-  weights_by_ = weights.algo;
-  if (dx()) {
-    const auto data = choose<cudnnConvolutionBwdDataAlgoPerf_t>(
-        c, name_ + " data", "data " + key, allowed, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
-        [&](int n, int* count, auto* out) {
-          asked(cudnnGetConvolutionBackwardDataAlgorithm_v7(d.dnn, filter_, y_, convolution_, x_, n, count, out));
-        },
-        [&](int n, int* count, auto* out) {
-          asked(cudnnFindConvolutionBackwardDataAlgorithmEx(d.dnn, filter_, filter, y_, dy(), convolution_, x_, dx(), n,
-                                                            count, out, work, room));
-        });
-    data_ = data.algo;
-    most = std::max(most, data.memory);
-  }
-  d.workspace.reserve(most);
+void convolution::execute(device& d, plan& p, const addresses& a) const {
+  const bool with_bias = &p == forward_.get() && fused_ && end_.bias();
+  p.run(d.dnn, plan::addresses(a).first(with_bias ? 4 : 3), d.workspace.get<void>(), name_.c_str());
 }
 
 void convolution::forward(device& d, const run&) {
-  check(cudnnConvolutionForward(d.dnn, &one, x_, x(), filter_, w_->multiplied(), convolution_, forward_,
-                                d.workspace.get<void>(), d.workspace.bytes(), &zero, y_, y()),
-        name_.c_str());
-  end_.forward(d, y());
+  execute(d, *forward_, at(x(), w_->multiplied(), y()));
+  if (!fused_) end_.forward(d, y());
 }
 
+// A graph overwrites what it makes, so a filter's gradient that is added to others is made elsewhere.
 void convolution::backward(device& d, const run& r) {
   end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
-  const float* onto = !w_->copied && adds(r, *w_) ? &one : &zero;
-  check(cudnnConvolutionBackwardFilter(d.dnn, &one, x_, x(), y_, dy(), convolution_, weights_by_,
-                                       d.workspace.get<void>(), d.workspace.bytes(), onto, filter_, filter_slope()),
-        name_.c_str());
-  if (w_->copied)
-    kernels::relayout(d.stream, d.computes.type, w_->copy_lies, filter_slope(), number::f32, w_->lies, w_->gradient,
-                      w_->elements / w_->lies.elements(), adds(r, *w_));
-  if (dx())
-    check(cudnnConvolutionBackwardData(d.dnn, &one, filter_, w_->multiplied(), y_, dy(), convolution_, data_,
-                                       d.workspace.get<void>(), d.workspace.bytes(), inputs_[0].add ? &one : &zero, x_,
-                                       dx()),
-          name_.c_str());
+  const bool in_place = !w_->copied && !adds(r, *w_);
+  execute(d, *weights_by_, at(x(), in_place ? w_->gradient : filter_slope_.get<void>(), dy()));
+  if (!in_place)
+    kernels::relayout(d.stream, d.computes.type, w_->copied ? w_->copy_lies : w_->lies, filter_slope_.get<void>(),
+                      number::f32, w_->lies, w_->gradient, w_->elements / w_->lies.elements(), adds(r, *w_));
+  if (dx()) execute(d, *data_, at(dx(), w_->multiplied(), dy()));
 }
 
 double convolution::flops() const {

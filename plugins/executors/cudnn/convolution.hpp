@@ -2,12 +2,15 @@
 #pragma once
 
 #include "choices.hpp"
+#include "convolution_graph.hpp"
 #include "epilogue.hpp"
+
+#include <array>
 
 namespace cudnn {
 
-// y = f(W * x + bias), cross-correlation; by cuDNN, with algorithms that always give the same
-// result.
+// y = f(W * x + bias), cross-correlation: graphs of cuDNN's, by engines that always give the same result. Bias and ReLU
+// are in the forward graph where cuDNN has an engine for all of it.
 class convolution : public op {
 public:
   struct shape {
@@ -22,18 +25,19 @@ public:
   double flops() const override;
 
 private:
-  void* filter_slope() const;
+  // Of the graphs' tensors; x, filter and y or their gradients.
+  using addresses = std::array<std::pair<graph::tensor, void*>, 4>;
+  addresses at(const void* x, const void* filter, const void* y) const;
+  convolution_shape shape_in(const device& d) const;
+  std::unique_ptr<plan> plan_for(device& d, choices& c, graph::direction made, bool fused, const addresses& a) const;
+  void execute(device& d, plan& p, const addresses& a) const;
 
   shape shape_;
   weight* w_;
   epilogue end_;
-  tensor_descriptor x_, y_;
-  filter_descriptor filter_;
-  convolution_descriptor convolution_;
-  cudnnConvolutionFwdAlgo_t forward_{};
-  cudnnConvolutionBwdDataAlgo_t data_{};
-  cudnnConvolutionBwdFilterAlgo_t weights_by_{};
-  buffer filter_slope_; // where the filter is a copy: its gradient, as it lies
+  bool fused_ = false;
+  std::unique_ptr<plan> forward_, data_, weights_by_;
+  buffer filter_slope_; // where it is not made where it belongs: converted, or added to what is there
 };
 
 } // namespace cudnn

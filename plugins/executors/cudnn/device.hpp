@@ -74,23 +74,4 @@ private:
   std::int32_t index_;
 };
 
-// A cuDNN descriptor, destroyed with this.
-template <class T, cudnnStatus_t (*Create)(T*), cudnnStatus_t (*Destroy)(T)> class descriptor {
-public:
-  descriptor() { check(Create(&d_), "making a descriptor"); }
-  ~descriptor() { Destroy(d_); }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  operator T() const { return d_; }
-
-private:
-  T d_ = nullptr;
-};
-using tensor_descriptor =
-    descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
-using filter_descriptor =
-    descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
-using convolution_descriptor =
-    descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
-
 } // namespace cudnn

@@ -15,6 +15,7 @@ class epilogue {
 public:
   epilogue(weight* bias, std::optional<function> f) : bias_(bias), function_(f) {}
   weight* bias() const { return bias_; }
+  bool relu() const { return function_ == function::relu; }
 
   // Of `samples` that lie as p says.
   void prepare(device& d, const picture& p, std::size_t samples);
@@ -25,8 +26,8 @@ public:
   // The two steps of that.
   void through_function(device& d, const void* y, void* dy) const;
   void sum_bias(device& d, const void* dy, bool add) const;
-  // What of it a product can do. Functions but ReLU need the sum kept, too, or are others than cuBLASLt's: its GELU is the
-  // approximation by tanh.
+  // What of it a product or a convolution can do. Functions but ReLU need the sum kept, too, or are others than
+  // cuBLASLt's: its GELU is the approximation by tanh.
   beside beside_a_product() const;
 
 private:
