@@ -2,30 +2,13 @@
 //
 // Whole runs with train.device = "cuda" on a GPU of the host's own (emulated/streams.hpp): they train as on the CPU,
 // whatever strategy and transport, in every precision.
-#include "program.hpp"
+#include "emulated_run.hpp"
 
 #include <cmath>
 
-using namespace regatta::test;
+using namespace emulated_run;
 
 namespace {
-
-std::string experiment(const std::string& model) {
-  return "[model]\n" + model +
-         "[data]\nsource = \"random\"\n[train]\nbatch = 12\nkernels = \"fixed\"\nscaling = \"strong\"\n"
-         "[optimizer]\nlr = 0.01\n[measure]\nwarmup = 0\nsteps = 8\nrepeats = 1\nbaseline = false\n";
-}
-const std::string mlp = experiment("plugin = \"mlp\"\nhidden = [64, 32]\ndropout = 0.5\n");
-
-struct course {
-  std::vector<double> losses;
-  json replicas;
-};
-course train(const std::string& toml, const std::string& options, const std::string& environment = "") {
-  const scratch s;
-  const json r = results(s, toml, "--plugin-path " REGATTA_EMULATED " " + options, environment);
-  return {r.at(0).at("loss").at("curve").get<std::vector<double>>(), r.at(0).at("replicas_identical")};
-}
 
 void check_close(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
   REQUIRE(a.size() == 8);
@@ -35,8 +18,6 @@ void check_close(const std::vector<double>& a, const std::vector<double>& b, dou
     CHECK(std::abs(a[i] - b[i]) <= tolerance * std::abs(a[i]));
   }
 }
-
-const std::string alone = "--set strategy.plugin=none --set transport.plugin=null ", gpu = "--set train.device=cuda ";
 
 } // namespace
 
@@ -66,32 +47,6 @@ TEST_CASE("the order in which streams go on changes nothing") {
       CHECK(drawn.replicas == late.replicas);
     }
   }
-}
-
-TEST_CASE("steps that are played train as steps that are launched") {
-  const std::string two = gpu + "--set cluster.workers=2 --set strategy.plugin=allreduce --set transport.plugin=shm ";
-  for (const std::string& options :
-       {alone + gpu, alone + gpu + "--set train.accumulate=3 --set train.precision=fp16", two,
-        two + "--set strategy.bucket=1KiB", two + "--set strategy.algorithm=sharded --set train.precision=bf16"}) {
-    CAPTURE(options);
-    CHECK(train(mlp, options).losses == train(mlp, options + " --set train.graphs=false").losses);
-  }
-  const scratch s;
-  const json r = results(s, mlp, "--plugin-path " REGATTA_EMULATED " " + two);
-  CHECK(r.at(0).at("kernels").at("graphs") == "2"); // one bucket: a graph for each direction
-}
-
-TEST_CASE("values that the device makes are those that the host makes") {
-  for (const char* content : {"normal", "uniform", "zeros"}) {
-    CAPTURE(content);
-    const std::string options = gpu + "--set cluster.workers=2 --set train.accumulate=2 --set data.content=" + content;
-    const auto made = train(mlp, options).losses;
-    CHECK(made == train(mlp, options + " --set data.source=queue --set data.of=random").losses);
-    CHECK(made != train(mlp, options + " --set data.source=constant").losses);
-  }
-  const std::string constant = alone + gpu + "--set data.source=constant";
-  CHECK(train(mlp, constant).losses ==
-        train(mlp, alone + gpu + "--set data.source=queue --set data.of=constant").losses);
 }
 
 TEST_CASE("workers on GPUs train as one does, and end with the same weights") {

@@ -100,5 +100,7 @@ TEST_CASE("where cuDNN has no engine for it, attention makes its scores") {
   const value words = net.indices("words", {length}, vocabulary), labels = net.indices("labels", {length}, vocabulary);
   const value x = rg::embedding(words, "e", rg::embedding_table(net, "words", vocabulary, 12));
   rg::token_cross_entropy(rg::dense(rg::attend(x, x, x, words, "a", {}), "out", vocabulary), labels);
-  CHECK(reference::executed(executor_plugin, *net.graph(), {.precision = RG_BF16}).kernels().starts_with("a flash: 0\n")); // 12
+  CHECK(reference::executed(executor_plugin, *net.graph(), {.precision = RG_BF16})
+            .kernels()
+            .starts_with("a flash: 0\n")); // 12
 }

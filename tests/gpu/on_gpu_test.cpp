@@ -93,6 +93,24 @@ TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
   }
 }
 
+TEST_CASE("steps that are played train as steps that are launched, and values made there are the host's") {
+  for (const one& m : models) {
+    CAPTURE(m.model);
+    const scratch s;
+    const std::string toml = experiment(m.model, m.train), model = m.model;
+    for (const std::string options :
+         {"--set train.precision=bf16 --set train.accumulate=2", "--set train.precision=fp32"}) {
+      const std::string on_gpu = alone + "--set train.device=cuda " + options;
+      const auto launched = train(s, toml, on_gpu + " --set train.graphs=false").losses;
+      const json played = results(s, toml, on_gpu).at(0);
+      CHECK(played.at("loss").at("curve").get<std::vector<double>>() == launched);
+      const bool tables = model.find("ctr") != std::string::npos || model.find("simnet") != std::string::npos;
+      CHECK((tables || std::stoi(played.at("kernels").at("graphs").get<std::string>()) >= 2));
+      CHECK(train(s, toml, on_gpu + " --set data.source=queue --set data.of=random").losses == launched);
+    }
+  }
+}
+
 TEST_CASE("gradient accumulation on the GPU adds up to the whole batch") {
   const scratch s;
   const std::string toml = experiment("plugin = \"mlp\"\nhidden = [64, 32]\n", "batch = 24\n");

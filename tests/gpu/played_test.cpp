@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole models on a GPU of the host's own, their steps captured and played.
+#include "models.hpp"
+
+using namespace models;
+
+// Launched, captured with the second pass, played with the third; and likewise where gradients are added up.
+TEST_CASE("a step that is played is the one that was launched") {
+  for (const model_case& m : cases()) {
+    const std::string id = m.id;
+    const bool tables = id == "ctr" || id == "simnet_bow";
+    if (id == "se_resnet50") continue; // has nothing that the others have not
+    CAPTURE(id);
+    const std::uint32_t precision = id == "resnet50" ? RG_F32 : id == "bert" ? RG_BF16 : RG_F16;
+    const graph_of graph(m.file, m.id, m.settings);
+    reference::execution_options options{.batch = 4, .precision = precision};
+    reference::executed played(executor_plugin, *graph.graph, options);
+    options.plain = true;
+    reference::executed launched(executor_plugin, *graph.graph, options);
+    options.plain = false;
+    const auto dense = static_cast<std::uint32_t>(std::count_if(
+        played.tensors.begin(), played.tensors.end(), [](const rg_tensor& t) { return t.kind == RG_TENSOR_DENSE; }));
+    options.awaited = {dense / 2, dense - 1}; // two buckets
+    reference::executed in_two(executor_plugin, *graph.graph, options);
+    for (reference::executed* e : {&played, &launched, &in_two}) e->start(1);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      CAPTURE(step);
+      auto b = make_batch(*graph.graph, 4, 3 + step);
+      b.step = step;
+      for (const auto flags : {0U, static_cast<std::uint32_t>(RG_BATCH_ACCUMULATE | RG_BATCH_LAST)}) {
+        const double expected = launched.step(b, flags).loss_sum;
+        CHECK(played.step(b, flags).loss_sum == expected);
+        CHECK(in_two.step(b, flags).loss_sum == expected);
+      }
+      CHECK(all_gradients(played, launched) == all_gradients(launched, launched));
+      CHECK(all_gradients(in_two, launched) == all_gradients(launched, launched));
+      CHECK(played.evaluate(b, 3) == launched.evaluate(b, 3));
+      for (reference::executed* e : {&played, &launched, &in_two}) update(*e, 0.01);
+    }
+    CHECK(launched.kernels().find("graphs") == std::string::npos);
+    CHECK((in_two.kernels().find("graphs: 4\n") != std::string::npos) == !tables); // whose rows are the host's
+  }
+}
