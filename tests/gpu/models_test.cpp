@@ -108,7 +108,8 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
   reference::execution_options options{.batch = 2, .kernels = RG_KERNELS_TIMED};
   const std::string picked = reference::executed(executor_plugin, *net.graph(), options).kernels();
   // No gradient of the input; the first engine of the emulated cuDNN is none that always gives the same.
-  CHECK(picked.starts_with("a forward: 1\na weights: 1\nb forward: 1\nb weights: 1\nb data: 1\nout forward: "));
+  CHECK(
+      picked.starts_with("a forward: 1\na weights: 1\nb forward: 1\nb weights: 1\nb data: 1\nout forward with bias: "));
   CHECK(std::count(picked.begin(), picked.end(), '\n') == 8); // of the emulated cuBLASLt's two algorithms either
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked); // now from the cache
   options.picks = picked;
@@ -116,12 +117,12 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
   options.picks = "a forward: 0\n";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
                     "a forward: cuDNN has no deterministic engine for it of number 0");
-  options.picks = "out weights: 1\n";
-  CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels().find("out weights: 1\n") !=
+  options.picks = "out weights with bias: 1\n";
+  CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels().find("out weights with bias: 1\n") !=
         std::string::npos);
-  options.picks = "out weights: 2\n";
+  options.picks = "out weights with bias: 2\n";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
-                    "out weights: cuBLASLt has no algorithm for it of number 2");
+                    "out weights with bias: cuBLASLt has no algorithm for it of number 2");
   options.picks = "a forward, one";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
                     "\"a forward, one\" is no pick of the executor cudnn");

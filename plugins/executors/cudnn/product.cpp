@@ -25,6 +25,17 @@ cublasLtEpilogue_t epilogue_of(beside b) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+const char* text_of(beside b) {
+  switch (b) {
+  case beside::nothing: return "";
+  case beside::bias: return " with bias";
+  case beside::relu: return " with relu";
+  case beside::bias_relu: return " with bias and relu";
+  case beside::column_sums: return " with bias"; // its gradient
+  }
+  return "";
+}
+
 // Nothing it multiplies is rounded where fp32 is computed in.
 cublasComputeType_t computing(const precision& p) {
   return p.type == number::f32 && p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -94,11 +105,11 @@ bool product::ask(const device& d, const product_shape& p, number to, beside wan
   return !candidates_.empty();
 }
 
-void product::plan(device& d, choices& c, const std::string& name, const product_shape& p, number to, beside wanted,
+void product::plan(device& d, choices& c, const std::string& what, const product_shape& p, number to, beside wanted,
                    const operands& o) {
-  name_ = name;
   if (!ask(d, p, to, wanted, o) && (wanted == beside::nothing || !ask(d, p, to, beside::nothing, o)))
-    throw rg::error(RG_E_UNSUPPORTED, name + ": cuBLASLt has no algorithm for it");
+    throw rg::error(RG_E_UNSUPPORTED, what + ": cuBLASLt has no algorithm for it");
+  const std::string name = name_ = what + text_of(does());
   const auto text = [](int n) { return ' ' + std::to_string(n); };
   const std::string key = "product" + text(static_cast<int>(d.computes.type)) + (d.computes.tf32 ? " tf32" : "") +
                           text(static_cast<int>(to)) + text(static_cast<int>(does())) + text(p.m) + text(p.n) +
