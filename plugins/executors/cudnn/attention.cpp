@@ -20,13 +20,13 @@ attention::attention(std::string name, value* query, value* key, value* values, 
 
 void attention::prepare(device& d) {
   if (shape_.dropout == 0)
-    flash_ = flash::of({.handle = d.dnn}, {.type = d.computes.type,
-                                           .samples = static_cast<std::int64_t>(batch),
-                                           .heads = static_cast<std::int64_t>(shape_.heads),
-                                           .queries = static_cast<std::int64_t>(queries()),
-                                           .keys = static_cast<std::int64_t>(keys()),
-                                           .size = static_cast<std::int64_t>(width() / shape_.heads),
-                                           .causal = shape_.causal});
+    flash_ = flash::of(d.planning, {.type = d.computes.type,
+                                    .samples = static_cast<std::int64_t>(batch),
+                                    .heads = static_cast<std::int64_t>(shape_.heads),
+                                    .queries = static_cast<std::int64_t>(queries()),
+                                    .keys = static_cast<std::int64_t>(keys()),
+                                    .size = static_cast<std::int64_t>(width() / shape_.heads),
+                                    .causal = shape_.causal});
   if (flash_) {
     mask_.reserve(batch * keys() * size_of(d.computes.type));
     first_.reserve(batch * sizeof(std::uint32_t));

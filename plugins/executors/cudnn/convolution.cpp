@@ -8,11 +8,11 @@ namespace cudnn {
 namespace {
 
 // Nanoseconds of one run, of a few after a first one.
-double time(device& d, plan& p, plan::addresses at, const char* name) {
+double time(device& d, execution e, execution::addresses at, const char* name) {
   constexpr int runs = 3;
-  d.workspace.reserve(p.workspace());
+  d.workspace.reserve(e.workspace());
   fences marks(fences::kind::timed, 2);
-  const auto run = [&] { p.run(d.dnn, at, d.workspace.get<void>(), name); };
+  const auto run = [&] { e.run(d.dnn, at, d.workspace.get<void>(), name); };
   run();
   const rg_fence begin = marks.record(d.stream);
   for (int i = 0; i < runs; ++i) run();
@@ -23,33 +23,30 @@ double time(device& d, plan& p, plan::addresses at, const char* name) {
 
 // The plan for the graph: by the engine that is known, by the first that cuDNN's heuristics name, or by the fastest of
 // the first few. An engine's number is its place in their list. Null where none will do.
-std::unique_ptr<plan> choose(device& d, choices& c, const std::string& name, const std::string& shape, graph& g,
-                             plan::addresses at) {
+std::shared_ptr<const plan> choose(device& d, const choices& c, const std::string& name, const std::string& shape,
+                                   graph& g, execution::addresses at) {
   constexpr int most_timed = 8; // some take a second to compile
-  const planner p{.handle = d.dnn};
-  const demands wanted{.exact = d.computes.type == number::f32 && !d.computes.tf32};
-  const std::vector<part> engines = g.engines(p);
-  const auto made_by = [&](std::size_t i) { return plan::of(p, g, engines[i], wanted); };
   const int known = c.known(name, shape);
-  int number = known;
-  std::unique_ptr<plan> best;
-  if (known >= 0 && static_cast<std::size_t>(known) < engines.size()) best = made_by(static_cast<std::size_t>(known));
+  if (const auto same = d.planning.known.find(shape); same != d.planning.known.end())
+    if (known < 0 || static_cast<std::size_t>(known) == same->second->engine()) return same->second;
+  const demands wanted{.exact = d.computes.type == number::f32 && !d.computes.tf32};
+  const std::vector<part> engines = g.engines(d.planning);
+  const auto made_by = [&](std::size_t i) { return plan::of(d.planning, g, engines, i, wanted); };
+  std::shared_ptr<const plan> best;
+  if (known >= 0) best = made_by(static_cast<std::size_t>(known));
   if (!best && !c.given(name)) { // nobody knew, or the cache knew one that is gone
     double least = 0;
     int tried = 0;
     for (std::size_t i = 0; i < engines.size() && tried < (c.times() ? most_timed : 1); ++i) {
       auto made = made_by(i);
       if (!made) continue;
-      const double taken = c.times() ? time(d, *made, at, name.c_str()) : 0;
+      const double taken = c.times() ? time(d, execution(made), at, name.c_str()) : 0;
       if (tried++ > 0 && taken >= least) continue;
       least = taken;
-      number = static_cast<int>(i);
       best = std::move(made);
     }
   }
-  if (!best) return nullptr;
-  d.workspace.reserve(best->workspace());
-  c.pick(name, shape, number);
+  if (best) d.planning.known[shape] = best;
   return best;
 }
 
@@ -101,8 +98,7 @@ convolution::addresses convolution::at(const void* x, const void* f, const void*
            {convolution_graph::bias, end_.bias() ? end_.bias()->data : nullptr}}};
 }
 
-std::unique_ptr<plan> convolution::plan_for(device& d, choices& c, graph::direction made, bool fused,
-                                            const addresses& a) const {
+execution convolution::plan_for(device& d, choices& c, graph::direction made, bool fused, const addresses& a) const {
   static constexpr const char* directions[] = {" forward", " data", " weights"};
   const std::string what = directions[static_cast<std::size_t>(made)], name = name_ + what;
   const bool add = made == graph::direction::x && inputs_[0].add;
@@ -111,31 +107,35 @@ std::unique_ptr<plan> convolution::plan_for(device& d, choices& c, graph::direct
   graph g = convolution_graph::of(all, made, add, end);
   const std::string text = "graph" + what + (end.bias ? " bias" : "") + (end.relu ? " relu" : "") +
                            (add ? " add " : " ") + text_of(all, d.computes.tf32);
-  auto chosen = choose(d, c, name, text, g, plan::addresses(a).first(end.bias ? 4 : 3));
+  auto chosen = choose(d, c, name, text, g, execution::addresses(a).first(end.bias ? 4 : 3));
   if (!chosen && !fused) {
     const int given = c.given(name) ? c.known(name, "") : -1;
     throw rg::error(RG_E_UNSUPPORTED, name + ": cuDNN has no deterministic engine for it" +
                                           (given < 0 ? "" : " of number " + std::to_string(given)));
   }
-  return chosen;
+  if (chosen) {
+    d.workspace.reserve(chosen->workspace());
+    c.pick(name, text, static_cast<int>(chosen->engine()));
+  }
+  return execution(std::move(chosen));
 }
 
 void convolution::attach(device& d, choices& c) {
   const addresses ahead = at(x(), w_->multiplied(), y());
   if (end_.beside_a_product() != beside::nothing) forward_ = plan_for(d, c, graph::direction::y, true, ahead);
-  fused_ = forward_ != nullptr;
+  fused_ = static_cast<bool>(forward_);
   if (!fused_) forward_ = plan_for(d, c, graph::direction::y, false, ahead);
   weights_by_ = plan_for(d, c, graph::direction::w, false, at(x(), filter_slope_.get<void>(), dy()));
   if (dx()) data_ = plan_for(d, c, graph::direction::x, false, at(dx(), w_->multiplied(), dy()));
 }
 
-void convolution::execute(device& d, plan& p, const addresses& a) const {
-  const bool with_bias = &p == forward_.get() && fused_ && end_.bias();
-  p.run(d.dnn, plan::addresses(a).first(with_bias ? 4 : 3), d.workspace.get<void>(), name_.c_str());
+void convolution::perform(device& d, execution& e, const addresses& a) const {
+  const bool with_bias = &e == &forward_ && fused_ && end_.bias();
+  e.run(d.dnn, execution::addresses(a).first(with_bias ? 4 : 3), d.workspace.get<void>(), name_.c_str());
 }
 
 void convolution::forward(device& d, const run&) {
-  execute(d, *forward_, at(x(), w_->multiplied(), y()));
+  perform(d, forward_, at(x(), w_->multiplied(), y()));
   if (!fused_) end_.forward(d, y());
 }
 
@@ -143,11 +143,11 @@ void convolution::forward(device& d, const run&) {
 void convolution::backward(device& d, const run& r) {
   end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
   const bool in_place = !w_->copied && !adds(r, *w_);
-  execute(d, *weights_by_, at(x(), in_place ? w_->gradient : filter_slope_.get<void>(), dy()));
+  perform(d, weights_by_, at(x(), in_place ? w_->gradient : filter_slope_.get<void>(), dy()));
   if (!in_place)
     kernels::relayout(d.stream, d.computes.type, w_->copied ? w_->copy_lies : w_->lies, filter_slope_.get<void>(),
                       number::f32, w_->lies, w_->gradient, w_->elements / w_->lies.elements(), adds(r, *w_));
-  if (dx()) execute(d, *data_, at(dx(), w_->multiplied(), dy()));
+  if (dx()) perform(d, data_, at(dx(), w_->multiplied(), dy()));
 }
 
 double convolution::flops() const {

@@ -29,14 +29,14 @@ private:
   using addresses = std::array<std::pair<graph::tensor, void*>, 4>;
   addresses at(const void* x, const void* filter, const void* y) const;
   convolution_shape shape_in(const device& d) const;
-  std::unique_ptr<plan> plan_for(device& d, choices& c, graph::direction made, bool fused, const addresses& a) const;
-  void execute(device& d, plan& p, const addresses& a) const;
+  execution plan_for(device& d, choices& c, graph::direction made, bool fused, const addresses& a) const;
+  void perform(device& d, execution& e, const addresses& a) const;
 
   shape shape_;
   weight* w_;
   epilogue end_;
   bool fused_ = false;
-  std::unique_ptr<plan> forward_, data_, weights_by_;
+  execution forward_, data_, weights_by_;
   buffer filter_slope_; // where it is not made where it belongs: converted, or added to what is there
 };
 

@@ -62,6 +62,7 @@ device::device(std::int32_t index, const precision& p) : computes(p), index_(ind
     cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
     check(cudnnCreate(&dnn), "starting");
     check(cudnnSetStream(dnn, stream), "choosing a stream");
+    planning.handle = dnn;
     check(blas().create(&cublas), "starting");
     check(blas().set_stream(cublas, stream), "choosing a stream");
     // Its own would be allocated within a step that is captured. The size is what NVIDIA's manual says for sm_90.
@@ -79,6 +80,7 @@ device::~device() {
 
 void device::release() noexcept {
   if (cublas) blas().destroy(cublas);
+  planning.known.clear();
   if (dnn) cudnnDestroy(dnn);
   if (stream) cudaStreamDestroy(stream);
 }

@@ -61,6 +61,7 @@ public:
   const precision computes;
   cudaStream_t stream = nullptr;
   cudnnHandle_t dnn = nullptr;
+  planner planning; // of cuDNN's graphs
   cublasHandle_t cublas = nullptr;
   cublasLtHandle_t cublas_lt() const { return reinterpret_cast<cublasLtHandle_t>(cublas); } // the one is the other, too
   staging varying;

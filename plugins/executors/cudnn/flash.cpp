@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 
 namespace cudnn {
 namespace {
@@ -133,17 +134,25 @@ graph backward_of(const flash_shape& s) {
   return std::move(b.g);
 }
 
+std::string text_of(const flash_shape& s) {
+  std::string all = s.causal ? " causal" : "";
+  for (const std::int64_t n : {static_cast<std::int64_t>(s.type), s.samples, s.heads, s.queries, s.keys, s.size})
+    all += ' ' + std::to_string(n);
+  return all;
+}
+
 void* writable(const void* p) {
   return const_cast<void*>(p); // as cuDNN takes addresses, of what it only reads, too
 }
 
 } // namespace
 
-std::unique_ptr<flash> flash::of(const planner& p, const flash_shape& s) {
+std::unique_ptr<flash> flash::of(planner& p, const flash_shape& s) {
   auto made = std::unique_ptr<flash>(new flash(s));
+  const std::string what = text_of(s);
   graph ahead = forward_of(s), back = backward_of(s);
-  made->forward_ = first_plan(p, ahead);
-  if (made->forward_) made->backward_ = first_plan(p, back);
+  made->forward_ = execution(first_plan(p, "flash forward" + what, ahead));
+  if (made->forward_) made->backward_ = execution(first_plan(p, "flash backward" + what, back));
   return made->backward_ ? std::move(made) : nullptr;
 }
 
@@ -152,7 +161,7 @@ std::size_t flash::statistics() const {
 }
 
 std::size_t flash::workspace() const {
-  return std::max(forward_->workspace(), backward_->workspace());
+  return std::max(forward_.workspace(), backward_.workspace());
 }
 
 void flash::forward(cudnnHandle_t h, const values& v, void* workspace, const char* name) {
@@ -162,7 +171,7 @@ void flash::forward(cudnnHandle_t h, const values& v, void* workspace, const cha
                                                        {mask, writable(v.mask)},
                                                        {out, v.out},
                                                        {cudnn::statistics, v.statistics}}};
-  forward_->run(h, at, workspace, name);
+  forward_.run(h, at, workspace, name);
 }
 
 void flash::backward(cudnnHandle_t h, const values& v, const gradients& g, void* workspace, const char* name) {
@@ -177,7 +186,7 @@ void flash::backward(cudnnHandle_t h, const values& v, const gradients& g, void*
                                                         {key_slope, g.key},
                                                         {value_slope, g.value},
                                                         {sums, g.sums}}};
-  backward_->run(h, at, workspace, name);
+  backward_.run(h, at, workspace, name);
 }
 
 } // namespace cudnn

@@ -18,7 +18,7 @@ class flash {
 public:
   // Null where cuDNN has no engine for it that gives the same result every time: in fp32, on GPUs before sm_80, for heads
   // whose size is no multiple of 8 or too large.
-  static std::unique_ptr<flash> of(const planner& p, const flash_shape& s);
+  static std::unique_ptr<flash> of(planner& p, const flash_shape& s);
 
   // Queries, keys and values lie [sample, place, head, element], likewise results and gradients.
   struct values {
@@ -41,7 +41,7 @@ public:
 private:
   explicit flash(const flash_shape& s) : shape_(s) {}
   flash_shape shape_;
-  std::unique_ptr<plan> forward_, backward_;
+  execution forward_, backward_;
 };
 
 // What hides a key: the least number of fp16, which bf16 has, too, nearly. Infinity would make a row of nothing else

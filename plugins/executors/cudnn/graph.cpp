@@ -221,26 +221,36 @@ std::vector<part> graph::engines(const planner& p) {
   return found;
 }
 
-std::unique_ptr<plan> plan::of(const planner& p, const graph& g, const part& engine, const demands& d) {
-  if (!allowed(engine, d)) return nullptr;
+std::shared_ptr<const plan> plan::of(const planner& p, const graph& g, std::span<const part> engines, std::size_t place,
+                                     const demands& d) {
+  if (place >= engines.size() || !allowed(engines[place], d)) return nullptr;
   part made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   if (p.handle) made.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, p.handle);
 #if CUDNN_VERSION >= 90800
   if (p.described) made.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *p.described);
 #endif
-  made.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine);
+  made.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engines[place]);
   if (cudnnBackendFinalize(made.get()) != CUDNN_STATUS_SUCCESS) return nullptr;
   std::int64_t bytes = 0, count = 0;
   check(cudnnBackendGetAttribute(made.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
                                  &bytes),
         "asking for a plan's workspace");
   if (static_cast<std::size_t>(bytes) > d.workspace) return nullptr;
-  return std::unique_ptr<plan>(new plan(std::move(made), static_cast<std::size_t>(bytes), g));
+  return std::shared_ptr<const plan>(new plan(std::move(made), static_cast<std::size_t>(bytes), place, g));
+}
+
+std::shared_ptr<const plan> first_plan(planner& p, const std::string& what, graph& g, const demands& d) {
+  if (const auto at = p.known.find(what); at != p.known.end()) return at->second;
+  const std::vector<part> engines = g.engines(p);
+  for (std::size_t i = 0; i < engines.size(); ++i)
+    if (auto made = plan::of(p, g, engines, i, d)) return p.known[what] = made;
+  return nullptr;
 }
 
 // Addresses hardly ever change: only once the engine has said where weights are.
-void plan::run(cudnnHandle_t handle, addresses at, void* workspace, const char* name) {
-  const bool same = pack_ && workspace == packed_workspace_ && at.size() + constants_.size() == addresses_.size() &&
+void execution::run(cudnnHandle_t handle, addresses at, void* workspace, const char* name) {
+  const bool same = pack_ && workspace == packed_workspace_ &&
+                    at.size() + plan_->constants_.size() == addresses_.size() &&
                     std::equal(at.begin(), at.end(), addresses_.begin(),
                                [](const auto& a, const void* known) { return a.second == known; });
   if (!same) {
@@ -250,9 +260,9 @@ void plan::run(cudnnHandle_t handle, addresses at, void* workspace, const char* 
       numbers_.push_back(number);
       addresses_.push_back(address);
     }
-    for (auto& [number, value] : constants_) {
+    for (const auto& [number, value] : plan_->constants_) {
       numbers_.push_back(number);
-      addresses_.push_back(&value);
+      addresses_.push_back(const_cast<float*>(&value)); // only read
     }
     part pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, numbers_);
@@ -263,13 +273,7 @@ void plan::run(cudnnHandle_t handle, addresses at, void* workspace, const char* 
     pack_ = std::move(pack);
     packed_workspace_ = workspace;
   }
-  check(cudnnBackendExecute(handle, plan_.get(), pack_->get()), name);
-}
-
-std::unique_ptr<plan> first_plan(const planner& p, graph& g, const demands& d) {
-  for (const part& engine : g.engines(p))
-    if (auto made = plan::of(p, g, engine, d)) return made;
-  return nullptr;
+  check(cudnnBackendExecute(handle, plan_->plan_.get(), pack_->get()), name);
 }
 
 } // namespace cudnn

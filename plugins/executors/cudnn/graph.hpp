@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,12 +53,7 @@ private:
   cudnnBackendDescriptor_t d_ = nullptr;
 };
 
-// Where plans are made: a GPU's handle; or, without one, a description of a GPU (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, from
-// cuDNN 9.11 on), so that tests can ask cuDNN what it would say. Such plans cannot run.
-struct planner {
-  cudnnHandle_t handle = nullptr;
-  const part* described = nullptr;
-};
+struct planner;
 
 class graph {
 public:
@@ -109,27 +106,50 @@ struct demands {
 
 class plan {
 public:
-  // Null where this engine cannot, or does not give the same result every time.
-  static std::unique_ptr<plan> of(const planner& p, const graph& g, const part& engine, const demands& d);
-
+  // Of the engine at that place among g's. Null where it cannot, or does not give the same result every time.
+  static std::shared_ptr<const plan> of(const planner& p, const graph& g, std::span<const part> engines,
+                                        std::size_t place, const demands& d);
   std::size_t workspace() const { return workspace_; }
+  std::size_t engine() const { return engine_; } // its place
+
+private:
+  friend class execution;
+  plan(part&& made, std::size_t workspace, std::size_t engine, const graph& g)
+      : plan_(std::move(made)), workspace_(workspace), engine_(engine),
+        constants_(g.constants().begin(), g.constants().end()) {}
+  part plan_;
+  std::size_t workspace_, engine_;
+  std::vector<std::pair<graph::tensor, float>> constants_;
+};
+
+// Where plans are made: a GPU's handle; or, without one, a description of a GPU (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, from
+// cuDNN 9.11 on), so that tests can ask cuDNN what it would say. Such plans cannot run.
+struct planner {
+  cudnnHandle_t handle = nullptr;
+  const part* described = nullptr;
+  // Those that there are, by what they compute: cuDNN may take seconds to compile a kernel, and forgets it.
+  std::map<std::string, std::shared_ptr<const plan>> known{};
+};
+// By the first engine that can; null where there is none. `what` says all about the graph.
+std::shared_ptr<const plan> first_plan(planner& p, const std::string& what, graph& g, const demands& d = {});
+
+// A plan with the addresses that one op has for it.
+class execution {
+public:
+  execution() = default;
+  explicit execution(std::shared_ptr<const plan> p) : plan_(std::move(p)) {}
+  explicit operator bool() const { return plan_ != nullptr; }
+  std::size_t workspace() const { return plan_->workspace(); }
   using addresses = std::span<const std::pair<graph::tensor, void*>>;
   // In the stream of the handle. Of all tensors in memory.
   void run(cudnnHandle_t handle, addresses at, void* workspace, const char* name);
 
 private:
-  plan(part&& made, std::size_t workspace, const graph& g)
-      : plan_(std::move(made)), workspace_(workspace), constants_(g.constants().begin(), g.constants().end()) {}
-  part plan_;
-  std::size_t workspace_;
-  std::vector<std::pair<graph::tensor, float>> constants_;
+  std::shared_ptr<const plan> plan_;
   std::vector<std::int64_t> numbers_; // what pack_ has
   std::vector<void*> addresses_;
   void* packed_workspace_ = nullptr;
   std::optional<part> pack_;
 };
-
-// The first engine that can.
-std::unique_ptr<plan> first_plan(const planner& p, graph& g, const demands& d = {});
 
 } // namespace cudnn
