@@ -108,12 +108,17 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
   reference::execution_options options{.batch = 2, .kernels = RG_KERNELS_TIMED};
   const std::string picked = reference::executed(executor_plugin, *net.graph(), options).kernels();
   // No gradient of the input; the first engine of the emulated cuDNN is none that always gives the same.
-  CHECK(
-      picked.starts_with("a forward: 1\na weights: 1\nb forward: 1\nb weights: 1\nb data: 1\nout forward with bias: "));
+  CHECK(picked.starts_with(
+      "a forward with bias: 1\na weights: 1\nb forward with bias: 1\nb weights: 1\nb data: 1\nout "));
   CHECK(std::count(picked.begin(), picked.end(), '\n') == 8); // of the emulated cuBLASLt's two algorithms either
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked); // now from the cache
   options.picks = picked;
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked);
+  options.picks = "a forward: 1\n"; // without its bias
+  CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels().starts_with("a forward: 1\n"));
+  options.picks = "a forward with bias: 0\n";
+  CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
+                    "a forward with bias: cuDNN has no deterministic engine for it of number 0");
   options.picks = "a forward: 0\n";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
                     "a forward: cuDNN has no deterministic engine for it of number 0");

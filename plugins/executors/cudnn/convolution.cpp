@@ -59,6 +59,11 @@ std::string text_of(const convolution_shape& s, bool tf32) {
   return all;
 }
 
+std::string text_of(const convolution_end& e) {
+  if (e.bias) return e.relu ? " with bias and relu" : " with bias";
+  return e.relu ? " with relu" : "";
+}
+
 } // namespace
 
 convolution::convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias,
@@ -100,15 +105,14 @@ convolution::addresses convolution::at(const void* x, const void* f, const void*
 
 execution convolution::plan_for(device& d, choices& c, graph::direction made, bool fused, const addresses& a) const {
   static constexpr const char* directions[] = {" forward", " data", " weights"};
-  const std::string what = directions[static_cast<std::size_t>(made)], name = name_ + what;
   const bool add = made == graph::direction::x && inputs_[0].add;
   const convolution_end end = {.bias = fused && end_.bias(), .relu = fused && end_.relu()};
+  const std::string what = directions[static_cast<std::size_t>(made)] + text_of(end), name = name_ + what;
   const convolution_shape all = shape_in(d);
   graph g = convolution_graph::of(all, made, add, end);
-  const std::string text = "graph" + what + (end.bias ? " bias" : "") + (end.relu ? " relu" : "") +
-                           (add ? " add " : " ") + text_of(all, d.computes.tf32);
+  const std::string text = "graph" + what + (add ? " added " : " ") + text_of(all, d.computes.tf32);
   auto chosen = choose(d, c, name, text, g, execution::addresses(a).first(end.bias ? 4 : 3));
-  if (!chosen && !fused) {
+  if (!chosen && (!fused || c.given(name))) {
     const int given = c.given(name) ? c.known(name, "") : -1;
     throw rg::error(RG_E_UNSUPPORTED, name + ": cuDNN has no deterministic engine for it" +
                                           (given < 0 ? "" : " of number " + std::to_string(given)));
@@ -122,7 +126,8 @@ execution convolution::plan_for(device& d, choices& c, graph::direction made, bo
 
 void convolution::attach(device& d, choices& c) {
   const addresses ahead = at(x(), w_->multiplied(), y());
-  if (end_.beside_a_product() != beside::nothing) forward_ = plan_for(d, c, graph::direction::y, true, ahead);
+  if (end_.beside_a_product() != beside::nothing && !c.given(name_ + " forward"))
+    forward_ = plan_for(d, c, graph::direction::y, true, ahead);
   fused_ = static_cast<bool>(forward_);
   if (!fused_) forward_ = plan_for(d, c, graph::direction::y, false, ahead);
   weights_by_ = plan_for(d, c, graph::direction::w, false, at(x(), filter_slope_.get<void>(), dy()));
@@ -139,7 +144,8 @@ void convolution::forward(device& d, const run&) {
   if (!fused_) end_.forward(d, y());
 }
 
-// A graph overwrites what it makes, so a filter's gradient that is added to others is made elsewhere.
+// Whether a filter's gradient is added to what is there depends on the step, and a graph says it for good: then it is made
+// elsewhere.
 void convolution::backward(device& d, const run& r) {
   end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
   const bool in_place = !w_->copied && !adds(r, *w_);

@@ -17,19 +17,18 @@ graph::sizes packed(const graph::sizes& dims) {
   return strides;
 }
 
-// Where a list of descriptors is asked for, cuDNN fills those that it is given.
+// Where a list of descriptors is asked for, cuDNN fills those that it is given. None where it knows of none.
 std::vector<part> engines_of(const part& heuristics) {
+  constexpr auto name = CUDNN_ATTR_ENGINEHEUR_RESULTS;
+  constexpr auto type = CUDNN_TYPE_BACKEND_DESCRIPTOR;
   std::int64_t count = 0;
-  check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
-                                 &count, nullptr),
-        "asking for engines");
+  if (cudnnBackendGetAttribute(heuristics.get(), name, type, 0, &count, nullptr) != CUDNN_STATUS_SUCCESS) return {};
   std::vector<part> all;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < count; ++i) raw.push_back(all.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
-  if (count)
-    check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                   count, &count, raw.data()),
-          "asking for engines");
+  if (count &&
+      cudnnBackendGetAttribute(heuristics.get(), name, type, count, &count, raw.data()) != CUDNN_STATUS_SUCCESS)
+    return {};
   all.erase(all.begin() + count, all.end()); // it may name fewer than it said
   return all;
 }
@@ -204,7 +203,7 @@ std::vector<part> graph::engines(const planner& p) {
     if (p.handle) whole.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, p.handle);
     whole.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(all.size()),
               all.data());
-    whole.finish("describing a graph");
+    if (cudnnBackendFinalize(whole.get()) != CUDNN_STATUS_SUCCESS) return {}; // it takes no such graph
     whole_ = std::move(whole);
   }
   std::vector<part> found;
