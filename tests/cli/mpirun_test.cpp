@@ -106,6 +106,31 @@ TEST_CASE("transport mpi trains as shm does") {
   }
 }
 
+TEST_CASE("shares that travel by a transport's own collectives train as those that go by messages") {
+  if (!has_mpi()) {
+    MESSAGE("skipped: built without MPI");
+    return;
+  }
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny;
+  const outcome o =
+      under_mpirun(s, 2,
+                   "--out r --set strategy.plugin=allreduce --set strategy.allreduce.algorithm=sharded "
+                   "--set strategy.allreduce.bucket=65536 --set cluster.workers=2 "
+                   "--sweep strategy.allreduce.shares=messages,native --sweep transport.plugin=shm,auto,mpi");
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  const json r = json::parse(o.out).at("results");
+  REQUIRE(r.size() == 6);
+  for (const json& entry : r) {
+    CAPTURE(entry.at("case").dump());
+    CHECK(entry.at("replicas_identical") == true);
+    const std::vector<double> all = curve(entry), first = curve(r.at(0));
+    REQUIRE(all.size() == first.size());
+    for (std::size_t k = 0; k < all.size(); ++k) CHECK(all[k] == doctest::Approx(first[k]).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("transports and collectives alone, over MPI") {
   if (!has_mpi()) {
     MESSAGE("skipped: built without MPI");
