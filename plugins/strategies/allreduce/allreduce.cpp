@@ -71,10 +71,10 @@ struct allreduce {
                                    "\"ring\" or \"auto\"");
     if (algorithm == "auto" || algorithm == "hierarchical") groups = rg::group_by_host(c.cluster(), members, me());
     if (!alone && (algorithm == "sharded" || (algorithm == "auto" && sharding_pays()))) {
-      sharded.emplace(c, buckets, members, me(), p.shares == "native" || (p.shares == "auto" && !on_host()));
-      if (sharded->is_native())
-        lanes = 1;
-      else if (p.shares == "native")
+      const bool on_device = !on_host(), asked = p.shares == "native";
+      sharded.emplace(c, buckets, members, me(), asked || (p.shares == "auto" && on_device), on_device);
+      if (sharded->is_native() && on_device) lanes = 1;
+      if (!sharded->is_native() && asked)
         throw rg::error(RG_E_CONFIG, "shares = \"native\": this transport has no reduce-scatter and all-gather of its "
                                      "own; use \"messages\" or \"auto\"");
       return;

@@ -14,26 +14,30 @@
 class shares {
 public:
   // Between `members`, the ranks of all workers, ascending, this worker at place `me`. In the strategy's constructor.
-  // `native`: by the transport's own collectives, where it has both.
+  // `native`: by the transport's own collectives, where it has both. All members must ask for those of a group in the same
+  // order; in two groups no gather waits for the next bucket's gradients. `on_device`: the groups of a rank share one queue
+  // there, so there is but one, and update() must be called for one bucket after the other.
   shares(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, const std::vector<std::uint32_t>& members,
-         std::size_t me, bool native)
-      : comm_(c), buckets_(buckets), members_(members), me_(me) {
-    if (native && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
+         std::size_t me, bool native, bool on_device)
+      : comm_(c), buckets_(buckets), members_(members), me_(me), scattered_(buckets.size()), gathered_(buckets.size()) {
+    if (native && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) {
+      scatters_ = c.split(members);
+      gathers_ = on_device ? scatters_ : c.split(members);
+    }
     for (std::size_t b = 0; b < buckets.size(); ++b) c.own_as_worker(share(b, me));
     for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {
       of_bucket->resize(buckets.size());
       for (operations& o : *of_bucket) o.resize(members.size());
     }
   }
-  // What a transport does itself goes one bucket after the other, for all members must ask for it in the same order.
-  bool is_native() const { return group_.has_value(); }
+  bool is_native() const { return scatters_.has_value(); }
 
   // Sums and updates this worker's share of bucket b; with clipping the update waits for commit(), else this hands it out.
   // Receives are posted before anything is sent, so that what comes goes straight into place.
   static rg::task<> update(shares& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     const rg_buffer mine = self.comm_.gradients(self.share(b, self.me_));
-    if (self.group_) {
-      co_await self.comm_.reduce_scatter(*self.group_, self.comm_.gradients(self.buckets_[b]));
+    if (self.is_native()) {
+      co_await scatter(self, b);
     } else {
       self.for_others(
           [&](std::size_t w, std::uint32_t rank) { self.sums_[b][w] = self.comm_.recv_add(rank, mine, lane); });
@@ -49,7 +53,7 @@ public:
   }
   // After commit(): this worker's weights to all, theirs into place.
   static rg::task<> hand_out(shares& self, std::size_t b, std::uint32_t lane) {
-    if (!self.group_) self.await_weights(b, lane);
+    if (!self.is_native()) self.await_weights(b, lane);
     return answer(self, b, lane);
   }
   rg::frame_pool& frames() { return comm_.frames(); }
@@ -70,9 +74,27 @@ private:
       weights_[b][w] = comm_.recv(rank, comm_.weights(share(b, w)), lane);
     });
   }
+  // Bucket b's turn comes when the one before has been asked for.
+  static rg::task<> turn(shares&, std::vector<rg::event>& asked, std::size_t b) {
+    if (b == 0) co_return;
+    rg::event& before = asked[b - 1];
+    co_await before;
+  }
+  static rg::task<> scatter(shares& self, std::size_t b) {
+    co_await turn(self, self.scattered_, b);
+    auto sum = self.comm_.reduce_scatter(*self.scatters_, self.comm_.gradients(self.buckets_[b]));
+    self.scattered_[b].set();
+    co_await sum;
+  }
+  static rg::task<> gather(shares& self, std::size_t b) {
+    co_await turn(self, self.gathered_, b);
+    auto weights = self.comm_.all_gather(*self.gathers_, self.comm_.weights(self.buckets_[b]));
+    self.gathered_[b].set();
+    co_await weights;
+  }
   static rg::task<> answer(shares& self, std::size_t b, std::uint32_t lane) {
-    if (self.group_) {
-      co_await self.comm_.all_gather(*self.group_, self.comm_.weights(self.buckets_[b]));
+    if (self.is_native()) {
+      co_await gather(self, b);
       co_return;
     }
     self.for_others([&](std::size_t w, std::uint32_t rank) {
@@ -86,6 +108,7 @@ private:
   const std::vector<rg::span_of_arena>& buckets_;
   const std::vector<std::uint32_t>& members_;
   std::size_t me_;
-  std::optional<std::uint32_t> group_;
+  std::optional<std::uint32_t> scatters_, gathers_;           // groups
+  std::vector<rg::event> scattered_, gathered_;               // by bucket: it was asked for
   std::vector<operations> sums_, weights_, pushes_, answers_; // [bucket][worker]
 };
