@@ -124,7 +124,7 @@ graph backward_of(const flash_shape& s) {
   const tensor slope = b.product(out_slope, value, b.scores());
   const tensor centred = b.map(CUDNN_POINTWISE_SUB, {slope, sums}, b.scores());
   const tensor by_probability = b.map(CUDNN_POINTWISE_MUL, {centred, probability}, b.scores());
-  const tensor score_slope = b.map(CUDNN_POINTWISE_MUL, {by_probability, b.factor()}, b.scores(type));
+  const tensor score_slope = b.map(CUDNN_POINTWISE_MUL, {by_probability, b.factor()}, b.scores());
   b.product(turned(score_slope), query, key_slope);
 
   const std::int64_t width = s.heads * s.size;

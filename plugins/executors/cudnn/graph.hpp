@@ -127,7 +127,7 @@ private:
 struct planner {
   cudnnHandle_t handle = nullptr;
   const part* described = nullptr;
-  // Those that there are, by what they compute: cuDNN may take seconds to compile a kernel, and forgets it.
+  // Those that there are, by what they compute: cuDNN may take seconds to compile a kernel, and forgets it. Null: none.
   std::map<std::string, std::shared_ptr<const plan>> known{};
 };
 // By the first engine that can; null where there is none. `what` says all about the graph.
