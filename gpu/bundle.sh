@@ -18,7 +18,7 @@ cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREGATTA_CUDA_
 for plugin in cudnn nccl; do
   ninja -C "$build" -t query "$plugin" >/dev/null 2>&1 || { echo "gpu-bundle: plugin $plugin would be missing: CUDA, cuDNN or NCCL was not found" >&2; exit 1; }
 done
-tests=(on_gpu_test nccl_on_gpu_test layers_test sequence_test sparse_layers_test gpu_arithmetic_test)
+tests=(on_gpu_test nccl_on_gpu_test layers_test sequence_test sparse_layers_test flash_test gpu_arithmetic_test)
 ninja -C "$build" -j "$jobs" product "${tests[@]}"
 
 rm -rf "$stage"

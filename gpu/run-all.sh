@@ -35,7 +35,7 @@ step "the machine" regatta doctor
 cat "$out/the-machine.log"
 [ -e /dev/nvidiactl ] || { echo "there is no NVIDIA GPU on this machine"; exit 77; }
 # These run on the CPU or an emulated GPU by themselves.
-for name in layers sequence sparse_layers gpu_arithmetic; do
+for name in layers sequence sparse_layers flash gpu_arithmetic; do
   step "$name on the GPU" env REGATTA_LOOSER=10 REGATTA_EXECUTOR_PLUGIN="$plugin" "$tests/${name}_test"
 done
 step "models on the GPU" "$tests/on_gpu_test"

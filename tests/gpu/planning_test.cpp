@@ -111,8 +111,9 @@ TEST_CASE("cuDNN plans every convolution, those with bias and ReLU as one") {
       CHECK(planned(of::of(s, of::direction::y, false)));
       for (const bool add : {false, true}) CHECK(planned(of::of(s, of::direction::x, add)));
       CHECK(planned(of::of(s, of::direction::w, false)));
-      const bool compiled = f.type != number::f32; // which takes a second
-      if (!compiled || s.stride > 1) CHECK(planned(of::of(s, of::direction::y, false, {.bias = true, .relu = true})));
+      const bool compiled = f.type != number::f32; // which takes a second: one of them
+      if (!compiled || (f.type == number::bf16 && s.stride > 1))
+        CHECK(planned(of::of(s, of::direction::y, false, {.bias = true, .relu = true})));
       if (!compiled) CHECK(planned(of::of(s, of::direction::y, false, {.bias = true})));
     }
 }
