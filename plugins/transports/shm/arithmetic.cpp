@@ -104,12 +104,15 @@ void sum_to_all(std::span<const float* const> terms, std::span<float* const> tar
   alignas(64) float sum[block];
   for (std::size_t at = 0; at < count; at += block) {
     const std::size_t n = std::min(block, count - at);
-    if (terms.size() == 1)
-      std::memcpy(sum, terms[0] + at, n * sizeof(float));
-    else
-      kernel.sum(sum, terms[0] + at, terms[1] + at, n);
-    for (std::size_t k = 2; k < terms.size(); ++k) kernel.sum(sum, sum, terms[k] + at, n);
-    for (float* target : targets) std::memcpy(target + at, sum, n * sizeof(float));
+    const float* so_far = terms[0] + at;
+    for (std::size_t k = 1; k < terms.size(); ++k) {
+      // The last addition may go straight to where it belongs: of these elements all other terms have been read.
+      float* const to = targets.size() == 1 && k + 1 == terms.size() ? targets[0] + at : sum;
+      kernel.sum(to, so_far, terms[k] + at, n);
+      so_far = to;
+    }
+    for (float* target : targets)
+      if (target + at != so_far) std::memcpy(target + at, so_far, n * sizeof(float));
   }
 }
 

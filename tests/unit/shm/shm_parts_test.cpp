@@ -251,6 +251,35 @@ TEST_CASE("sums are formed in order, for any count and alignment") {
       }
 }
 
+// As a reduce-scatter asks for it: the sum goes to one array, which may be any of the terms, and the others stay.
+TEST_CASE("sums into one of their terms") {
+  for (const std::size_t count : {1u, 17u, 2048u, 5000u})
+    for (std::size_t terms = 1; terms <= 4; ++terms)
+      for (std::size_t only = 0; only < terms; ++only) {
+        CAPTURE(count);
+        CAPTURE(terms);
+        CAPTURE(only);
+        std::vector<std::vector<float>> data(terms, std::vector<float>(count + 1, 77.0f));
+        std::vector<float> expected(count);
+        std::vector<const float*> from;
+        for (std::size_t t = 0; t < terms; ++t) {
+          for (std::size_t i = 0; i < count; ++i) {
+            const float x = 1.0f / static_cast<float>(i * terms + t + 1) * (t % 2 ? -1e3f : 1.0f);
+            data[t][i] = x;
+            expected[i] = t == 0 ? x : expected[i] + x;
+          }
+          from.push_back(data[t].data());
+        }
+        const std::vector<std::vector<float>> before = data;
+        float* const to[] = {data[only].data()};
+        sum_to_all(from, to, count);
+        for (std::size_t t = 0; t < terms; ++t)
+          if (t != only) REQUIRE(data[t] == before[t]);
+        REQUIRE(std::equal(expected.begin(), expected.end(), data[only].begin()));
+        REQUIRE(data[only][count] == 77.0f);
+      }
+}
+
 TEST_CASE("a queue keeps its order while it grows and goes round") {
   fifo<int> q;
   int pushed = 0, popped = 0;
