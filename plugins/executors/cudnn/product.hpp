@@ -42,8 +42,9 @@ public:
     void* sums = nullptr;
     const void* vector() const { return sums ? sums : bias; }
   };
-  // `what` and what it does beside are its name in choices; `o` may be written to when algorithms are timed. Where cuBLASLt cannot do what is
-  // wanted beside, the product alone is planned. Throws rg::error, RG_E_UNSUPPORTED where it has no algorithm.
+  // `what` and what it does beside are its name in choices; `o` may be written to when algorithms are timed. Where
+  // cuBLASLt cannot do what is wanted beside, the product alone is planned. Throws rg::error, RG_E_UNSUPPORTED where it
+  // has no algorithm.
   void plan(device& d, choices& c, const std::string& what, const product_shape& p, number to, beside wanted,
             const operands& o);
   beside does() const { return described_.does; }
