@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace conformance;
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 // KIND/ID, where that is what it is.
 std::optional<std::pair<kind, std::string>> component_name(const std::string& text) {
@@ -123,7 +123,7 @@ std::string again(const check_options& o, const subject& s, const test& t) {
 }
 
 int list(const target& t, const check_options& o) {
-  json out = json::array();
+  ordered_json out = ordered_json::array();
   std::vector<std::vector<std::string>> rows;
   for (const subject& s : t.subjects)
     for (const test& one : tests_for(s))
@@ -152,9 +152,9 @@ void print(const check_options& o, const subject& s, const test& t, const verdic
 
 int run_all(const target& t, const check_options& o) {
   std::size_t counts[3] = {};
-  json subjects = json::array();
+  ordered_json subjects = ordered_json::array();
   for (const subject& s : t.subjects) {
-    json results = json::array();
+    ordered_json results = ordered_json::array();
     bool titled = o.json;
     for (const test& one : tests_for(s)) {
       if (!wanted(o, one)) continue;
@@ -165,11 +165,11 @@ int run_all(const target& t, const check_options& o) {
       results.push_back({{"name", one.name},
                          {"expected", one.expected},
                          {"status", name_of(v.what)},
-                         {"came", v.came.empty() ? json() : json(v.came)},
+                         {"came", v.came.empty() ? ordered_json() : ordered_json(v.came)},
                          {"seconds", v.seconds}});
       if (!o.json) print(o, s, one, v);
     }
-    json entry{{"kind", s.what ? json(name_of(s.what->kind)) : json("file")}};
+    ordered_json entry{{"kind", s.what ? ordered_json(name_of(s.what->kind)) : ordered_json("file")}};
     if (s.what) {
       entry["id"] = s.what->id;
       entry["version"] = s.what->plugin_version;
@@ -182,15 +182,15 @@ int run_all(const target& t, const check_options& o) {
   if (passed + wrong + skipped == 0)
     throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
   if (o.json)
-    fmt::print("{}\n", json{{"schema", "regatta.check/1"},
-                            {"file", t.file.string()},
-                            {"sha256", sha256_of(t.file)},
-                            {"seed", o.seed},
-                            {"subjects", subjects},
-                            {"passed", passed},
-                            {"failed", wrong},
-                            {"skipped", skipped}}
-                           .dump(2, ' ', false, json::error_handler_t::replace));
+    fmt::print("{}\n", ordered_json{{"schema", "regatta.check/1"},
+                                    {"file", t.file.string()},
+                                    {"sha256", sha256_of(t.file)},
+                                    {"seed", o.seed},
+                                    {"subjects", subjects},
+                                    {"passed", passed},
+                                    {"failed", wrong},
+                                    {"skipped", skipped}}
+                           .dump(2, ' ', false, ordered_json::error_handler_t::replace));
   else
     fmt::print("{} passed, {} failed, {} skipped\n", passed, wrong, skipped);
   return static_cast<int>(wrong ? exit_code::run : exit_code::done);

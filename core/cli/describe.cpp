@@ -26,7 +26,7 @@
 namespace regatta {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 const component& find(const registry& plugins, const std::string& name) {
   const auto slash = name.find('/');
@@ -45,8 +45,8 @@ const component& find(const registry& plugins, const std::string& name) {
 
 constexpr std::string_view unit_names[] = {"", "bytes", "nanoseconds", "bits per second"};
 
-json parameter_json(const rg_param& p) {
-  json j{{"name", p.name}, {"type", type_name(p)}, {"help", p.help}, {"default", json(default_of(p))}};
+ordered_json parameter_json(const rg_param& p) {
+  ordered_json j{{"name", p.name}, {"type", type_name(p)}, {"help", p.help}, {"default", ordered_json(default_of(p))}};
   j["required"] = !p.default_value;
   if (p.unit) j["unit"] = unit_names[p.unit];
   if (is_bounded(p) && std::isfinite(p.min)) j["min"] = p.min;
@@ -78,14 +78,14 @@ void print_parameters(const component& c) {
 
 // ------------------------------------------------------------------------------------------------ capabilities ---
 
-json memory_json(std::uint32_t mask) {
-  json kinds = json::array();
+ordered_json memory_json(std::uint32_t mask) {
+  ordered_json kinds = ordered_json::array();
   if (mask & RG_MEMORY_HOST) kinds.push_back("host");
   if (mask & RG_MEMORY_CUDA) kinds.push_back("cuda");
   return kinds;
 }
 
-json transport_json(const registry& plugins, const component& c, const parameter_values& values) {
+ordered_json transport_json(const registry& plugins, const component& c, const parameter_values& values) {
   const auto what = "transport " + c.id;
   const auto& t = c.transport;
   transport_host host(plugins);
@@ -109,7 +109,7 @@ json transport_json(const registry& plugins, const component& c, const parameter
           {"collectives", has(RG_EXT_COLLECTIVES)}};
 }
 
-json strategy_json(const component& c, const parameter_values& values) {
+ordered_json strategy_json(const component& c, const parameter_values& values) {
   const rg_cluster cluster = sample_cluster();
   plugin_host host;
   auto plan = rg::make_versioned<rg_plan>();
@@ -125,7 +125,7 @@ json strategy_json(const component& c, const parameter_values& values) {
           {"steady_from", plan.steady_from}};
 }
 
-json capabilities(const registry& plugins, const component& c, const parameter_values& values) {
+ordered_json capabilities(const registry& plugins, const component& c, const parameter_values& values) {
   switch (c.kind) {
   case kind::executor: return {{"memory", memory_json(c.executor.memory)}};
   case kind::transport: return transport_json(plugins, c, values);
@@ -135,7 +135,7 @@ json capabilities(const registry& plugins, const component& c, const parameter_v
   return {};
 }
 
-void print_capabilities(const json& all) {
+void print_capabilities(const ordered_json& all) {
   fmt::print("\ncapabilities\n");
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : all.items()) {
@@ -153,15 +153,15 @@ void print_capabilities(const json& all) {
 
 // ----------------------------------------------------------------------------------------------------- network ---
 
-json network_json(const network_summary& n) {
-  json layers = json::array();
+ordered_json network_json(const network_summary& n) {
+  ordered_json layers = ordered_json::array();
   for (const auto& l : n.layers)
     layers.push_back({{"name", l.name},
                       {"op", l.op},
                       {"shape", l.shape},
                       {"parameters", l.parameters},
                       {"operations_per_sample", l.operations}});
-  json tables = json::array();
+  ordered_json tables = ordered_json::array();
   for (const auto& t : n.tables) tables.push_back({{"name", t.name}, {"rows", t.rows}, {"parameters", t.parameters}});
   return {{"unit", n.unit},   {"parameters", n.parameters},
           {"state", n.state}, {"operations_per_sample", n.operations},
@@ -221,7 +221,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
 
   // What needs an instance is left out where a parameter has no default and was not given: the table says so.
   std::string unknown;
-  json can;
+  ordered_json can;
   std::unique_ptr<network_summary> network;
   for (const auto& p : c.parameters)
     if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
@@ -238,14 +238,18 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   }
 
   if (as_json) {
-    json out{{"kind", name_of(c.kind)},     {"id", c.id},
-             {"summary", c.summary},        {"plugin", c.plugin_name},
-             {"version", c.plugin_version}, {"file", c.file.string()},
-             {"parameters", json::array()}, {"capabilities", can}};
+    ordered_json out{{"kind", name_of(c.kind)},
+                     {"id", c.id},
+                     {"summary", c.summary},
+                     {"plugin", c.plugin_name},
+                     {"version", c.plugin_version},
+                     {"file", c.file.string()},
+                     {"parameters", ordered_json::array()},
+                     {"capabilities", can}};
     for (const auto& p : c.parameters) out["parameters"].push_back(parameter_json(p));
     if (!unavailable.empty()) out["unavailable"] = unavailable;
     if (network) out["network"] = network_json(*network);
-    fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+    fmt::print("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace));
     return 0;
   }
   fmt::print("{} {}: {}\n{} {}, {}\n", name_of(c.kind), c.id, c.summary, c.plugin_name, c.plugin_version,

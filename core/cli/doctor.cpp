@@ -27,29 +27,29 @@
 namespace regatta {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
-json limit(int which) {
+ordered_json limit(int which) {
   rlimit l{};
   if (getrlimit(static_cast<__rlimit_resource_t>(which), &l) != 0) return nullptr;
-  return l.rlim_cur == RLIM_INFINITY ? json("unlimited") : json(static_cast<std::uint64_t>(l.rlim_cur));
+  return l.rlim_cur == RLIM_INFINITY ? ordered_json("unlimited") : ordered_json(static_cast<std::uint64_t>(l.rlim_cur));
 }
 
-json limits() {
+ordered_json limits() {
   return {{"open_files", limit(RLIMIT_NOFILE)},
           {"locked_memory_bytes", limit(RLIMIT_MEMLOCK)},
           {"processes", limit(RLIMIT_NPROC)}};
 }
 
 // What the executors for devices say of those that are here.
-json devices(const registry& plugins) {
-  json list = json::array();
+ordered_json devices(const registry& plugins) {
+  ordered_json list = ordered_json::array();
   for (const component& c : plugins.components()) {
     const auto* table =
         c.kind == kind::executor && c.extension ? static_cast<const rg_devices*>(c.extension(RG_EXT_DEVICES)) : nullptr;
     if (!table) continue;
     const rg_devices d = rg::copy_versioned(*table);
-    json found = json::array();
+    ordered_json found = ordered_json::array();
     std::string why;
     plugin_host host;
     try {
@@ -66,13 +66,13 @@ json devices(const registry& plugins) {
     list.push_back({{"executor", c.id},
                     {"devices", found},
                     {"topology", why.empty() ? topology_of(d, "executor " + c.id) : nlohmann::json()},
-                    {"error", why.empty() ? json() : json(why)}});
+                    {"error", why.empty() ? ordered_json() : ordered_json(why)}});
   }
   return list;
 }
 
-json diagnosis(const registry& plugins, const std::vector<std::filesystem::path>& folders) {
-  json counts = json::object(), searched = json::array(), unusable = json::array();
+ordered_json diagnosis(const registry& plugins, const std::vector<std::filesystem::path>& folders) {
+  ordered_json counts = ordered_json::object(), searched = ordered_json::array(), unusable = ordered_json::array();
   for (auto k : {kind::model, kind::executor, kind::transport, kind::strategy})
     counts[plural_of(k)] = std::count_if(plugins.components().begin(), plugins.components().end(),
                                          [&](const component& c) { return c.kind == k; });
@@ -85,11 +85,11 @@ json diagnosis(const registry& plugins, const std::vector<std::filesystem::path>
       {"devices", devices(plugins)}};
 }
 
-std::string text_of(const json& value) {
+std::string text_of(const ordered_json& value) {
   return value.is_null() ? "unknown" : value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string bytes_text(const json& value) {
+std::string bytes_text(const ordered_json& value) {
   return value.is_number() ? human_bytes(value.get<double>()) : text_of(value);
 }
 
@@ -98,8 +98,8 @@ void print(const std::string& title, std::vector<std::vector<std::string>> rows)
   fmt::print("{}\n{}\n", title, indented({{"what"}, {"here"}}, std::move(rows)));
 }
 
-void print(const json& d) {
-  const json& m = d["machine"];
+void print(const ordered_json& d) {
+  const ordered_json& m = d["machine"];
   print("machine", {{"name", text_of(m["name"])},
                     {"cpu", text_of(m["cpu"])},
                     {"cores", text_of(m["cores"])},
@@ -107,11 +107,11 @@ void print(const json& d) {
                     {"memory", bytes_text(m["memory_bytes"])},
                     {"frequency governor", text_of(m["governor"])},
                     {"kernel", text_of(m["kernel"])}});
-  const json& l = d["limits"];
+  const ordered_json& l = d["limits"];
   print("limits", {{"open files", text_of(l["open_files"])},
                    {"locked memory", bytes_text(l["locked_memory_bytes"])},
                    {"processes", text_of(l["processes"])}});
-  const json& p = d["plugins"];
+  const ordered_json& p = d["plugins"];
   std::vector<std::vector<std::string>> rows;
   for (const auto& [kind, count] : p["found"].items()) rows.push_back({kind, count.dump()});
   for (const auto& folder : p["searched"]) rows.push_back({"searched", text_of(folder)});
@@ -134,7 +134,7 @@ void print(const json& d) {
   print("devices", std::move(rows));
   rows.clear();
   for (const auto& i : m["interfaces"]) {
-    const json& speed = i["bits_per_second"];
+    const ordered_json& speed = i["bits_per_second"];
     rows.push_back(
         {text_of(i["name"]),
          fmt::format("{}, MTU {}",
@@ -148,9 +148,9 @@ void print(const json& d) {
 
 int doctor_verb(const std::vector<std::filesystem::path>& folders, bool as_json) {
   const registry plugins(folders);
-  const json d = diagnosis(plugins, folders);
+  const ordered_json d = diagnosis(plugins, folders);
   if (as_json)
-    fmt::print("{}\n", d.dump(2, ' ', false, json::error_handler_t::replace));
+    fmt::print("{}\n", d.dump(2, ' ', false, ordered_json::error_handler_t::replace));
   else
     print(d);
   return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);

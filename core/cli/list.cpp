@@ -25,16 +25,17 @@ std::vector<std::string> left_out(const std::vector<std::filesystem::path>& fold
 
 namespace {
 
+using nlohmann::ordered_json;
+
 constexpr std::array all_kinds{kind::model, kind::executor, kind::transport, kind::strategy};
 
-nlohmann::ordered_json listing(const registry& plugins, const std::vector<std::filesystem::path>& folders,
-                               std::optional<kind> only) {
-  using json = nlohmann::ordered_json;
-  json out{{"folders", json::array()}};
+ordered_json listing(const registry& plugins, const std::vector<std::filesystem::path>& folders,
+                     std::optional<kind> only) {
+  ordered_json out{{"folders", ordered_json::array()}};
   for (const auto& f : folders) out["folders"].push_back(f.string());
   for (auto k : all_kinds) {
     if (only && *only != k) continue;
-    auto& list = out[plural_of(k)] = json::array();
+    auto& list = out[plural_of(k)] = ordered_json::array();
     for (const auto& c : plugins.components())
       if (c.kind == k)
         list.push_back({{"id", c.id},
@@ -43,11 +44,11 @@ nlohmann::ordered_json listing(const registry& plugins, const std::vector<std::f
                         {"version", c.plugin_version},
                         {"file", c.file.string()}});
   }
-  out["hidden"] = json::array();
+  out["hidden"] = ordered_json::array();
   for (const auto& h : plugins.hidden())
     out["hidden"].push_back(
         {{"kind", name_of(h.kind)}, {"id", h.id}, {"file", h.file.string()}, {"by", h.by.string()}});
-  out["unusable"] = json::array();
+  out["unusable"] = ordered_json::array();
   for (const auto& f : plugins.failures()) out["unusable"].push_back({{"file", f.file.string()}, {"reason", f.reason}});
   out["left_out"] = left_out(folders);
   return out;

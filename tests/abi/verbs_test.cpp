@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../json.hpp"
 #include "folder.hpp"
 
 #include "base/failure.hpp"
@@ -6,7 +7,6 @@
 #include "cli/list.hpp"
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <functional>
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 using namespace regatta;
+using namespace regatta::test;
 
 namespace {
 
@@ -80,7 +81,7 @@ TEST_CASE("list: what is there, where, and what is not usable") {
   CHECK(has(text, broken.string() + ": not a shared object"));
   CHECK(text.find("models") == std::string::npos);
 
-  const auto j = nlohmann::json::parse(printed([&] { code = list_verb({f.path()}, std::nullopt, true); }));
+  const auto j = parsed(printed([&] { code = list_verb({f.path()}, std::nullopt, true); }));
   CHECK(code == 3);
   CHECK(j["transports"][0]["id"] == "good");
   CHECK(j["transports"][0]["file"] == (f.path() / "good.so").string());
@@ -98,7 +99,7 @@ TEST_CASE("describe: parameters and capabilities") {
   CHECK(has(text, "an integer from 1 to 64"));
   CHECK(has(text, "\"64KiB\""));
   CHECK(has(text, "independent"));
-  const auto j = nlohmann::json::parse(printed([&] { describe_verb({f.path()}, "transports/good", true); }));
+  const auto j = parsed(printed([&] { describe_verb({f.path()}, "transports/good", true); }));
   CHECK(j["parameters"].size() == 9);
   CHECK(j["parameters"][1]["default"] == 4);
   CHECK(j["parameters"][1]["max"] == 64);
@@ -155,7 +156,7 @@ TEST_CASE("describe counts every model's parameters, tables and operations") {
   for (const one& m : models) {
     CAPTURE(m.id);
     const std::string name = std::string("model/") + m.id;
-    const auto j = nlohmann::json::parse(printed([&] { describe_verb({REGATTA_PLUGINS}, name, true, m.set); }));
+    const auto j = parsed(printed([&] { describe_verb({REGATTA_PLUGINS}, name, true, m.set); }));
     CHECK(j["network"]["parameters"] == m.parameters);
     CHECK(j["network"]["operations_per_sample"].get<double>() == doctest::Approx(m.operations).epsilon(0.002));
     std::uint64_t in_tables = 0;

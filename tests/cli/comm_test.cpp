@@ -13,7 +13,7 @@ json document(const scratch& s, const std::string& options) {
   const outcome o = program(s, "comm --seconds 0.002 --format json " + options);
   INFO(o.err);
   REQUIRE(o.code == 0);
-  return json::parse(o.out);
+  return parsed(o.out);
 }
 
 } // namespace
@@ -27,7 +27,7 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
   CHECK(d.at("context").at("plugins").size() == 2);
   std::set<std::string> seen;
   for (const json& r : d.at("results")) {
-    CAPTURE(r.dump());
+    CAPTURE(r);
     CHECK(r.at("wrong") == 0);
     CHECK(r.at("iterations") >= 5);
     const double median = r.at("seconds").at("median"), bytes = r.at("bytes"), n = r.at("ranks");
@@ -63,7 +63,7 @@ TEST_CASE("collectives between 5 ranks, more than a power of two, also over a tr
                              "--factor 25");
   std::set<std::string> seen;
   for (const json& r : d.at("results")) {
-    CAPTURE(r.dump());
+    CAPTURE(r);
     CHECK(r.at("wrong") == 0);
     seen.insert(r.at("op").get<std::string>() + " " + r.at("algorithm").get<std::string>());
   }

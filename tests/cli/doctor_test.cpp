@@ -8,7 +8,7 @@ TEST_CASE("doctor says what the machine has, and what the build lacks") {
   const outcome o = program(s, "doctor --json");
   CAPTURE(o.err);
   REQUIRE(o.code == 0);
-  const json d = json::parse(o.out);
+  const json d = parsed(o.out);
   CHECK(d.at("machine").at("cores").get<int>() >= 1);
   CHECK(d.at("limits").contains("open_files"));
   CHECK(d.at("plugins").at("found").at("transports").get<int>() >= 1);
@@ -16,10 +16,10 @@ TEST_CASE("doctor says what the machine has, and what the build lacks") {
   CHECK(d.at("machine").at("interfaces").size() >= 1);
   // A plugin is there, or the build says why not.
   const outcome list = program(s, "list transports --json");
-  const json transports = json::parse(list.out).at("transports");
+  const json transports = parsed(list.out).at("transports");
   bool nccl = false;
   for (const json& t : transports) nccl |= t.at("id") == "nccl";
-  const std::string left_out = d.at("plugins").at("left_out").dump();
+  const std::string left_out = text_of(d.at("plugins").at("left_out"));
   CHECK(nccl == (left_out.find("nccl") == std::string::npos));
 }
 

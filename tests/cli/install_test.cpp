@@ -11,10 +11,11 @@
 #include <sstream>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include "../json.hpp"
 #include <sys/wait.h>
 
 namespace fs = std::filesystem;
+using namespace regatta::test;
 
 namespace {
 
@@ -103,21 +104,21 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
                        log);
   REQUIRE_MESSAGE(code == 0, contents(log));
 
-  const auto result = nlohmann::json::parse(contents(out / "result.json"));
+  const auto result = parsed(contents(out / "result.json"));
   REQUIRE(result["results"].size() == 4);
   for (const auto& r : result["results"]) {
-    CAPTURE(r["case"].dump());
+    CAPTURE(r["case"]);
     CHECK(r["status"] == "ok");
     CHECK(r["workers"] == 2);
     CHECK(r["replicas_identical"] == true);
     REQUIRE(r["loss"]["first"].is_number());
     REQUIRE(r["loss"]["last"].is_number());
     CHECK(std::isfinite(r["loss"]["last"].get<double>()));
-    CHECK(r["bytes"]["sent_per_step"].dump() != "0");
+    CHECK(r["bytes"]["sent_per_step"] != 0);
   }
   // What ran is what was built and installed here: nothing of the build tree.
   for (const auto& p : result["context"]["plugins"]) {
-    CAPTURE(p.dump());
+    CAPTURE(p);
     const std::string path = fs::weakly_canonical(p["path"].get<std::string>()).string();
     CHECK((path.starts_with(fs::canonical(prefix).string()) || path.starts_with(fs::canonical(examples).string())));
   }

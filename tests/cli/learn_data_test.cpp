@@ -95,7 +95,7 @@ on_bad_record = "skip"
 )" + alone + "batch = 51\n", // one round of the data
                          "--set measure.steps=10 --set measure.evaluate_every=0");
   CHECK(r.at(0).at("skipped_records") == 10);
-  CHECK(r.at(0).at("warnings").dump().find("skipped 10 damaged records of the data") != std::string::npos);
+  CHECK(text_of(r.at(0).at("warnings")).find("skipped 10 damaged records of the data") != std::string::npos);
 }
 
 TEST_CASE("a schedule in epochs is that of as many steps, on servers too") {

@@ -53,10 +53,10 @@ TEST_CASE("every process is a rank: fewer are idle, more cannot be; what is comp
                    "--sweep cluster.workers=2,4 ");
   INFO(o.err);
   REQUIRE(o.code == 0);
-  const json r = json::parse(o.out).at("results"); // rank 0 alone has printed
+  const json r = parsed(o.out).at("results"); // rank 0 alone has printed
   REQUIRE(r.size() == 6);
   for (const json& entry : r) {
-    CAPTURE(entry.at("case").dump());
+    CAPTURE(entry.at("case"));
     if (entry.at("case").at("cluster.workers") == 2) {
       CHECK(entry.at("status") == "ok");
       CHECK(entry.at("efficiency").at("median") > 0);
@@ -94,10 +94,10 @@ TEST_CASE("transport mpi trains as shm does") {
                    "--set cluster.workers=2 --set optimizer.plugin=sgd");
   INFO(o.err);
   REQUIRE(o.code == 0);
-  const json r = json::parse(o.out).at("results");
+  const json r = parsed(o.out).at("results");
   REQUIRE(r.size() == 6);
   for (std::size_t i = 0; i < r.size(); i += 2) {
-    CAPTURE(r.at(i).at("case").dump());
+    CAPTURE(r.at(i).at("case"));
     CHECK(r.at(i + 1).at("replicas_identical") == true);
     const std::vector<double> shm = curve(r.at(i)), mpi = curve(r.at(i + 1));
     REQUIRE(shm.size() == mpi.size());
@@ -143,9 +143,9 @@ TEST_CASE("transports and collectives alone, over MPI") {
   INFO(o.err);
   REQUIRE(o.code == 0);
   std::set<std::string> algorithms, native;
-  const json d = json::parse(o.out);
+  const json d = parsed(o.out);
   for (const json& r : d.at("results")) {
-    CAPTURE(r.dump());
+    CAPTURE(r);
     CHECK(r.at("wrong") == 0);
     if (r.at("op") == "allreduce") algorithms.insert(r.at("algorithm"));
     if (r.at("algorithm") == "native") native.insert(r.at("op"));
@@ -188,7 +188,7 @@ TEST_CASE("PMI's and Slurm's processes are ranks too") {
                               "{ " + place(1) + " " REGATTA_PROGRAM " run x.toml & } && " + place(0));
     INFO(o.err);
     REQUIRE(o.code == 0);
-    CHECK(json::parse(o.out).at("results").at(0).at("status") == "ok");
+    CHECK(parsed(o.out).at("results").at(0).at("status") == "ok");
     const outcome wrong = program(s, "run x.toml", place(2));
     CHECK(wrong.code == 2);
     CHECK(wrong.err.find(rank + "=2 in the environment, but " + size + "=2") != std::string::npos);
@@ -211,7 +211,7 @@ TEST_CASE("a rank that dies ends the run, and leaves no process") {
   const pid_t launched = start(s, {REGATTA_MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", "3", REGATTA_PROGRAM,
                                    "run", "x.toml", "--out", "r", "--progress", "never"});
   const auto first_done = [&] {
-    const json j = json::parse(read(s.path / "r" / "result.json"), nullptr, false);
+    const json j = parsed(read(s.path / "r" / "result.json"), true);
     return j.is_object() && !j.at("results").empty() && j.at("results").at(0).at("status") == "ok";
   };
   REQUIRE(within(patience, first_done));
@@ -227,6 +227,6 @@ TEST_CASE("a rank that dies ends the run, and leaves no process") {
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) != 0);
   for (const pid_t p : all) CHECK(within(patience, [&] { return !alive(p); }));
-  const json r = json::parse(read(s.path / "r" / "result.json")).at("results");
+  const json r = parsed(read(s.path / "r" / "result.json")).at("results");
   CHECK(r.at(0).at("status") == "ok");
 }

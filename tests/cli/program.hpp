@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include "../json.hpp"
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ inline json results(const scratch& s, const std::string& toml, const std::string
   const outcome o = program(s, "run x.toml --out result --progress never --format json " + options, environment);
   INFO(o.err);
   REQUIRE(o.code == 0);
-  return json::parse(o.out).at("results");
+  return parsed(o.out).at("results");
 }
 
 } // namespace regatta::test

@@ -130,7 +130,7 @@ TEST_CASE("resume runs what is missing and refuses another experiment") {
   const scratch s;
   results(s, tiny);
   CHECK(program(s, "run x.toml --out result --progress never").code == 2); // holds results already
-  const std::string before = json::parse(read(s.path / "result" / "result.json")).at("context").at("date");
+  const std::string before = parsed(read(s.path / "result" / "result.json")).at("context").at("date");
   const outcome resumed = program(s, "run x.toml --out result --progress never --resume");
   INFO(resumed.err);
   CHECK(resumed.code == 0);
@@ -168,7 +168,7 @@ TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the othe
       s, "run x.toml --out r --progress never --format json --set cluster.workers=2 --sweep transport.plugin=null,shm");
   INFO(o.err);
   CHECK(o.code == 0);
-  const json r = json::parse(o.out).at("results");
+  const json r = parsed(o.out).at("results");
   CHECK(r.at(0).at("status") == "skipped");
   CHECK(r.at(0).at("error").get<std::string>().find("connects nobody") != std::string::npos);
   CHECK(r.at(1).at("status") == "ok");
@@ -247,7 +247,7 @@ TEST_CASE("Ctrl-C ends everything at once and keeps the finished cases") {
   const pid_t child = start(s);
   const fs::path file = s.path / "r" / "result.json";
   const auto first_done = [&] {
-    const json j = json::parse(read(file), nullptr, false);
+    const json j = parsed(read(file), true);
     return j.is_object() && !j.at("results").empty() && j.at("results").at(0).at("status") == "ok";
   };
   while (!(fs::exists(file) && first_done())) REQUIRE(waitpid(child, nullptr, WNOHANG) == 0);
@@ -256,7 +256,7 @@ TEST_CASE("Ctrl-C ends everything at once and keeps the finished cases") {
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 130);
-  const json r = json::parse(read(file)).at("results");
+  const json r = parsed(read(file)).at("results");
   REQUIRE(r.size() == 2);
   CHECK(r.at(0).at("status") == "ok");
   CHECK(r.at(1).at("status") == "failed");

@@ -134,7 +134,7 @@ k = 10
   const double first = all.at(0).at("loss").at("first"), auc = all.at(0).at("metric").at("value");
   CHECK(auc > 0.7);
   for (const json& r : all) {
-    INFO(r.at("case").dump(), ": ", r.at("metric").dump(), " ", r.at("loss").at("last").dump());
+    INFO(r.at("case"), ": ", r.at("metric"), " ", r.at("loss").at("last"));
     CHECK(r.at("loss").at("first").get<double>() == doctest::Approx(first).epsilon(1e-4));
     // The published AUC fell by 0.02 between 5 and 20 asynchronous workers.
     CHECK(r.at("metric").at("value").get<double>() > auc - 0.02);

@@ -30,11 +30,11 @@ inline findings check(const std::string& plugin, const names& tests, const names
   INFO(o.err);
   INFO(o.out);
   REQUIRE((o.code == 0 || o.code == 1));
-  findings f{o.code, {}, {}, {}, json::parse(o.out)};
+  findings f{o.code, {}, {}, {}, parsed(o.out)};
   for (const json& subject : f.document.at("subjects"))
     for (const json& t : subject.at("tests")) {
       const std::string status = t.at("status"), name = t.at("name");
-      REQUIRE_MESSAGE((status != "skipped" || may_skip.contains(name)), t.dump());
+      REQUIRE_MESSAGE((status != "skipped" || may_skip.contains(name)), text_of(t));
       (status == "failed" ? f.failed : status == "skipped" ? f.skipped : f.passed).insert(name);
       CHECK(t.at("came").is_null() == (status == "passed"));
     }
@@ -46,7 +46,7 @@ inline void finds(const std::string& plugin, const names& broken, const names& s
   names all = broken;
   all.insert(sound.begin(), sound.end());
   const findings f = check(plugin, all);
-  CAPTURE(f.document.dump(1));
+  CAPTURE(f.document);
   CHECK(f.failed == broken);
   CHECK(f.passed == sound);
   CHECK(f.code == 1);

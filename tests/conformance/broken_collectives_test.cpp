@@ -40,7 +40,7 @@ TEST_CASE("regatta comm counts what collectives do wrong") {
     INFO(o.err);
     const bool sound = transport == "sends_all";
     REQUIRE(o.code == (sound ? 0 : 4));
-    for (const json& r : json::parse(o.out).at("results")) {
+    for (const json& r : parsed(o.out).at("results")) {
       CAPTURE(r.dump());
       CHECK((r.at("wrong") == 0) == sound);
     }

@@ -61,7 +61,7 @@ const std::string on_device = " --set train.device=cuda --plugin-path " REGATTA_
 void compare(const json& expected, const json& found) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    INFO(expected[i].at("case").dump());
+    INFO(expected[i].at("case"));
     REQUIRE(found[i].at("status") == "ok");
     CHECK(found[i].at("loss").at("curve") == expected[i].at("loss").at("curve"));
     CHECK(found[i].at("replicas_identical") == expected[i].at("replicas_identical"));
@@ -177,16 +177,11 @@ TEST_CASE("what the sensors of each rank's device say, and how devices reach eac
                          {"power_watts", 250.0},
                          {"temperature_celsius", 50.0}};
   CHECK(r.at(0).at("gpu") == json{expected, expected});
-  const json host = json::parse(read(s.path / "result" / "result.json")).at("context").at("hosts").at(0);
-  CHECK(host.at("gpu_topology") == json::parse(R"([["CPUs 0-1", "NV4"], ["NV4", "CPUs 0-1"]])"));
+  const json host = parsed(read(s.path / "result" / "result.json")).at("context").at("hosts").at(0);
+  CHECK(host.at("gpu_topology") == parsed(R"([["CPUs 0-1", "NV4"], ["NV4", "CPUs 0-1"]])"));
 
   CHECK(results(s, experiment).at(0).at("gpu").is_null());
-  CHECK(json::parse(read(s.path / "result" / "result.json"))
-            .at("context")
-            .at("hosts")
-            .at(0)
-            .at("gpu_topology")
-            .is_null());
+  CHECK(parsed(read(s.path / "result" / "result.json")).at("context").at("hosts").at(0).at("gpu_topology").is_null());
 }
 
 TEST_CASE("forward, backward and update are timed by the device's clock") {

@@ -49,20 +49,20 @@ TEST_CASE("nccl loads without a driver, and can be listed and described") {
   const scratch s;
   const outcome list = program(s, "list transports --json");
   CHECK(list.code == 0);
-  const json transports = json::parse(list.out).at("transports");
+  const json transports = parsed(list.out).at("transports");
   CHECK(std::any_of(transports.begin(), transports.end(), [](const json& t) { return t.at("id") == "nccl"; }));
   const outcome described = program(s, "describe transport/nccl --json");
   CAPTURE(described.err);
   CHECK(described.code == 0);
-  CHECK(json::parse(described.out).at("parameters").size() == 1);
+  CHECK(parsed(described.out).at("parameters").size() == 1);
 }
 
 TEST_CASE("the executor cudnn loads without a driver, and doctor says why it has no device") {
   const scratch s;
-  const json executors = json::parse(program(s, "list executors --json").out).at("executors");
+  const json executors = parsed(program(s, "list executors --json").out).at("executors");
   const bool there =
       std::any_of(executors.begin(), executors.end(), [](const json& e) { return e.at("id") == "cudnn"; });
-  const json doctor = json::parse(program(s, "doctor --json").out);
+  const json doctor = parsed(program(s, "doctor --json").out);
   const json devices = doctor.at("devices");
   CHECK(devices.size() == (there ? 1 : 0));
   if (!there || has_gpu()) return;

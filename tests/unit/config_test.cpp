@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../json.hpp"
 #include "config_catalogue.hpp"
 
 #include "config/schema.hpp"
@@ -7,9 +8,9 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 using namespace regatta;
+using namespace regatta::test;
 using nlohmann::json;
 
 namespace {
@@ -28,7 +29,7 @@ std::string cases_text(const experiment& e) {
   for (const case_config& c : e.cases) {
     if (!text.empty()) text += " | ";
     for (std::size_t i = 0; i < c.swept.size(); ++i)
-      text += (i ? " " : "") + c.swept[i].first + "=" + c.swept[i].second.dump();
+      text += (i ? " " : "") + c.swept[i].first + "=" + text_of(c.swept[i].second);
   }
   return text;
 }
@@ -160,8 +161,8 @@ TEST_CASE("every key of the schema lands where it belongs") {
 
   SUBCASE("and comes back from JSON and from the resolved file") {
     CHECK(to_json(case_from_json(to_json(c))) == to_json(c));
-    CHECK(to_json(case_from_json(json::parse(to_json(c).dump()))).dump() == to_json(c).dump());
-    CHECK(to_json(single(resolved_toml(c))).dump() == to_json(c).dump());
+    CHECK(to_json(case_from_json(parsed(text_of(to_json(c))))) == to_json(c));
+    CHECK(to_json(single(resolved_toml(c))) == to_json(c));
   }
 }
 
@@ -175,7 +176,7 @@ TEST_CASE("a schedule is a table of the optimiser's") {
   CHECK(c.optimizer.schedule.name == "step");
   CHECK(c.optimizer.schedule.warmup == 5);
   CHECK(c.optimizer.schedule.milestones == std::vector<double>{30, 60.5});
-  CHECK(to_json(single(resolved_toml(c))).dump() == to_json(c).dump());
+  CHECK(to_json(single(resolved_toml(c))) == to_json(c));
   CHECK(resolved_toml(c).find("schedule.milestones = [30.0, 60.5]") != std::string::npos);
 }
 
@@ -206,7 +207,7 @@ TEST_CASE("the resolved file of every case of a sweep runs that case alone") {
     CHECK(again.plugin_path == std::vector<std::string>{"/somewhere"});
     json expected = to_json(c);
     expected["swept"] = json::array();
-    CHECK(to_json(again.cases[0]).dump() == expected.dump());
+    CHECK(to_json(again.cases[0]) == expected);
     CHECK(resolved_toml(again.cases[0], {"/somewhere"}) == text);
   }
 }

@@ -5,13 +5,14 @@
 #include <limits>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
+#include "../json.hpp"
 #include "base/failure.hpp"
 #include "measure/figures.hpp"
 #include "measure/statistics.hpp"
 
 using namespace regatta;
+using namespace regatta::test;
 using doctest::Approx;
 
 namespace {
@@ -193,7 +194,7 @@ TEST_CASE("a record comes back from JSON as it was") {
   r.metric_value = 0.5;
   r.warnings = {"one", "two"};
   const nlohmann::json j = to_json(r);
-  CHECK(to_json(record_from_json(nlohmann::json::parse(j.dump()))) == j);
+  CHECK(to_json(record_from_json(parsed(text_of(j)))) == j);
   const rank_record back = record_from_json(j);
   CHECK(back.steps[1].compute_end == r.steps[1].compute_end);
   CHECK(back.metric_value == 0.5);
@@ -202,7 +203,7 @@ TEST_CASE("a record comes back from JSON as it was") {
   CHECK_FALSE(back.gpu->utilisation);
 
   r.loss_sums[0] = std::numeric_limits<double>::quiet_NaN(); // null in JSON
-  CHECK(std::isnan(record_from_json(nlohmann::json::parse(to_json(r).dump())).loss_sums[0]));
+  CHECK(std::isnan(record_from_json(parsed(text_of(to_json(r)))).loss_sums[0]));
   CHECK_THROWS_AS(record_from_json(nlohmann::json::object()), nlohmann::json::exception);
 }
 
@@ -298,7 +299,7 @@ TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean
   b.strategy.add("encode_seconds", 8);
   b.strategy.add("only_here", 2);
   std::vector<rank_record> records;
-  for (const rank_record& r : {a, b}) records.push_back(record_from_json(nlohmann::json::parse(to_json(r).dump())));
+  for (const rank_record& r : {a, b}) records.push_back(record_from_json(parsed(text_of(to_json(r)))));
   const run_figures f = figures_of(records, false);
   CHECK(f.strategy.counts.at("staleness") == std::map<std::int64_t, std::uint64_t>{{-3, 1}, {0, 2}, {7, 1}});
   CHECK(f.strategy.sums.at("encode_seconds") == Approx((4.0 + 8.0) / 2 / 4));

@@ -3,14 +3,15 @@
 #include <limits>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
+#include "../json.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
 #include "measure/host.hpp"
 #include "measure/summary.hpp"
 
 using namespace regatta;
+using namespace regatta::test;
 using doctest::Approx;
 using nlohmann::json;
 
@@ -66,7 +67,7 @@ json entry(double first_loss, const case_config& config = two_workers()) {
   run_figures f = run(180, shared);
   f.losses = {first_loss, 1};
   f.loss_finite = std::isfinite(first_loss);
-  return json::parse(case_entry(config, weak(), {{f, {}, {}}}).dump()); // as it comes back from a file
+  return parsed(text_of(case_entry(config, weak(), {{f, {}, {}}}))); // as it comes back from a file
 }
 
 } // namespace

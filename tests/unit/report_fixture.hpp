@@ -3,7 +3,7 @@
 // Results made by hand, for the tests of tables.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "../json.hpp"
 
 namespace report_fixture {
 

@@ -7,6 +7,7 @@
 #include "report_fixture.hpp"
 
 using namespace regatta;
+using namespace regatta::test;
 using report_fixture::json;
 
 namespace {
@@ -250,7 +251,7 @@ TEST_CASE("CSV: a row a case, paths as headers, quoted where it must be") {
 
 TEST_CASE("JSON is the document itself") {
   const json result = report_fixture::result();
-  CHECK(json::parse(render(result, format::json)) == result);
+  CHECK(parsed(render(result, format::json)) == result);
   CHECK(format_named("markdown") == format::markdown);
   CHECK_FALSE(format_named("xml"));
 }

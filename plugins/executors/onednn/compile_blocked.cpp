@@ -180,23 +180,22 @@ void compile_max_pool(compiler& c, std::size_t k) {
   return fusible_pool(c, c.at(k)) ? compile_activation(c, k) : compile_pooling(c, k);
 }
 
-constexpr compile_rule rules[] = {
-    {"conv2d", compile_convolution},
-    {"batch_norm", compile_activation},
-    {"relu", compile_activation},
-    {"dropout", compile_activation},
-    {"max_pool", compile_max_pool},
-    {"avg_pool", compile_pooling},
-    {"add", compile_add},
-    {"flatten", compile_flatten},
-    {"global_avg_pool", compile_squeeze},
-    {"sigmoid", compile_squeeze},
-    {"scale_channels", compile_squeeze},
-};
-
 } // namespace
 
 std::span<const compile_rule> blocked_rules() {
+  static constexpr compile_rule rules[] = {
+      {"conv2d", compile_convolution},
+      {"batch_norm", compile_activation},
+      {"relu", compile_activation},
+      {"dropout", compile_activation},
+      {"max_pool", compile_max_pool},
+      {"avg_pool", compile_pooling},
+      {"add", compile_add},
+      {"flatten", compile_flatten},
+      {"global_avg_pool", compile_squeeze},
+      {"sigmoid", compile_squeeze},
+      {"scale_channels", compile_squeeze},
+  };
   return rules;
 }
 

@@ -40,8 +40,6 @@ void compile_dense(compiler& c, std::size_t k) {
   c.emit<dense>(n.name, in, c.output(last), w, bias, f, sequence ? n.shape[0] : 1, c.dev());
 }
 
-constexpr compile_rule rules[] = {{"dense", compile_dense}};
-
 } // namespace
 
 row_function function_named(std::string_view op) {
@@ -52,6 +50,7 @@ row_function function_named(std::string_view op) {
 }
 
 std::span<const compile_rule> dense_rules() {
+  static constexpr compile_rule rules[] = {{"dense", compile_dense}};
   return rules;
 }
 

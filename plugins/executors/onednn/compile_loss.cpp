@@ -24,14 +24,13 @@ void compile_sum_of_losses(compiler& c, std::size_t k) {
   for (std::size_t i = 0; i < n.inputs.size(); ++i) n.expect(c.is_loss(c.input(n, i)), "adds up what is no loss");
 }
 
-constexpr compile_rule rules[] = {
-    {"softmax_cross_entropy", compile_cross_entropy},
-    {"sum_of_losses", compile_sum_of_losses},
-};
-
 } // namespace
 
 std::span<const compile_rule> loss_rules() {
+  static constexpr compile_rule rules[] = {
+      {"softmax_cross_entropy", compile_cross_entropy},
+      {"sum_of_losses", compile_sum_of_losses},
+  };
   return rules;
 }
 

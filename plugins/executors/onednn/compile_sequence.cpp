@@ -129,23 +129,22 @@ void compile_token_loss(compiler& c, std::size_t k) {
   c.emit<token_cross_entropy>(n.name, logits, labels, c.output(k), smoothing, n.attr("accuracy") != 0, c.dev());
 }
 
-constexpr compile_rule rules[] = {
-    {"embedding", compile_embedding},
-    {"gelu", compile_row_map},
-    {"tanh", compile_row_map},
-    {"relu", compile_row_map},
-    {"dropout", compile_stages},
-    {"add", compile_stages},
-    {"layer_norm", compile_stages},
-    {"attention", compile_attention},
-    {"take_places", compile_take_places},
-    {"first_place", compile_take_places},
-    {"token_cross_entropy", compile_token_loss},
-};
-
 } // namespace
 
 std::span<const compile_rule> sequence_rules() {
+  static constexpr compile_rule rules[] = {
+      {"embedding", compile_embedding},
+      {"gelu", compile_row_map},
+      {"tanh", compile_row_map},
+      {"relu", compile_row_map},
+      {"dropout", compile_stages},
+      {"add", compile_stages},
+      {"layer_norm", compile_stages},
+      {"attention", compile_attention},
+      {"take_places", compile_take_places},
+      {"first_place", compile_take_places},
+      {"token_cross_entropy", compile_token_loss},
+  };
   return rules;
 }
 

@@ -10,7 +10,7 @@
 namespace onednn {
 namespace {
 
-void compile_embedding(compiler& c, std::size_t k) {
+void compile_lookup(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   const std::vector<std::size_t> ids = c.source(n, 0).shape;
   n.expect(ids.size() == 1 && n.shape.size() == 1, "takes and makes one dimension");
@@ -76,19 +76,14 @@ void compile_hinge(compiler& c, std::size_t k) {
   c.emit<pairwise_hinge>(n.name, c.input(n, 0), c.input(n, 1), c.output(k), n.attr("margin"));
 }
 
-constexpr compile_rule rules[] = {
-    {"sparse_embedding", compile_embedding},
-    {"embedding_bag", compile_embedding},
-    {"concat", compile_concat},
-    {"softsign", compile_softsign},
-    {"cosine", compile_cosine},
-    {"softmax_cross_entropy_auc", compile_auc},
-    {"pairwise_hinge", compile_hinge},
-};
-
 } // namespace
 
 std::span<const compile_rule> sparse_rules() {
+  static constexpr compile_rule rules[] = {
+      {"sparse_embedding", compile_lookup}, {"embedding_bag", compile_lookup}, {"concat", compile_concat},
+      {"softsign", compile_softsign},       {"cosine", compile_cosine},     {"softmax_cross_entropy_auc", compile_auc},
+      {"pairwise_hinge", compile_hinge},
+  };
   return rules;
 }
 

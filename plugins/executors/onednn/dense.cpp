@@ -7,15 +7,8 @@
 #include <cstring>
 
 namespace onednn {
-namespace {
 
-constexpr std::size_t column_block = 64, row_block = 16;
-
-std::size_t blocks(std::size_t n, std::size_t size) {
-  return (n + size - 1) / size;
-}
-
-} // namespace
+static constexpr std::size_t column_block = 64;
 
 dense::dense(std::string name, value* in, value* out, weight* w, weight* bias, row_function f,
              std::size_t rows_a_sample, const device& dev)

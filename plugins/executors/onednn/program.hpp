@@ -42,6 +42,12 @@ struct device {
   tag blocked() const { return kernels->lanes == 16 ? tag::nChw16c : tag::nChw8c; }
 };
 
+// How many blocks of `size` hold `n`: as many tasks are they. Rows of a sequence are taken so many at a time.
+inline std::size_t blocks(std::size_t n, std::size_t size) {
+  return (n + size - 1) / size;
+}
+inline constexpr std::size_t row_block = 16;
+
 // Calls f(i) for i < tasks on the device's threads. What one of them throws (nothing may leave a parallel region) is
 // thrown here, when all have ended.
 template <class F> void parallel([[maybe_unused]] const device& d, std::size_t tasks, const F& f) {

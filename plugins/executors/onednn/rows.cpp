@@ -9,15 +9,6 @@
 #include <cmath>
 
 namespace onednn {
-namespace {
-
-constexpr std::size_t row_block = 16;
-
-std::size_t blocks(std::size_t n, std::size_t size) {
-  return (n + size - 1) / size;
-}
-
-} // namespace
 
 std::size_t mask_bytes(std::size_t elements) {
   return blocks(elements, 8) + 8;
