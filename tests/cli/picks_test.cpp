@@ -64,14 +64,14 @@ std::int64_t count(const json& reported, const std::string& name) {
 }
 
 void is_measured(const json& reported) {
-  CAPTURE(reported.dump());
+  CAPTURE(reported);
   CHECK(count(reported, "picks_measured") == 2 * 6);
   CHECK(count(reported, "picks_from_cache") == 0);
   CHECK(count(reported, "ring") + count(reported, "halving_doubling") == 2 * 10);
   for (const std::string& a : algorithms) CHECK(count(reported, a) >= 2 * 2); // each was tried twice
 }
 void is_remembered(const json& reported, const std::string& algorithm) {
-  CAPTURE(reported.dump());
+  CAPTURE(reported);
   CHECK(count(reported, "picks_from_cache") == 2 * 10);
   CHECK(count(reported, "picks_measured") == 0);
   CHECK(count(reported, algorithm) == 2 * 10); // from the first step on, and no other

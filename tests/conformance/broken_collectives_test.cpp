@@ -11,7 +11,7 @@ TEST_CASE("broken collectives") {
   const names all = {"all-reduce",  "reduce-scatter",           "all-gather",    "broadcast",          "groups",
                      "outstanding", "collectives-and-messages", "killed-member", "refused-collectives"};
   const findings sound = check("transport/sends_all", all); // what the broken ones are made of
-  CAPTURE(sound.document.dump(1));
+  CAPTURE(sound.document);
   CHECK(sound.passed == all);
   finds("transport/scatters_evenly", {"reduce-scatter"}, {"all-gather"});
   finds("transport/gathers_lines", {"all-gather"}, {"reduce-scatter"});
@@ -41,7 +41,7 @@ TEST_CASE("regatta comm counts what collectives do wrong") {
     const bool sound = transport == "sends_all";
     REQUIRE(o.code == (sound ? 0 : 4));
     for (const json& r : parsed(o.out).at("results")) {
-      CAPTURE(r.dump());
+      CAPTURE(r);
       CHECK((r.at("wrong") == 0) == sound);
     }
   }
