@@ -120,10 +120,10 @@ TEST_CASE("shares that travel by a transport's own collectives train as those th
                    "--sweep strategy.allreduce.shares=messages,native --sweep transport.plugin=shm,auto,mpi");
   INFO(o.err);
   REQUIRE(o.code == 0);
-  const json r = json::parse(o.out).at("results");
+  const json r = parsed(o.out).at("results");
   REQUIRE(r.size() == 6);
   for (const json& entry : r) {
-    CAPTURE(entry.at("case").dump());
+    CAPTURE(entry.at("case"));
     CHECK(entry.at("replicas_identical") == true);
     const std::vector<double> all = curve(entry), first = curve(r.at(0));
     REQUIRE(all.size() == first.size());
