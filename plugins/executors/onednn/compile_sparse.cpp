@@ -80,8 +80,9 @@ void compile_hinge(compiler& c, std::size_t k) {
 
 std::span<const compile_rule> sparse_rules() {
   static constexpr compile_rule rules[] = {
-      {"sparse_embedding", compile_lookup}, {"embedding_bag", compile_lookup}, {"concat", compile_concat},
-      {"softsign", compile_softsign},       {"cosine", compile_cosine},     {"softmax_cross_entropy_auc", compile_auc},
+      {"sparse_embedding", compile_lookup}, {"embedding_bag", compile_lookup},
+      {"concat", compile_concat},           {"softsign", compile_softsign},
+      {"cosine", compile_cosine},           {"softmax_cross_entropy_auc", compile_auc},
       {"pairwise_hinge", compile_hinge},
   };
   return rules;
