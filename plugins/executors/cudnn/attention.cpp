@@ -2,17 +2,11 @@
 #include "attention.hpp"
 
 #include "choices.hpp"
+#include "memory_plan.hpp"
 
 #include <cmath>
 
 namespace cudnn {
-namespace {
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
-
-} // namespace
 
 attention::attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
                      const shape& s)

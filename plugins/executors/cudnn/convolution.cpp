@@ -7,18 +7,9 @@
 namespace cudnn {
 namespace {
 
-// Nanoseconds of one run, of a few after a first one.
 double time(device& d, execution e, execution::addresses at, const char* name) {
-  constexpr int runs = 3;
   d.workspace.reserve(e.workspace());
-  fences marks(fences::kind::timed, 2);
-  const auto run = [&] { e.run(d.dnn, at, d.workspace.get<void>(), name); };
-  run();
-  const rg_fence begin = marks.record(d.stream);
-  for (int i = 0; i < runs; ++i) run();
-  const rg_fence end = marks.record(d.stream);
-  d.settle();
-  return elapsed(begin, end) / runs;
+  return time_of(d.stream, [&] { e.run(d.dnn, at, d.workspace.get<void>(), name); });
 }
 
 // The plan for the graph: by the engine that is known, by the first that cuDNN's heuristics name, or by the fastest of

@@ -64,4 +64,16 @@ inline double elapsed(rg_fence from, rg_fence to) {
   return 1e6 * static_cast<double>(ms);
 }
 
+// Nanoseconds of one run of what `give` gives the stream: of a few, after a first one that loads it. Waits for them.
+template <class F> double time_of(cudaStream_t s, const F& give) {
+  constexpr int runs = 3;
+  fences points(fences::kind::timed, 2);
+  give();
+  const rg_fence from = points.record(s);
+  for (int i = 0; i < runs; ++i) give();
+  const rg_fence to = points.record(s);
+  cuda::check(cudaStreamSynchronize(s), "computing");
+  return elapsed(from, to) / runs;
+}
+
 } // namespace cudnn

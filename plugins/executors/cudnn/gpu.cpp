@@ -74,8 +74,9 @@ void* gpu::allocate(std::uint64_t bytes) {
   void* p = nullptr;
   cuda::check(cudaMalloc(&p, bytes), ("allocating " + std::to_string(bytes) + " bytes").c_str());
   allocated_.insert(p);
+  // For the default stream only: to wait for the whole device would break what another thread captures.
   cuda::check(cudaMemset(p, 0, bytes), "clearing memory");
-  cuda::check(cudaDeviceSynchronize(), "clearing memory"); // streams of ours do not wait for it
+  cuda::check(cudaStreamSynchronize(nullptr), "clearing memory"); // streams of ours do not wait for it
   return p;
 }
 

@@ -2,17 +2,11 @@
 #include "intake.hpp"
 
 #include "maps.hpp"
+#include "memory_plan.hpp"
 
 #include <utility>
 
 namespace cudnn {
-namespace {
-
-std::size_t apart(std::size_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
-
-} // namespace
 
 intake::intake(const device& d, std::vector<place> places, std::size_t samples)
     : device_(d), places_(std::move(places)), samples_(samples) {
@@ -62,7 +56,7 @@ void intake::make(const rg_batch& batch) {
 
 void intake::cross(const rg_batch& batch) {
   std::size_t all = 0;
-  for (const place& p : places_) all += apart(bytes(p));
+  for (const place& p : places_) all += aligned(bytes(p));
   between_.reserve(all); // in the first pass
   // At first there is nothing to wait for.
   cuda::check(cudaStreamWaitEvent(stream_, taken_, 0), "waiting for an event");
@@ -79,7 +73,7 @@ void intake::cross(const rg_batch& batch) {
 
 template <class F> void intake::copy(const rg_batch& batch, cudaStream_t s, F to_and_from) const {
   std::byte* between = between_.get<std::byte>();
-  for (std::size_t i = 0; i < places_.size(); between += apart(bytes(places_[i++]))) {
+  for (std::size_t i = 0; i < places_.size(); between += aligned(bytes(places_[i++]))) {
     if (!batch.inputs[i]) continue; // made
     const auto [to, from] = to_and_from(i, between);
     cuda::check(cudaMemcpyAsync(to, from, bytes(places_[i]), cudaMemcpyDefault, s), "copying a batch");

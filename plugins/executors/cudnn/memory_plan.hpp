@@ -16,9 +16,13 @@ struct lifetime {
   std::size_t offset = 0; // what plan_memory makes
 };
 
+// Tensors that share a piece of the device's memory begin at multiples of what cudaMalloc aligns to.
+inline std::size_t aligned(std::size_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
 // Sets the offsets; returns how many bytes all take. The longest first, each as low as it fits.
 inline std::size_t plan_memory(std::vector<lifetime>& all) {
-  constexpr std::size_t alignment = 256;
   std::vector<std::size_t> order(all.size()), placed;
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -31,7 +35,7 @@ inline std::size_t plan_memory(std::vector<lifetime>& all) {
       const lifetime& other = all[k];
       if (other.end < mine.begin || mine.end < other.begin) continue;
       if (at + mine.bytes <= other.offset) break;
-      at = std::max(at, (other.offset + other.bytes + alignment - 1) / alignment * alignment);
+      at = std::max(at, aligned(other.offset + other.bytes));
     }
     mine.offset = at;
     total = std::max(total, at + mine.bytes);

@@ -99,6 +99,8 @@ bool product::ask(const device& d, const product_shape& p, number to, beside wan
                         described_.c.get(), described_.limits.get(), most_candidates, found.data(), &count);
   candidates_.clear();
   if (s == CUBLAS_STATUS_NOT_SUPPORTED) return false;
+  if (s == CUBLAS_STATUS_INVALID_VALUE && wanted != beside::nothing)
+    return false; // so it may call what it cannot do beside
   check(s, "choosing an algorithm");
   for (const auto& result : std::span(found).first(static_cast<std::size_t>(count)))
     if (result.state == CUBLAS_STATUS_SUCCESS) candidates_.push_back(result.algo);
@@ -126,21 +128,14 @@ void product::plan(device& d, choices& c, const std::string& what, const product
   candidates_ = {};
 }
 
-// Each once to load it, then three times.
 std::size_t product::fastest(const device& d, const operands& o) const {
-  fences points(fences::kind::timed, 2);
   std::size_t best = 0;
   double least = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    launch(d, o, false, candidates_[i]);
-    const rg_fence from = points.record(d.stream);
-    for (int k = 0; k < 3; ++k) launch(d, o, false, candidates_[i]);
-    const rg_fence to = points.record(d.stream);
-    d.settle();
-    if (const double t = elapsed(from, to); i == 0 || t < least) {
-      least = t;
-      best = i;
-    }
+    const double taken = time_of(d.stream, [&] { launch(d, o, false, candidates_[i]); });
+    if (i > 0 && taken >= least) continue;
+    least = taken;
+    best = i;
   }
   return best;
 }

@@ -18,12 +18,14 @@ recording::~recording() {
   if (graph_) cudaGraphExecDestroy(graph_);
 }
 
-// Other threads allocate and ask for events meanwhile: only what this one does matters.
+// Other threads allocate and ask for events meanwhile: only what this one does matters, but for waits for the whole
+// device, which nobody does.
 bool recording::begin(cudaStream_t s, std::string& refused) {
   return good(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), refused);
 }
 
 void recording::end(cudaStream_t s, std::string& refused) {
+  if (!refused.empty()) cudaGetLastError(); // a library's, that the next launch would report
   cudaGraph_t captured = nullptr;
   if (good(cudaStreamEndCapture(s, &captured), refused) && refused.empty() &&
       !good(cudaGraphInstantiate(&graph_, captured, 0), refused))

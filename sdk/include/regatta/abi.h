@@ -399,8 +399,8 @@ typedef struct rg_model {
   rg_status (*init)(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, float* out);
   /* [main] Once, before the first step. */
   rg_status (*bind)(void* self, const rg_model_memory* memory);
-  /* [compute] Forward and backward. Gradients are those of sum(loss) / global_samples. Allocates nothing after the
-   * first call. */
+  /* [compute] Forward and backward. Gradients are those of sum(loss) / global_samples. Allocates no more after
+   * the second call with or without RG_BATCH_ACCUMULATE: the first may make room, the second capture for a device. */
   rg_status (*step)(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step_result* result);
   /* [compute] Adds to rg_model_info.metric_sums doubles; the engine adds them up over ranks. */
   rg_status (*evaluate)(void* self, const rg_batch* batch, double* sums);

@@ -301,7 +301,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
   REGATTA_LOCKED;
   REGATTA_NOT_CAPTURED;
-  run(s, s->given);
+  if (s) run(s, s->given); // nothing is given the default stream
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
