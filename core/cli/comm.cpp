@@ -70,6 +70,8 @@ std::vector<comm::operation> operations_of(const comm_options& o) {
       if (std::find(known.begin(), known.end(), a) == known.end()) known.push_back(a);
     }
   }
+  if (known.empty() && !o.algorithms.empty())
+    throw failure(exit_code::usage, "--algorithm: " + join(o.ops) + " can be done in one way only; leave it out");
   check_choice("--algorithm", o.algorithms, known);
   return all;
 }

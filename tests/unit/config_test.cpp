@@ -161,8 +161,8 @@ TEST_CASE("every key of the schema lands where it belongs") {
 
   SUBCASE("and comes back from JSON and from the resolved file") {
     CHECK(to_json(case_from_json(to_json(c))) == to_json(c));
-    CHECK(to_json(case_from_json(parsed(text_of(to_json(c))))) == to_json(c));
-    CHECK(to_json(single(resolved_toml(c))) == to_json(c));
+    CHECK(text_of(to_json(case_from_json(parsed(text_of(to_json(c)))))) == text_of(to_json(c))); // 3 is not 3.0
+    CHECK(text_of(to_json(single(resolved_toml(c)))) == text_of(to_json(c)));
   }
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a schedule is a table of the optimiser's") {
   CHECK(c.optimizer.schedule.name == "step");
   CHECK(c.optimizer.schedule.warmup == 5);
   CHECK(c.optimizer.schedule.milestones == std::vector<double>{30, 60.5});
-  CHECK(to_json(single(resolved_toml(c))) == to_json(c));
+  CHECK(text_of(to_json(single(resolved_toml(c)))) == text_of(to_json(c)));
   CHECK(resolved_toml(c).find("schedule.milestones = [30.0, 60.5]") != std::string::npos);
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("the resolved file of every case of a sweep runs that case alone") {
     CHECK(again.plugin_path == std::vector<std::string>{"/somewhere"});
     json expected = to_json(c);
     expected["swept"] = json::array();
-    CHECK(to_json(again.cases[0]) == expected);
+    CHECK(text_of(to_json(again.cases[0])) == text_of(expected));
     CHECK(resolved_toml(again.cases[0], {"/somewhere"}) == text);
   }
 }

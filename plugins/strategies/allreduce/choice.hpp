@@ -30,7 +30,7 @@ public:
   choice(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, std::vector<way> candidates,
          const std::vector<std::uint32_t>& members, std::size_t me, const std::string& setting)
       : comm_(c), buckets_(buckets), candidates_(std::move(candidates)), members_(members), me_(me),
-        shortest_(buckets.size() * candidates_.size(), std::numeric_limits<double>::max()) {
+        shortest_(buckets.size() * candidates_.size(), std::numeric_limits<float>::max()) {
     for (const rg::span_of_arena& b : buckets) {
       const std::uint64_t bytes = b.count * sizeof(float);
       // What cannot be measured (ghosts, devices: their times cannot be read here) goes by size.
@@ -42,7 +42,8 @@ public:
     const rg_host* host = c.host()->host;
     const auto* link =
         host->extension ? static_cast<const rg_link*>(host->extension(host->context, RG_EXT_LINK)) : nullptr;
-    if (!link || !c.pointer<float>(known_)) return;
+    has_times_ = c.pointer<float>(times_);
+    if (!link || !has_times_) return;
     remembers_ = true;
     if (me_ != 0) return;
     cache_.emplace("allreduce", plugins::pick_cache::usual_file("allreduce"));
@@ -69,9 +70,11 @@ public:
   // Bucket `bucket` took `ns` in this step.
   void took(std::size_t bucket, std::uint64_t step, std::uint64_t ns) {
     const entry& e = entry_of(bucket);
-    if (!is_trial(bucket, step))
+    if (!is_trial(bucket, step)) {
+      if (!has_times_) return;
       return comm_.record_value(e.is_remembered ? "picks_from_cache" : "picks_measured",
                                 static_cast<std::int64_t>(buckets_[bucket].count * sizeof(float)));
+    }
     double& shortest = shortest_[bucket * candidates_.size() + step % candidates_.size()];
     shortest = std::min(shortest, static_cast<double>(ns));
   }
@@ -151,8 +154,9 @@ private:
   const std::size_t me_;
   std::vector<double> shortest_; // [bucket][candidate], nanoseconds
   classes classes_;
-  rg_buffer times_{}; // shortest_, to be added up
-  rg_buffer known_{}; // by class: 1 + the number of a candidate, or 0
+  rg_buffer times_{};      // shortest_, to be added up
+  rg_buffer known_{};      // by class: 1 + the number of a candidate, or 0
+  bool has_times_ = false; // else it goes by size: nothing is measured, or remembered
   bool remembers_ = false;
   std::optional<plugins::pick_cache> cache_; // worker 0's
   std::string setting_;

@@ -193,7 +193,8 @@ std::uint64_t group::crossed(const operation& op) const noexcept {
 
 void group::begin(const request& r) {
   if (is_ended())
-    throw rg::error(verdict_, std::string("shm: ") + name_of(r.what) + ": the group has ended, since it lost a member");
+    throw rg::error(verdict_, std::string("shm: ") + name_of(r.what) + ": the group has ended, since it lost rank " +
+                                  std::to_string(head().broken.value.load() - 1));
   if (r.what == collective::broadcast && r.root >= members_.size())
     throw rg::error(RG_E_OPERATION, "shm: broadcast: the group has " + std::to_string(members_.size()) +
                                         " members, so none at place " + std::to_string(r.root));

@@ -584,7 +584,7 @@ typedef struct rg_regions {
   void (*remove)(void* self, rg_region region);
 } rg_regions;
 
-/* Operations of a group of ranks. Every member calls them in the same order. */
+/* Of a group of ranks, called by all members in one order. Groups do not wait for each other; on devices they may. */
 #define RG_EXT_COLLECTIVES "regatta.collectives/1"
 
 typedef struct rg_collective {

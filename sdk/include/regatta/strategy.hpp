@@ -187,7 +187,7 @@ public:
     set_buckets(ends);
     return buckets;
   }
-  // A group for all_reduce; none where the transport has no collectives.
+  // A group for all_reduce and what else offers() has; none where the transport has no collectives.
   std::optional<std::uint32_t> split(std::span<const std::uint32_t> members) {
     std::uint32_t group = 0;
     const rg_status s =
