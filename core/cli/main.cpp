@@ -120,10 +120,12 @@ int dispatch(int argc, char** argv) {
   CLI::App* comm_app = app.add_subcommand("comm", "measure transports and collectives alone, by size");
   comm_app->add_option("--transport", communication.transports, "ids, with commas between")
       ->type_name("ID,...")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->capture_default_str();
   comm_app->add_option("--op", communication.ops, "allreduce, reducescatter, allgather, broadcast, send, push_pull")
       ->type_name("OP,...")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->capture_default_str();
   comm_app
       ->add_option("--algorithm", communication.algorithms,
                    "native, ring, halving_doubling, tree, scatter_gather: those that an operation has (default: all)")
@@ -132,23 +134,28 @@ int dispatch(int argc, char** argv) {
   comm_app->add_option("--ranks", communication.ranks, "processes")
       ->type_name("N,...")
       ->delimiter(',')
-      ->check(CLI::Range(2, 1024));
-  comm_app->add_option("--min", communication.least, "the smallest message")->type_name("SIZE");
-  comm_app->add_option("--max", communication.most, "the largest message")->type_name("SIZE");
-  comm_app->add_option("--factor", communication.factor, "from one size to the next")->check(CLI::Range(2, 1 << 20));
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  comm_app->add_option("--min", communication.least, "the smallest message")->type_name("SIZE")->capture_default_str();
+  comm_app->add_option("--max", communication.most, "the largest message")->type_name("SIZE")->capture_default_str();
+  comm_app->add_option("--factor", communication.factor, "from one size to the next")
+      ->check(CLI::Range(2, 1 << 20))
+      ->capture_default_str();
   comm_app
       ->add_option("--spin", communication.spin,
-                   "how long a rank that waits spins before it sleeps; 0s: it blocks at once")
+                   "how long a rank that waits spins before it sleeps->capture_default_str(); 0s: it blocks at once")
       ->type_name("TIME");
   comm_app->add_option("--seconds", communication.seconds, "to measure each size for")
-      ->check(CLI::Range(0.001, 3600.0));
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
   comm_app->add_option("--set", communication.set, "a parameter of a transport, such as tcp.chunk=4096 (repeatable)")
       ->type_name("ID.NAME=VALUE")
       ->allow_extra_args(false);
-  comm_app->add_option("--interface", communication.interface, "whose address ranks listen on");
+  comm_app->add_option("--interface", communication.interface, "whose address ranks listen on")->capture_default_str();
   comm_app->add_flag("--no-pin", communication.no_pin, "leave it to the system on which CPU a rank runs");
   comm_app->add_option("--format", communication.format, "of standard output: console, markdown, csv, json")
-      ->type_name("FORMAT");
+      ->type_name("FORMAT")
+      ->capture_default_str();
   comm_app->footer(comm::formulas());
   takes_plugins(comm_app);
 

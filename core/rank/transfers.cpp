@@ -27,7 +27,7 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
                      std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
       host_(host), regions_(regions), staging_(stage), rank_(rank), lanes_(lanes),
-      lines_(std::size_t{size} * lanes * 2), self_sends_(lanes), self_receives_(lanes) {}
+      lines_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() = default;
 
@@ -43,6 +43,7 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   free_.pop_back();
   o->cookie = cookie;
   o->bytes = 0;
+  o->function = nullptr;
   o->target = buffer;
   o->target_address = regions_.address(buffer);
   o->transfer = rg::make_versioned<rg_transfer>();
@@ -116,14 +117,14 @@ void transfers::collective(std::uint64_t cookie, collective_function function, s
                            const rg_buffer& buffer) {
   operation* o = take(cookie, rank_, 0, buffer);
   o->how = way::transport;
-  auto c = rg::make_versioned<rg_collective>();
-  c.group = group;
-  c.buffer = buffer;
-  c.address = o->target_address;
-  c.after = staging_.before();
-  c.cookie = o->transfer.cookie;
-  c.root = root;
-  check(function(self_, &c), host_, "transport");
+  o->function = function;
+  o->joint = rg::make_versioned<rg_collective>();
+  o->joint.group = group;
+  o->joint.buffer = buffer;
+  o->joint.address = o->target_address;
+  o->joint.cookie = o->transfer.cookie;
+  o->joint.root = root;
+  post(o);
 }
 
 // Behind what waits in the same line, else at once.
@@ -139,8 +140,10 @@ bool transfers::try_post(operation* o) {
   if (o->receive && o->how == way::transport && local_ && waits_for_earlier(o, true)) return false;
   if (o->busy && !staging_.passed(o->busy)) return false;
   o->busy = 0;
-  o->transfer.after = staging_.before();
-  const rg_status s = o->receive ? functions_.recv(self_, &o->transfer) : functions_.send(self_, &o->transfer);
+  o->transfer.after = o->joint.after = staging_.before();
+  const rg_status s = o->function  ? o->function(self_, &o->joint)
+                      : o->receive ? functions_.recv(self_, &o->transfer)
+                                   : functions_.send(self_, &o->transfer);
   if (s == RG_AGAIN) return false;
   if (s == RG_E_PEER || s == RG_E_CANCELLED)
     end(o, s);

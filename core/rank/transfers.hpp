@@ -52,8 +52,10 @@ private:
   enum class way { transport, self, scratch };
   struct operation {
     std::uint64_t cookie, bytes;
-    rg_transfer transfer; // what the transport sees: of the target, or of scratch
-    rg_buffer target;     // in the region's memory
+    rg_transfer transfer;         // what the transport sees: of the target, or of scratch
+    collective_function function; // of a collective, else null
+    rg_collective joint;          // what it is called with
+    rg_buffer target;             // in the region's memory
     void* target_address;
     operation* source; // receives from oneself: the send that was met
     way how;
@@ -90,7 +92,10 @@ private:
   void settle_local();
   void end(operation* o, rg_status status, rg_fence busy = 0);
   void free_emptied();
-  fifo& line(const operation* o) { return lines_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive]; }
+  // Collectives wait in one line: whatever their groups, they begin in the order in which they were asked for.
+  fifo& line(const operation* o) {
+    return o->function ? lines_.back() : lines_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive];
+  }
 
   const rg_transport& functions_;
   void* self_;
@@ -99,7 +104,7 @@ private:
   const region_table& regions_;
   staging& staging_;
   std::uint32_t rank_, lanes_;
-  std::vector<fifo> lines_;                      // refused or held back: [peer][lane][send, receive]
+  std::vector<fifo> lines_;                      // refused or held back: [peer][lane][send, receive], then collectives
   std::size_t waiting_ = 0;                      // operations in lines_
   std::vector<fifo> self_sends_, self_receives_; // [lane]
   std::vector<operation*> receives_;             // under way, in posting order

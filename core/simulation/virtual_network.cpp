@@ -188,6 +188,10 @@ void virtual_network::settle(rank& r) {
 // It happens when the last member joins; each then waits as long as a ring would take, both halves of it for an
 // all-reduce, one for the others.
 rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_collective& c) {
+  if (options_.hesitates && (r.refused = !r.refused)) {
+    at(now_ + options_.latency_ns, [this, &r] { touched_.push_back(r.number); });
+    return RG_AGAIN;
+  }
   ++outstanding_;
   const auto& members = groups_[c.group];
   const std::uint64_t number = joined_[{c.group, r.number}]++;

@@ -25,7 +25,8 @@ namespace regatta {
 struct network_options {
   bool eager = true;
   bool adds = true;         // the transport adds on receive
-  bool collectives = false; // and has a native all-reduce
+  bool collectives = false; // and has native collectives
+  bool hesitates = false;   // every collective is first refused with "again"
   std::uint64_t latency_ns = 1000;
   double bytes_per_ns = 1.0;
   bool exact = false; // a message shorter than its receive is an error
@@ -73,6 +74,7 @@ private:
     virtual_network* network;
     std::uint32_t number;
     bool sending = false;
+    bool refused = false; // its last call of a collective
     // What waits for the link, by lane and order of coming: its bytes, and what happens when the last has left.
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::function<void()>>> waiting;
     std::deque<rg_completion> ended;

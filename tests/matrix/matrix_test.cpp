@@ -89,6 +89,21 @@ TEST_CASE("reduce-scatter, all-gather and broadcast of a transport, as a strateg
   CHECK_THROWS_WITH_AS(simulate(own, s), doctest::Contains("lacks a collective"), std::exception);
 }
 
+TEST_CASE("collectives that the transport does not take yet begin later, in the order in which they were asked for") {
+  const registry own({REGATTA_TEST_STRATEGIES});
+  simulation_setup s;
+  s.network.collectives = s.network.hesitates = true;
+  for (s.workers = 2; s.workers <= 4; ++s.workers) {
+    CAPTURE(s.workers);
+    s.strategy = "rooted";
+    s.parameters = {};
+    equals_serial(s, simulate(own, s));
+    s.strategy = "allreduce";
+    s.parameters = {{"algorithm", "native"}, {"bucket", 256}}; // several at once
+    equals_serial(s, simulate(plugins(), s));
+  }
+}
+
 // The strategy's gradients go round a ring, 2(n-1) messages of B/n; what comes on top is the broadcast, from the last rank.
 TEST_CASE("broadcasts over messages equal the serial run, with the bytes and messages of each") {
   const registry own({REGATTA_TEST_STRATEGIES});
