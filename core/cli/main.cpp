@@ -143,8 +143,9 @@ int dispatch(int argc, char** argv) {
       ->capture_default_str();
   comm_app
       ->add_option("--spin", communication.spin,
-                   "how long a rank that waits spins before it sleeps->capture_default_str(); 0s: it blocks at once")
-      ->type_name("TIME");
+                   "how long a rank that waits spins before it sleeps; 0s: it blocks at once")
+      ->type_name("TIME")
+      ->capture_default_str();
   comm_app->add_option("--seconds", communication.seconds, "to measure each size for")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
