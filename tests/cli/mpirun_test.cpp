@@ -42,6 +42,12 @@ std::vector<double> curve(const json& entry) {
   return entry.at("loss").at("curve").get<std::vector<double>>();
 }
 
+void learns_alike(const json& entry, const json& other) {
+  const std::vector<double> here = curve(entry), there = curve(other);
+  REQUIRE(here.size() == there.size());
+  for (std::size_t k = 0; k < here.size(); ++k) CHECK(here[k] == doctest::Approx(there[k]).epsilon(1e-6));
+}
+
 } // namespace
 
 TEST_CASE("every process is a rank: fewer are idle, more cannot be; what is computed is the same") {
@@ -99,10 +105,7 @@ TEST_CASE("transport mpi trains as shm does") {
   for (std::size_t i = 0; i < r.size(); i += 2) {
     CAPTURE(r.at(i).at("case"));
     CHECK(r.at(i + 1).at("replicas_identical") == true);
-    const std::vector<double> shm = curve(r.at(i)), mpi = curve(r.at(i + 1));
-    REQUIRE(shm.size() == mpi.size());
-    // A native sum of two is rounded once, in whatever order: the same.
-    for (std::size_t k = 0; k < shm.size(); ++k) CHECK(mpi[k] == doctest::Approx(shm[k]).epsilon(1e-6));
+    learns_alike(r.at(i + 1), r.at(i)); // a native sum of two is rounded once, in whatever order: the same
   }
 }
 
@@ -125,9 +128,7 @@ TEST_CASE("shares that travel by a transport's own collectives train as those th
   for (const json& entry : r) {
     CAPTURE(entry.at("case"));
     CHECK(entry.at("replicas_identical") == true);
-    const std::vector<double> all = curve(entry), first = curve(r.at(0));
-    REQUIRE(all.size() == first.size());
-    for (std::size_t k = 0; k < all.size(); ++k) CHECK(all[k] == doctest::Approx(first[k]).epsilon(1e-6));
+    learns_alike(entry, r.at(0));
   }
 }
 
