@@ -53,15 +53,24 @@ TEST_CASE("cuDNN plans attention forward and backward on GPUs from sm_80 on") {
   short_ones.queries = 9;
   short_ones.keys = 17;
   short_ones.size = 40;
-  for (const auto& [g, s] : {std::pair{h200, bert}, {h200, decoder}, {h200, short_ones}, {a100, decoder}}) {
+  flash_shape dropping = bert, dropping_decoder = decoder, dropping_short_ones = short_ones;
+  for (flash_shape* s : {&dropping, &dropping_decoder, &dropping_short_ones}) s->dropout = 0.1;
+  for (const auto& [g, s] : {std::pair{h200, bert},
+                             {h200, decoder},
+                             {h200, short_ones},
+                             {a100, decoder},
+                             {h200, dropping},
+                             {h200, dropping_short_ones},
+                             {a100, dropping_decoder}}) {
     CAPTURE(g.name);
     CAPTURE(s.queries);
+    CAPTURE(s.dropout);
     const part d = described(g);
     planner p{.described = &d};
     const auto made = flash::of(p, s);
     REQUIRE(made);
-    CHECK(flash::of(p, s)); // another layer of this shape has its plans
-    CHECK(p.known.size() == 2);
+    CHECK(flash::of(p, s));                           // another layer of this shape has its plans
+    CHECK(p.known.size() == (s.dropout > 0 ? 3 : 2)); // evaluations drop nothing
     CHECK(made->statistics() == static_cast<std::size_t>(8 * 16 * s.queries));
     // Room for the slopes of all scores, which one layer after the other uses: the price of sums in a fixed order.
     const auto padded = [](std::int64_t n) { return static_cast<std::size_t>((n + 127) / 128 * 128); };

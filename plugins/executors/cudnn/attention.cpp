@@ -13,24 +13,25 @@ attention::attention(std::string name, value* query, value* key, value* values, 
     : op(std::move(name), {values, query, key, indices}, out), shape_(s), drawn_(s.dropout, s.layer) {}
 
 void attention::prepare(device& d) {
-  if (shape_.dropout == 0)
-    flash_ = flash::of(d.planning, {.type = d.computes.type,
-                                    .samples = static_cast<std::int64_t>(batch),
-                                    .heads = static_cast<std::int64_t>(shape_.heads),
-                                    .queries = static_cast<std::int64_t>(queries()),
-                                    .keys = static_cast<std::int64_t>(keys()),
-                                    .size = static_cast<std::int64_t>(width() / shape_.heads),
-                                    .causal = shape_.causal});
+  if (shape_.dropout > 0) drawn_.ask(d.varying);
+  flash_ = flash::of(d.planning, {.type = d.computes.type,
+                                  .samples = static_cast<std::int64_t>(batch),
+                                  .heads = static_cast<std::int64_t>(shape_.heads),
+                                  .queries = static_cast<std::int64_t>(queries()),
+                                  .keys = static_cast<std::int64_t>(keys()),
+                                  .size = static_cast<std::int64_t>(width() / shape_.heads),
+                                  .causal = shape_.causal,
+                                  .dropout = shape_.dropout});
   if (flash_) {
     mask_.reserve(batch * keys() * size_of(d.computes.type));
     first_.reserve(batch * sizeof(std::uint32_t));
     statistics_.reserve(flash_->statistics() * sizeof(float));
     d.workspace.reserve(flash_->workspace());
-    d.scratch.reserve(aligned(flash_->statistics() * sizeof(float)) + spare_bytes(0) + spare_bytes(1) + spare_bytes(2));
+    d.scratch.reserve(kept_bytes() + aligned(flash_->statistics() * sizeof(float)) + spare_bytes(0) + spare_bytes(1) +
+                      spare_bytes(2));
     return;
   }
   const std::size_t bytes = scores() * size_of(d.computes.type);
-  if (shape_.dropout > 0) drawn_.ask(d.varying);
   probabilities_.reserve(bytes);
   dropped_.reserve(bytes); // in the backward pass: the slopes of the scores
   d.scratch.reserve(scores() * sizeof(float));
@@ -78,7 +79,7 @@ kernels::attending attention::how() const {
 }
 
 void attention::forward(device& d, const run& r) {
-  if (flash_) return flash_forward(d);
+  if (flash_) return flash_forward(d, r);
   const auto n = static_cast<int>(queries()), m = static_cast<int>(keys()), row = static_cast<int>(width());
   const auto size = static_cast<int>(width() / shape_.heads), all_heads = static_cast<int>(count());
   multiply_all(d, {.m = n, .n = m, .k = size, .b_across = true, .a_row = row, .b_row = row, .c_row = m},
@@ -95,7 +96,7 @@ void attention::forward(device& d, const run& r) {
 // With a the dropped probabilities: dv = a^T dy; da = dy v^T; ds = that through dropout and the softmax; dq = ds k,
 // dk = ds^T q.
 void attention::backward(device& d, const run& r) {
-  if (flash_) return flash_backward(d);
+  if (flash_) return flash_backward(d, r);
   const auto n = static_cast<int>(queries()), m = static_cast<int>(keys()), row = static_cast<int>(width());
   const auto size = static_cast<int>(width() / shape_.heads), all_heads = static_cast<int>(count());
   const bool drops = shape_.dropout > 0;
@@ -119,21 +120,29 @@ void attention::backward(device& d, const run& r) {
                  all_of<void>(of::key_slope), all_heads, inputs_[2].add, name_.c_str());
 }
 
-flash::values attention::flash_values() const {
+// What dropout keeps, at the begin of the scratch: drawn for each pass, for kept it would take as much memory as scores.
+flash::values attention::flash_values(device& d, const run& r) const {
+  const bool drops = r.training && shape_.dropout > 0;
+  if (drops) kernels::draw_kept(d.stream, d.computes.type, how(), drawn_.of(r), d.scratch.get<void>());
   return {.query = x(1),
           .key = x(2),
           .value = x(0),
           .mask = mask_.get<void>(),
           .out = y(),
-          .statistics = statistics_.get()};
+          .statistics = statistics_.get(),
+          .kept = drops ? d.scratch.get<void>() : nullptr};
 }
 
 // Queries that see nothing get zeros; and what is done to their results has no effect.
-void attention::flash_forward(device& d) {
+void attention::flash_forward(device& d, const run& r) {
   auto* first = first_.get<std::uint32_t>();
   kernels::mask_keys(d.stream, d.computes.type, how(), least_mask, mask_.get<void>(), first);
-  flash_->forward(d.dnn, flash_values(), d.workspace.get<void>(), name_.c_str());
+  flash_->forward(d.dnn, flash_values(d, r), d.workspace.get<void>(), name_.c_str());
   kernels::blank_unseeing(d.stream, d.computes.type, how(), first, y(), features(*output_));
+}
+
+std::size_t attention::kept_bytes() const {
+  return shape_.dropout > 0 ? aligned(scores() * size_of(output_->type)) : 0;
 }
 
 std::size_t attention::spare_bytes(std::size_t i) const {
@@ -144,18 +153,20 @@ std::size_t attention::spare_bytes(std::size_t i) const {
 
 // cuDNN writes all three gradients, and over what is there: one that is not wanted, or is added to another, goes to the
 // scratch first.
-void attention::flash_backward(device& d) {
+void attention::flash_backward(device& d, const run& r) {
   kernels::blank_unseeing(d.stream, d.computes.type, how(), first_.get<std::uint32_t>(), output_->gradient,
                           features(*output_));
-  auto* spare = d.scratch.get<std::byte>() + aligned(flash_->statistics() * sizeof(float));
+  auto* const sums = d.scratch.get<std::byte>() + kept_bytes();
+  auto* spare = sums + aligned(flash_->statistics() * sizeof(float));
   void* made[3];
   for (std::size_t i = 0; i < 3; ++i) {
     made[i] = spare_bytes(i) ? spare : dx(i);
     spare += spare_bytes(i);
   }
-  flash_->backward(d.dnn, flash_values(),
-                   {.out = dy(), .query = made[1], .key = made[2], .value = made[0], .sums = d.scratch.get()},
-                   d.workspace.get<void>(), name_.c_str());
+  flash_->backward(
+      d.dnn, flash_values(d, r),
+      {.out = dy(), .query = made[1], .key = made[2], .value = made[0], .sums = reinterpret_cast<float*>(sums)},
+      d.workspace.get<void>(), name_.c_str());
   for (std::size_t i = 0; i < 3; ++i)
     if (dx(i) && made[i] != dx(i))
       kernels::copy(d.stream, d.computes.type, made[i], dx(i), batch * inputs_[i].from->elements(), true);

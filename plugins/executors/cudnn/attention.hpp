@@ -7,10 +7,10 @@
 
 namespace cudnn {
 
-// softmax(q k^T / sqrt(d)) v by head. Where cuDNN has an engine for it, that is one kernel, which keeps a number a row for
-// the backward pass (flash.hpp). Else, and with dropout, which cuDNN would draw otherwise than the CPU: all heads of all
-// samples are one call of cuBLAS for each product; scores, and the slopes of probabilities, are floats in any precision,
-// and the probabilities are kept.
+// dropout(softmax(q k^T / sqrt(d))) v by head. Where cuDNN has an engine for it, that is one kernel, which keeps a number a
+// row for the backward pass (flash.hpp); it is told what dropout keeps, for it would draw otherwise than the CPU. Else all
+// heads of all samples are one call of cuBLAS for each product; scores, and the slopes of probabilities, are floats in any
+// precision, and the probabilities are kept.
 class attention : public op {
 public:
   struct shape {
@@ -29,9 +29,10 @@ public:
   std::size_t held() const override;
 
 private:
-  flash::values flash_values() const;
-  void flash_forward(device& d);
-  void flash_backward(device& d);
+  flash::values flash_values(device& d, const run& r) const; // of this pass
+  void flash_forward(device& d, const run& r);
+  void flash_backward(device& d, const run& r);
+  std::size_t kept_bytes() const;
   std::size_t spare_bytes(std::size_t i) const; // of a gradient that cannot go where it belongs at once
   // Inputs are the values, queries, keys and the keys' indices: gradients are written in this order.
   std::size_t queries() const { return places(*output_); }

@@ -115,12 +115,17 @@ template <class T> REGATTA_EVERYWHERE inline float average_gradient(const T* dy,
 }
 
 // Whether dropout keeps an element of a sample. `seed`: of the step and layer; `threshold`: round(p * 65536).
-// Elements are canonical.
-REGATTA_EVERYWHERE inline bool keeps(std::uint64_t seed, std::uint64_t sample, std::uint64_t element,
-                                     std::uint32_t threshold) {
-  const rg::bits4 bits = rg::random_bits(seed, sample, static_cast<std::uint32_t>(element / 8));
+// Elements are canonical; eight after each other share a block of bits.
+REGATTA_EVERYWHERE inline rg::bits4 dropout_bits(std::uint64_t seed, std::uint64_t sample, std::uint64_t element) {
+  return rg::random_bits(seed, sample, static_cast<std::uint32_t>(element / 8));
+}
+REGATTA_EVERYWHERE inline bool keeps(const rg::bits4& bits, std::uint64_t element, std::uint32_t threshold) {
   const std::uint32_t word = bits[element % 8 / 2];
   return (element % 2 ? word >> 16 : word & 0xffff) >= threshold;
+}
+REGATTA_EVERYWHERE inline bool keeps(std::uint64_t seed, std::uint64_t sample, std::uint64_t element,
+                                     std::uint32_t threshold) {
+  return keeps(dropout_bits(seed, sample, element), element, threshold);
 }
 
 } // namespace cudnn

@@ -13,8 +13,11 @@ namespace {
 using tensor = graph::tensor;
 
 // The order in which both graphs make the tensors that lie in memory. The backward pass has all, the forward pass those
-// before `out_slope`.
+// before `out_slope`; `kept` is the last of either, where there is dropout.
 enum : tensor { query = 1, key, value, mask, out, statistics, out_slope, query_slope, key_slope, value_slope, sums };
+constexpr tensor kept_of(bool back) {
+  return back ? sums + 1 : statistics + 1;
+}
 
 // What both graphs have in common. Dimensions are [sample, head, row, column]; engines know a graph by its operations and
 // by which tensors are how large, so these must stay as they are in NVIDIA's cudnn-frontend (scaled_dot_product_*).
@@ -35,12 +38,17 @@ public:
     g.memory(type, {s.samples, 1, 1, s.keys}, {s.keys, s.keys, s.keys, 1});
     g.memory(type, rows, places(s.queries));
     g.memory(CUDNN_DATA_FLOAT, row_, row_strides());
-    if (!back) return;
-    g.memory(type, rows, places(s.queries));
-    g.memory(type, rows, places(s.queries));
-    g.memory(type, columns, places(s.keys));
-    g.memory(type, columns, places(s.keys));
-    g.memory(CUDNN_DATA_FLOAT, row_, row_strides());
+    if (back) {
+      g.memory(type, rows, places(s.queries));
+      g.memory(type, rows, places(s.queries));
+      g.memory(type, columns, places(s.keys));
+      g.memory(type, columns, places(s.keys));
+      g.memory(CUDNN_DATA_FLOAT, row_, row_strides());
+    }
+    if (s.dropout > 0) {
+      kept_ = g.memory(type, square_, {s.heads * s.queries * s.keys, s.queries * s.keys, s.keys, 1});
+      scale_ = g.constant(static_cast<float>(1 / (1 - s.dropout)));
+    }
   }
 
   tensor scores(cudnnDataType_t type = CUDNN_DATA_FLOAT) { return g.between(type, square_); }
@@ -57,6 +65,11 @@ public:
     if (!factor_) factor_ = g.constant(static_cast<float>(1 / std::sqrt(static_cast<double>(s_.size))));
     return factor_;
   }
+  // What dropout keeps of x, and by what the whole grows for it: nothing where there is none.
+  tensor kept(tensor x, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
+    return kept_ ? map(CUDNN_POINTWISE_MUL, {x, kept_}, scores(type)) : x;
+  }
+  tensor scaled(tensor x) { return kept_ ? map(CUDNN_POINTWISE_MUL, {x, scale_}, scores()) : x; }
   // factor q k^T + mask
   tensor masked_scores() {
     const tensor made = product(query, key, scores());
@@ -82,7 +95,7 @@ private:
   graph::sizes row_strides() const { return {s_.heads * s_.queries, s_.queries, 1, 1}; }
   const flash_shape& s_;
   graph::sizes square_ = {s_.samples, s_.heads, s_.queries, s_.keys}, row_ = {s_.samples, s_.heads, s_.queries, 1};
-  tensor factor_ = graph::none;
+  tensor factor_ = graph::none, kept_ = graph::none, scale_ = graph::none;
 };
 
 graph forward_of(const flash_shape& s) {
@@ -95,13 +108,17 @@ graph forward_of(const flash_shape& s) {
   b.g.reduce(CUDNN_REDUCE_TENSOR_ADD, power, sum);
   const tensor log = b.map(CUDNN_POINTWISE_LOG, {sum}, b.rows());
   b.map(CUDNN_POINTWISE_ADD, {most, log}, statistics);
-  const tensor probability = b.map(CUDNN_POINTWISE_DIV, {power, sum}, b.scores(dnn_type(s.type)));
+  const cudnnDataType_t type = dnn_type(s.type);
+  tensor probability = b.map(CUDNN_POINTWISE_DIV, {power, sum}, b.scores(s.dropout > 0 ? CUDNN_DATA_FLOAT : type));
+  if (s.dropout > 0) probability = b.kept(b.scaled(probability), type);
   b.product(probability, value, out);
   return std::move(b.g);
 }
 
-// With p the probabilities: dv = p^T dy; ds = p (dy v^T - the row's sum of dy y) factor; dq = ds k, dk = ds^T q. dq is a
-// product of its own rather than added up by whoever comes: so it is the same every time.
+// With p the probabilities: dv = p^T dy; ds = p (dy v^T - the row's sum of dy y) factor; dq = ds k, dk = ds^T q. With
+// dropout, d being what it makes of 1, 0 or 1 / (1 - its probability): dv = (p d)^T dy; ds = p (dy v^T d - the row's sum of
+// dy y) factor, where d's larger value is taken out of the brackets. dq is a product of its own rather than added up by
+// whoever comes: so it is the same every time.
 graph backward_of(const flash_shape& s) {
   builder b(s, true);
   const cudnnDataType_t type = dnn_type(s.type);
@@ -115,15 +132,15 @@ graph backward_of(const flash_shape& s) {
                             b.g.between(CUDNN_DATA_FLOAT, {s.samples, s.heads, s.queries, s.size}));
   const tensor sum = b.rows();
   b.g.reduce(CUDNN_REDUCE_TENSOR_ADD, both, sum);
-  b.map(CUDNN_POINTWISE_MUL, {sum, b.g.constant(1)}, sums); // where a scale of dropout would be
+  b.map(CUDNN_POINTWISE_MUL, {sum, b.g.constant(static_cast<float>(1 - s.dropout))}, sums);
 
   const tensor below = b.map(CUDNN_POINTWISE_SUB, {b.masked_scores(), statistics}, b.scores());
   const tensor probability = b.map(CUDNN_POINTWISE_EXP, {b.causal(below)}, b.scores());
-  b.product(turned(probability), out_slope, value_slope);
+  b.product(turned(b.scaled(b.kept(probability))), out_slope, value_slope);
 
-  const tensor slope = b.product(out_slope, value, b.scores());
+  const tensor slope = b.kept(b.product(out_slope, value, b.scores()));
   const tensor centred = b.map(CUDNN_POINTWISE_SUB, {slope, sums}, b.scores());
-  const tensor by_probability = b.map(CUDNN_POINTWISE_MUL, {centred, probability}, b.scores());
+  const tensor by_probability = b.scaled(b.map(CUDNN_POINTWISE_MUL, {centred, probability}, b.scores()));
   const tensor score_slope = b.map(CUDNN_POINTWISE_MUL, {by_probability, b.factor()}, b.scores());
   b.product(turned(score_slope), query, key_slope);
 
@@ -136,6 +153,7 @@ graph backward_of(const flash_shape& s) {
 
 std::string text_of(const flash_shape& s) {
   std::string all = s.causal ? " causal" : "";
+  if (s.dropout > 0) all += " drops " + std::to_string(s.dropout);
   for (const std::int64_t n : {static_cast<std::int64_t>(s.type), s.samples, s.heads, s.queries, s.keys, s.size})
     all += ' ' + std::to_string(n);
   return all;
@@ -149,11 +167,18 @@ void* writable(const void* p) {
 
 std::unique_ptr<flash> flash::of(planner& p, const flash_shape& s) {
   auto made = std::unique_ptr<flash>(new flash(s));
-  const std::string what = text_of(s);
-  graph ahead = forward_of(s), back = backward_of(s);
-  made->forward_ = execution(first_plan(p, "flash forward" + what, ahead));
-  if (made->forward_) made->backward_ = execution(first_plan(p, "flash backward" + what, back));
-  return made->backward_ ? std::move(made) : nullptr;
+  const auto plan = [&p](const char* which, const flash_shape& of, graph g) {
+    return execution(first_plan(p, which + text_of(of), g));
+  };
+  made->forward_ = plan("flash forward", s, forward_of(s));
+  if (!made->forward_) return nullptr;
+  made->backward_ = plan("flash backward", s, backward_of(s));
+  if (!made->backward_) return nullptr;
+  if (s.dropout == 0) return made;
+  flash_shape whole = s;
+  whole.dropout = 0;
+  made->evaluation_ = plan("flash forward", whole, forward_of(whole));
+  return made->evaluation_ ? std::move(made) : nullptr;
 }
 
 std::size_t flash::statistics() const {
@@ -161,21 +186,24 @@ std::size_t flash::statistics() const {
 }
 
 std::size_t flash::workspace() const {
-  return std::max(forward_.workspace(), backward_.workspace());
+  return std::max({forward_.workspace(), backward_.workspace(), evaluation_ ? evaluation_.workspace() : 0});
 }
 
+// `kept` comes last, and not at all where nothing is dropped.
 void flash::forward(cudnnHandle_t h, const values& v, void* workspace, const char* name) {
-  const std::array<std::pair<tensor, void*>, 6> at = {{{query, writable(v.query)},
+  const std::array<std::pair<tensor, void*>, 7> at = {{{query, writable(v.query)},
                                                        {key, writable(v.key)},
                                                        {value, writable(v.value)},
                                                        {mask, writable(v.mask)},
                                                        {out, v.out},
-                                                       {cudnn::statistics, v.statistics}}};
-  forward_.run(h, at, workspace, name);
+                                                       {cudnn::statistics, v.statistics},
+                                                       {kept_of(false), writable(v.kept)}}};
+  execution& e = evaluation_ && !v.kept ? evaluation_ : forward_;
+  e.run(h, execution::addresses(at).first(v.kept ? 7 : 6), workspace, name);
 }
 
 void flash::backward(cudnnHandle_t h, const values& v, const gradients& g, void* workspace, const char* name) {
-  const std::array<std::pair<tensor, void*>, 11> at = {{{query, writable(v.query)},
+  const std::array<std::pair<tensor, void*>, 12> at = {{{query, writable(v.query)},
                                                         {key, writable(v.key)},
                                                         {value, writable(v.value)},
                                                         {mask, writable(v.mask)},
@@ -185,8 +213,9 @@ void flash::backward(cudnnHandle_t h, const values& v, const gradients& g, void*
                                                         {query_slope, g.query},
                                                         {key_slope, g.key},
                                                         {value_slope, g.value},
-                                                        {sums, g.sums}}};
-  backward_.run(h, at, workspace, name);
+                                                        {sums, g.sums},
+                                                        {kept_of(true), writable(v.kept)}}};
+  backward_.run(h, execution::addresses(at).first(v.kept ? 12 : 11), workspace, name);
 }
 
 } // namespace cudnn

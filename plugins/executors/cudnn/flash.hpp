@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax(factor q k^T + mask) v without its scores in memory (Dao et al. 2022, "FlashAttention"; the backward pass makes
-// them again, section 3.1), as the two operation graphs that cuDNN's engines for attention recognise.
+// dropout(softmax(factor q k^T + mask)) v without its scores in memory (Dao et al. 2022, "FlashAttention"; the backward
+// pass makes them again, section 3.1), as the operation graphs that cuDNN's engines for attention recognise.
 #pragma once
 
 #include "graph.hpp"
@@ -12,6 +12,7 @@ struct flash_shape {
   number type;
   std::int64_t samples, heads, queries, keys, size; // size: of a head
   bool causal;
+  double dropout = 0; // of the probabilities
 };
 
 class flash {
@@ -26,6 +27,8 @@ public:
     const void* mask;  // [sample, key], of their type: 0 or least_mask; added to the scores
     void* out;         // read by the backward pass
     float* statistics; // [sample, head, query]: log of the sum of the exponentials, for the backward pass
+    const void* kept;  // [sample, head, query, key], of their type: 1 where dropout keeps a probability, else 0; null:
+                       // there is none, or none in this forward pass
   };
   // out and gradients are overwritten. `sums`: room for as many floats as there are statistics.
   struct gradients {
@@ -42,6 +45,7 @@ private:
   explicit flash(const flash_shape& s) : shape_(s) {}
   flash_shape shape_;
   execution forward_, backward_;
+  execution evaluation_; // forward, where only training drops
 };
 
 // What hides a key: the least number of fp16, which bf16 has, too, nearly. Infinity would make a row of nothing else

@@ -127,6 +127,23 @@ template <class T> void mask_of(cudaStream_t s, attending a, float hidden, T* ma
     if (b.leads()) first[sample] = least;
   });
 }
+// As many as one block of random bits decides on, stored at once where they lie so.
+template <class T> struct alignas(16) eight { T of[8]; };
+template <class T> void kept_of(cudaStream_t s, attending a, dropping d, T* kept) {
+  const index_t size = a.heads * a.queries * a.keys, blocks = (size + 7) / 8;
+  for_each(s, a.samples * blocks, [=] REGATTA_DEVICE(index_t i) {
+    const index_t sample = i / blocks, begin = i % blocks * 8;
+    const rg::bits4 bits = dropout_bits(*d.seed, *d.first + sample, begin);
+    eight<T> made;
+    for (index_t e = 0; e < 8; ++e) put(made.of + e, keeps(bits, e, d.threshold) ? 1 : 0);
+    T* const to = kept + std::size_t{sample} * size + begin;
+    if (size % 8 == 0) {
+      *reinterpret_cast<eight<T>*>(to) = made;
+      return;
+    }
+    for (index_t e = 0; e < 8 && begin + e < size; ++e) to[e] = made.of[e];
+  });
+}
 template <class T>
 void blank_of(cudaStream_t s, attending a, const std::uint32_t* first, T* rows, std::uint32_t width) {
   for_rows(s, a.samples * a.queries, width, [=] REGATTA_DEVICE(const block& b, index_t row) {
@@ -230,6 +247,10 @@ void softmax_gradient(cudaStream_t s, number t, const attending& a, const void* 
 
 void mask_keys(cudaStream_t s, number t, const attending& a, float hidden, void* mask, std::uint32_t* first) {
   by_type(t, [&](auto* of) { mask_of(s, a, hidden, as(of, mask), first); });
+}
+
+void draw_kept(cudaStream_t s, number t, const attending& a, const dropping& draw, void* kept) {
+  by_type(t, [&](auto* of) { kept_of(s, a, draw, as(of, kept)); });
 }
 
 void blank_unseeing(cudaStream_t s, number t, const attending& a, const std::uint32_t* first, void* rows,

@@ -46,6 +46,8 @@ void softmax_gradient(cudaStream_t s, number t, const attending& a, const void* 
 // For attention that is computed elsewhere: mask[sample, key] = 0 where the key is seen, else `hidden`; first[sample] = the
 // first key that is seen, or how many there are.
 void mask_keys(cudaStream_t s, number t, const attending& a, float hidden, void* mask, std::uint32_t* first);
+// kept[sample, head, query, key] = 1 where dropout keeps a probability, else 0: what softmax() drops.
+void draw_kept(cudaStream_t s, number t, const attending& a, const dropping& draw, void* kept);
 // Rows [sample, query, width] of queries that see nothing become zeros.
 void blank_unseeing(cudaStream_t s, number t, const attending& a, const std::uint32_t* first, void* rows,
                     std::uint32_t width);
