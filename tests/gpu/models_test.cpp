@@ -133,6 +133,60 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
                     "\"a forward, one\" is no pick of the executor cudnn");
 }
 
+namespace {
+
+// Of a network in which a layer with a ReLU is read by one layer, or by another one, too, which makes nothing but zeros: the
+// gradient of that layer.
+struct below_a_product {
+  std::vector<double> weights, bias;
+  std::string kernels;
+};
+below_a_product train_below(bool read_by_two, std::uint32_t precision) {
+  rg::network net;
+  const rg::value x = net.values("x", {12}), label = net.index("label", 3);
+  const rg::value a = rg::relu(rg::dense(x, "a", 136)); // the rows of its mask take 256 bits
+  rg::value b = rg::dense(a, "b", 8);
+  if (read_by_two) b = rg::add(b, rg::dense(a, "z", 8));
+  rg::softmax_cross_entropy(rg::dense(b, "out", 3), label);
+  const rg_graph& g = *net.graph();
+  reference::executed e(executor_plugin, g, {.batch = 5, .precision = precision});
+  for (std::size_t i = 0; i < e.tensors.size(); ++i) {
+    const std::string name = e.tensors[i].name;
+    const double deviation = name[0] == 'z' ? 0 : 0.3;
+    e.set(i, normals(e.tensors[i].storage, std::hash<std::string>()(name), deviation));
+  }
+  e.step(make_batch(g, 5, 11));
+  const auto of = [&](const char* name) {
+    const std::size_t i = e.index_of(name);
+    return e.canonical(e.gradients[i].data(), i);
+  };
+  return {of("a.weight"), of("a.bias"), e.kernels()};
+}
+
+} // namespace
+
+// The emulated cuBLASLt makes no masks in fp32, and goes through none in fp16.
+TEST_CASE("the slope of a ReLU is taken in the product above it, where cuBLASLt does that, and is the same") {
+  struct expectation {
+    std::uint32_t precision;
+    const char *ahead, *back;
+  };
+  for (const auto& [precision, ahead, back] :
+       {expectation{RG_F32, "a forward with bias and relu: 0\n", "b data: 0\n"},
+        expectation{RG_BF16, "a forward with bias, relu and mask: 0\n", "b data through relu: 0\n"},
+        expectation{RG_F16, "a forward with bias, relu and mask: 0\n", "b data: 0\n"}}) {
+    CAPTURE(precision);
+    const below_a_product one = train_below(false, precision), two = train_below(true, precision);
+    CHECK(one.kernels.find(ahead) != std::string::npos);
+    CHECK(one.kernels.find(back) != std::string::npos);
+    CHECK(two.kernels.find("a forward with bias and relu: 0\n") != std::string::npos);
+    CHECK(two.kernels.find("b data: 0\n") != std::string::npos);
+    CHECK(one.weights == two.weights);
+    CHECK(one.bias == two.bias);
+    CHECK(std::count(one.bias.begin(), one.bias.end(), 0.0) < 136); // some passed
+  }
+}
+
 TEST_CASE("the loss scale halves at once and doubles after 2000 good steps") {
   cudnn::loss_scale s;
   CHECK(s.value() == 65536);

@@ -155,6 +155,7 @@ void compiler::add(std::unique_ptr<op> o) {
   o->batch = program_.batch;
   for (const edge& e : o->inputs()) o->output().needs_gradient |= e.from->needs_gradient;
   for (const weight* w : o->weights()) o->output().needs_gradient |= w->info.kind != RG_TENSOR_STATE;
+  o->output().maker = o.get();
   program_.ops.push_back(std::move(o));
 }
 

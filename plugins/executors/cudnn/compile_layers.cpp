@@ -64,8 +64,9 @@ void compile_dense(compiler& c, std::size_t k) {
   n.expect(in->shape.size() == 1 || in->shape[0] == n.shape[0], "makes as many places as it takes");
   weight* w = c.multiplied(n, 0, {n.shape.back(), in->shape.back()});
   weight* bias = n.weights.size() > 1 ? c.multiplied(n, 1, {n.shape.back()}) : nullptr;
+  auto* const below = c.source(n, 0).consumers.size() == 1 ? dynamic_cast<dense*>(in->maker) : nullptr;
   const auto f = take_function(c, k);
-  c.emit<dense>(n.name, in, c.make_output(k), w, bias, f);
+  c.emit<dense>(n.name, in, c.make_output(k), w, bias, f, below);
 }
 
 // Takes in a residual that is added, where that is there already, and a ReLU, where nobody else needs what lies between.

@@ -9,12 +9,14 @@ namespace cudnn {
 // y = f(x W^T + bias), for every row of x: a sample, or a place of one.
 class dense : public op {
 public:
-  dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f);
+  // `below`: the layer that nobody but this one reads; null: there is none.
+  dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f, dense* below);
   void prepare(device& d) override;
   void attach(device& d, choices& c) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
   double flops() const override;
+  std::size_t held() const override { return passed_.bytes(); }
 
 private:
   std::size_t rows() const { return batch * inputs_[0].from->elements() / ins_; }
@@ -27,6 +29,11 @@ private:
   weight* w_;
   epilogue end_;
   product forward_, weights_by_, data_;
+  // The slope of a ReLU below is taken by the product that makes what goes through it, where cuBLASLt has both sides.
+  dense* below_;
+  bool read_by_one_ = false; // a layer like this one
+  bool slope_taken_ = false; // there
+  buffer passed_;            // the mask of what the ReLU let pass
   std::size_t ins_, outs_;
 };
 

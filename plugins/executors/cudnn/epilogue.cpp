@@ -36,8 +36,9 @@ void epilogue::backward(device& d, const void* y, void* dy, bool add) const {
   sum_bias(d, dy, add);
 }
 
-beside epilogue::beside_a_product() const {
+beside epilogue::beside_a_product(bool mask) const {
   if (function_ && *function_ != function::relu) return beside::nothing;
+  if (function_ && mask) return bias_ ? beside::bias_relu_mask : beside::relu_mask;
   if (function_) return bias_ ? beside::bias_relu : beside::relu;
   return bias_ ? beside::bias : beside::nothing;
 }

@@ -26,9 +26,9 @@ public:
   // The two steps of that.
   void through_function(device& d, const void* y, void* dy) const;
   void sum_bias(device& d, const void* dy, bool add) const;
-  // What of it a product or a convolution can do. Functions but ReLU need the sum kept, too, or are others than
-  // cuBLASLt's: its GELU is the approximation by tanh.
-  beside beside_a_product() const;
+  // What of it a product or a convolution can do, with the `mask` of a ReLU. Functions but ReLU need the sum kept, too, or
+  // are others than cuBLASLt's: its GELU is the approximation by tanh.
+  beside beside_a_product(bool mask = false) const;
 
 private:
   weight* bias_;

@@ -21,6 +21,9 @@ cublasLtEpilogue_t epilogue_of(beside b) {
   case beside::relu: return CUBLASLT_EPILOGUE_RELU;
   case beside::bias_relu: return CUBLASLT_EPILOGUE_RELU_BIAS;
   case beside::column_sums: return CUBLASLT_EPILOGUE_BGRADB;
+  case beside::relu_mask: return CUBLASLT_EPILOGUE_RELU_AUX;
+  case beside::bias_relu_mask: return CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
+  case beside::through_relu: return CUBLASLT_EPILOGUE_DRELU;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
@@ -32,8 +35,20 @@ const char* text_of(beside b) {
   case beside::relu: return " with relu";
   case beside::bias_relu: return " with bias and relu";
   case beside::column_sums: return " with bias"; // its gradient
+  case beside::relu_mask: return " with relu and mask";
+  case beside::bias_relu_mask: return " with bias, relu and mask";
+  case beside::through_relu: return " through relu";
   }
   return "";
+}
+
+bool reads_or_makes_mask(beside b) {
+  return makes_mask(b) || b == beside::through_relu;
+}
+// What is tried where cuBLASLt has no algorithm that does it.
+beside less(beside b) {
+  if (b == beside::bias_relu_mask) return beside::bias_relu;
+  return b == beside::relu_mask ? beside::relu : beside::nothing;
 }
 
 // Nothing it multiplies is rounded where fp32 is computed in.
@@ -72,6 +87,9 @@ product_description describe(const precision& computes, const product_shape& p, 
   set(how, CUBLASLT_MATMUL_DESC_TRANSA, p.b_across ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(how, CUBLASLT_MATMUL_DESC_TRANSB, p.a_across ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(how, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(wanted));
+  if (reads_or_makes_mask(wanted))
+    set(how, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+        static_cast<std::int64_t>(8 * mask_bytes(1, static_cast<std::size_t>(p.n))));
   d.a = layout(computes.type, p.b_across, p.n, p.k, p.b_row);
   d.b = layout(computes.type, p.a_across, p.k, p.m, p.a_row);
   d.c = layout(to, false, p.n, p.m, p.c_row);
@@ -85,13 +103,16 @@ product_description describe(const precision& computes, const product_shape& p, 
   return d;
 }
 
-void product_description::point(const void* vector) const {
-  if (does != beside::nothing && does != beside::relu) set(how.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+void product_description::point(const void* vector, const void* mask) const {
+  if (does == beside::bias || does == beside::bias_relu || does == beside::bias_relu_mask ||
+      does == beside::column_sums)
+    set(how.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  if (reads_or_makes_mask(does)) set(how.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
 }
 
 bool product::ask(const device& d, const product_shape& p, number to, beside wanted, const operands& o) {
   described_ = describe(d.computes, p, to, wanted, d.blas_workspace.bytes());
-  described_.point(o.vector());
+  described_.point(o.vector(), o.mask);
   std::array<cublasLtMatmulHeuristicResult_t, most_candidates> found{};
   int count = 0;
   const cublasStatus_t s =
@@ -109,8 +130,10 @@ bool product::ask(const device& d, const product_shape& p, number to, beside wan
 
 void product::plan(device& d, choices& c, const std::string& what, const product_shape& p, number to, beside wanted,
                    const operands& o) {
-  if (!ask(d, p, to, wanted, o) && (wanted == beside::nothing || !ask(d, p, to, beside::nothing, o)))
-    throw rg::error(RG_E_UNSUPPORTED, what + ": cuBLASLt has no algorithm for it");
+  while (!ask(d, p, to, wanted, o)) {
+    if (wanted == beside::nothing) throw rg::error(RG_E_UNSUPPORTED, what + ": cuBLASLt has no algorithm for it");
+    wanted = less(wanted);
+  }
   const std::string name = name_ = what + text_of(does());
   const auto text = [](int n) { return ' ' + std::to_string(n); };
   const std::string key = "product" + text(static_cast<int>(d.computes.type)) + (d.computes.tf32 ? " tf32" : "") +
@@ -149,7 +172,7 @@ void product::launch(const device& d, const operands& o, bool add, const cublasL
 }
 
 void product::compute(const device& d, const operands& o, bool add) const {
-  described_.point(o.vector()); // what the engine binds lies elsewhere than what was planned with
+  described_.point(o.vector(), o.mask); // what the engine binds lies elsewhere than what was planned with
   launch(d, o, add, algorithm_);
 }
 

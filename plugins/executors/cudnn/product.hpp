@@ -14,9 +14,26 @@
 
 namespace cudnn {
 
-// What a product does beside: adds a bias, one number a column of c; takes the ReLU of what comes of that; or writes the
-// sums of a's columns (a lies across then), which of a slope are the bias's gradient.
-enum class beside : std::uint8_t { nothing, bias, relu, bias_relu, column_sums };
+// What a product does beside: adds a bias, one number a column of c; takes the ReLU of what comes of that, and writes a
+// mask, a bit for each of c's numbers, of what passed; makes zeros of what did not pass such a ReLU, whose mask it reads;
+// or writes the sums of a's columns (a lies across then), which of a slope are the bias's gradient.
+enum class beside : std::uint8_t {
+  nothing,
+  bias,
+  relu,
+  bias_relu,
+  column_sums,
+  relu_mask,
+  bias_relu_mask,
+  through_relu
+};
+constexpr bool makes_mask(beside b) {
+  return b == beside::relu_mask || b == beside::bias_relu_mask;
+}
+// The bits of one row of c lie in 16 bytes each 128.
+constexpr std::size_t mask_bytes(std::size_t rows, std::size_t columns) {
+  return rows * ((columns + 127) / 128) * 16;
+}
 
 // A product as cuBLASLt is told of it. Made without a GPU.
 struct product_description {
@@ -26,8 +43,8 @@ struct product_description {
   owned<cublasLtMatrixLayoutOpaque_t> a{nullptr, nullptr}, b{nullptr, nullptr}, c{nullptr, nullptr}; // as it calls them
   owned<cublasLtMatmulPreferenceOpaque_t> limits{nullptr, nullptr};
 
-  // The bias that is read, or the sums that are written.
-  void point(const void* vector) const;
+  // The bias that is read, or the sums that are written; and the mask.
+  void point(const void* vector, const void* mask) const;
 };
 // `workspace`: bytes at most.
 product_description describe(const precision& computes, const product_shape& p, number to, beside wanted,
@@ -40,11 +57,12 @@ public:
     void* c;
     const void* bias = nullptr; // of c's type, as are the sums
     void* sums = nullptr;
+    const void* mask = nullptr; // written where it is made
     const void* vector() const { return sums ? sums : bias; }
   };
   // `what` and what it does beside are its name in choices; `o` may be written to when algorithms are timed. Where
-  // cuBLASLt cannot do what is wanted beside, the product alone is planned. Throws rg::error, RG_E_UNSUPPORTED where it
-  // has no algorithm.
+  // cuBLASLt cannot do what is wanted beside, it is planned without a mask, and then the product alone. Throws rg::error,
+  // RG_E_UNSUPPORTED where it has no algorithm.
   void plan(device& d, choices& c, const std::string& what, const product_shape& p, number to, beside wanted,
             const operands& o);
   beside does() const { return described_.does; }

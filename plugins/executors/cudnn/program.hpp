@@ -23,7 +23,8 @@ struct value {
   std::vector<std::size_t> shape; // of a sample
   number type = number::f32;      // inputs as they come: floats or whole numbers, both of 4 bytes
   picture lies;
-  int input = -1; // number of the batch's input it stands for
+  int input = -1;            // number of the batch's input it stands for
+  class op* maker = nullptr; // null: it is an input, or another's memory
   bool needs_gradient = false;
   value* alias = nullptr;   // whose memory it has, as another shape; comes before it
   void* data = nullptr;     // on the device
