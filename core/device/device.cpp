@@ -43,6 +43,13 @@ void* device::allocate(std::uint64_t bytes) {
   return p;
 }
 
+// The device's from here on: where a run ends early, its streams still touch it.
+void* device::allocate_shared(std::uint64_t bytes) {
+  void* const p = allocate_host(bytes).release();
+  std::memset(p, 0, bytes);
+  return p;
+}
+
 device::own_memory device::allocate_own(std::uint64_t bytes) {
   return {allocate(bytes), free_own{this}};
 }

@@ -38,6 +38,7 @@ public:
 
   // The processor: on stream `computing`.
   void* allocate(std::uint64_t bytes) override;
+  void* allocate_shared(std::uint64_t bytes) override;
   bool run(const rg_work& work) override;
   void copy(void* to, const void* from, std::uint64_t bytes) override;
 

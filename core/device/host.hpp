@@ -14,6 +14,7 @@ namespace regatta {
 class host_processor final : public processor {
 public:
   void* allocate(std::uint64_t bytes) override;
+  void* allocate_shared(std::uint64_t bytes) override { return allocate(bytes); }
   bool run(const rg_work& work) override;
   void copy(void* to, const void* from, std::uint64_t bytes) override;
 

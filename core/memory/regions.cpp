@@ -28,34 +28,38 @@ std::unique_ptr<void, aligned_free> allocate_aligned(std::uint64_t bytes) {
 }
 
 region_table::region_table(const rg_regions* transport, void* transport_self, bool ghosts, processor* device,
-                           std::uint32_t kind)
-    : transport_self_(transport_self), ghosts_(ghosts), device_(device), kind_(kind) {
+                           std::uint32_t kind, std::uint32_t reaches)
+    : transport_self_(transport_self), ghosts_(ghosts), device_(device), kind_(kind), reaches_(reaches) {
   if (transport) transport_ = rg::copy_versioned(*transport);
 }
 
 region_table::~region_table() {
   for (std::size_t i = regions_.size(); i-- > 0;)
-    if (transport_.remove && !ghosts_) transport_.remove(transport_self_, static_cast<rg_region>(i + 1));
+    if (transport_.remove && regions_[i].told) transport_.remove(transport_self_, static_cast<rg_region>(i + 1));
 }
 
-rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count) {
+rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, place in) {
   const std::uint64_t size = rg::size_of(type);
   if (!size || count > (std::uint64_t{1} << 48))
     throw failure(exit_code::plugin, fmt::format("a buffer of {} elements of type {} was asked for", count, type));
   const auto id = static_cast<rg_region>(regions_.size() + 1);
   region r;
   r.bytes = count * size;
+  r.in = in;
   if (!ghosts_) {
-    if (device_) {
-      r.address = device_->allocate(r.bytes);
-    } else if (!transport_.allocate || transport_.allocate(transport_self_, id, r.bytes, kind_, &r.address) != RG_OK ||
-               !r.address) {
-      r.own = allocate_aligned(r.bytes);
-      r.address = r.own.get();
+    const std::uint32_t kind = in == place::device ? kind_ : std::uint32_t{RG_MEMORY_HOST};
+    r.told = reaches_ & kind;
+    if (in == place::host && r.told && transport_.allocate &&
+        transport_.allocate(transport_self_, id, r.bytes, kind, &r.address) != RG_OK)
+      r.address = nullptr;
+    if (!r.address) {
+      if (in == place::host) r.own = allocate_aligned(r.bytes);
+      r.address = in == place::device   ? device_->allocate(r.bytes)
+                  : in == place::shared ? device_->allocate_shared(r.bytes)
+                                        : r.own.get();
+      if (r.told && transport_.add && transport_.add(transport_self_, id, r.address, r.bytes, kind) != RG_OK)
+        throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", r.bytes));
     }
-    const bool ours = device_ || r.own;
-    if (ours && transport_.add && transport_.add(transport_self_, id, r.address, r.bytes, kind_) != RG_OK)
-      throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", r.bytes));
   }
   bytes_ += r.bytes;
   regions_.push_back(std::move(r));

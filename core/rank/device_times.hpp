@@ -22,10 +22,15 @@ public:
   struct parts {
     double forward = 0, backward = 0; // over all micro-batches
     double update = 0;                // of the optimiser's work, what came after the last backward pass
-    double blocked = 0;               // after it until the weights were there, not updating
+    double blocked = 0;               // after it until the weights were there, not updating; before, for rows of tables
     std::optional<double> idle;       // before its passes, with the weights there; nothing: not known
   };
   using take = std::function<void(std::uint64_t step, const parts& of_step)>;
+  // What the host did for the rows of sparse tables in a step, in nanoseconds of its own.
+  struct rows {
+    double update_before = 0, update_after = 0; // the optimiser's work, before the passes and after them
+    double blocked_before = 0;                  // waited for rows, while not updating
+  };
 
   // Null, or a device that cannot tell: nothing is ever told.
   explicit device_times(device* d) : device_(d && d->tells_time() ? d : nullptr) {}
@@ -35,7 +40,7 @@ public:
   void forward(rg_fence f) { forward_ = f; }
   void backward(rg_fence f) { backward_ = f; }
   void pass_ends(rg_fence f);
-  void step_ends(std::uint64_t step, std::vector<device::span> updates);
+  void step_ends(std::uint64_t step, std::vector<device::span> updates, const rows& r);
   // An empty vector with room, of a step that is over.
   std::vector<device::span> spare() { return std::exchange(spare_, {}); }
   // Tells of the steps that are over by now.
@@ -51,6 +56,7 @@ private:
     std::uint64_t step;
     rg_fence ready;
     std::vector<device::span> updates;
+    rows of_rows;
   };
   struct entry { // one of the two
     std::optional<pass> a_pass;

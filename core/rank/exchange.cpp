@@ -22,7 +22,7 @@ std::uint64_t steady_ns() {
           .count());
 }
 
-// Whether the transport can touch regions: those of a device it can where it says so.
+// Whether the transport can touch the arena: a device's memory it can where it says so.
 bool reaches(const exchange_setup& s) {
   return !s.device || (s.caps.memory & s.device->memory());
 }
@@ -94,13 +94,14 @@ exchange::exchange(exchange_setup setup)
                      }),
       transport_(*setup_.transport), cluster_(setup_.layout.view(setup_.rank)), device_(setup_.device),
       unit_(device_ ? static_cast<processor&>(*device_) : host_processor_), reaches_(reaches(setup_)),
-      regions_(reaches_ ? extension_of<rg_regions>(setup_, RG_EXT_REGIONS) : nullptr, setup_.transport_self,
-               setup_.ghosts, device_, device_ ? device_->memory() : std::uint32_t{RG_MEMORY_HOST}),
-      staging_(!device_   ? stage_on_host(host_processor_)
-               : reaches_ ? stage_on_device(*device_)
-                          : stage_through_host(*device_)),
-      transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host, regions_, *staging_,
-                 setup_.rank, setup_.layout.size(), setup_.lanes),
+      regions_(extension_of<rg_regions>(setup_, RG_EXT_REGIONS), setup_.transport_self, setup_.ghosts, device_,
+               device_ ? device_->memory() : std::uint32_t{RG_MEMORY_HOST},
+               device_ ? setup_.caps.memory : std::uint32_t{RG_MEMORY_HOST}),
+      on_host_(stage_on_host(host_processor_)), on_device_(!device_   ? nullptr
+                                                           : reaches_ ? stage_on_device(*device_)
+                                                                      : stage_through_host(*device_)),
+      transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host, regions_, *on_host_,
+                 on_device_.get(), setup_.rank, setup_.layout.size(), setup_.lanes),
       rule_(setup_.optimizer, setup_.layout.workers) {
   if (!setup_.link.empty()) link_.description = setup_.link.c_str();
   if (reaches_)
@@ -134,10 +135,11 @@ void exchange::lay_out() {
   server_optimizer_ =
       std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, std::move(optimizer_slices), unit_);
   tables_ = std::make_unique<regatta::tables>(setup_.tensors, setup_.micro_batches, cluster_.worker >= 0,
-                                              setup_.rows_in_place, regions_, rule_, setup_.initial_rows);
+                                              setup_.rows_in_place && !device_, regions_, rule_, setup_.initial_rows);
   arena_.tables = tables_->list().data();
   arena_.table_count = static_cast<std::uint32_t>(tables_->list().size());
-  if (device_ && arena_.table_count) throw failure(exit_code::plugin, "sparse tables are kept in the host's memory");
+  if (device_ && arena_.table_count)
+    for (auto& pair : norm_of_rows_) pair = device_->allocate_host(2 * sizeof(double));
   if (!arena_.count && !arena_.table_count) throw failure(exit_code::plugin, "the model has no weights");
 }
 
@@ -165,6 +167,12 @@ void exchange::start() {
   host_.alloc = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
     return fence(self, [&](exchange& x) {
       *out = x.regions_.allocate(type, count);
+      return rg_status{RG_OK};
+    });
+  };
+  host_.alloc_on_host = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
+    return fence(self, [&](exchange& x) {
+      *out = x.regions_.allocate_on_host(type, count);
       return rg_status{RG_OK};
     });
   };
@@ -217,7 +225,7 @@ void exchange::start() {
   };
   host_.pointer = [](void* self, const rg_buffer* buffer, void** out) -> rg_status {
     return fence(self, [&](exchange& x) -> rg_status {
-      if (x.regions_.ghosts() || x.device_) return RG_E_UNSUPPORTED;
+      if (x.regions_.ghosts() || x.regions_.on_device(*buffer)) return RG_E_UNSUPPORTED;
       if (!x.regions_.contains(*buffer)) return x.refuse("pointer: the buffer lies outside its region");
       *out = x.regions_.address(*buffer);
       return RG_OK;
@@ -290,6 +298,7 @@ std::uint64_t exchange::now() const {
 }
 
 rg_status exchange::submit(const rg_op& op) {
+  if (device_ && !in_one_memory(op)) return refuse("an operation names both the host's memory and a device's");
   switch (op.kind) {
   case RG_OP_SEND:
   case RG_OP_RECV:
@@ -367,6 +376,7 @@ rg_status exchange::update(const rg_op& op) {
   if (op.kind == RG_OP_APPLY) {
     if (!regions_.contains(op.source) || op.source.type != RG_F32)
       return refuse("apply: the gradient is no buffer of RG_F32");
+    if (device_ && !regions_.on_device(op.source)) return refuse("apply: the gradient is not where the weights are");
     if (!regions_.ghosts())
       timed(as_server, [&] { o.apply(op.first, regions_.elements<const float>(op.source), op.step); });
     bytes = op.source.count * sizeof(float) * 5; // weights and state read and written, the gradient read
@@ -374,6 +384,7 @@ rg_status exchange::update(const rg_op& op) {
     const rg_buffer& b = op.kind == RG_OP_NORM ? op.target : op.source;
     if (!regions_.contains(b) || b.type != RG_F64 || b.count != 2)
       return refuse("norm, commit: two elements of RG_F64");
+    if (device_ && !regions_.on_device(b)) return refuse("norm, commit: not where the weights are");
     auto* const pair = static_cast<double*>(regions_.address(b));
     // How much is to be clipped, or whether all is skipped, the host must know.
     if (op.kind == RG_OP_COMMIT && device_) {
@@ -386,15 +397,26 @@ rg_status exchange::update(const rg_op& op) {
       commit(op, pair);
     } else if (pair) {
       o.partial(pair);
-      if (!device_) { // no tables there
-        const auto sparse = tables_->partial(as_server);
-        pair[0] += sparse.not_finite;
-        pair[1] += sparse.sum_of_squares;
-      }
+      add_norm_of_rows(as_server, pair);
     }
   }
   update_ns_[as_server] += steady_ns() - begin;
   return worked(op, bytes);
+}
+
+void exchange::add_norm_of_rows(bool as_server, double* pair) {
+  if (tables_->list().empty()) return;
+  const auto rows = tables_->partial(as_server);
+  double mine[] = {static_cast<double>(rows.not_finite), rows.sum_of_squares};
+  auto w = rg::make_versioned<rg_work>();
+  w.kind = RG_OP_AXPY;
+  w.type = w.source_type = RG_F64;
+  w.target = pair;
+  w.source = mine;
+  w.count = 2;
+  w.a = 1;
+  if (device_) w.source = std::memcpy(norm_of_rows_[as_server].get(), mine, sizeof mine);
+  unit_.run(w);
 }
 
 template <class F> void exchange::timed(bool as_server, F&& f) {
@@ -419,7 +441,8 @@ void exchange::commit(const rg_op& op, const double* total) {
 }
 
 rg_status exchange::rows(const rg_op& op) {
-  if (device_) return refuse("rows are gathered and scattered in the host's memory only");
+  for (const rg_buffer* b : {&op.target, &op.source, &op.index})
+    if (regions_.on_device(*b)) return refuse("operations on rows are in the host's memory only");
   const std::uint64_t begin = steady_ns();
   const std::uint64_t bytes = tables_->operate(op);
   if (op.kind != RG_OP_GATHER && op.kind != RG_OP_SCATTER)

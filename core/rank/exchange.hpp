@@ -68,7 +68,7 @@ struct exchange_setup {
   std::uint64_t seed;
   double momentum = 0; // handed over to a strategy that does it itself; `optimizer` then has none
   bool ghosts = false;
-  regatta::device* device = nullptr; // where all regions are; null: on the host. Outlives the exchange
+  regatta::device* device = nullptr; // where all is but the rows of tables; null: on the host. Outlives the exchange
   // Writes the start of elements [first, first + count) of the arena: for what a server owns. Null with ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
   // Likewise of rows of a table; also called when a row is first asked for. [loop]
@@ -155,6 +155,9 @@ private:
   rg_status collective(const rg_op& op);
   // What does it, null where nothing does, and its name.
   std::pair<transfers::collective_function, const char*> native(std::uint32_t kind) const;
+  processor& unit_of(const rg_buffer& b); // that computes where it is
+  bool in_one_memory(const rg_op& op) const;
+  void add_norm_of_rows(bool as_server, double* pair);
   rg_status arithmetic(const rg_op& op);
   rg_status compute(const rg_op& op, rg_work& work);
   rg_status compute(const rg_op& op, rg_work& work, std::uint64_t bytes); // and is worked()
@@ -186,10 +189,10 @@ private:
   host_processor host_processor_;
   device* device_;
   std::vector<device::span> updates_;
-  processor& unit_; // where the regions are: the host or the device
-  bool reaches_;    // whether the transport can touch them
+  processor& unit_; // where the arena is: the host or the device
+  bool reaches_;    // whether the transport can touch it
   region_table regions_;
-  std::unique_ptr<staging> staging_;
+  std::unique_ptr<staging> on_host_, on_device_; // the latter null without a device
   transfers transfers_;
   std::vector<rg_slice> slices_;
   rg_arena arena_{};
@@ -217,7 +220,8 @@ private:
   std::atomic<std::uint64_t> weights_from_{0};
   std::atomic<rg_fence> weights_after_{0};
   std::vector<awaited> awaited_;
-  std::vector<device::host_memory> pinned_; // for awaited_
+  std::vector<device::host_memory> pinned_;         // for awaited_
+  std::array<device::host_memory, 2> norm_of_rows_; // as worker, as server: on its way to the device until the COMMIT
   strategy_records records_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a strategy asks to be computed, where the regions are: on the host at once; on a device after all that was asked
+// What a strategy asks to be computed, where its buffers are: on the host at once; on a device after all that was asked
 // for before, and nobody waits. Under a virtual clock it takes the time that a core would need, ghosts or not.
 #include "rank/exchange.hpp"
 
@@ -32,6 +32,17 @@ std::uint64_t exchange::virtual_ns(std::uint64_t bytes) {
   return static_cast<std::uint64_t>(static_cast<double>(bytes) * 0.1);
 }
 
+processor& exchange::unit_of(const rg_buffer& b) {
+  return regions_.on_device(b) ? unit_ : host_processor_;
+}
+
+bool exchange::in_one_memory(const rg_op& op) const {
+  bool host = false, device = false;
+  for (const rg_buffer* b : {&op.target, &op.source, &op.index})
+    if (b->region) (regions_.on_device(*b) ? device : host) = true;
+  return !(host && device);
+}
+
 rg_status exchange::arithmetic(const rg_op& op) {
   const bool reads = op.kind == RG_OP_COPY || op.kind == RG_OP_AXPY || op.kind == RG_OP_ACCUMULATE;
   const bool indexed = (op.kind == RG_OP_FILL || op.kind == RG_OP_AXPY) && op.index.region != 0;
@@ -49,7 +60,7 @@ rg_status exchange::arithmetic(const rg_op& op) {
   const std::uint64_t bytes = count * rg::size_of(op.target.type);
   if (op.kind == RG_OP_COPY) {
     order(op);
-    if (!regions_.ghosts()) unit_.copy(regions_.address(op.target), regions_.address(op.source), bytes);
+    if (!regions_.ghosts()) unit_of(op.target).copy(regions_.address(op.target), regions_.address(op.source), bytes);
     return worked(op, bytes * 2);
   }
   auto w = rg::make_versioned<rg_work>();
@@ -69,7 +80,8 @@ rg_status exchange::compute(const rg_op& op, rg_work& w) {
   w.kind = op.kind;
   w.a = op.a;
   w.target = regions_.address(op.target);
-  if (!regions_.ghosts() && !unit_.run(w)) return refuse("arithmetic: an index names an element outside the buffer");
+  if (!regions_.ghosts() && !unit_of(op.target).run(w))
+    return refuse("arithmetic: an index names an element outside the buffer");
   return RG_OK;
 }
 
@@ -115,11 +127,12 @@ rg_status exchange::select(const rg_op& op) {
   if (op.kind == RG_OP_TOP_K) return compute(op, w, touched(op.target.count));
   std::uint64_t found = op.target.count;
   device::host_memory seen;
-  if (device_) seen = pinned_pair();
-  w.found = device_ ? static_cast<std::uint64_t*>(seen.get()) : &found;
+  const bool awaits = regions_.on_device(op.source);
+  if (awaits) seen = pinned_pair();
+  w.found = awaits ? static_cast<std::uint64_t*>(seen.get()) : &found;
   *w.found = found;
   if (const rg_status s = compute(op, w); s < 0) return s;
-  if (device_) {
+  if (awaits) {
     await(op, std::move(seen));
     return RG_OK;
   }

@@ -66,8 +66,7 @@ void session::open() {
                      worker ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT, job.kernels.empty() ? nullptr : job.kernels.c_str());
   model_setup.device = place_.device = device_of(plugins_, job.config.train.device, rank);
   model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device, model_setup, log_);
-  if (!model_->has_tables()) // their rows are looked for and put together by the host
-    device_ = open_device(plugins_, job.config.train.device, place_.device, log_, [this] { wake(); });
+  device_ = open_device(plugins_, job.config.train.device, place_.device, log_, [this] { wake(); });
   if (device_) place_.memory = device_->memory();
   const std::string layout = model_->info().layout ? model_->info().layout : "";
   const auto layouts = control.exchange("layout", blob(layout.begin(), layout.end()));
@@ -154,10 +153,10 @@ void session::connect() {
   transport_self_ = self;
   caps_ = rg::make_versioned<rg_transport_caps>();
   check(t.caps(self, &caps_), transport_host_, "transport " + transport_.id);
-  if (!device_ && caps_.memory && !(caps_.memory & RG_MEMORY_HOST))
+  if (model_->has_tables() && caps_.memory && !(caps_.memory & RG_MEMORY_HOST))
     throw failure(exit_code::usage,
-                  fmt::format("transport {} cannot reach the weights of a model with sparse tables, which "
-                              "are kept in the host's memory: use shm or tcp",
+                  fmt::format("transport {} cannot reach the rows of sparse tables, which are kept in the host's "
+                              "memory: use shm or tcp",
                               transport_.id));
 
   const rg_cluster all = job.layout.view(UINT32_MAX);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sparse tables of one rank: the windows in which a step of its worker finds the rows it touches (rg_table), and
-// what the rank holds of the tables themselves (rg_strategy_host::own_rows). [loop], and [main] before the first step.
+// what the rank holds of the tables themselves (rg_strategy_host::own_rows). All of it is in the host's memory; where
+// models compute on a device, the windows are what it reads and writes at full speed. [loop], and [main] before the
+// first step.
 #pragma once
 
 #include "memory/regions.hpp"

@@ -23,24 +23,27 @@ bool overlap(const rg_buffer& a, const rg_buffer& b) {
 } // namespace
 
 transfers::transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-                     const region_table& regions, staging& stage, std::uint32_t rank, std::uint32_t size,
-                     std::uint32_t lanes)
+                     const region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
+                     std::uint32_t size, std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
-      host_(host), regions_(regions), staging_(stage), rank_(rank), lanes_(lanes),
+      host_(host), regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes),
       lines_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() = default;
 
 transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
                                       const rg_buffer& buffer) {
-  if (free_.empty()) {
+  staging* const stage = regions_.on_device(buffer) ? on_device_ : &on_host_;
+  auto& free = free_of(stage);
+  if (free.empty()) {
     operations_.push_back(std::make_unique<operation>());
-    free_.reserve(operations_.size());
+    operations_.back()->stage = stage;
+    free.reserve(operations_.size());
     emptying_.reserve(operations_.size());
-    free_.push_back(operations_.back().get());
+    free.push_back(operations_.back().get());
   }
-  operation* o = free_.back();
-  free_.pop_back();
+  operation* o = free.back();
+  free.pop_back();
   o->cookie = cookie;
   o->bytes = 0;
   o->function = nullptr;
@@ -67,7 +70,7 @@ void transfers::through_scratch(operation* o) {
   if (o->wire) o->transfer.buffer.type = o->wire;
   o->transfer.buffer.region = 0;
   o->transfer.buffer.offset = 0;
-  if (!o->scratch) o->scratch = staging_.make_scratch();
+  if (!o->scratch) o->scratch = o->stage->make_scratch();
   o->transfer.address = regions_.ghosts() ? nullptr : o->scratch->reserve(bytes_of(o->transfer.buffer));
 }
 
@@ -80,7 +83,7 @@ void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
     match_self(lane);
     return;
   }
-  if (staging_.always() || (wire && !converts_)) {
+  if (o->stage->always() || (wire && !converts_)) {
     through_scratch(o);
     if (!regions_.ghosts()) pack(o);
   } else {
@@ -96,7 +99,7 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
   o->add = add;
   o->wire = wire;
   if (o->how == way::transport) {
-    if (staging_.always() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
+    if (o->stage->always() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
       through_scratch(o);
     } else {
       o->transfer.flags = add ? RG_TRANSFER_ADD : 0;
@@ -138,9 +141,9 @@ void transfers::post(operation* o) {
 bool transfers::try_post(operation* o) {
   // The transport orders its own receives; it cannot know of those that are put in place here.
   if (o->receive && o->how == way::transport && local_ && waits_for_earlier(o, true)) return false;
-  if (o->busy && !staging_.passed(o->busy)) return false;
+  if (o->busy && !o->stage->passed(o->busy)) return false;
   o->busy = 0;
-  o->transfer.after = o->joint.after = staging_.before();
+  o->transfer.after = o->joint.after = o->stage->before();
   const rg_status s = o->function  ? o->function(self_, &o->joint)
                       : o->receive ? functions_.recv(self_, &o->transfer)
                                    : functions_.send(self_, &o->transfer);
@@ -170,6 +173,9 @@ void transfers::match_self(std::uint32_t lane) {
     if (bytes_of(s->target) > bytes_of(r->target))
       throw failure(exit_code::plugin, fmt::format("the strategy sends itself {} bytes where it receives {}",
                                                    bytes_of(s->target), bytes_of(r->target)));
+    if (s->stage != r->stage)
+      throw failure(exit_code::plugin,
+                    "the strategy sends itself something from a device's memory to the host's, or back");
     r->source = s;
     r->bytes = bytes_of(s->target);
     r->arrived = true;
@@ -192,7 +198,7 @@ void transfers::pack(operation* o) {
   w.source = o->target_address;
   w.source_type = o->target.type;
   w.count = o->target.count;
-  o->busy = staging_.pack(w);
+  o->busy = o->stage->pack(w);
 }
 
 // What a receive brought goes where it belongs. Ghosts have no addresses and nothing to do.
@@ -209,7 +215,7 @@ rg_fence transfers::put(const operation& o) {
   w.wire = o.wire;
   w.count = o.bytes / (w.kind == RG_OP_COPY ? 1 : w.type == RG_F64 ? sizeof(double) : sizeof(float));
   w.a = 1;
-  const rg_fence busy = staging_.unpack(w);
+  const rg_fence busy = o.stage->unpack(w);
   return from_self ? 0 : busy;
 }
 
@@ -240,14 +246,14 @@ void transfers::end(operation* o, rg_status status, rg_fence busy) {
     if (o->how != way::transport) --local_;
   }
   o->busy = busy;
-  (busy ? emptying_ : free_).push_back(o);
+  (busy ? emptying_ : free_of(o->stage)).push_back(o);
   --outstanding_;
 }
 
 void transfers::free_emptied() {
   std::erase_if(emptying_, [&](operation* o) {
-    if (!staging_.passed(o->busy)) return false;
-    free_.push_back(o);
+    if (!o->stage->passed(o->busy)) return false;
+    free_of(o->stage).push_back(o);
     return true;
   });
 }
@@ -269,7 +275,7 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
     o->bytes = completions[i].bytes; // in memory's type, not the wire's
     if (o->wire && o->how == way::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
     o->fence = completions[i].fence;
-    if (o->fence) staging_.came(o->fence);
+    if (o->fence) o->stage->came(o->fence);
     if (o->receive && o->how == way::scratch && completions[i].status == RG_OK)
       o->arrived = true;
     else

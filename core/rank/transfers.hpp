@@ -3,9 +3,9 @@
 // Sends and receives over any transport: what a transport need not do itself is done here. Messages to oneself are
 // copied; operations that the transport refuses with "again" wait in line; a receive that adds goes through scratch
 // where the transport cannot add, and so does what has another type on the wire than in memory where it cannot convert,
-// and everything where regions are a device's and the transport cannot touch them: then a send waits in line until its
-// bytes are in scratch, and a receive has ended when they are on their way from there to where they belong, ahead of
-// all that is asked of the device later. Receives into overlapping bytes take effect in the order in which they were
+// and every buffer of a device's whose memory the transport cannot touch: then a send waits in line until its bytes are
+// in scratch, and a receive has ended when they are on their way from there to where they belong, ahead of all that is
+// asked of the device later. Receives into overlapping bytes take effect in the order in which they were
 // posted, whichever of these ways each of them goes.
 //
 // Everything is [loop]. Nothing is allocated once as many operations were under way as ever will be.
@@ -15,6 +15,7 @@
 #include "memory/regions.hpp"
 #include "registry/plugin_host.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -26,9 +27,10 @@ namespace regatta {
 class transfers {
 public:
   // Borrows everything. `functions` are those of a connected transport instance `self`; ranks 0 .. size-1, this is
-  // `rank`.
+  // `rank`. `on_host` and `on_device` are for regions there; the latter is null where there are none.
   transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-            const region_table& regions, staging& stage, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes);
+            const region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank, std::uint32_t size,
+            std::uint32_t lanes);
   ~transfers();
 
   // Begins; `cookie` is in a later completion of poll(). The arguments were checked. `wire`: RG_F16 or RG_BF16 where
@@ -51,6 +53,7 @@ public:
 private:
   enum class way { transport, self, scratch };
   struct operation {
+    staging* stage; // of the memory that it is about, the same for good
     std::uint64_t cookie, bytes;
     rg_transfer transfer;         // what the transport sees: of the target, or of scratch
     collective_function function; // of a collective, else null
@@ -102,7 +105,8 @@ private:
   bool adds_, converts_;
   plugin_host& host_;
   const region_table& regions_;
-  staging& staging_;
+  staging& on_host_;
+  staging* on_device_;
   std::uint32_t rank_, lanes_;
   std::vector<fifo> lines_;                      // refused or held back: [peer][lane][send, receive], then collectives
   std::size_t waiting_ = 0;                      // operations in lines_
@@ -111,7 +115,9 @@ private:
   std::size_t local_ = 0;                        // of them, those that are put in place here
   std::vector<rg_completion> ended_;             // since the last poll, without the transport
   std::vector<std::unique_ptr<operation>> operations_;
-  std::vector<operation*> free_, emptying_; // emptying_: have ended, but their scratch is in use
+  std::vector<operation*>& free_of(const staging* s) { return free_[s == on_device_]; }
+  std::array<std::vector<operation*>, 2> free_; // on the host, on the device
+  std::vector<operation*> emptying_;            // have ended, but their scratch is in use
   std::size_t outstanding_ = 0;
 };
 

@@ -243,7 +243,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   batches_.begin(n);
   const std::int64_t read = steady_ns();
   t.input = read - t.begin;
-  loop_.take(); // rows of tables are put into the windows, which the strategy reads
+  loop_.take(); // rows of tables are put into the windows, which the strategy reads, and no device any more
   if (sparse_) {
     bring_rows();
     t.forward = steady_ns() - read;
@@ -254,9 +254,12 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   x.begin(exchange::begin_step, n);
   loop_.run_until([&] { return x.done(exchange::begin_step); });
   loop_.release();
+  device_times::rows rows;
   if (sparse_) { // without, it is over at once
     t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated_before);
     t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
+    rows.update_before = static_cast<double>(t.update);
+    rows.blocked_before = static_cast<double>(t.blocked);
   }
 
   auto result = rg::make_versioned<rg_step_result>();
@@ -294,6 +297,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     }
     count += result.count;
   }
+  if (sparse_) take_late_losses(0, record); // with them came the gradients of rows
   if (!late) require_finite(record.loss_sums.back(), n);
   record.loss_counts.push_back(count);
   if (!batches_.mine().empty()) record.unit_counts.push_back(batches_.mine()[0]);
@@ -310,7 +314,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   t.blocked += t.end - t.compute_end - update + waited;
   updates_ = times_.spare();
   x.take_updates(updates_);
-  times_.step_ends(n, std::move(updates_));
+  rows.update_after = static_cast<double>(update);
+  times_.step_ends(n, std::move(updates_), sparse_ ? rows : device_times::rows{});
   // The update is timed by the wall: where others took the CPU from it, what is left would fall below nothing.
   end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - update);
   session_.control.progress(n + 1, (n + 1) * session_.job.batch);

@@ -3,83 +3,11 @@
 // The engine's side of devices, in real processes on a fake one (streams.hpp) whose arithmetic is the host's and which
 // does everything as late as it can, or in an order that is drawn: whatever is not ordered by a fence, or touched by the
 // host, gives another result than the CPU's, or ends the process.
-#include "../cli/program.hpp"
+#include "device_runs.hpp"
 
 #include "data/generate.hpp"
 
-#include <algorithm>
-#include <vector>
-
-using namespace regatta::test;
-
-namespace {
-
-const char* const experiment = R"(
-[model]
-plugin = "mlp"
-hidden = [64, 32]
-[data]
-source = "random"
-[train]
-batch = 16
-kernels = "fixed"
-[optimizer]
-plugin = "momentum"
-lr = 0.02
-momentum = 0.5
-[transport]
-plugin = "tcp"
-[cluster]
-workers = 2
-servers = 1
-pin = false
-[measure]
-warmup = 1
-steps = 4
-repeats = 1
-baseline = false
-[strategy]
-plugin = "allreduce"
-[strategy.allreduce]
-bucket = 65536
-algorithm = "ring" # not by time
-[strategy.sync_ps]
-bucket = 65536
-[strategy.async_ps]
-bound = 0
-[strategy.geo_ps]
-k = 2
-[strategy.local_sgd]
-k = 2
-[strategy.dgc]
-sparsity = [0.9]
-)";
-
-const std::string on_device = " --set train.device=cuda --plugin-path " REGATTA_DEVICE_PLUGINS;
-
-// What both learnt, case by case: to the bit the same.
-void compare(const json& expected, const json& found) {
-  REQUIRE(found.size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    INFO(expected[i].at("case"));
-    REQUIRE(found[i].at("status") == "ok");
-    CHECK(found[i].at("loss").at("curve") == expected[i].at("loss").at("curve"));
-    CHECK(found[i].at("replicas_identical") == expected[i].at("replicas_identical"));
-    CHECK(found[i].value("metric", json()) == expected[i].value("metric", json()));
-  }
-}
-
-void same_as_on_the_host(const scratch& s, const std::string& options,
-                         const std::vector<std::string>& orders = {"late"}, const std::string& text = experiment) {
-  const json expected = results(s, text, options);
-  REQUIRE(!expected.empty());
-  for (const std::string& order : orders) {
-    INFO(options, ", order: ", order);
-    compare(expected, results(s, text, options + on_device, "REGATTA_FAKE_DEVICE=" + order));
-  }
-}
-
-} // namespace
+using namespace device_runs;
 
 TEST_CASE("every strategy learns the same over transports that reach the host's memory alone") {
   const scratch s;
@@ -146,21 +74,10 @@ TEST_CASE("evaluations, between steps and at the end, of a model with running st
 
 TEST_CASE("the host waits for the device between steps never") {
   const scratch s;
-  const auto waits = [&](const std::string& transport, int steps) {
-    fs::remove(s.path / "waits");
-    results(s, experiment,
-            "--set strategy.allreduce.lanes=1 --set transport.plugin=" + transport +
-                " --set measure.steps=" + std::to_string(steps) + on_device,
-            "REGATTA_FAKE_DEVICE_LOG=" + (s.path / "waits").string());
-    std::ifstream in(s.path / "waits");
-    std::vector<int> all;
-    for (int n = 0; in >> n;) all.push_back(n);
-    REQUIRE(all.size() == 2); // workers
-    CHECK(all[0] > 0);        // to begin and to end
-    std::sort(all.begin(), all.end());
-    return all;
-  };
-  for (const char* transport : {"tcp", "fake_link"}) CHECK(waits(transport, 3) == waits(transport, 12));
+  for (const std::string transport : {"tcp", "fake_link"}) {
+    const std::string options = "--set strategy.allreduce.lanes=1 --set transport.plugin=" + transport;
+    CHECK(waits(s, experiment, options, 3) == waits(s, experiment, options, 12));
+  }
 }
 
 TEST_CASE("what the sensors of each rank's device say, and how devices reach each other, is in the result") {

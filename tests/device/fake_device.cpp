@@ -49,6 +49,7 @@ public:
     void* const p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     std::memset(p, 0x7f, bytes);
     pinned_.insert(p);
+    gpu_.pinned(p, bytes);
     return p;
   }
   void release_host(void* address) noexcept {
@@ -123,6 +124,7 @@ public:
     stream_ = gpu_.make_stream();
     info_ = rg::make_versioned<rg_model_info>();
     check(functions_.describe(inner_, &info_));
+    info_.flags &= ~std::uint32_t{RG_MODEL_ROWS_IN_PLACE}; // they lie on the other side
   }
   ~fake_model() {
     gpu_.wait(gpu_.record(stream_));
@@ -150,6 +152,9 @@ public:
     hooks.backward(gpu_.mark(stream_));
     if (!(batch.flags & RG_BATCH_HELD)) throw rg::error(RG_E_PLUGIN, "the engine does not hold a device's batch");
     auto mine = std::make_shared<late_batch>(batch, info_);
+    for (const rg_table_rows& t : mine->tables)
+      if (t.count && !(gpu_.is_pinned(t.weights) && gpu_.is_pinned(t.gradients)))
+        throw rg::error(RG_E_PLUGIN, "the windows of tables are not in pinned memory");
     double* const loss = &losses_[steps_++ % losses_.size()];
     gpu_.add(stream_, [this, mine, loss] {
       // As a device does: what it is given it reads now, and what is said to be the same not at all.
@@ -157,7 +162,9 @@ public:
       mine->batch.inputs = kept_.data();
       auto none = rg::make_versioned<rg_hooks>();
       auto result = rg::make_versioned<rg_step_result>();
+      bring_windows(*mine);
       check(functions_.step(inner_, &mine->batch, &none, &result));
+      if (mine->batch.flags & RG_BATCH_LAST) return_gradients(*mine);
       *loss = result.loss_sum;
       gpu_.spend(5e6);
     });
@@ -189,11 +196,38 @@ private:
         counts.assign(b.global_counts, b.global_counts + info.count_kinds);
         batch.global_counts = counts.data();
       }
+      for (std::uint32_t t = 0; t < b.table_count; ++t) {
+        tables.push_back(rg::copy_versioned(rg::at_stride(b.tables, t)));
+        rows.emplace_back(tables.back().rows, tables.back().rows + tables.back().count);
+      }
+      for (std::size_t t = 0; t < tables.size(); ++t) tables[t].rows = rows[t].data();
+      batch.rows_at = nullptr;
     }
     rg_batch batch;
     std::vector<const void*> inputs;
     std::vector<std::uint64_t> counts;
+    std::vector<rg_table_rows> tables; // where the engine has them, but for the rows' numbers
+    std::vector<std::vector<std::uint64_t>> rows;
   };
+  // Rows of tables cross as all else: read now, and gradients there when this is over. [a task]
+  void bring_windows(late_batch& b) {
+    windows_.resize(b.tables.size());
+    seen_ = b.tables;
+    for (std::size_t t = 0; t < seen_.size(); ++t) {
+      const rg_table_rows& theirs = b.tables[t];
+      const std::size_t elements =
+          theirs.count * static_cast<std::size_t>(rg::at_stride(info_.tensors, theirs.tensor).shape[1]);
+      windows_[t].weights.assign(theirs.weights, theirs.weights + elements);
+      windows_[t].gradients.resize(elements); // of a step's first micro-batch to its last
+      seen_[t].weights = windows_[t].weights.data();
+      seen_[t].gradients = windows_[t].gradients.data();
+    }
+    b.batch.tables = seen_.data();
+  }
+  void return_gradients(const late_batch& b) {
+    for (std::size_t t = 0; t < b.tables.size(); ++t)
+      std::copy(windows_[t].gradients.begin(), windows_[t].gradients.end(), b.tables[t].gradients);
+  }
   void keep(const late_batch& b) {
     memory_.clear();
     kept_.clear();
@@ -225,6 +259,11 @@ private:
   std::uint64_t steps_ = 0;
   std::vector<std::unique_ptr<void, regatta::aligned_free>> memory_; // of the last step's inputs; the device's thread's
   std::vector<const void*> kept_;
+  struct window {
+    std::vector<float> weights, gradients;
+  };
+  std::vector<window> windows_; // by table; the device's thread's
+  std::vector<rg_table_rows> seen_;
 };
 
 struct executor {

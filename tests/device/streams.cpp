@@ -45,6 +45,18 @@ void* gpu::allocate(std::uint64_t bytes) {
   return p;
 }
 
+void gpu::pinned(void* address, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  pinned_[static_cast<std::byte*>(address)] = bytes;
+}
+
+bool gpu::is_pinned(const void* address) {
+  const std::lock_guard lock(mutex_);
+  const auto* const at = static_cast<const std::byte*>(address);
+  const auto next = pinned_.upper_bound(at);
+  return next != pinned_.begin() && std::prev(next)->first + std::prev(next)->second > at;
+}
+
 std::size_t gpu::make_stream() {
   const std::lock_guard lock(mutex_);
   streams_.emplace_back();

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -31,6 +32,9 @@ public:
 
   // Zeroed memory of the device, never used again. [any], like all that follows.
   void* allocate(std::uint64_t bytes);
+  // Of the host, from where copies need not be waited for.
+  void pinned(void* address, std::uint64_t bytes);
+  bool is_pinned(const void* address);
   std::size_t make_stream();
   // Runs `f` on the device's thread, in the stream's order. What it throws is what asking for a fence throws from then on.
   void add(std::size_t stream, task f);
@@ -71,6 +75,7 @@ private:
 
   std::mutex mutex_;
   std::condition_variable asked_, done_;
+  std::map<const std::byte*, std::uint64_t> pinned_; // bytes from there on
   std::vector<stream> streams_;
   std::vector<point> fences_; // fence k is fences_[k - 1]
   std::deque<point> wanted_;

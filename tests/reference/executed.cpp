@@ -79,6 +79,8 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   }
   if (options.purpose == RG_PURPOSE_INIT) return;
   if (!options.host_memory) open_device(component);
+  for (window& of : windows_)
+    for (float** at : {&of.weights, &of.gradients}) *at = window_memory(tensors[of.tensor].max_rows * of.dim);
   auto memory = rg::make_versioned<rg_model_memory>();
   memory.tensor_count = info.tensor_count;
   memory.weights = device_ ? device_weights_.data() : w.data();
@@ -99,6 +101,13 @@ void executed::open_device(const rg_component& component) {
     device_weights_.push_back(static_cast<float*>(weight));
     device_gradients_.push_back(static_cast<float*>(gradient));
   }
+}
+
+float* executed::window_memory(std::size_t count) {
+  if (!device_) return window_memory_.emplace_back(count).data();
+  void* p = nullptr;
+  check(device_->allocate_host(device_self_, count * sizeof(float), &p));
+  return static_cast<float*>(p);
 }
 
 rg_fence executed::recorded() {
@@ -197,10 +206,9 @@ void executed::open_windows(rg_batch& b, bool training) {
     for (std::size_t i = 0; i < windows_.size(); ++i) {
       window& w = windows_[i];
       w.rows.assign(touched[i].rows, touched[i].rows + touched[i].count);
-      w.weights.resize(w.rows.size() * w.dim);
-      w.gradients.assign(w.rows.size() * w.dim, 7.0F); // to be overwritten
+      std::fill_n(w.gradients, w.rows.size() * w.dim, 7.0F); // to be overwritten
       for (std::size_t r = 0; r < w.rows.size(); ++r)
-        std::copy_n(weights[w.tensor].data() + w.rows[r] * w.dim, w.dim, w.weights.data() + r * w.dim);
+        std::copy_n(weights[w.tensor].data() + w.rows[r] * w.dim, w.dim, w.weights + r * w.dim);
     }
   }
   tables_.clear();
@@ -209,8 +217,8 @@ void executed::open_windows(rg_batch& b, bool training) {
     t.tensor = static_cast<std::uint32_t>(w.tensor);
     t.rows = w.rows.data();
     t.count = w.rows.size();
-    t.weights = w.weights.data();
-    t.gradients = training ? w.gradients.data() : nullptr;
+    t.weights = w.weights;
+    t.gradients = training ? w.gradients : nullptr;
   }
   b.tables = tables_.data();
   b.table_count = static_cast<std::uint32_t>(tables_.size());
@@ -221,7 +229,7 @@ void executed::close_windows() {
   for (const window& w : windows_) {
     std::fill_n(gradients[w.tensor].data(), rg::storage_of(tensors[w.tensor]), 0.0F);
     for (std::size_t r = 0; r < w.rows.size(); ++r)
-      std::copy_n(w.gradients.data() + r * w.dim, w.dim, gradients[w.tensor].data() + w.rows[r] * w.dim);
+      std::copy_n(w.gradients + r * w.dim, w.dim, gradients[w.tensor].data() + w.rows[r] * w.dim);
   }
 }
 

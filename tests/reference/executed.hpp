@@ -75,9 +75,10 @@ private:
   // What a step sees of a sparse table, of which `weights` and `gradients` hold all rows.
   struct window {
     std::size_t tensor, dim;
-    std::vector<std::uint64_t> rows;
-    std::vector<float> weights, gradients;
+    std::vector<std::uint64_t> rows{};
+    float *weights = nullptr, *gradients = nullptr; // room for max_rows; pinned where there is a device
   };
+  float* window_memory(std::size_t count);
   void open_windows(rg_batch& b, bool training);
   void close_windows();
   // Where the executor has a device, weights and gradients live there, and cross in its stream 0 as an engine would have
@@ -96,6 +97,7 @@ private:
   std::vector<aligned_floats> buffers_; // inputs as the engine brings them
   std::vector<const void*> pointers_;
   std::vector<window> windows_;
+  std::vector<aligned_floats> window_memory_; // without a device
   const rg_device* device_ = nullptr;
   void* device_self_ = nullptr;
   std::vector<float*> device_weights_, device_gradients_; // by tensor

@@ -212,7 +212,7 @@ void model::bind(const rg_model_memory& memory) {
     p.data.release();
     p.own_gradient.release();
   }
-  captures_ = captures_ && on_device_; // to and from the host's memory copies wait
+  captures_ = captures_ && on_device_; // to and from memory that is not pinned copies wait
   // The first values stand for the inputs; nothing else is ever written there.
   std::vector<intake::place> inputs;
   for (std::size_t i = 0; i < program_.inputs.size(); ++i)
@@ -250,14 +250,54 @@ void model::enter(const run& r, const char* what) {
   intake_->bring(r.batch);
 }
 
+// Rows change in number from step to step: what is to be done with so many of them stands before and after what is
+// captured.
 void model::take_tables(const run& r) {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     weight& w = *tables_[t];
     const auto rows = rg::copy_versioned(rg::at_stride(r.batch.tables, t));
-    if (rows.count > w.info.max_rows) throw rg::error(RG_E_PLUGIN, w.name + ": more rows than a batch can touch");
     w.sparse->take(w.info, w.index, rows);
     places_[w.index].host_gradient = rows.gradients;
-    if (rows.count) device_->upload(w.data, rows.weights, rows.count * w.row() * sizeof(float));
+    const std::size_t bytes = rows.count * w.row() * sizeof(float);
+    make_room(w, bytes);
+    if (rows.count && !(on_device_ && (r.batch.flags & RG_BATCH_ACCUMULATE))) // then they are there
+      device_->upload(w.data, rows.weights, bytes);
+    if (rows.count && r.training && !r.accumulate) device_->clear(w.gradient, bytes);
+  }
+}
+
+// More than one batch touches, where the rows of micro-batches come together.
+void model::make_room(weight& w, std::size_t bytes) {
+  place& p = places_[w.index];
+  if (bytes <= p.data.bytes()) return;
+  device_->settle();
+  const std::size_t most = static_cast<std::size_t>(w.info.shape[0]) * w.row() * sizeof(float);
+  bytes = std::max(bytes, std::min(most, 2 * p.data.bytes()));
+  p.data.reserve(bytes);
+  p.own_gradient.reserve(bytes);
+  w.data = p.data.get();
+  w.gradient = p.gradient = p.own_gradient.get();
+  if (program_.computes.type == number::f16) {
+    p.scaled.reserve(bytes);
+    w.gradient = p.scaled.get();
+  }
+  for (part& of : parts_) { // graphs know where it was
+    of.ahead = {};
+    of.back = {};
+  }
+}
+
+// Their gradients are final, and on their way to the host.
+void model::give_tables(const run& r) {
+  for (weight* w : tables_) {
+    const place& p = places_[w->index];
+    const std::size_t elements = w->sparse->count * w->row();
+    if (elements == 0) continue;
+    unscale(*w, elements, r);
+    if (!on_device_ || (r.batch.flags & RG_BATCH_LAST))
+      cuda::check(cudaMemcpyAsync(p.host_gradient, p.gradient, elements * sizeof(float), cudaMemcpyDeviceToHost,
+                                  device_->stream),
+                  "copying gradients of rows");
   }
 }
 
@@ -275,16 +315,19 @@ void model::convert(const weight& w) {
                       w.elements / w.lies.elements(), false);
 }
 
-// The weight's gradient is final but for the loss scale, and for its way to the host.
-void model::finish(weight& w, const run& r) {
+void model::unscale(const weight& w, std::size_t elements, const run& r) {
   const place& p = places_[w.index];
-  if (w.info.kind == RG_TENSOR_STATE) return;
-  const std::size_t elements = w.sparse ? w.sparse->count * w.row() : w.elements;
-  if (elements == 0) return;
   if (w.gradient != p.gradient)
     kernels::unscale(device_->stream, w.gradient, unscaled_.device(), p.gradient, elements,
                      (r.batch.flags & RG_BATCH_ACCUMULATE) != 0, flag_.get<std::uint32_t>());
-  if (w.sparse || !on_device_) device_->download(p.host_gradient, p.gradient, elements * sizeof(float));
+}
+
+// The weight's gradient is final but for the loss scale, and for its way to the host. Rows of tables come later.
+void model::finish(const weight& w, const run& r) {
+  if (w.info.kind != RG_TENSOR_DENSE) return;
+  unscale(w, w.elements, r);
+  const place& p = places_[w.index];
+  if (!on_device_) device_->download(p.host_gradient, p.gradient, w.elements * sizeof(float));
 }
 
 // The loss scale takes note of the steps whose outcome is there by now.
@@ -378,6 +421,7 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
     if (p.ready >= 0 && (batch.flags & RG_BATCH_LAST))
       hooks.ready(static_cast<std::uint32_t>(p.ready), on_device_ ? fences_->record(device_->stream) : 0);
   }
+  give_tables(r);
   const std::size_t slot = steps_ % outcomes;
   outcome& out = outcomes_[slot];
   const double* loss = losses_.get<double>() + program_.losses.size();

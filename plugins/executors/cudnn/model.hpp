@@ -3,7 +3,8 @@
 // A compiled network as a model of regatta/model.hpp. Where the engine keeps weights and gradients on the device, kernels
 // read and write them there, ordered by fences, and the host never waits within a step. Where they are the host's, the
 // device has copies: weights are brought when the engine says that they are there, gradients returned layer by layer as
-// they are final. Rows of sparse tables are the host's in any case.
+// they are final. Rows of sparse tables are the host's in any case: those of a step come before it, all at once, and
+// their gradients go after it.
 #pragma once
 
 #include "choices.hpp"
@@ -73,8 +74,11 @@ private:
   void forward(const part& p, const run& r);
   void backward(const part& p, const run& r);
   template <class F> void give(recording& r, const F& launch);
-  void finish(weight& w, const run& r);
+  void finish(const weight& w, const run& r);
+  void unscale(const weight& w, std::size_t elements, const run& r);
   void take_tables(const run& r);
+  void make_room(weight& w, std::size_t bytes);
+  void give_tables(const run& r);
   void learn_scale();
 
   const rg_host* host_;

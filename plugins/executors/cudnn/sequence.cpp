@@ -191,8 +191,8 @@ void lookup::forward(device& d, const run&) {
 }
 
 void lookup::backward(device& d, const run& r) {
-  const std::size_t rows = table_->sparse ? table_->sparse->count : static_cast<std::size_t>(table_->info.shape[0]);
-  if (!adds(r, *table_)) d.clear(table_->gradient, rows * table_->row() * sizeof(float));
+  // Rows of a sparse one are zeros already, as many as there are in this step.
+  if (!table_->sparse && !adds(r, *table_)) d.clear(table_->gradient, table_->elements * sizeof(float));
   kernels::scatter(d.stream, d.computes.type, of(named_), dy(), sum_ ? static_cast<std::uint32_t>(ids_) : 1,
                    static_cast<std::uint32_t>(table_->row()), 1, table_->gradient);
 }

@@ -25,7 +25,7 @@ constexpr std::uint64_t header = 3; // word, table, count
 // Memory for one piece.
 struct piece {
   piece(rg::comm& c, std::uint64_t rows, std::uint64_t elements)
-      : message(c.alloc(header + rows, RG_I64)), values(c.alloc(elements)) {}
+      : message(c.alloc_on_host(header + rows, RG_I64)), values(c.alloc_on_host(elements)) {}
   rg_buffer message, values;
 };
 // Rows of table t in a piece: as many as a mebibyte holds.

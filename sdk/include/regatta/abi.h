@@ -279,7 +279,9 @@ typedef struct rg_rows {
 } rg_rows;
 
 /* What a step sees of a table: the rows that its batch touches, one after the other, ascending by their number. With
- * gradient accumulation they are those of all of the step's micro-batches. */
+ * gradient accumulation they are those of all of the step's micro-batches. All of it is the host's memory. Where weights
+ * are a device's, `weights` and `gradients` are memory of allocate_host() (device.h): the former stay as they are until
+ * rg_step_result.late_fence of the last micro-batch has passed, and the latter are there from then on. */
 typedef struct rg_table_rows {
   uint32_t struct_size;
   uint32_t tensor;
@@ -297,8 +299,8 @@ typedef struct rg_model_memory {
   float* const* weights;   /* dense: weights; state: the state; rows: null */
   float* const* gradients; /* dense only, else null */
   /* RG_MEMORY_*: where all of them point to. On a device only where the executor has the extension "regatta.device/1"
-   * (device.h), and then always, but for models with sparse tables, whose memory is the host's; 0 is the host, too. What
-   * init() writes and canonical() takes is the host's in any case. */
+   * (device.h), and then always; 0 is the host, too. What init() writes and canonical() takes is the host's in any
+   * case, and so are the rows of sparse tables (rg_table_rows). */
   uint32_t memory;
   uint32_t reserved;
 } rg_model_memory;
@@ -702,7 +704,8 @@ typedef struct rg_slice {
   uint64_t count;  /* elements, its padding included */
 } rg_slice;
 
-/* A sparse table, as this rank's step sees it: windows that hold the rows of one batch. */
+/* A sparse table, as this rank's step sees it: windows that hold the rows of one batch, in the host's memory wherever the
+ * arena is. */
 typedef struct rg_table {
   uint32_t struct_size;
   uint32_t tensor;     /* index into rg_arena.tensors */
@@ -826,7 +829,7 @@ typedef struct rg_strategy_host {
   void (*done)(void* context, uint64_t activity, rg_status status);
   /* [main] This rank holds the rows r of a table with r mod shards == shard, their optimiser's state and pending gradients. */
   rg_status (*own_rows)(void* context, uint32_t as_server, uint32_t table, uint64_t shards, uint64_t shard);
-  /* Host memory behind a buffer, for host code; RG_E_UNSUPPORTED for ghosts and devices. */
+  /* Host memory behind a buffer, for host code; RG_E_UNSUPPORTED for ghosts, and for a device's. */
   rg_status (*pointer)(void* context, const rg_buffer* buffer, void** out);
   /* Elements [first, arena.count) of the weights may be read; what lies before is still coming. Called within end_step
    * (with arena.count, say) it lets the next step begin before all weights are there: a model's forward pass reads them
@@ -838,6 +841,9 @@ typedef struct rg_strategy_host {
   void (*record_sum)(void* context, const char* name, double amount);
   double momentum; /* RG_PLAN_MOMENTUM: the optimiser's coefficient */
   uint64_t native; /* bit k: the transport does operations of kind k (RG_OP_ALL_REDUCE, ...) over groups */
+  /* [main] As alloc, but of the host's memory wherever the arena is, for the numbers of rows and what goes with them:
+   * operations on rows name nothing else. No operation names buffers of both kinds. Null: alloc() does it. */
+  rg_status (*alloc_on_host)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
 } rg_strategy_host;
 
 typedef struct rg_strategy {

@@ -157,6 +157,14 @@ public:
     check(host_->alloc(host_->context, type, count, &b), "alloc");
     return b;
   }
+  // Of the host's memory wherever the arena is: for the numbers of rows, and what goes with them.
+  rg_buffer alloc_on_host(std::uint64_t count, std::uint32_t type = RG_F32) {
+    const bool there = host_->struct_size > offsetof(rg_strategy_host, alloc_on_host) && host_->alloc_on_host;
+    if (!there) return alloc(count, type);
+    rg_buffer b{};
+    check(host_->alloc_on_host(host_->context, type, count, &b), "alloc_on_host");
+    return b;
+  }
   rg_buffer own_as_worker(span_of_arena s) { return own(0, s); }
   rg_buffer own_as_server(span_of_arena s) { return own(1, s); }
   // This rank holds the rows r of table t with r mod shards == shard.

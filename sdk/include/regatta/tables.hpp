@@ -24,7 +24,8 @@ public:
       if (w == comm.rank()) continue;
       for (std::uint32_t t = 0; t < comm.tables(); ++t) {
         const rg_table table = comm.table(t);
-        others_[w].push_back({comm.alloc(table.max_rows, RG_I64), comm.alloc(table.max_rows * table.row), 0, {}, {}});
+        others_[w].push_back(
+            {comm.alloc_on_host(table.max_rows, RG_I64), comm.alloc_on_host(table.max_rows * table.row), 0, {}, {}});
       }
     }
   }
@@ -108,9 +109,9 @@ public:
       rows += comm.table(t).max_rows;
       elements += comm.table(t).max_rows * comm.table(t).row;
     }
-    requests_ = comm.alloc(comm.servers() * header() + rows, RG_I64);
-    places_ = comm.alloc(rows, RG_I64);
-    values_ = comm.alloc(elements);
+    requests_ = comm.alloc_on_host(comm.servers() * header() + rows, RG_I64);
+    places_ = comm.alloc_on_host(rows, RG_I64);
+    values_ = comm.alloc_on_host(elements);
   }
 
   // Brings rows into the windows of the tables.
@@ -225,8 +226,8 @@ public:
       comm.own_rows(t, role::server, comm.servers(), static_cast<std::uint64_t>(comm.cluster().server));
     }
     for (part& p : workers_) {
-      p.request = comm.alloc(1 + comm.tables() + rows, RG_I64);
-      p.values = comm.alloc(elements);
+      p.request = comm.alloc_on_host(1 + comm.tables() + rows, RG_I64);
+      p.values = comm.alloc_on_host(elements);
     }
   }
 

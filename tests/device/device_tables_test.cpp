@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models with sparse tables on a fake device (streams.hpp): dense weights, gradients and state lie there, where the host
+// cannot touch them, and the rows of a step in pinned memory, read and written as late as can be.
+#include "device_runs.hpp"
+
+#include "data/generate.hpp"
+
+using namespace device_runs;
+
+namespace {
+
+// The experiment with another model, and with data for it.
+std::string with(const std::string& model, const std::string& data = "source = \"random\"") {
+  const std::string rest = "[train]", all = experiment;
+  return "[model]\n" + model + "[data]\n" + data + "\n" + all.substr(all.find(rest));
+}
+const std::string ctr = with("plugin = \"ctr\"\nrows = 200\nhidden = [16]\n"),
+                  simnet = with("plugin = \"simnet_bow\"\nvocabulary = 50\ndim = 8\nhidden = 8\n");
+
+} // namespace
+
+TEST_CASE("whoever holds the rows, they train as on the CPU, over tcp and shm") {
+  const scratch s;
+  const std::string strategies = "--sweep strategy.plugin=allreduce,sync_ps,async_ps";
+  same_as_on_the_host(s, strategies, {"late", "1"}, ctr);
+  same_as_on_the_host(s, strategies + " --set transport.plugin=shm", {"2"}, ctr);
+  same_as_on_the_host(s, strategies + " --set transport.plugin=shm", {"late"}, simnet);
+}
+
+TEST_CASE("alone, where a worker is its own server, and where workers drift apart") {
+  const scratch s;
+  same_as_on_the_host(s, "--set cluster.workers=1 --set transport.plugin=null --set strategy.plugin=none",
+                      {"late", "1"}, ctr);
+  same_as_on_the_host(s,
+                      "--set cluster.colocate=true --set cluster.servers=2 --sweep "
+                      "strategy.plugin=sync_ps,async_ps",
+                      {"late"}, ctr);
+  same_as_on_the_host(s, "--set cluster.workers=1 --sweep cluster.colocate=true,false --set strategy.plugin=geo_ps",
+                      {"late", "1"}, ctr);
+}
+
+TEST_CASE("every optimiser; the norm over dense weights and rows together; micro-batches; bf16 on the wire") {
+  const scratch s;
+  same_as_on_the_host(s, "--sweep optimizer.plugin=sgd,momentum,adagrad,adam --set optimizer.weight_decay=0.01",
+                      {"late"}, ctr);
+  same_as_on_the_host(s, "--sweep strategy.plugin=allreduce,sync_ps --set optimizer.clip_norm=0.05", {"late", "1"},
+                      ctr);
+  same_as_on_the_host(s, "--set train.accumulate=4 --sweep strategy.plugin=allreduce,sync_ps", {"late", "1"}, ctr);
+  same_as_on_the_host(s,
+                      "--set strategy.allreduce.wire=bf16 --set strategy.sync_ps.wire=bf16 --sweep "
+                      "strategy.plugin=allreduce,sync_ps",
+                      {"late"}, simnet);
+}
+
+TEST_CASE("evaluations, between steps and at the end") {
+  const scratch s;
+  regatta::make_criteo_like(s.path / "data", 200, 1);
+  const std::string text =
+      with("plugin = \"ctr\"\nrows = 200\nhidden = [16]\n",
+           "source = \"dataset\"\nformat = \"criteo\"\npath = \"data/train.tsv\"\nevaluation_path = "
+           "\"data/test.tsv\"");
+  same_as_on_the_host(s, "--set measure.evaluate_every=3 --sweep strategy.plugin=allreduce,sync_ps", {"late", "1"},
+                      text);
+}
+
+TEST_CASE("the host waits for the device between steps never, but goes on serving until a step's rows are there") {
+  const scratch s;
+  CHECK(waits(s, ctr, "", 3) == waits(s, ctr, "", 12));
+}
+
+TEST_CASE("over a transport that reaches a device's memory alone they are refused") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << ctr;
+  const outcome o = program(
+      s, "run x.toml --out result --set strategy.allreduce.lanes=1 --set transport.plugin=fake_link" + on_device);
+  CHECK(o.code == 2);
+  CHECK(o.err.find("strategy allreduce over transport fake_link does not exchange their rows") != std::string::npos);
+}
