@@ -79,19 +79,23 @@ void batches::settle() {
   summing_ = nullptr;
 }
 
+void batches::prepare(std::uint64_t step) {
+  slot& s = of(step);
+  if (std::exchange(s.ahead, true)) return;
+  read_all(step);
+  if (counted_) count(step, s);
+}
+
 void batches::begin(std::uint64_t step) {
   step_ = step;
-  slot& now = of(step);
-  if (!std::exchange(now.ahead, false)) {
-    read_all(step);
-    if (counted_) count(step, now);
-  }
+  prepare(step);
+  of(step).ahead = false;
   settle();
-  if (!summed_ || step + 1 >= end_) return;
-  slot& next = of(step + 1);
-  read_all(step + 1);
-  count(step + 1, next);
-  next.ahead = true;
+  if (summed_) read_ahead();
+}
+
+void batches::read_ahead() {
+  if (step_ + 1 < end_) prepare(step_ + 1);
 }
 
 rg_batch batches::micro(std::uint64_t m) {

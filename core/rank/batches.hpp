@@ -31,6 +31,8 @@ public:
   bool meets(std::uint64_t step) const { return summed_ || (counted_ && step == 0); }
   // [compute] Reads the step, as far as it is not read yet; its counts are known when this returns.
   void begin(std::uint64_t step);
+  // [compute] Reads the step after the one that was begun, if there is one, while a device computes that.
+  void read_ahead();
   // [compute] Micro-batch m of the step that was begun; valid until the next call of either, or, where the model counts
   // or has sparse tables, until the next step: then all of them are in memory at once.
   rg_batch micro(std::uint64_t m);
@@ -44,7 +46,7 @@ private:
     std::vector<batch_memory> micros; // all of a step, or those that are used in turn
     std::vector<std::uint64_t> mine, global;
     bool filled = false;
-    bool ahead = false; // holds the next step's batch, counted
+    bool ahead = false; // holds the batch of a step that was not begun yet, counted
   };
 
   slot& of(std::uint64_t step) { return slots_[step % slots_.size()]; }
@@ -52,6 +54,7 @@ private:
   batch_memory& memory(std::uint64_t step, std::uint64_t m);
   void read(std::uint64_t step, std::uint64_t m, batch_memory& into);
   void read_all(std::uint64_t step);
+  void prepare(std::uint64_t step);
   void count(std::uint64_t step, slot& of);
 
   session& session_;

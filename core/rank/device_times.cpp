@@ -10,8 +10,16 @@ void device_times::pass_ends(rg_fence f) {
   forward_ = backward_ = 0;
 }
 
-void device_times::step_ends(std::uint64_t step, std::vector<device::span> updates, const rows& r) {
-  if (device_) under_way_.push_back({{}, step_end{step, device_->mark(device::computing), std::move(updates), r}});
+void device_times::step_ends(std::uint64_t step, std::vector<device::span> updates, const host_part& host) {
+  if (device_) under_way_.push_back({{}, step_end{step, device_->mark(device::computing), std::move(updates), host}});
+}
+
+// In a stream that has nothing to do; what the step's end is told by comes after it.
+rg_fence device_times::now() {
+  if (!device_) return 0;
+  const rg_fence f = device_->mark(device::watching);
+  device_->hold(device::computing, f);
+  return f;
 }
 
 void device_times::collect(const take& f) {
@@ -44,9 +52,10 @@ device_times::parts device_times::finish(const step_end& e) {
   const auto after = [&](rg_fence f) { return std::max(0.0, device_->elapsed(end_, f)); };
   for (const device::span& u : e.updates) now_.update += after(u.to) - after(u.from);
   const double ready = after(e.ready);
-  if (e.of_rows.update_after > 0) now_.update = std::clamp(ready, now_.update, now_.update + e.of_rows.update_after);
-  now_.blocked = std::max(0.0, ready - now_.update) + e.of_rows.blocked_before;
-  now_.update += e.of_rows.update_before;
+  if (e.host.read) now_.input = after(e.host.read);
+  now_.update = std::clamp(ready - now_.input, now_.update, now_.update + e.host.update_after);
+  now_.blocked = std::max(0.0, ready - now_.input - now_.update) + e.host.blocked_before;
+  now_.update += e.host.update_before;
   if (ready > 0) last_ = e.ready;
   if (!std::exchange(idle_known_, true)) now_.idle.reset();
   return std::exchange(now_, {});

@@ -22,14 +22,16 @@ public:
   struct parts {
     double forward = 0, backward = 0; // over all micro-batches
     double update = 0;                // of the optimiser's work, what came after the last backward pass
-    double blocked = 0;               // after it until the weights were there, not updating; before, for rows of tables
-    std::optional<double> idle;       // before its passes, with the weights there; nothing: not known
+    double input = 0;                 // after it, until the next batch was read
+    double blocked = 0;         // after both until the weights were there, not updating; before, for rows of tables
+    std::optional<double> idle; // before its passes, with the weights there; nothing: not known
   };
   using take = std::function<void(std::uint64_t step, const parts& of_step)>;
-  // What the host did for the rows of sparse tables in a step, in nanoseconds of its own.
-  struct rows {
-    double update_before = 0, update_after = 0; // the optimiser's work, before the passes and after them
+  // What the host did in a step that it shares with the device, of a model with sparse tables: nanoseconds of its own.
+  struct host_part {
+    double update_before = 0, update_after = 0; // the optimiser's work on rows, before the passes and after them
     double blocked_before = 0;                  // waited for rows, while not updating
+    rg_fence read = 0;                          // when it had read the next batch
   };
 
   // Null, or a device that cannot tell: nothing is ever told.
@@ -40,7 +42,9 @@ public:
   void forward(rg_fence f) { forward_ = f; }
   void backward(rg_fence f) { backward_ = f; }
   void pass_ends(rg_fence f);
-  void step_ends(std::uint64_t step, std::vector<device::span> updates, const rows& r);
+  void step_ends(std::uint64_t step, std::vector<device::span> updates, const host_part& host);
+  // When the host is here, on the device's clock; 0: it tells nothing.
+  rg_fence now();
   // An empty vector with room, of a step that is over.
   std::vector<device::span> spare() { return std::exchange(spare_, {}); }
   // Tells of the steps that are over by now.
@@ -56,7 +60,7 @@ private:
     std::uint64_t step;
     rg_fence ready;
     std::vector<device::span> updates;
-    rows of_rows;
+    host_part host;
   };
   struct entry { // one of the two
     std::optional<pass> a_pass;

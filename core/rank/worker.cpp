@@ -205,6 +205,7 @@ void worker::take_device_times(rank_record& record) {
     t.update = std::llround(s.update);
     t.blocked = std::llround(s.blocked);
     if (s.idle) t.input = std::min<std::int64_t>(t.input, std::llround(*s.idle));
+    t.input += std::llround(s.input);
     t.compute_end = t.end;
   });
 }
@@ -254,12 +255,12 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   x.begin(exchange::begin_step, n);
   loop_.run_until([&] { return x.done(exchange::begin_step); });
   loop_.release();
-  device_times::rows rows;
+  device_times::host_part host;
   if (sparse_) { // without, it is over at once
     t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated_before);
     t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
-    rows.update_before = static_cast<double>(t.update);
-    rows.blocked_before = static_cast<double>(t.blocked);
+    host.update_before = static_cast<double>(t.update);
+    host.blocked_before = static_cast<double>(t.blocked);
   }
 
   auto result = rg::make_versioned<rg_step_result>();
@@ -297,7 +298,11 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     }
     count += result.count;
   }
-  if (sparse_) take_late_losses(0, record); // with them came the gradients of rows
+  if (sparse_ && late) {
+    batches_.read_ahead(); // the device computes
+    host.read = times_.now();
+    take_late_losses(0, record); // with them come the gradients of rows
+  }
   if (!late) require_finite(record.loss_sums.back(), n);
   record.loss_counts.push_back(count);
   if (!batches_.mine().empty()) record.unit_counts.push_back(batches_.mine()[0]);
@@ -314,8 +319,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   t.blocked += t.end - t.compute_end - update + waited;
   updates_ = times_.spare();
   x.take_updates(updates_);
-  rows.update_after = static_cast<double>(update);
-  times_.step_ends(n, std::move(updates_), sparse_ ? rows : device_times::rows{});
+  if (sparse_) host.update_after = static_cast<double>(update);
+  times_.step_ends(n, std::move(updates_), host);
   // The update is timed by the wall: where others took the CPU from it, what is left would fall below nothing.
   end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - update);
   session_.control.progress(n + 1, (n + 1) * session_.job.batch);

@@ -235,4 +235,8 @@ TEST_CASE("ids are put in order by their row, then by their place") {
   CHECK(std::vector(begin.begin(), begin.begin() + 4) == std::vector<std::int32_t>{0, 2, 5, 6});
   CHECK(std::vector(places.begin(), places.begin() + 6) == std::vector<std::int32_t>{2, 5, 0, 3, 6, 4});
   CHECK(order.sort(ids.data() + 1, 1, rows.data(), begin.data(), places.data()) == 0);
+  const std::vector<std::int32_t> far = {INT32_MAX, 1 << 22, 0, 1 << 11, INT32_MAX, 1 << 22}; // in every digit
+  REQUIRE(order.sort(far.data(), far.size(), rows.data(), begin.data(), places.data()) == 4);
+  CHECK(std::vector(rows.begin(), rows.begin() + 4) == std::vector<std::int32_t>{0, 1 << 11, 1 << 22, INT32_MAX});
+  CHECK(std::vector(places.begin(), places.begin() + 6) == std::vector<std::int32_t>{2, 3, 1, 5, 0, 4});
 }

@@ -4,16 +4,20 @@
 // the samples, without atomic additions.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace cudnn {
 
 class row_order {
 public:
-  explicit row_order(std::size_t most) { keys_.reserve(most); }
+  explicit row_order(std::size_t most) {
+    keys_.reserve(most);
+    sorted_.reserve(most);
+  }
 
   // Of ids[0 .. count), those under 0 left out: rows[k], ascending, are named by the ids number order[begin[k]] to
   // order[begin[k + 1] - 1], ascending. Returns how many rows there are. Room: count, begin count + 1. Allocates nothing
@@ -21,9 +25,13 @@ public:
   std::int32_t sort(const std::int32_t* ids, std::size_t count, std::int32_t* rows, std::int32_t* begin,
                     std::int32_t* order) {
     keys_.clear();
-    for (std::size_t i = 0; i < count; ++i)
-      if (ids[i] >= 0) keys_.push_back(static_cast<std::uint64_t>(ids[i]) << 32 | i);
-    std::sort(keys_.begin(), keys_.end());
+    std::uint64_t bits = 0; // of all keys
+    for (std::size_t i = 0; i < count; ++i) {
+      if (ids[i] < 0) continue;
+      keys_.push_back(static_cast<std::uint64_t>(ids[i]) << 32 | i);
+      bits |= keys_.back();
+    }
+    for (unsigned shift = 32; shift < 64 && bits >> shift; shift += digit) sort_by_digit(shift);
     std::int32_t found = 0;
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       const auto row = static_cast<std::int32_t>(keys_[i] >> 32);
@@ -38,7 +46,19 @@ public:
   }
 
 private:
-  std::vector<std::uint64_t> keys_; // row and number of the id
+  // A pass of a radix sort (Knuth, The Art of Computer Programming 3, section 5.2.5): equal ones keep their order.
+  void sort_by_digit(unsigned shift) {
+    std::array<std::size_t, std::size_t{1} << digit> place{};
+    const auto digit_of = [&](std::uint64_t key) { return key >> shift & (place.size() - 1); };
+    for (const std::uint64_t key : keys_) ++place[digit_of(key)];
+    std::exclusive_scan(place.begin(), place.end(), place.begin(), std::size_t{0});
+    sorted_.resize(keys_.size());
+    for (const std::uint64_t key : keys_) sorted_[place[digit_of(key)]++] = key;
+    keys_.swap(sorted_);
+  }
+
+  static constexpr unsigned digit = 11;
+  std::vector<std::uint64_t> keys_, sorted_; // row and number of the id
 };
 
 } // namespace cudnn
