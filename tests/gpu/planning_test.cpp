@@ -46,22 +46,15 @@ const flash_shape bert = {
 } // namespace
 
 // Few shapes, for cuDNN compiles a kernel for each.
-TEST_CASE("cuDNN plans attention forward and backward on GPUs from sm_80 on") {
-  flash_shape decoder = bert, short_ones = bert;
+TEST_CASE("cuDNN plans attention forward and backward, with dropout and without, on GPUs from sm_80 on") {
+  flash_shape dropping = bert, decoder = bert, short_ones = bert;
+  for (flash_shape* one : {&dropping, &decoder, &short_ones}) one->dropout = 0.1;
   decoder.type = number::f16;
   decoder.causal = true;
   short_ones.queries = 9;
   short_ones.keys = 17;
   short_ones.size = 40;
-  flash_shape dropping = bert, dropping_decoder = decoder, dropping_short_ones = short_ones;
-  for (flash_shape* s : {&dropping, &dropping_decoder, &dropping_short_ones}) s->dropout = 0.1;
-  for (const auto& [g, s] : {std::pair{h200, bert},
-                             {h200, decoder},
-                             {h200, short_ones},
-                             {a100, decoder},
-                             {h200, dropping},
-                             {h200, dropping_short_ones},
-                             {a100, dropping_decoder}}) {
+  for (const auto& [g, s] : {std::pair{h200, bert}, {h200, decoder}, {h200, short_ones}, {a100, dropping}}) {
     CAPTURE(g.name);
     CAPTURE(s.queries);
     CAPTURE(s.dropout);
