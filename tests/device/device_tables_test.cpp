@@ -69,6 +69,23 @@ TEST_CASE("the host waits for the device between steps never, but goes on servin
   CHECK(waits(s, ctr, "", 3) == waits(s, ctr, "", 12));
 }
 
+TEST_CASE("a strategy that mistakes a device's memory for the host's is refused, and nothing is touched") {
+  const scratch s;
+  const std::string options =
+      "--set cluster.workers=1 --set strategy.plugin=two_memories --set transport.plugin=null "
+      "--sweep strategy.what=copy,add,rows,apply,norm,to_oneself,look,nothing --plugin-path " REGATTA_DEVICE_PLUGINS;
+  for (const json& on_cpu : results(s, experiment, options)) CHECK(on_cpu.at("status") == "ok");
+  const outcome o = program(s, "run x.toml --progress never --format json --out on-device " + options + on_device);
+  const json all = parsed(o.out).at("results");
+  REQUIRE(all.size() == 8);
+  for (const json& r : all) {
+    CAPTURE(r.at("case"));
+    const bool last = &r == &all.back();
+    CHECK((r.at("status") == "ok") == last);
+    CHECK((r.dump().find("strategy two_memories: the engine refused") == std::string::npos) == last);
+  }
+}
+
 TEST_CASE("over a transport that reaches a device's memory alone they are refused") {
   const scratch s;
   std::ofstream(s.path / "x.toml") << ctr;
