@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sizes and offsets of abi.h and device.h, listed by one text that both languages compile. */
+ * Sizes and offsets of the C headers, listed by one text that both languages compile. */
 #include <regatta/device.h>
+#include <regatta/frequencies.h>
+#include <regatta/launched.h>
+#include <regatta/link.h>
 
 #define LAYOUT                                                                                                         \
   {                                                                                                                    \
@@ -16,5 +19,7 @@
         sizeof(rg_regions), sizeof(rg_collective), sizeof(rg_collectives), sizeof(rg_authenticate),                    \
         sizeof(rg_cluster), sizeof(rg_plan), sizeof(rg_slice), sizeof(rg_arena), sizeof(rg_op),                        \
         offsetof(rg_op, after), sizeof(rg_strategy_host), sizeof(rg_rows), sizeof(rg_strategy), sizeof(rg_update),     \
-        sizeof(rg_work), offsetof(rg_work, update), sizeof(rg_device), sizeof(rg_devices), sizeof(rg_sensors)          \
+        sizeof(rg_work), offsetof(rg_work, update), sizeof(rg_device), sizeof(rg_devices), sizeof(rg_sensors),         \
+        sizeof(rg_table), sizeof(rg_table_rows), sizeof(rg_nested), sizeof(rg_nest), sizeof(rg_wait),                  \
+        sizeof(rg_frequencies), sizeof(rg_launched), sizeof(rg_link)                                                   \
   }
