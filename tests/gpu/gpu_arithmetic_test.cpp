@@ -57,8 +57,9 @@ public:
     check((pinned ? functions_->allocate_host : functions_->allocate)(self_, n * sizeof(T) + 1, &p));
     return static_cast<T*>(p);
   }
-  template <class T> T* make(const std::vector<T>& v) {
-    T* p = make<T>(v.size());
+  // `ahead` numbers after what allocate() gives.
+  template <class T> T* make(const std::vector<T>& v, std::size_t ahead = 0) {
+    T* p = make<T>(v.size() + ahead) + ahead;
     copy(0, p, v.data(), v.size() * sizeof(T));
     settle(0);
     return p;
@@ -122,7 +123,7 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
   for (const std::size_t n : sizes) {
     CAPTURE(n);
     auto y = numbers(n, 1), x = numbers(n, 2), v = numbers(n, 3);
-    float *dy = d.make(y), *dx = d.make(x), *dv = d.make(v);
+    float *dy = d.make(y, n % 3), *dx = d.make(x), *dv = d.make(v); // not always at a multiple of 16 bytes
     auto w = d.work(RG_OP_AXPY);
     w.target = dy;
     w.source = dx;
@@ -341,39 +342,41 @@ TEST_CASE("the largest elements are found as on the host, whatever equals what")
 TEST_CASE("every optimiser's update is the host's") {
   opened d;
   const std::size_t n = 1003;
-  for (const std::uint32_t rule : {RG_SGD, RG_MOMENTUM, RG_NESTEROV, RG_ADAGRAD, RG_ADAM}) {
-    CAPTURE(rule);
-    auto w = numbers(n, 8), g = numbers(n, 9), a = numbers(n, 10), b = numbers(n, 11);
-    for (float& v : a) v = rule == RG_ADAGRAD ? std::abs(v) : v;
-    for (float& v : b) v = std::abs(v);
-    auto u = rg::make_versioned<rg_update>();
-    u.rule = rule;
-    u.factor = 0.7F;
-    u.decay = 1e-3F;
-    u.lr = 0.02F;
-    u.first = 0.9F;
-    u.second = 0.99F;
-    u.epsilon = 1e-6F;
-    u.one_minus_first = 0.1F;
-    u.one_minus_second = 0.01F;
-    float *dw = d.make(w), *dg = d.make(g);
-    u.a = d.make(a);
-    u.b = d.make(b);
-    auto work = d.work(RG_OP_APPLY);
-    work.target = dw;
-    work.source = dg;
-    work.count = n;
-    work.update = &u;
-    optimizer_kernels::coefficients c = u;
-    c.a = a.data();
-    c.b = b.data();
-    for (int i = 0; i < 3; ++i) {
-      d.run(work);
-      optimizer_kernels::update(c, w.data(), g.data(), n);
+  for (const std::uint32_t rule : {RG_SGD, RG_MOMENTUM, RG_NESTEROV, RG_ADAGRAD, RG_ADAM})
+    for (const std::size_t ahead : {0, 1}) {
+      CAPTURE(rule);
+      CAPTURE(ahead);
+      auto w = numbers(n, 8), g = numbers(n, 9), a = numbers(n, 10), b = numbers(n, 11);
+      for (float& v : a) v = rule == RG_ADAGRAD ? std::abs(v) : v;
+      for (float& v : b) v = std::abs(v);
+      auto u = rg::make_versioned<rg_update>();
+      u.rule = rule;
+      u.factor = 0.7F;
+      u.decay = 1e-3F;
+      u.lr = 0.02F;
+      u.first = 0.9F;
+      u.second = 0.99F;
+      u.epsilon = 1e-6F;
+      u.one_minus_first = 0.1F;
+      u.one_minus_second = 0.01F;
+      float *dw = d.make(w), *dg = d.make(g, ahead);
+      u.a = d.make(a);
+      u.b = d.make(b);
+      auto work = d.work(RG_OP_APPLY);
+      work.target = dw;
+      work.source = dg;
+      work.count = n;
+      work.update = &u;
+      optimizer_kernels::coefficients c = u;
+      c.a = a.data();
+      c.b = b.data();
+      for (int i = 0; i < 3; ++i) {
+        d.run(work);
+        optimizer_kernels::update(c, w.data(), g.data(), n);
+      }
+      check_same(d.read(dw, n), w);
+      if (rule != RG_SGD) check_same(d.read(u.a, n), a);
     }
-    check_same(d.read(dw, n), w);
-    if (rule != RG_SGD) check_same(d.read(u.a, n), a);
-  }
 }
 
 TEST_CASE("rows are gathered and scattered") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arithmetic.hpp"
 
-#include "launch.hpp"
+#include "passes.hpp"
 
 namespace cudnn::kernels {
 namespace {
@@ -12,19 +12,14 @@ template <class F> void for_parts(std::size_t n, const F& f) {
   for (std::size_t first = 0; first < n; first += most) f(first, n - first < most ? n - first : most);
 }
 
-template <class T> void axpy_of(cudaStream_t s, T* y, T a, const T* x, std::size_t n) {
-  for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_each(s, part, [y = y + first, x = x + first, a] REGATTA_DEVICE(index_t i) { y[i] += a * x[i]; });
-  });
-}
-
 template <class T> void round_of(cudaStream_t s, T*, float* y, const float* x, std::size_t n) {
+  const auto f = [] REGATTA_DEVICE(index_t, float xi, float& yi) {
+    T narrow;
+    put(&narrow, xi);
+    yi = to_float(narrow);
+  };
   for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_each(s, part, [y = y + first, x = x + first] REGATTA_DEVICE(index_t i) {
-      T narrow;
-      put(&narrow, x[i]);
-      y[i] = to_float(narrow);
-    });
+    for_elements(s, part, f, in<float>{x + first}, out<float>{y + first});
   });
 }
 
@@ -32,41 +27,41 @@ REGATTA_DEVICE inline bool finite(float x) {
   return fabsf(x) <= 3.4028235e38F;
 }
 
-template <int Rule> REGATTA_DEVICE void step(const rg_update& u, float& w, float g, float* a, float* b) {
+template <int Rule> REGATTA_DEVICE void step(const rg_update& u, float& w, float g, float& a, float& b) {
   const float d = g * u.factor + u.decay * w;
   if constexpr (Rule == RG_SGD) {
     w -= u.lr * d;
   } else if constexpr (Rule == RG_MOMENTUM || Rule == RG_NESTEROV) {
-    const float v = u.first * *a + d;
-    *a = v;
+    const float v = u.first * a + d;
+    a = v;
     w -= u.lr * (Rule == RG_NESTEROV ? d + u.first * v : v);
   } else if constexpr (Rule == RG_ADAGRAD) {
-    const float h = *a + d * d;
-    *a = h;
+    const float h = a + d * d;
+    a = h;
     w -= u.lr * d / (sqrtf(h) + u.epsilon);
   } else {
-    const float m = u.first * *a + u.one_minus_first * d;
-    const float v = u.second * *b + u.one_minus_second * (d * d);
-    *a = m;
-    *b = v;
+    const float m = u.first * a + u.one_minus_first * d;
+    const float v = u.second * b + u.one_minus_second * (d * d);
+    a = m;
+    b = v;
     w -= u.lr * m / (sqrtf(v) + u.epsilon);
   }
 }
 
 template <int Rule> void update_by(cudaStream_t s, rg_update u, float* w, const float* g, std::size_t n) {
+  const auto f = [u] REGATTA_DEVICE(index_t, float& wi, float gi, float& a, float& b) { step<Rule>(u, wi, gi, a, b); };
   for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_each(s, part, [u, w = w + first, g = g + first, first] REGATTA_DEVICE(index_t i) {
-      step<Rule>(u, w[i], g[i], u.a ? u.a + first + i : nullptr, u.b ? u.b + first + i : nullptr);
-    });
+    for_elements(s, part, f, in_out<float>{w + first}, in<float>{g + first},
+                 in_out<float>{Rule != RG_SGD ? u.a + first : nullptr},
+                 in_out<float>{Rule == RG_ADAM ? u.b + first : nullptr});
   });
 }
 
 } // namespace
 
 void fill(cudaStream_t s, float* y, float a, std::size_t n) {
-  for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_each(s, part, [y = y + first, a] REGATTA_DEVICE(index_t i) { y[i] = a; });
-  });
+  const auto f = [a] REGATTA_DEVICE(index_t, float& yi) { yi = a; };
+  for_parts(n, [&](std::size_t first, std::size_t part) { for_elements(s, part, f, out<float>{y + first}); });
 }
 
 void fill_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* places, float a, std::size_t n) {
@@ -76,11 +71,16 @@ void fill_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* pla
 }
 
 void axpy(cudaStream_t s, float* y, float a, const float* x, std::size_t n) {
-  axpy_of(s, y, a, x, n);
+  const auto f = [a] REGATTA_DEVICE(index_t, float& yi, float xi) { yi += a * xi; };
+  for_parts(n, [&](std::size_t first, std::size_t part) {
+    for_elements(s, part, f, in_out<float>{y + first}, in<float>{x + first});
+  });
 }
 
 void axpy(cudaStream_t s, double* y, double a, const double* x, std::size_t n) {
-  axpy_of(s, y, a, x, n);
+  for_parts(n, [&](std::size_t first, std::size_t part) {
+    for_each(s, part, [y = y + first, x = x + first, a] REGATTA_DEVICE(index_t i) { y[i] += a * x[i]; });
+  });
 }
 
 void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* places, float a, const float* x,
@@ -91,18 +91,17 @@ void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* pla
 }
 
 void scale(cudaStream_t s, float* y, float a, std::size_t n) {
-  for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_each(s, part, [y = y + first, a] REGATTA_DEVICE(index_t i) { y[i] *= a; });
-  });
+  const auto f = [a] REGATTA_DEVICE(index_t, float& yi) { yi *= a; };
+  for_parts(n, [&](std::size_t first, std::size_t part) { for_elements(s, part, f, in_out<float>{y + first}); });
 }
 
 void accumulate(cudaStream_t s, float* u, float a, const float* g, float* v, std::size_t n) {
+  const auto f = [a] REGATTA_DEVICE(index_t, float& ui, float gi, float& vi) {
+    ui = a * ui + gi;
+    vi += ui;
+  };
   for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_each(s, part, [u = u + first, a, g = g + first, v = v + first] REGATTA_DEVICE(index_t i) {
-      const float sum = a * u[i] + g[i];
-      u[i] = sum;
-      v[i] += sum;
-    });
+    for_elements(s, part, f, in_out<float>{u + first}, in<float>{g + first}, in_out<float>{v + first});
   });
 }
 
@@ -146,12 +145,11 @@ void norm(cudaStream_t s, const float* x, std::size_t n, double* out, bool add, 
 void clip(cudaStream_t s, float* y, double most, std::size_t n, double* scratch) {
   double* of = scratch + norm_scratch - 2;
   norm(s, y, n, of, false, scratch);
-  for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_each(s, part, [y = y + first, most, of] REGATTA_DEVICE(index_t i) {
-      const double length = sqrt(of[1]);
-      if (of[0] == 0 && length > most) y[i] *= static_cast<float>(most / length);
-    });
-  });
+  const auto f = [most, of] REGATTA_DEVICE(index_t, float& yi) {
+    const double length = sqrt(of[1]);
+    if (of[0] == 0 && length > most) yi *= static_cast<float>(most / length);
+  };
+  for_parts(n, [&](std::size_t first, std::size_t part) { for_elements(s, part, f, in_out<float>{y + first}); });
 }
 
 void update(cudaStream_t s, const rg_update& u, float* weights, const float* gradients, std::size_t n) {

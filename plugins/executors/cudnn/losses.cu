@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "losses.hpp"
 
-#include "launch.hpp"
+#include "passes.hpp"
 
 namespace cudnn::kernels {
 namespace {
@@ -45,16 +45,17 @@ template <class T> void entropy_of(cudaStream_t s, classifying c, const T* logit
 template <class T>
 void entropy_slopes(cudaStream_t s, classifying c, const T* logits, const float* shifts, const float* share, T* dx,
                     bool add) {
-  for_each(s, c.rows * c.classes, [=] REGATTA_DEVICE(index_t i) {
+  const auto f = [=] REGATTA_DEVICE(index_t i, float logit, float& dxi) {
     const index_t r = i / c.classes, at = i % c.classes;
     const std::int32_t label = c.labels[r];
     float slope = 0;
     if (label != c.ignored) {
-      slope = expf(to_float(logits[i]) - shifts[r]) - c.smoothing / static_cast<float>(c.classes);
+      slope = expf(logit - shifts[r]) - c.smoothing / static_cast<float>(c.classes);
       if (static_cast<std::int32_t>(at) == label) slope -= 1 - c.smoothing;
     }
-    put(dx + i, slope * *share, add);
-  });
+    dxi = slope * *share;
+  };
+  for_elements(s, c.rows * c.classes, f, in<T>{logits}, out<T>{dx, add});
 }
 
 template <class T>

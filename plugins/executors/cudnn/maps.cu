@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "maps.hpp"
 
-#include "launch.hpp"
+#include "passes.hpp"
 
 #include <regatta/abi.h>
 
@@ -9,13 +9,15 @@ namespace cudnn::kernels {
 namespace {
 
 template <function F, class T> void map_with(cudaStream_t s, const T* x, T* y, std::size_t n) {
-  for_each(s, n, [=] REGATTA_DEVICE(index_t i) { put(y + i, value_of<F>(to_float(x[i]))); });
+  const auto f = [] REGATTA_DEVICE(index_t, float xi, float& yi) { yi = value_of<F>(xi); };
+  for_elements(s, n, f, in<T>{x}, out<T>{y});
 }
 template <function F, class T>
 void map_gradient_with(cudaStream_t s, const T* x, const T* y, const T* dy, T* dx, std::size_t n, bool add) {
-  for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
-    put(dx + i, to_float(dy[i]) * slope_of<F>(to_float(x[i]), to_float(y[i])), add);
-  });
+  const auto f = [] REGATTA_DEVICE(index_t, float xi, float yi, float dyi, float& dxi) {
+    dxi = dyi * slope_of<F>(xi, yi);
+  };
+  for_elements(s, n, f, in<T>{x}, in<T>{y}, in<T>{dy}, out<T>{dx, add});
 }
 
 // Calls f with a null pointer whose type has the function as its argument.
@@ -31,7 +33,8 @@ template <class G> void by_function(function f, const G& g) {
 }
 
 template <class T> void sum_of(cudaStream_t s, const T* a, const T* b, T* y, std::size_t n) {
-  for_each(s, n, [=] REGATTA_DEVICE(index_t i) { put(y + i, to_float(a[i]) + to_float(b[i])); });
+  const auto f = [] REGATTA_DEVICE(index_t, float ai, float bi, float& yi) { yi = ai + bi; };
+  for_elements(s, n, f, in<T>{a}, in<T>{b}, out<T>{y});
 }
 
 template <class T> void columns_of(cudaStream_t s, columns c, const T* x, T* y, std::size_t rows, bool add) {
@@ -49,26 +52,55 @@ template <function F> struct applied {
 };
 template <class F, class T>
 void finish_with(cudaStream_t s, F f, const float* bias, picture p, T* y, T* before, std::size_t samples) {
-  for_each(s, samples * p.elements(), [=] REGATTA_DEVICE(index_t i) {
-    const float x = to_float(y[i]) + (bias ? bias[place_of(p, i).channel] : 0);
-    if (before) put(before + i, x);
-    put(y + i, f(x));
-  });
+  const auto finished = [f] REGATTA_DEVICE(index_t, float& yi, const of_channel<1>::value& c, float& x) {
+    x = yi + c.of[0];
+    yi = f(x);
+  };
+  for_elements(s, samples * p.elements(), finished, in_out<T>{y}, of_channel<1>{p, {bias}}, out<T>{before});
 }
 
 template <class A, class B>
 void relayout_of(cudaStream_t s, picture p, const A* x, picture q, B* y, std::size_t samples, bool add) {
-  for_each(s, samples * p.elements(),
-           [=] REGATTA_DEVICE(index_t i) { put(y + i, to_float(x[offset_of(p, place_of(q, i))]), add); });
+  if (p.channels == q.channels && (p.last == q.last || p.channels == 1 || p.spatial == 1)) { // nothing moves
+    const auto f = [] REGATTA_DEVICE(index_t, float xi, float& yi) { yi = xi; };
+    for_elements(s, samples * p.elements(), f, in<A>{x}, out<B>{y, add});
+  } else {
+    for_each(s, samples * p.elements(),
+             [=] REGATTA_DEVICE(index_t i) { put(y + i, to_float(x[offset_of(p, place_of(q, i))]), add); });
+  }
 }
 
+// Whether dropout keeps an element. Where they lie as it counts them, a pack draws its random bits once.
+struct drawn {
+  using number = float;
+  using value = bool;
+  dropping d;
+  picture p;
+  bool aligned() const { return true; }
+  template <index_t W> REGATTA_DEVICE void load(index_t first, bool (&v)[W]) const {
+    static_assert(8 % W == 0);
+    const index_t size = p.channels * p.spatial;
+    if ((!p.last || p.spatial == 1) && size % W == 0) {
+      const index_t element = first % size;
+      const rg::bits4 bits = dropout_bits(*d.seed, *d.first + first / size, element);
+      REGATTA_UNROLL
+      for (index_t k = 0; k < W; ++k) v[k] = keeps(bits, element + k, d.threshold);
+    } else {
+      REGATTA_UNROLL
+      for (index_t k = 0; k < W; ++k) {
+        const place at = place_of(p, first + k);
+        v[k] = keeps(*d.seed, *d.first + at.sample, at.channel * p.spatial + at.at, d.threshold);
+      }
+    }
+  }
+  template <index_t W> REGATTA_DEVICE void store(index_t, const bool (&)[W]) const {}
+};
 template <class T>
 void dropout_of(cudaStream_t s, dropping d, picture p, const T* x, T* y, std::size_t samples, bool add) {
-  for_each(s, samples * p.elements(), [=] REGATTA_DEVICE(index_t i) {
-    const place at = place_of(p, i);
-    const bool kept = keeps(*d.seed, *d.first + at.sample, at.channel * p.spatial + at.at, d.threshold);
-    put(y + i, kept ? to_float(x[i]) * d.scale : 0, add);
-  });
+  const auto f = [scale = d.scale] REGATTA_DEVICE(index_t, bool kept, float xi, float& yi) {
+    yi = kept ? xi * scale : 0;
+  };
+  for_elements(s, samples * p.elements(), f, drawn{d, p}, in<T>{x}, out<T>{y, add});
 }
 
 } // namespace
@@ -138,11 +170,11 @@ void make_values(cudaStream_t s, const making& m, float* out, std::size_t sample
 
 void unscale(cudaStream_t s, const float* scaled, const float* factor, float* out, std::size_t n, bool add,
              std::uint32_t* not_finite) {
-  for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
-    const float g = scaled[i] * *factor;
-    put(out + i, g, add);
+  const auto f = [=] REGATTA_DEVICE(index_t, float x, float& g) {
+    g = x * *factor;
     if (!(fabsf(g) <= 3.4028235e38F)) *not_finite = 1; // whoever writes, writes this
-  });
+  };
+  for_elements(s, n, f, in<float>{scaled}, cudnn::out<float>{out, add});
 }
 
 } // namespace cudnn::kernels

@@ -2,6 +2,7 @@
 #include "pictures.hpp"
 
 #include "channel_sums.hpp"
+#include "passes.hpp"
 
 namespace cudnn::kernels {
 namespace {
@@ -26,9 +27,8 @@ template <class T> struct slopes {
   const T *x, *y, *dy;
   const float *mean, *inverse;
   bool relu;
-  REGATTA_DEVICE float slope(index_t i) const { return relu && !(to_float(y[i]) > 0) ? 0.0F : to_float(dy[i]); }
   REGATTA_DEVICE void operator()(index_t i, index_t c, float& a, float& b) const {
-    const float g = slope(i);
+    const float g = relu && !(to_float(y[i]) > 0) ? 0.0F : to_float(dy[i]);
     a += g;
     b += g * (to_float(x[i]) - mean[c]) * inverse[c];
   }
@@ -53,12 +53,15 @@ void statistics_of(cudaStream_t s, normalising n, const T* x, float* running_mea
 }
 
 template <class T> void normalise_of(cudaStream_t s, normalising n, const T* x, const T* residual, bool relu, T* y) {
-  for_each(s, n.samples * n.p.elements(), [=] REGATTA_DEVICE(index_t i) {
-    const index_t c = place_of(n.p, i).channel;
-    float v = (to_float(x[i]) - n.mean[c]) * n.inverse[c] * n.scale[c] + n.bias[c];
-    if (residual) v += to_float(residual[i]);
-    put(y + i, relu ? value_of<function::relu>(v) : v);
-  });
+  const bool add = residual != nullptr;
+  const auto f = [add, relu] REGATTA_DEVICE(index_t, float xi, float more, const of_channel<4>::value& c, float& yi) {
+    const auto& [mean, inverse, scale, bias] = c.of;
+    float v = (xi - mean) * inverse * scale + bias;
+    if (add) v += more;
+    yi = relu ? value_of<function::relu>(v) : v;
+  };
+  for_elements(s, n.samples * n.p.elements(), f, in<T>{x}, in<T>{residual},
+               of_channel<4>{n.p, {n.mean, n.inverse, n.scale, n.bias}}, out<T>{y});
 }
 
 template <class T>
@@ -75,13 +78,16 @@ void gradient_of(cudaStream_t s, normalising n, const slopes<T>& f, const normal
     means[c] = static_cast<float>(a / count);
     means[channels + c] = static_cast<float>(b / count);
   });
-  for_each(s, n.samples * n.p.elements(), [=] REGATTA_DEVICE(index_t i) {
-    const index_t c = place_of(n.p, i).channel;
-    const float d = f.slope(i), normal = (to_float(f.x[i]) - n.mean[c]) * n.inverse[c];
-    // In this order: both may be one.
-    if (dx) put(dx + i, n.scale[c] * n.inverse[c] * (d - means[c] - normal * means[channels + c]), g.add_dx);
-    if (dresidual) put(dresidual + i, d, g.add_residual);
-  });
+  const auto slope = [relu = f.relu] REGATTA_DEVICE(index_t, float x, float y, float dy, const of_channel<5>::value& c,
+                                                    float& dxi, float& d) {
+    const auto& [mean, inverse, scale, mean_slope, mean_product] = c.of;
+    d = relu && !(y > 0) ? 0.0F : dy;
+    dxi = scale * inverse * (d - mean_slope - (x - mean) * inverse * mean_product);
+  };
+  // In this order: dx and dresidual may be one.
+  for_elements(s, n.samples * n.p.elements(), slope, in<T>{f.x}, in<T>{f.relu ? f.y : nullptr}, in<T>{f.dy},
+               of_channel<5>{n.p, {n.mean, n.inverse, n.scale, means, means + channels}}, out<T>{dx, g.add_dx},
+               out<T>{dresidual, g.add_residual});
 }
 
 // A channel of a sample starts here; its places are a step apart.

@@ -2,6 +2,7 @@
 #include "rows.hpp"
 
 #include "channel_sums.hpp"
+#include "passes.hpp"
 
 namespace cudnn::kernels {
 namespace {
@@ -128,17 +129,16 @@ template <class T> void mask_of(cudaStream_t s, attending a, float hidden, T* ma
   });
 }
 // As many as one block of random bits decides on, stored at once where they lie so.
-template <class T> struct alignas(16) eight { T of[8]; };
 template <class T> void kept_of(cudaStream_t s, attending a, dropping d, T* kept) {
   const index_t size = a.heads * a.queries * a.keys, blocks = (size + 7) / 8;
   for_each(s, a.samples * blocks, [=] REGATTA_DEVICE(index_t i) {
     const index_t sample = i / blocks, begin = i % blocks * 8;
     const rg::bits4 bits = dropout_bits(*d.seed, *d.first + sample, begin);
-    eight<T> made;
+    pack<T, 8> made;
     for (index_t e = 0; e < 8; ++e) put(made.of + e, keeps(bits, e, d.threshold) ? 1 : 0);
     T* const to = kept + std::size_t{sample} * size + begin;
     if (size % 8 == 0) {
-      *reinterpret_cast<eight<T>*>(to) = made;
+      *reinterpret_cast<pack<T, 8>*>(to) = made;
       return;
     }
     for (index_t e = 0; e < 8 && begin + e < size; ++e) to[e] = made.of[e];
