@@ -190,8 +190,10 @@ void exchange::end_awaited() {
   for (auto w = awaited_.begin(); w != passed; ++w) {
     rg_completion c{};
     c.cookie = w->op.cookie;
-    if (w->op.kind == RG_OP_COMMIT) {
+    if (w->op.kind == RG_OP_COMMIT) { // of rows it is the host's work
+      const std::uint64_t begin = steady_ns();
       commit(w->op, static_cast<const double*>(w->seen.get()));
+      update_ns_[(w->op.flags & RG_OP_AS_SERVER) != 0] += steady_ns() - begin;
     } else {
       const std::uint64_t found = *static_cast<const std::uint64_t*>(w->seen.get());
       if (found > w->op.target.count) throw failure(exit_code::plugin, too_many_selected);

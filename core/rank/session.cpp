@@ -153,7 +153,8 @@ void session::connect() {
   transport_self_ = self;
   caps_ = rg::make_versioned<rg_transport_caps>();
   check(t.caps(self, &caps_), transport_host_, "transport " + transport_.id);
-  if (model_->has_tables() && caps_.memory && !(caps_.memory & RG_MEMORY_HOST))
+  if (!caps_.memory) caps_.memory = RG_MEMORY_HOST;
+  if (model_->has_tables() && !(caps_.memory & RG_MEMORY_HOST))
     throw failure(exit_code::usage,
                   fmt::format("transport {} cannot reach the rows of sparse tables, which are kept in the host's "
                               "memory: use shm or tcp",

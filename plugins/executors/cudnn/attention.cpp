@@ -13,7 +13,13 @@ attention::attention(std::string name, value* query, value* key, value* values, 
     : op(std::move(name), {values, query, key, indices}, out), shape_(s), drawn_(s.dropout, s.layer) {}
 
 void attention::prepare(device& d) {
-  if (shape_.dropout > 0) drawn_.ask(d.varying);
+  if (shape_.dropout > 0) {
+    const std::size_t of_sample = scores() / batch;
+    if (of_sample > UINT32_MAX - 7 || batch * ((of_sample + 7) / 8) > UINT32_MAX)
+      throw rg::error(RG_E_UNSUPPORTED, name_ + ": more scores to drop than its kernels count: take a smaller batch or "
+                                                "shorter sequences");
+    drawn_.ask(d.varying);
+  }
   flash_ = flash::of(d.planning, {.type = d.computes.type,
                                   .samples = static_cast<std::int64_t>(batch),
                                   .heads = static_cast<std::int64_t>(shape_.heads),

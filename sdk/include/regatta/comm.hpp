@@ -408,7 +408,7 @@ private:
     return b;
   }
   static void check(rg_status s, const char* what) {
-    if (s == RG_E_PLUGIN) throw error(s, ""); // the engine has said why
+    if (s == RG_E_PLUGIN) throw error(s, ""); // the engine has said why; a text would replace its own
     if (s < 0) throw error(s, std::string("the engine refused ") + what);
   }
   operation submit(rg_op& op) {
