@@ -179,7 +179,7 @@ nlohmann::json control_client::state::frame(const char* type) const {
   return {{"t", type},
           {"step", step.load(std::memory_order_relaxed)},
           {"samples", samples.load(std::memory_order_relaxed)},
-          {"operation", operation.load(std::memory_order_relaxed)}};
+          {"operation", operation.load(std::memory_order_acquire)}};
 }
 
 void control_client::state::send(nlohmann::json header, std::shared_ptr<const blob> payload) {
@@ -334,7 +334,7 @@ void control_client::progress(std::uint64_t step, std::uint64_t samples) noexcep
 }
 
 void control_client::operation(const char* what) noexcept {
-  state_->operation.store(what == nullptr ? "" : what, std::memory_order_relaxed);
+  state_->operation.store(what == nullptr ? "" : what, std::memory_order_release); // with its text
 }
 
 void control_client::result(const nlohmann::json& j) {
