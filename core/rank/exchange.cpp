@@ -332,8 +332,10 @@ rg_status exchange::submit(const rg_op& op) {
 rg_status exchange::transfer(const rg_op& op) {
   const rg_buffer& b = op.kind == RG_OP_SEND ? op.source : op.target;
   if (!regions_.contains(b)) return refuse("a transfer names memory outside its region");
-  if (device_ && !regions_.on_device(b) && !(setup_.caps.memory & RG_MEMORY_HOST))
-    return refuse("a transfer names the host's memory, which this transport cannot reach");
+  const bool crosses = (op.kind != RG_OP_SEND && op.kind != RG_OP_RECV) || op.peer != setup_.rank;
+  if (device_ && crosses && !regions_.on_device(b) && !(setup_.caps.memory & RG_MEMORY_HOST))
+    return refuse("a transfer names the host's memory, which this transport cannot reach: take alloc() for it, or run "
+                  "over shm or tcp");
   order(op);
   if (op.kind != RG_OP_SEND && op.kind != RG_OP_RECV) return collective(op);
   if (op.peer >= cluster_.size || op.lane >= setup_.lanes)

@@ -93,7 +93,17 @@ TEST_CASE("a strategy that mistakes a device's memory for the host's is refused,
   }
 }
 
-TEST_CASE("over a transport that reaches a device's memory alone they are refused") {
+TEST_CASE("a transport that reaches a device's memory alone is handed nothing of the host's") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << experiment;
+  const outcome o = program(s, "run x.toml --out result --set strategy.plugin=two_memories --set strategy.what=across "
+                               "--set transport.plugin=fake_link" +
+                                   on_device);
+  CHECK(o.code == 3);
+  CHECK(o.err.find("which this transport cannot reach: take alloc() for it") != std::string::npos);
+}
+
+TEST_CASE("over a transport that reaches a device's memory alone, models with tables are refused") {
   const scratch s;
   std::ofstream(s.path / "x.toml") << ctr;
   const outcome o = program(

@@ -12,7 +12,7 @@ struct two_memories {
   };
   static constexpr auto fields =
       rg::fields(rg::field("what", &parameters::what, "the mistake")
-                     .one_of("nothing", "copy", "add", "rows", "apply", "norm", "to_oneself", "look"));
+                     .one_of("nothing", "copy", "add", "rows", "apply", "norm", "to_oneself", "look", "across"));
 
   static rg_plan plan(const parameters&, const rg_cluster&) { return {.struct_size = sizeof(rg_plan), .lanes = 1}; }
   static bool talks(const parameters&, const rg_cluster&, std::uint32_t, std::uint32_t) { return false; }
@@ -30,6 +30,7 @@ struct two_memories {
     if (what == "rows") co_await comm.gather(there, there, numbers);
     if (what == "apply") co_await comm.apply_as_worker(0, here, step);
     if (what == "norm") co_await comm.norm(total, false);
+    if (what == "across") co_await comm.send(comm.rank() ^ 1, here);
     if (what == "look") comm.elements<float>(there)[0] = 1;
     if (what == "to_oneself") {
       auto out = comm.send(comm.rank(), here);
