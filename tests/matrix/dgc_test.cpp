@@ -104,7 +104,7 @@ simulation_setup setup_of(const plan_of_test& p, std::uint32_t workers, bool ser
 
 TEST_CASE("at a sparsity of 0.999 the weights are those of the plain algorithm, step for step, to the bit") {
   for (std::uint32_t workers = 1; workers <= 8; ++workers)
-    for (const std::uint32_t servers : {0u, 1u, 2u, 4u})
+    for (const std::uint32_t servers : {0u, 1u, 2u, 3u, 4u})
       for (const bool colocate : {false, true})
         for (const std::uint64_t steps : {1, 2, 5, 30}) {
           if (colocate && !servers) continue;
@@ -191,6 +191,8 @@ TEST_CASE("all-gather: every worker sends 2k words to every other; servers: 2k w
     s.servers = 1;
     const auto r = simulate(plugins(), s);
     for (std::uint32_t w = 0; w < n; ++w) {
+      CHECK(r.counted[w].messages_sent == 3 * s.tensors.size() + 2); // and goodbye, on each lane
+      CHECK(r.counted[w].messages_received == 2 * 3 * s.tensors.size());
       CHECK(r.counted[w].bytes_sent == 3 * 4 * words);
       CHECK(r.counted[w].bytes_received <= 3 * 4 * words * n);
       CHECK(r.counted[w].bytes_received >= 3 * 4 * words / 2);

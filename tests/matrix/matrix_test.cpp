@@ -182,6 +182,8 @@ TEST_CASE("allreduce inside hosts and then between them equals the serial run") 
         s.workers = workers;
         s.hosts = hosts;
         s.network = network;
+        s.straggler_ns = workers % 4 ? 50'000 : 0;
+        s.late_ns = hosts % 4 ? 200'000 : 0;
         const auto r = simulate(plugins(), s);
         if (wire == std::string("fp32"))
           equals_serial(s, r);
@@ -308,6 +310,7 @@ TEST_CASE("tables: allreduce keeps replicas that equal the serial run, with and 
           s.table_rows = 40;
           if (!dense) s.tensors.clear();
           s.straggler_ns = workers % 3 ? 0 : 50'000;
+          s.late_ns = workers % 2 ? 0 : 200'000;
           const auto r = simulate(plugins(), s);
           equals_serial(s, r);
           table_equals_serial(s, r.worker_rows[0]);
@@ -316,7 +319,7 @@ TEST_CASE("tables: allreduce keeps replicas that equal the serial run, with and 
 }
 
 TEST_CASE("tables: the servers of sync_ps hold together what the serial run has, and never a row nobody asked for") {
-  for (std::uint32_t workers = 1; workers <= 6; ++workers)
+  for (std::uint32_t workers = 1; workers <= 8; ++workers)
     for (std::uint32_t servers = 1; servers <= 4; ++servers)
       for (const bool colocate : {false, true})
         for (const auto& network : networks())
@@ -339,6 +342,7 @@ TEST_CASE("tables: the servers of sync_ps hold together what the serial run has,
               s.table_rows = 1000;
               if (!dense) s.tensors.clear();
               s.straggler_ns = workers % 3 ? 0 : 50'000;
+              s.late_ns = workers % 2 ? 0 : 200'000;
               const auto r = simulate(plugins(), s);
               equals_serial(s, r);
               std::map<std::uint64_t, std::vector<float>> all;
@@ -387,8 +391,9 @@ TEST_CASE("tables: bytes and messages of a step") {
       CHECK(gathered.counted[w].messages_sent == 2 * (workers - 1));
       CHECK(gathered.counted[w].bytes_sent == (workers - 1) * bytes_of(w));
     }
-    for (std::uint32_t servers = 1; servers <= 3; ++servers) {
-      s.strategy = "sync_ps";
+    for (const auto& [strategy, servers] : std::vector<std::pair<const char*, std::uint32_t>>{
+             {"sync_ps", 1}, {"sync_ps", 2}, {"sync_ps", 3}, {"async_ps", 1}, {"async_ps", 2}, {"async_ps", 3}}) {
+      s.strategy = strategy;
       s.servers = servers;
       const auto r = simulate(plugins(), s);
       for (std::uint32_t w = 0; w < workers; ++w) {
@@ -397,6 +402,7 @@ TEST_CASE("tables: bytes and messages of a step") {
         // The request's header is two words; goodbye is one.
         CHECK(r.counted[w].messages_sent == servers + asked.size() + servers);
         CHECK(r.counted[w].bytes_sent == servers * 16 + bytes_of(w) + servers * 8);
+        CHECK(r.counted[w].messages_received == asked.size());
         CHECK(r.counted[w].bytes_received ==
               rows_touched(s, w, 0).size() * 4 * static_cast<std::uint64_t>(s.table_row));
       }
@@ -407,10 +413,15 @@ TEST_CASE("tables: bytes and messages of a step") {
 TEST_CASE("none trains every worker alone and sends nothing") {
   simulation_setup s;
   s.strategy = "none";
-  s.workers = 3;
-  const auto r = simulate(plugins(), s);
-  CHECK(r.weights[0] != r.weights[1]);
-  for (const auto& c : r.counted) CHECK(c.messages_sent == 0);
+  s.straggler_ns = 50'000;
+  s.late_ns = 200'000;
+  for (s.workers = 1; s.workers <= 8; ++s.workers) {
+    const auto r = simulate(plugins(), s);
+    REQUIRE(r.weights.size() == s.workers);
+    for (std::uint32_t w = 1; w < s.workers; ++w) CHECK(r.weights[w] != r.weights[w - 1]);
+    for (const auto& c : r.counted) CHECK(c.messages_sent == 0);
+    if (s.workers == 1) weights_are(r, train_serially(s));
+  }
 }
 
 TEST_CASE("a run is the same, to the bit and to the nanosecond, every time") {
@@ -498,6 +509,7 @@ TEST_CASE("sync_ps: a worker sends and receives B bytes a step, a server W B / S
         CHECK(r.counted[w].messages_sent == 3 * servers + servers); // and goodbye
       }
       for (std::uint64_t k = 0; k < servers; ++k) {
+        CHECK(r.counted[workers + k].messages_sent == 3 * workers);
         CHECK(r.counted[workers + k].bytes_sent == 3 * workers * bytes / servers);
         CHECK(r.counted[workers + k].bytes_received == 3 * workers * bytes / servers);
       }
@@ -520,6 +532,37 @@ TEST_CASE(
       CHECK(c.bytes_sent == 3 * 2 * (n - 1) * bytes / n);
       CHECK(c.messages_sent == 3 * 2 * (n - 1) + (n - 1)); // and goodbye
     }
+  }
+}
+
+// What a norm of all gradients takes, where not every worker has all sums.
+TEST_CASE("clipping by a global norm: 16 bytes from and to every server, or among workers that hold shares") {
+  simulation_setup s;
+  s.workers = 2;
+  const auto more = [&] { // messages and bytes, of all ranks together
+    virtual_network::counts sum;
+    for (const double clip : {0.5, 0.0}) {
+      s.optimizer.clip_norm = clip;
+      for (const auto& c : simulate(plugins(), s).counted) {
+        sum.messages_sent += clip ? c.messages_sent : -c.messages_sent;
+        sum.bytes_sent += clip ? c.bytes_sent : -c.bytes_sent;
+      }
+    }
+    return std::pair(sum.messages_sent, sum.bytes_sent);
+  };
+  const auto pair_of = [](std::uint64_t messages, std::uint64_t bytes) { return std::pair(messages, bytes); };
+  s.strategy = "sync_ps";
+  for (s.servers = 1; s.servers <= 4; ++s.servers)
+    CHECK(more() == pair_of(s.steps * 2 * (s.servers - 1), s.steps * 2 * (s.servers - 1) * 16));
+  s.strategy = "allreduce";
+  s.servers = 0;
+  for (const std::uint32_t n : {2u, 4u, 8u}) { // each sends its own, and the sum on: 2 (n - 1) of two numbers in all
+    s.workers = n;
+    s.parameters = {{"algorithm", "sharded"}};
+    const std::uint64_t log2 = n == 2 ? 1 : n == 4 ? 2 : 3;
+    CHECK(more() == pair_of(s.steps * n * 2 * log2, s.steps * 2 * (n - 1) * 16));
+    s.parameters = {{"algorithm", "ring"}};
+    CHECK(more() == pair_of(0, 0));
   }
 }
 
