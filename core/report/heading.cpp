@@ -84,6 +84,15 @@ std::string share_text(const json& result, const json& experiment) {
   return join(other);
 }
 
+// "worker 1 computes 2 times as long": what a straggler costs looks like a slow strategy otherwise.
+std::string straggler_text(const json& result, const json& experiment) {
+  const json cluster = experiment.value("cluster", json::object()), factor = cluster.value("slow.factor", json());
+  if (!factor.is_number() || factor <= 1 || swept(result, "cluster.slow.factor") || swept(result, "cluster.slow.rank"))
+    return "";
+  return fmt::format("worker {} computes {:g} times as long", plain_text(cluster.value("slow.rank", json(0))),
+                     factor.get<double>());
+}
+
 // Hosts that are alike are counted, not repeated.
 items machine_texts(const json& context) {
   items lines;
@@ -132,7 +141,8 @@ std::vector<items> heading_of(const json& result, const items& constant) {
   const json experiment = context.value("experiment", json::object());
   std::vector<items> lines;
   lines.push_back({text_at(experiment, "experiment", "name"), model_text(result, experiment),
-                   training_text(result, experiment), share_text(result, experiment)});
+                   training_text(result, experiment), share_text(result, experiment),
+                   straggler_text(result, experiment)});
   lines.push_back(constant);
   items machine = machine_texts(context);
   machine.push_back(program_text(context));

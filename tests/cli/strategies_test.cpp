@@ -141,3 +141,40 @@ k = 10
   }
   CHECK(all.at(1).at("strategy").at("staleness").at("max").get<int>() <= 2 * 8 + 1); // two workers, a bound of 8
 }
+
+// No time is looked at, but how many steps the slow one has done when the other is through.
+TEST_CASE("a straggler: nobody waits for it under async_ps, everybody does under allreduce") {
+  const scratch s;
+  const std::string text = R"(
+[model]
+plugin = "mlp"
+hidden = [16]
+[data]
+source = "random"
+[train]
+kernels = "fixed"
+[cluster]
+workers = 2
+servers = 1
+slow = { rank = 1, factor = 20.0 }
+[measure]
+warmup = 0
+steps = 10
+repeats = 1
+baseline = false
+[sweep]
+"strategy.plugin" = ["allreduce", "async_ps"]
+)";
+  const json all = results(s, text);
+  const auto steps = [&](std::size_t k, std::size_t worker) {
+    return all.at(k).at("step_seconds").at("per_rank").at(worker).size();
+  };
+  CHECK(steps(0, 0) == 10);
+  CHECK(steps(0, 1) == 10);
+  CHECK(steps(1, 0) == 10);
+  CHECK(steps(1, 1) < 5);
+  CHECK(all.at(1).at("strategy").at("staleness").at("max").get<int>() >= 5);
+  const outcome nobody = program(s, "run x.toml --out again --set cluster.slow.rank=2");
+  CHECK(nobody.code == 77);
+  CHECK(nobody.out.find("skipped: cluster.slow.rank = 2: there are 2 workers") != std::string::npos);
+}

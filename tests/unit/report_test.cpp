@@ -109,6 +109,19 @@ TEST_CASE("a single case has everything else in the heading") {
 )");
 }
 
+TEST_CASE("the heading names a worker that is made slow, unless which or how slow varies") {
+  json result = report_fixture::result();
+  json& experiment = result["context"]["experiment"];
+  experiment["cluster"]["slow.rank"] = 1;
+  experiment["cluster"]["slow.factor"] = 1.0;
+  CHECK_FALSE(has(render(result, format::console), "times as long"));
+  experiment["cluster"]["slow.factor"] = 2.5;
+  CHECK(has(render(result, format::console), "batch 128 a worker   worker 1 computes 2.5 times as long\n"));
+  double factor = 1; // every case another one
+  for (json& entry : result["results"]) entry["case"]["cluster.slow.factor"] = ++factor;
+  CHECK_FALSE(has(render(result, format::console), "times as long"));
+}
+
 TEST_CASE("cases that did not run say why, in their row") {
   json result = report_fixture::result();
   json& ring = result["results"][1];
