@@ -46,8 +46,9 @@ std::string allocation_counter() {
 
 allocation_watch::allocation_watch(const std::vector<std::filesystem::path>& files) {
   const auto watch = reinterpret_cast<watch_function>(dlsym(RTLD_DEFAULT, "regatta_watch_allocations"));
-  counter_ = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, "regatta_large_allocations"));
-  if (!watch || !counter_)
+  all_ = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, "regatta_allocations"));
+  large_ = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, "regatta_large_allocations"));
+  if (!watch || !all_ || !large_)
     throw skipped("allocations are counted in a process of the test's own, not with --in-process or a sanitizer");
   search s{files, watch};
   dl_iterate_phdr(watch_if_wanted, &s);

@@ -14,15 +14,17 @@ namespace regatta::conformance {
 // The counter's file, beside the plugins of this program; empty: it is not there, or a sanitizer has its own malloc.
 std::string allocation_counter();
 
-// Blocks of more than 4 KiB that the code of these loaded files asks for: not the libraries that it calls. Throws skipped
-// where the counter is not loaded.
+// Blocks that the code of these loaded files asks for: not the libraries that it calls. Throws skipped where the counter
+// is not loaded.
 class allocation_watch {
 public:
   explicit allocation_watch(const std::vector<std::filesystem::path>& files);
-  std::uint64_t large_blocks() const { return counter_(); }
+  std::uint64_t blocks() const { return all_(); }
+  std::uint64_t large_blocks() const { return large_(); } // of more than 4 KiB
 
 private:
-  std::uint64_t (*counter_)() = nullptr;
+  std::uint64_t (*all_)() = nullptr;
+  std::uint64_t (*large_)() = nullptr;
 };
 
 } // namespace regatta::conformance

@@ -17,7 +17,7 @@ extern void* __libc_memalign(size_t, size_t);
 enum { most_ranges = 8, large = 4096 };
 static uintptr_t from[most_ranges], to[most_ranges];
 static unsigned ranges;
-static atomic_uint_fast64_t counted;
+static atomic_uint_fast64_t counted, counted_large;
 
 /* Code in [first, end) is watched from now on. One thread at a time. */
 EXPORT int regatta_watch_allocations(uintptr_t first, uintptr_t end) {
@@ -27,16 +27,21 @@ EXPORT int regatta_watch_allocations(uintptr_t first, uintptr_t end) {
   ++ranges;
   return 1;
 }
-/* Blocks of more than 4 KiB that watched code has asked for. */
-EXPORT uint64_t regatta_large_allocations(void) {
+/* Blocks that watched code has asked for. */
+EXPORT uint64_t regatta_allocations(void) {
   return atomic_load_explicit(&counted, memory_order_relaxed);
+}
+/* Those of more than 4 KiB. */
+EXPORT uint64_t regatta_large_allocations(void) {
+  return atomic_load_explicit(&counted_large, memory_order_relaxed);
 }
 
 static void count(size_t bytes, const void* caller) {
-  if (bytes <= large) return;
   for (unsigned i = 0; i < ranges; ++i)
-    if ((uintptr_t)caller >= from[i] && (uintptr_t)caller < to[i])
+    if ((uintptr_t)caller >= from[i] && (uintptr_t)caller < to[i]) {
       atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed);
+      if (bytes > large) atomic_fetch_add_explicit(&counted_large, 1, memory_order_relaxed);
+    }
 }
 #define COUNT(bytes) count(bytes, __builtin_return_address(0))
 

@@ -55,6 +55,7 @@ TEST_CASE("broken models") {
   finds_alone("starts_anyhow", "seed");
   finds_alone("evaluates_afresh", "evaluate");
   finds_alone("forgets_to_accumulate", "accumulate");
+  finds_alone("doubles_in_bf16", "bf16");
   finds("model/turns_twice", {"layout"}, {"seed"});
   finds("model/counts_rows", {"rows"}, {"seed"});
   finds("model/differs_a_little", {"repeat", "ready"},

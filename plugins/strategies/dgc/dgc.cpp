@@ -21,6 +21,8 @@
 #include <regatta/algorithms.hpp>
 #include <regatta/servers.hpp>
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -188,6 +190,10 @@ private:
     const double n = comm.workers(), bytes = sizeof(float) * static_cast<double>(q.range.count);
     return by_servers(p) ? 2 * bytes : 2 * 2 * (n - 1) / n * bytes;
   }
+  static std::string short_text(double x) { // 0.75, not 0.750000
+    std::array<char, 32> digits;
+    return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), x).ptr};
+  }
   void warn_of_waste() {
     if (comm.cluster().worker != 0) return;
     for (std::size_t i = p.rampup_step ? 0 : p.sparsity.size() - 1; i < p.sparsity.size(); ++i) {
@@ -197,10 +203,10 @@ private:
         with += q.compressed ? compressed_bytes(q, kept(q, p.sparsity[i])) : dense_bytes(q);
       }
       if (with > without)
-        comm.warn("dgc: at sparsity " + std::to_string(p.sparsity[i]) + " and " + std::to_string(comm.workers()) +
+        comm.warn("dgc: at sparsity " + short_text(p.sparsity[i]) + " and " + std::to_string(comm.workers()) +
                   " workers more bytes cross than without compression: " +
                   std::to_string(static_cast<std::uint64_t>(with / 1000)) + " kB a step instead of " +
-                  std::to_string(static_cast<std::uint64_t>(without / 1000)));
+                  std::to_string(static_cast<std::uint64_t>(without / 1000)) + " kB");
     }
   }
 

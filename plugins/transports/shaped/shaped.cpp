@@ -204,11 +204,13 @@ private:
 
   connection& check(const rg_transfer& t) const {
     connection* c = t.lane < ready_.size() && t.peer < size_ ? by_rank_[t.peer * ready_.size() + t.lane] : nullptr;
-    const std::string which = "shaped: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane);
-    if (!c) throw rg::error(RG_E_OPERATION, which + ": no such connection");
-    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, which + ": a buffer of unknown type");
-    if (!t.address && t.buffer.count > 0)
-      throw rg::error(RG_E_OPERATION, which + ": a ghost buffer has no bytes to transfer");
+    const char* wrong = nullptr;
+    if (!c) wrong = "no such connection";
+    if (rg::size_of(t.buffer.type) == 0) wrong = "a buffer of unknown type";
+    if (!t.address && t.buffer.count > 0) wrong = "a ghost buffer has no bytes to transfer";
+    if (wrong)
+      throw rg::error(RG_E_OPERATION,
+                      "shaped: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) + ": " + wrong);
     return *c;
   }
 

@@ -149,6 +149,23 @@ struct counts_rows : opened {
   std::vector<rg_tensor> all_;
 };
 
+// Says that it computes in bf16, too, and counts a gradient twice there.
+struct doubles_in_bf16 : opened {
+  doubles_in_bf16(const rg_host* host, const parameters& p, const rg_model_setup& setup)
+      : opened(host, p, in_fp32(setup)), half_(setup.precision == RG_BF16) {}
+  static rg_model_setup in_fp32(rg_model_setup setup) {
+    if (setup.precision == RG_BF16) setup.precision = RG_F32;
+    return setup;
+  }
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, hooks);
+    for (std::size_t i = 0; i < count && half_; ++i) gradient[i] *= 2;
+    say_ready(batch, hooks);
+    return result;
+  }
+  bool half_;
+};
+
 } // namespace
 
 RG_PLUGIN("broken_models", "1.0",
@@ -162,4 +179,5 @@ RG_PLUGIN("broken_models", "1.0",
           rg::model<starts_anyhow>("starts_anyhow", "broken: other weights every time"),
           rg::model<turns_twice>("turns_twice", "broken: its canonical layout does not lead back"),
           rg::model<counts_rows>("counts_rows", "broken: a row's start depends on who asks for it with others"),
+          rg::model<doubles_in_bf16>("doubles_in_bf16", "broken: counts a gradient twice in bf16"),
           rg::model<evaluates_afresh>("evaluates_afresh", "broken: forgets the batches before"))
