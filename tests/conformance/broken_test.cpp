@@ -26,6 +26,18 @@ TEST_CASE("strategies that send short messages do not run where sizes must match
   CHECK(check("transport/exact", {"sizes", "short"}, {"short"}).failed.empty());
 }
 
+TEST_CASE("a transport that says nothing of memory reaches the host's: rows of tables, too, cross over it") {
+  const scratch s;
+  const json r = results(s,
+                         "[model]\nplugin = \"word2vec\"\nvocabulary = 300\ndim = 8\n[optimizer]\nplugin = \"sgd\"\n"
+                         "[cluster]\nworkers = 2\nservers = 1\n[train]\nkernels = \"fixed\"\n"
+                         "[measure]\nwarmup = 0\nsteps = 3\nrepeats = 1\nbaseline = false\n",
+                         "--plugin-path " BROKEN_PLUGINS
+                         " --set transport.plugin=no_word_of_memory --sweep strategy.plugin=sync_ps,allreduce");
+  REQUIRE(r.size() == 2);
+  for (const json& of : r) CHECK(of.at("status") == "ok");
+}
+
 TEST_CASE("a strategy that works on bytes is not simulated with ghosts") {
   const auto plugins = regatta::registry::of_files({BROKEN_PLUGINS "/broken_strategies.so"});
   regatta::simulation_setup x;

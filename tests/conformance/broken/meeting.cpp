@@ -73,6 +73,16 @@ struct nobody_and_anybody {
   static rg_counters counters() { return {}; }
 };
 
+// Says nothing of what memory it reaches: caps().memory as it is in a zeroed struct.
+struct no_word_of_memory : unix_transport {
+  using unix_transport::unix_transport;
+  rg_transport_caps caps() const {
+    rg_transport_caps c = unix_transport::caps();
+    c.memory = 0;
+    return c;
+  }
+};
+
 // Nothing wrong, but messages must be as long as their receives.
 struct exact : unix_transport {
   using unix_transport::unix_transport;
@@ -90,4 +100,5 @@ RG_PLUGIN("broken_meeting", "1.0",
           rg::transport<never_misses_anybody>("never_misses_anybody", "broken: who cannot be reached is there"),
           rg::transport<dies_unconnected>("dies_unconnected", "broken: must be connected before it ends"),
           rg::transport<nobody_and_anybody>("nobody_and_anybody", "broken: takes what it cannot deliver"),
-          rg::transport<exact>("exact", "nothing wrong: no message is shorter than its receive"))
+          rg::transport<exact>("exact", "nothing wrong: no message is shorter than its receive"),
+          rg::transport<no_word_of_memory>("no_word_of_memory", "nothing wrong: it means the host's"))
