@@ -203,6 +203,8 @@ public:
   }
   rg_status broadcast(const rg_collective& c) {
     return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
+      if (c.root >= groups_[c.group].size)
+        throw rg::error(RG_E_OPERATION, "mpi: a broadcast from a root that is no member");
       return MPI_Ibcast(c.address, count, word_of(c), static_cast<int>(c.root), among, request);
     });
   }
@@ -254,13 +256,12 @@ private:
 
   // The elements of a collective's buffer.
   int check(const rg_collective& c, bool sums) const {
-    const char* why = c.group >= groups_.size()                  ? "a group that does not exist"
-                      : !sums && c.root >= groups_[c.group].size ? "a root that is no member"
-                      : sums && c.buffer.type != RG_F32          ? "a sum of something else than 32-bit floats"
-                      : rg::size_of(c.buffer.type) == 0          ? "a type that does not exist"
-                      : c.buffer.count > std::uint64_t{INT_MAX}  ? "more than 2^31 - 1 elements"
-                      : !c.address && c.buffer.count > 0         ? "a buffer without bytes"
-                                                                 : nullptr;
+    const char* why = c.group >= groups_.size()                 ? "a group that does not exist"
+                      : sums && c.buffer.type != RG_F32         ? "a sum of something else than 32-bit floats"
+                      : rg::size_of(c.buffer.type) == 0         ? "a type that does not exist"
+                      : c.buffer.count > std::uint64_t{INT_MAX} ? "more than 2^31 - 1 elements"
+                      : !c.address && c.buffer.count > 0        ? "a buffer without bytes"
+                                                                : nullptr;
     if (why) throw rg::error(RG_E_OPERATION, std::string("mpi: a collective of ") + why);
     return static_cast<int>(c.buffer.count);
   }
