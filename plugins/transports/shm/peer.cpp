@@ -254,8 +254,7 @@ void peer::take(incoming& op, const std::byte* from, std::uint64_t bytes) noexce
 }
 
 void peer::pass(lane& l, record* r, rg_status status, bool sender_waits) noexcept {
-  l.in.pop(r, status, sender_waits);
-  if (l.in.feeds_producer() || sender_waits) wake();
+  if (l.in.pop(r, status, sender_waits)) wake();
 }
 
 void peer::end_receive(lane& l, rg_status status) {

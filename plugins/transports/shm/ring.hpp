@@ -20,7 +20,8 @@
 //
 // A message of a few bytes costs what it costs to move lines between two caches. So the producer clears several lines
 // ahead at once, instead of taking the next one from the consumer's cache for every record, and the consumer writes
-// nothing into a record whose outcome nobody asks for.
+// nothing into a record whose outcome nobody asks for, and moves `tail` past such records a quarter of the ring at a time:
+// the rest has room for any record, so that none waits for ever.
 #pragma once
 
 #include "memory.hpp"
@@ -73,17 +74,17 @@ public:
 
   // A record with room for `payload` bytes, to be filled and given to publish(); null: no room as far as was seen.
   record* reserve(std::uint64_t payload) noexcept {
-    const std::uint64_t bytes = record_bytes(payload), at = head_ % capacity_;
-    const std::uint64_t skipped = at + bytes > capacity_ ? capacity_ - at : 0;
+    const std::uint64_t bytes = record_bytes(payload);
+    const std::uint64_t skipped = at_ + bytes > capacity_ ? capacity_ - at_ : 0;
     // The header behind it, which publish() clears, must be free as well.
     const std::uint64_t needed = skipped + bytes + cache_line;
     if (head_ + needed - tail_ > capacity_) return nullptr;
     if (skipped) {
-      record* filler = at_position(head_);
+      record* filler = at(at_);
       filler->kind = static_cast<std::uint16_t>(record_kind::skip);
       publish(filler, skipped);
     }
-    return at_position(head_);
+    return at(at_);
   }
   void publish_with_payload(record* r) noexcept { publish(r, record_bytes(r->bytes)); }
 
@@ -104,12 +105,11 @@ public:
   bool is_wanted() const noexcept { return state_->consumer.wanted.load() != 0; }
 
 private:
-  record* at_position(std::uint64_t position) noexcept {
-    return reinterpret_cast<record*>(data_ + position % capacity_);
-  }
+  record* at(std::uint64_t place) noexcept { return reinterpret_cast<record*>(data_ + place); }
   void publish(record* r, std::uint64_t bytes) noexcept {
     const std::uint64_t position = head_;
     head_ += bytes;
+    at_ = at_ + bytes < capacity_ ? at_ + bytes : 0; // records are contiguous: none goes beyond the end
     if (head_ >= cleared_) clear_ahead();
     r->status.store(0, std::memory_order_relaxed);
     r->ready.store(position + 1); // sequentially consistent: the sleep word is looked at next
@@ -119,14 +119,14 @@ private:
   void clear_ahead() noexcept {
     const std::uint64_t end = std::min(head_ + 8 * cache_line, tail_ + capacity_);
     for (cleared_ = head_; cleared_ < end; cleared_ += cache_line)
-      at_position(cleared_)->ready.store(0, std::memory_order_relaxed);
+      at(cleared_ % capacity_)->ready.store(0, std::memory_order_relaxed);
   }
 
   ring_state* state_ = nullptr;
   std::byte* data_ = nullptr;
-  std::uint64_t capacity_ = 0, head_ = 0;
-  std::uint64_t tail_ = 0;    // as last seen
-  std::uint64_t cleared_ = 0; // lines from head_ to here hold no old header
+  std::uint64_t capacity_ = 0, head_ = 0, at_ = 0; // at_: where in the ring head_ is
+  std::uint64_t tail_ = 0;                         // as last seen
+  std::uint64_t cleared_ = 0;                      // lines from head_ to here hold no old header
 };
 
 // The receiving end. What a record says is the peer's word: the caller checks it. [loop]
@@ -142,19 +142,20 @@ public:
       record* r = reinterpret_cast<record*>(data_ + at_);
       if (r->ready.load() != tail_ + 1) return nullptr;
       if (r->kind != static_cast<std::uint16_t>(record_kind::skip)) return r;
-      advance(capacity_ - at_);
+      advance(capacity_ - at_); // what follows it is there already, and will be told of with it
     }
   }
   // Whether the payload that the record claims lies within the ring.
   bool is_sound(const record* r) const noexcept { return at_ + record_bytes(r->bytes) <= capacity_; }
-  // `is_asked`: the producer will look at the status.
-  void pop(record* r, rg_status status, bool is_asked) noexcept {
+  // `is_asked`: the producer waits for the status. True: it waits for that, or for the room that was made.
+  bool pop(record* r, rg_status status, bool is_asked) noexcept {
     if (is_asked) r->status.store(static_cast<std::int16_t>(status), std::memory_order_relaxed);
     advance(record_bytes(r->bytes));
-  }
-  // Whether the producer waits for the room that pop() made. Clears the question.
-  bool feeds_producer() noexcept {
-    return state_->producer.starved.load() != 0 && state_->producer.starved.exchange(0) != 0;
+    if (!is_asked && tail_ - told_ < capacity_ / 4) return false;
+    told_ = tail_;
+    state_->consumer.tail.store(tail_); // sequentially consistent: whether the producer starves is looked at next
+    const bool starved = state_->producer.starved.load() != 0 && state_->producer.starved.exchange(0) != 0;
+    return is_asked || starved;
   }
   void set_wanted(bool wanted) noexcept {
     if (wanted == wanted_) return;
@@ -165,13 +166,13 @@ public:
 private:
   void advance(std::uint64_t bytes) noexcept {
     tail_ += bytes;
-    at_ = at_ + bytes < capacity_ ? at_ + bytes : 0; // records are contiguous: none goes beyond the end
-    state_->consumer.tail.store(tail_);
+    at_ = at_ + bytes < capacity_ ? at_ + bytes : 0;
   }
 
   ring_state* state_ = nullptr;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0, tail_ = 0, at_ = 0; // at_: where in the ring tail_ is
+  std::uint64_t told_ = 0;                         // tail_ as the producer knows it
   bool wanted_ = false;
 };
 

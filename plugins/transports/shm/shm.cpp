@@ -129,19 +129,26 @@ public:
     if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: poll without listen");
     if (waiting_.is_armed()) get_up();
     std::uint64_t start = 0, idle_since = 0; // 0: the clock has not been asked yet
-    for (std::uint32_t round = 0;; ++round) {
+    const bool spins = std::min(timeout_ns, spin_ns) > 0;
+    for (std::uint32_t idle_rounds = 0;; ++idle_rounds) {
       const bool moved = progress();
       if (!home_.completions.empty()) return hand_out(out);
       if (take_wake_up()) return 0;
-      // Asking the clock takes longer than a message does: who spins looks for messages, mostly.
-      if (!moved && idle_since != 0 && round % 16 != 0 && spin_ns > 0) {
-        relax();
+      if (moved) {
+        idle_rounds = 0;
+        idle_since = 0;
+      }
+      // Asking the clock and making room for the other thread of a core take as long as a small message does: who spins
+      // looks for messages and nothing else at first, for a microsecond or so, and mostly from then on.
+      constexpr std::uint32_t eager_rounds = 64;
+      if (spins && !moved && (idle_rounds < eager_rounds || idle_rounds % 16 != 0)) {
+        if (idle_rounds >= eager_rounds) relax();
         continue;
       }
       const std::uint64_t now = now_ns();
       look_for_deaths(now);
       if (start == 0) start = now;
-      if (moved || idle_since == 0) idle_since = now;
+      if (idle_since == 0) idle_since = now;
       if (now - start >= timeout_ns) return 0;
       if (moved) continue;
       if (now - idle_since < spin_ns)
