@@ -34,53 +34,73 @@ struct pattern {
     for (std::size_t i = 0; i < members.size(); ++i) shifted.push_back(members[(i + 1) % members.size()]);
     if (what.algorithm == "native") group = comm.split(members).value();
     comm.make_buckets(comm.whole().count * sizeof(float));
+    run = chosen();
   }
 
   rg::task<> end_step(std::uint64_t step) {
-    const auto count = static_cast<std::uint64_t>(what.counts.at(step >> 32));
-    const rg_buffer buffer = comm.gradients({0, count});
-    if (what.algorithm == "native") return native(*this, buffer);
-    if (what.op == "allreduce") return all_reduce(*this, buffer);
-    if (what.op == "broadcast") return broadcast(*this, buffer);
-    const std::size_t place = (comm.rank() + shifted.size() - 1) % shifted.size();
-    if (what.op == "reducescatter") return rg::ring_reduce_scatter(comm, shifted, place, buffer, 0);
-    if (what.op == "allgather") return rg::ring_all_gather(comm, shifted, place, buffer, 0);
-    if (!takes_part(what.op, comm.rank(), comm.workers())) return idle();
-    if (what.op == "send") return there_and_back(*this, buffer, comm.weights({0, count}));
-    return comm.rank() + 1 == comm.workers() ? serve(*this, buffer) : push_pull(*this, buffer);
+    return run(*this, comm.gradients({0, static_cast<std::uint64_t>(what.counts.at(step >> 32))}));
   }
 
   rg::comm& comm;
 
 private:
-  static rg::task<> idle() { co_return; }
+  using body = rg::task<> (*)(pattern& self, rg_buffer buffer);
 
-  static rg::task<> native(pattern& self, rg_buffer buffer) {
-    const std::string& op = self.what.op;
-    if (op == "allreduce")
-      co_await self.comm.all_reduce(self.group, buffer);
-    else if (op == "reducescatter")
-      co_await self.comm.reduce_scatter(self.group, buffer);
-    else if (op == "allgather")
-      co_await self.comm.all_gather(self.group, buffer);
-    else
-      co_await self.comm.broadcast(self.group, buffer, root);
+  // Asked once: comparing names would take longer than a small message.
+  body chosen() const {
+    const std::string &op = what.op, &algorithm = what.algorithm;
+    if (algorithm == "native")
+      return op == "allreduce"       ? native_all_reduce
+             : op == "reducescatter" ? native_reduce_scatter
+             : op == "allgather"     ? native_all_gather
+                                     : native_broadcast;
+    if (op == "allreduce") return algorithm == "ring" ? ring : halving_doubling;
+    if (op == "broadcast") return algorithm == "tree" ? tree : scatter_gather;
+    if (op == "reducescatter") return reduce_scatter;
+    if (op == "allgather") return all_gather;
+    if (!takes_part(op, comm.rank(), comm.workers())) return idle;
+    if (op == "send") return there_and_back;
+    return comm.rank() + 1 == comm.workers() ? serve : push_pull;
   }
-  static rg::task<> all_reduce(pattern& self, rg_buffer buffer) {
-    if (self.what.algorithm == "ring")
-      co_await rg::ring_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
-    else
-      co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+
+  static rg::task<> idle(pattern&, rg_buffer) { co_return; }
+
+  static rg::task<> native_all_reduce(pattern& self, rg_buffer buffer) {
+    co_await self.comm.all_reduce(self.group, buffer);
   }
-  static rg::task<> broadcast(pattern& self, rg_buffer buffer) {
-    if (self.what.algorithm == "tree")
-      co_await rg::tree_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
-    else
-      co_await rg::scatter_gather_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
+  static rg::task<> native_reduce_scatter(pattern& self, rg_buffer buffer) {
+    co_await self.comm.reduce_scatter(self.group, buffer);
   }
+  static rg::task<> native_all_gather(pattern& self, rg_buffer buffer) {
+    co_await self.comm.all_gather(self.group, buffer);
+  }
+  static rg::task<> native_broadcast(pattern& self, rg_buffer buffer) {
+    co_await self.comm.broadcast(self.group, buffer, root);
+  }
+
+  static rg::task<> ring(pattern& self, rg_buffer buffer) {
+    return rg::ring_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+  }
+  static rg::task<> halving_doubling(pattern& self, rg_buffer buffer) {
+    return rg::halving_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+  }
+  static rg::task<> reduce_scatter(pattern& self, rg_buffer buffer) {
+    return rg::ring_reduce_scatter(self.comm, self.shifted, self.place(), buffer, 0);
+  }
+  static rg::task<> all_gather(pattern& self, rg_buffer buffer) {
+    return rg::ring_all_gather(self.comm, self.shifted, self.place(), buffer, 0);
+  }
+  static rg::task<> tree(pattern& self, rg_buffer buffer) {
+    return rg::tree_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
+  }
+  static rg::task<> scatter_gather(pattern& self, rg_buffer buffer) {
+    return rg::scatter_gather_broadcast(self.comm, self.members, self.comm.rank(), root, buffer, 0);
+  }
+  std::size_t place() const { return (comm.rank() + shifted.size() - 1) % shifted.size(); }
 
   // From the gradients of an even rank to the weights of the next one, and from there to its own weights.
-  static rg::task<> there_and_back(pattern& self, rg_buffer from, rg_buffer to) {
+  static rg::task<> there_and_back(pattern& self, rg_buffer from) {
+    const rg_buffer to = self.comm.weights({0, from.count});
     const std::uint32_t peer = self.comm.rank() ^ 1;
     if (self.comm.rank() % 2 == 0) {
       co_await self.comm.send(peer, from);
@@ -111,6 +131,7 @@ private:
   parameters what;
   std::vector<std::uint32_t> members, shifted;
   std::uint32_t group = 0;
+  body run = nullptr;
 };
 
 float value(std::uint32_t rank, std::size_t i) {

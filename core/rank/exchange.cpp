@@ -194,7 +194,7 @@ void exchange::start() {
     return s < 0 && s != RG_E_UNSUPPORTED ? x.refuse(x.setup_.transport_host->take_error()) : s;
   };
   host_.submit = [](void* self, const rg_op* op) {
-    return fence(self, [&](exchange& x) { return x.submit(rg::copy_versioned(*op)); });
+    return fence(self, [&](exchange& x) { return x.submit(*rg::versioned_view(op)); });
   };
   host_.weights_from = [](void* self, std::uint64_t first) {
     auto& x = *static_cast<exchange*>(self);

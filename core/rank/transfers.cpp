@@ -38,6 +38,8 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   if (free.empty()) {
     operations_.push_back(std::make_unique<operation>());
     operations_.back()->stage = stage;
+    operations_.back()->transfer.struct_size = sizeof(rg_transfer);
+    operations_.back()->joint.struct_size = sizeof(rg_collective);
     free.reserve(operations_.size());
     emptying_.reserve(operations_.size());
     free.push_back(operations_.back().get());
@@ -49,12 +51,13 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   o->function = nullptr;
   o->target = buffer;
   o->target_address = regions_.address(buffer);
-  o->transfer = rg::make_versioned<rg_transfer>();
+  o->transfer.flags = 0;
   o->transfer.peer = peer;
   o->transfer.lane = lane;
   o->transfer.buffer = buffer;
   o->transfer.address = o->target_address;
   o->transfer.cookie = reinterpret_cast<std::uintptr_t>(o);
+  o->transfer.wire = 0;
   o->source = nullptr;
   o->how = peer == rank_ ? way::self : way::transport;
   o->wire = 0;
@@ -121,7 +124,6 @@ void transfers::collective(std::uint64_t cookie, collective_function function, s
   operation* o = take(cookie, rank_, 0, buffer);
   o->how = way::transport;
   o->function = function;
-  o->joint = rg::make_versioned<rg_collective>();
   o->joint.group = group;
   o->joint.buffer = buffer;
   o->joint.address = o->target_address;
@@ -143,7 +145,7 @@ bool transfers::try_post(operation* o) {
   if (o->receive && o->how == way::transport && local_ && waits_for_earlier(o, true)) return false;
   if (o->busy && !o->stage->passed(o->busy)) return false;
   o->busy = 0;
-  o->transfer.after = o->joint.after = o->stage->before();
+  (o->function ? o->joint.after : o->transfer.after) = o->stage->before();
   const rg_status s = o->function  ? o->function(self_, &o->joint)
                       : o->receive ? functions_.recv(self_, &o->transfer)
                                    : functions_.send(self_, &o->transfer);

@@ -321,10 +321,10 @@ public:
     if (host_->record_sum) host_->record_sum(host_->context, name, amount);
   }
 
-  // Memory behind a buffer, for host code; null for ghosts and on devices.
+  // Memory behind a buffer, for host code; null for ghosts, on devices, and where there is none.
   template <class T> T* pointer(rg_buffer b) const {
     void* p = nullptr;
-    if (!host_->pointer || host_->pointer(host_->context, &b, &p) != RG_OK) return nullptr;
+    if (!b.count || !host_->pointer || host_->pointer(host_->context, &b, &p) != RG_OK) return nullptr;
     return static_cast<T*>(p);
   }
   // A line for the user, shown with the result.
@@ -352,7 +352,7 @@ public:
 
 private:
   rg_op make(std::uint32_t kind) const {
-    rg_op op = make_versioned<rg_op>();
+    rg_op op = blank_;
     op.kind = kind;
     return op;
   }
@@ -432,6 +432,8 @@ private:
   const rg_strategy_host* host_;
   const rg_cluster* cluster_;
   const rg_arena* arena_;
+  // Copied for every operation: g++ zeroes as many bytes by `rep stos`, which takes longer than all else of a submit.
+  const rg_op blank_ = make_versioned<rg_op>();
   std::vector<std::unique_ptr<detail::operation_record>> records_;
   detail::operation_record* free_ = nullptr;
 };

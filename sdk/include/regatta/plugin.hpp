@@ -84,6 +84,21 @@ template <class T> T copy_versioned(const T& theirs) noexcept {
   return ours;
 }
 
+// The struct itself where it is as long as ours (or longer), else a copy of it that is. [any]
+template <class T> class versioned_view {
+public:
+  explicit versioned_view(const T* theirs) noexcept : view_(theirs) {
+    if (theirs->struct_size < sizeof(T)) view_ = &(copy_ = copy_versioned(*theirs));
+  }
+  versioned_view(const versioned_view&) = delete;
+  versioned_view& operator=(const versioned_view&) = delete;
+  const T& operator*() const noexcept { return *view_; }
+
+private:
+  const T* view_;
+  T copy_;
+};
+
 // A struct of ours for the other side to fill or read.
 template <class T> T make_versioned() noexcept {
   T t{};

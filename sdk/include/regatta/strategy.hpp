@@ -25,6 +25,7 @@
 
 #include <regatta/comm.hpp>
 
+#include <array>
 #include <optional>
 
 namespace rg {
@@ -34,7 +35,10 @@ namespace detail {
 template <class S> struct strategy_instance {
   rg::comm comm; // before the strategy and its frames: they are destroyed first
   std::optional<S> impl;
-  task_group activities;
+  enum kind { begins, ends, serves, finishes, pulls, kinds };
+  // At most one of a kind at a time. A frame stays, at its end, until the next one of its kind begins: what ends an
+  // activity may be called from within it.
+  std::array<task<>, kinds> activities;
 
   explicit strategy_instance(const rg_strategy_host* host) : comm(host) {}
 
@@ -112,19 +116,19 @@ template <class S> struct strategy_functions {
         of(self).comm.host()->done(of(self).comm.host()->context, activity, RG_OK);
       });
     else
-      return begin(self, activity, call);
+      return begin(self, instance::begins, activity, call);
   }
   static rg_status pull_rows(void* self, const rg_rows* rows, std::uint32_t tables, std::uint64_t activity) {
-    return begin(self, activity, [&](auto& s) { return s.pull_rows(step_rows(rows, tables)); });
+    return begin(self, instance::pulls, activity, [&](auto& s) { return s.pull_rows(step_rows(rows, tables)); });
   }
   static rg_status end_step(void* self, std::uint64_t step, std::uint64_t activity) {
-    return begin(self, activity, [&](S& s) { return s.end_step(step); });
+    return begin(self, instance::ends, activity, [&](S& s) { return s.end_step(step); });
   }
   static rg_status serve(void* self, std::uint64_t activity) {
-    return begin(self, activity, [](auto& s) { return s.serve(); });
+    return begin(self, instance::serves, activity, [](auto& s) { return s.serve(); });
   }
   static rg_status finish(void* self, std::uint64_t activity) {
-    return begin(self, activity, [](auto& s) { return s.finish(); });
+    return begin(self, instance::finishes, activity, [](auto& s) { return s.finish(); });
   }
   static rg_status on_gradient(void* self, std::uint64_t step, std::uint32_t bucket, rg_fence) {
     return fence(host_of(self), [&] { of(self).impl->on_gradient(step, bucket); });
@@ -132,9 +136,12 @@ template <class S> struct strategy_functions {
   static rg_status completed(void* self, const rg_completion* c, std::uint32_t n) {
     return fence(host_of(self), [&] { of(self).comm.completed(c, n); });
   }
-  template <class F> static rg_status begin(void* self, std::uint64_t activity, F&& f) {
-    return fence(host_of(self),
-                 [&] { of(self).activities.spawn(instance::run(of(self), f(*of(self).impl), activity)); });
+  template <class F> static rg_status begin(void* self, typename instance::kind kind, std::uint64_t activity, F&& f) {
+    return fence(host_of(self), [&] {
+      task<>& running = of(self).activities[kind];
+      running = instance::run(of(self), f(*of(self).impl), activity);
+      running.start();
+    });
   }
 
   static const rg_strategy* table() {

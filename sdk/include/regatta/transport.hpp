@@ -186,21 +186,6 @@ template <class T> struct instance {
   rg_collectives offered{}; // with offers()
 };
 
-// The struct itself where it is as long as ours (or longer), else a copy of it that is.
-template <class S> class versioned_view {
-public:
-  explicit versioned_view(const S* theirs) : view_(theirs) {
-    if (theirs->struct_size < sizeof(S)) view_ = &(copy_ = copy_versioned(*theirs));
-  }
-  versioned_view(const versioned_view&) = delete;
-  versioned_view& operator=(const versioned_view&) = delete;
-  const S& operator*() const noexcept { return *view_; }
-
-private:
-  const S* view_;
-  S copy_;
-};
-
 // The entry points: every one finds its instance, lets nothing thrown escape, and speaks the C ABI.
 template <class T> struct entry {
   using self_type = instance<T>;
