@@ -187,11 +187,13 @@ void conversion(const subject& which) {
 
 const std::vector<test>& add_tests() {
   static const std::vector<test> all = {
-      {"add", "a receive may add, whatever its length and alignment", sums},
-      {"add-short", "a message to be added may be shorter than its receive", short_sums},
-      {"add-order", "overlapping adds from several peers take effect in the order of their posting", posting_order},
-      {"add-after-copy", "a copy and later adds into the same bytes keep their order", copy_then_add},
-      {"convert", "floats cross as bf16 or fp16, rounded to nearest even, and are added as such", conversion},
+      {"add", "a receive may add, whatever its length and alignment", sums, false, true},
+      {"add-short", "a message to be added may be shorter than its receive", short_sums, false, true},
+      {"add-order", "overlapping adds from several peers take effect in the order of their posting", posting_order,
+       false, true},
+      {"add-after-copy", "a copy and later adds into the same bytes keep their order", copy_then_add, false, true},
+      {"convert", "floats cross as bf16 or fp16, rounded to nearest even, and are added as such", conversion, false,
+       true},
   };
   return all;
 }

@@ -311,13 +311,14 @@ const std::vector<test>& collective_tests() {
   static const std::vector<test> all = {
       {"all-reduce", "an all-reduce is the sum in rank order, to the bit", all_reduce},
       {"reduce-scatter", "every member gets its share of that sum, however the buffer divides", reduce_scatter},
-      {"all-gather", "every member's share reaches all others, however the buffer divides", all_gather},
-      {"broadcast", "the root's buffer reaches all others, whoever is the root", broadcast},
+      {"all-gather", "every member's share reaches all others, however the buffer divides", all_gather, false, true},
+      {"broadcast", "the root's buffer reaches all others, whoever is the root", broadcast, false, true},
       {"groups", "groups may be any ranks, and overlap", groups},
       {"outstanding", "many collectives may be under way at once, one like the other or not", outstanding},
-      {"collectives-and-messages", "messages and collectives go side by side", side_by_side},
+      {"collectives-and-messages", "messages and collectives go side by side", side_by_side, false, true},
       {"killed-member", "a killed member ends what it is missing in; the others go on with messages", killed_member},
-      {"refused-collectives", "what cannot be summed, gathered or broadcast is refused", refused_collectives},
+      {"refused-collectives", "what cannot be summed, gathered or broadcast is refused", refused_collectives, false,
+       true},
       {"memory", "memory of the transport's starts as zeros, before connect and after", zeroed_memory},
   };
   return all;

@@ -204,11 +204,11 @@ const std::vector<test>& failure_tests() {
       {"blobs", "blobs that say nothing end in an error", garbled_blobs},
       {"absent-rank", "who waits for a rank that does not come is told so at the deadline", absent_rank},
       {"destroy", "instances may be destroyed at any stage", early_end},
-      {"refusals", "what cannot be transferred is refused, and nothing else suffers", refusals},
+      {"refusals", "what cannot be transferred is refused, and nothing else suffers", refusals, false, true},
       {"too-long", "a message longer than its receive ends both with an error", too_long},
       {"cancel", "cancel ends every operation with that peer, and with no other", cancel},
       {"killed-peer", "a killed peer ends what was begun with it; the others go on", killed_peer},
-      {"close", "close returns when everything sent has arrived, and loses none of it", drained_close},
+      {"close", "close returns when everything sent has arrived, and loses none of it", drained_close, false, true},
       {"left-peer", "a peer that has left ends what waits for it", left_peer},
   };
   return all;

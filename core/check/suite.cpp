@@ -11,8 +11,12 @@ void append(std::vector<test>& all, const std::vector<test>& more) {
 }
 
 void needs_launcher(const subject& s) {
-  throw skipped(std::string("its ranks must be started by ") + launched_of(*s.what)->launcher +
-                " N, and this suite's are threads");
+  const std::string launcher = launched_of(*s.what)->launcher;
+  throw skipped("its ranks must be started by a launcher: " + launcher + " 4 regatta check transport/" + s.what->id);
+}
+void needs_own_processes(const subject& s) {
+  throw skipped(std::string("not among processes of ") + launched_of(*s.what)->launcher +
+                ": they live and die together, and sums are in an order of their library's");
 }
 
 } // namespace
@@ -21,7 +25,8 @@ std::vector<test> tests_of_file() {
   return plugin_tests();
 }
 
-std::vector<test> tests_of(const component& c) {
+std::vector<test> tests_of(const subject& s) {
+  const component& c = *s.what;
   std::vector<test> all = parameter_tests();
   switch (c.kind) {
   case kind::model:
@@ -31,8 +36,8 @@ std::vector<test> tests_of(const component& c) {
     for (const auto* part : {&message_tests(), &add_tests(), &traffic_tests(), &waiting_tests(), &failure_tests(),
                              &collective_tests(), &leftover_tests(), &unconnected_tests()})
       append(all, *part);
-    if (launched_of(c))
-      for (std::size_t i = general; i < all.size(); ++i) all[i].run = needs_launcher;
+    for (std::size_t i = general; i < all.size() && launched_of(c); ++i)
+      if (!s.launched || !all[i].launched) all[i].run = s.launched ? needs_own_processes : needs_launcher;
     break;
   }
   case kind::strategy: append(all, strategy_tests()); break;

@@ -44,18 +44,20 @@ struct subject {
   std::vector<std::filesystem::path> others;        // files that `plugins` holds too: executors, transports to nest
   std::uint64_t seed = 1;                           // of all that is random in a test
   std::string address = "127.0.0.1";                // where the ranks of a transport listen
+  std::uint32_t launched = 0; // processes that an outside launcher has started, of which this is one; 0: none
 };
 
 struct test {
   const char* name;     // "fifo": for --only, and in reports
   const char* expected; // what the interface asks for, one line
   void (*run)(const subject& s);
-  bool large = false; // takes gigabytes or minutes: left out by --quick
+  bool large = false;    // takes gigabytes or minutes: left out by --quick
+  bool launched = false; // can also be run by processes that a launcher has started, each one rank of every world
 };
 
 // The tests of a shared object as such, and those of a component, in the order in which they run.
 std::vector<test> tests_of_file();
-std::vector<test> tests_of(const component& c);
+std::vector<test> tests_of(const subject& s);
 
 // By concern; tests_of() puts them together.
 const std::vector<test>& plugin_tests();      // of the file

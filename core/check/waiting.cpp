@@ -108,10 +108,10 @@ void counters(const subject& which) {
 
 const std::vector<test>& waiting_tests() {
   static const std::vector<test> all = {
-      {"wake", "wake ends a poll, the one that waits or else the next", wake},
-      {"idle", "a poll with nothing to do ends in time and uses no processor", idle},
-      {"spin", "spinning finds what sleeping finds", spinning},
-      {"counters", "counters say what crossed", counters},
+      {"wake", "wake ends a poll, the one that waits or else the next", wake, false, true},
+      {"idle", "a poll with nothing to do ends in time and uses no processor", idle, false, true},
+      {"spin", "spinning finds what sleeping finds", spinning, false, true},
+      {"counters", "counters say what crossed", counters, false, true},
   };
   return all;
 }

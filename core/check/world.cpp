@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -13,8 +15,10 @@
 #include <new>
 #include <thread>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +39,7 @@ public:
     pthread_cond_init(&changed_, &c);
   }
 
-  void meet() {
+  void meet(std::uint64_t longest = patience) {
     pthread_mutex_lock(&mutex_);
     const std::uint32_t round = round_;
     if (++present_ == ranks_) {
@@ -45,7 +49,7 @@ public:
     }
     timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += static_cast<time_t>(patience / second);
+    until.tv_sec += static_cast<time_t>(longest / second);
     bool in_time = true;
     while (round_ == round && !failed_ && in_time) in_time = pthread_cond_timedwait(&changed_, &mutex_, &until) == 0;
     const bool met = round_ != round;
@@ -93,6 +97,24 @@ void member::meet() {
 
 namespace {
 
+// Where processes meet that a launcher has started.
+struct hall {
+  std::atomic<bool> open; // `everybody` is there: process 0 has made it
+  alignas(meeting_place) std::byte everybody[sizeof(meeting_place)];
+  alignas(meeting_place) std::byte world[sizeof(meeting_place)]; // of the test that runs
+};
+struct launched_here {
+  hall* shared = nullptr; // null: this process was started by no launcher
+  std::uint32_t rank = 0, size = 0;
+  meeting_place& everybody() const { return *reinterpret_cast<meeting_place*>(shared->everybody); }
+  meeting_place& world() const { return *reinterpret_cast<meeting_place*>(shared->world); }
+  void meet() const { everybody().meet(4 * patience); } // a world may take its time
+};
+launched_here& launched() {
+  static launched_here here;
+  return here;
+}
+
 // Shared with the children that are forked after it.
 struct shared_place {
   explicit shared_place(std::uint32_t ranks) {
@@ -119,16 +141,57 @@ void run_rank(const subject& which, const world_shape& shape, std::uint32_t rank
   }
 }
 
+// As the rank that this process is, in all processes at once.
+void run_launched(const subject& which, const world_shape& shape, const std::function<void(member&)>& body) {
+  const launched_here& here = launched();
+  if (shape.ranks > here.size)
+    throw skipped("it takes " + std::to_string(shape.ranks) + " processes, and " + std::to_string(here.size) +
+                  " were started");
+  here.meet(); // nobody is in the world before any more
+  if (here.rank == 0) new (here.shared->world) meeting_place(shape.ranks);
+  here.meet();
+  if (here.rank < shape.ranks) run_rank(which, shape, here.rank, here.world(), body);
+  here.meet();
+}
+
 } // namespace
+
+void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std::uint32_t size) {
+  const int fd = open(meeting.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  struct stat about {};
+  const bool ours = fd >= 0 && fstat(fd, &about) == 0 && about.st_uid == geteuid();
+  void* p = ours && ftruncate(fd, sizeof(hall)) == 0
+                ? mmap(nullptr, sizeof(hall), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                : MAP_FAILED;
+  if (fd >= 0) close(fd);
+  require(p != MAP_FAILED, "no shared memory in " + meeting.string());
+  launched() = {static_cast<hall*>(p), rank, size};
+  if (rank == 0) {
+    new (launched().shared->everybody) meeting_place(size);
+    launched().shared->open = true;
+  }
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
+  while (!launched().shared->open) { // process 0 has not got so far
+    require(std::chrono::steady_clock::now() < until, "process 0 is not there");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  launched().meet();
+  if (rank == 0) std::filesystem::remove(meeting);
+}
 
 std::vector<std::string> run(const subject& which, const world_shape& shape, const std::function<void(member&)>& body) {
   require(shape.ranks <= most_ranks, "too many ranks for this test");
   if (caps_of(which).flags & RG_CAP_NONE) throw skipped("it connects nobody");
-  shared_place shared(shape.ranks);
   std::vector<std::string> wrong;
   auto report = [&](std::uint32_t rank, const std::string& what) {
     if (!what.empty()) wrong.push_back("rank " + std::to_string(rank) + ": " + what);
   };
+  if (launched().shared) {
+    run_launched(which, shape, body);
+    for (std::uint32_t r = 0; r < shape.ranks; ++r) report(r, launched().world().error_of(r));
+    return wrong;
+  }
+  shared_place shared(shape.ranks);
   if (shape.kind == as::threads) {
     std::vector<std::thread> threads;
     for (std::uint32_t r = 0; r < shape.ranks; ++r)

@@ -5,6 +5,7 @@
 
 #include "check/endpoint.hpp"
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -35,6 +36,11 @@ struct world_shape {
   as kind = as::threads;
   bool close = true; // after the body; a body that leaves operations outstanding must not
 };
+
+// Where an outside launcher has started the ranks (regatta.launched/1): this process is one of `size`, the same rank in
+// every world. All of them run the same tests one after the other; who is no rank of a world waits for its end. They
+// meet in a file of this name, which is gone when all are there. Throws failed where one does not come. [main], once
+void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std::uint32_t size);
 
 // Connects the ranks, runs the body on each and closes. Returns what went wrong, a line a rank; empty: nothing. A
 // process that dies by a signal is reported as "rank 1: signal 9".

@@ -5,8 +5,12 @@
 #include "base/text.hpp"
 #include "check/runner.hpp"
 #include "check/suite.hpp"
+#include "check/world.hpp"
 #include "cli/columns.hpp"
+#include "cli/outside.hpp"
 #include "cli/set_option.hpp"
+#include "launch/outside.hpp"
+#include "registry/launched.hpp"
 #include "registry/registry.hpp"
 
 #include <algorithm>
@@ -16,6 +20,7 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace regatta {
 namespace {
@@ -100,7 +105,7 @@ target find_target(const check_options& o) {
 }
 
 std::vector<test> tests_for(const subject& s) {
-  return s.what ? tests_of(*s.what) : tests_of_file();
+  return s.what ? tests_of(s) : tests_of_file();
 }
 
 bool wanted(const check_options& o, const test& t) {
@@ -117,6 +122,7 @@ std::string title_of(const subject& s) {
 // How to see this one again, under a debugger.
 std::string again(const check_options& o, const subject& s, const test& t) {
   std::string line = fmt::format("regatta check {} --only {} --seed {}", o.target, t.name, s.seed);
+  if (s.launched) line = fmt::format("{} {} {}", launched_of(*s.what)->launcher, s.launched, line);
   for (const std::string& set : o.set) line += fmt::format(" --set '{}'", set);
   for (const std::string& path : o.plugin_path) line += fmt::format(" --plugin-path {}", path);
   return line + " --in-process";
@@ -150,17 +156,40 @@ void print(const check_options& o, const subject& s, const test& t, const verdic
   std::fflush(stdout);
 }
 
-int run_all(const target& t, const check_options& o) {
+// Under a launcher: this process's place among those that check a transport which needs one, when all are there.
+std::optional<outside_place> join_others(target& t) {
+  const auto needs = [](const subject& s) { return s.what && s.what->kind == kind::transport && launched_of(*s.what); };
+  if (std::none_of(t.subjects.begin(), t.subjects.end(), needs)) return {};
+  const auto place = find_outside_place();
+  if (!place) return {};
+  for (subject& s : t.subjects) {
+    if (!needs(s)) continue;
+    if (duties_of_a_rank().join(s.file.string(), s.what->id) != 0) // which has said why
+      throw failure(exit_code::plugin, fmt::format("process {} could not join the others", place->rank));
+    s.launched = place->size;
+  }
+  std::string job = place->job;
+  std::replace_if(
+      job.begin(), job.end(), [](unsigned char c) { return !std::isalnum(c); }, '-');
+  join_launched(fs::temp_directory_path() / fmt::format("regatta-check-{}-{}", getuid(), job), place->rank,
+                place->size);
+  return place;
+}
+
+int run_all(target& t, const check_options& o) {
+  const auto place = join_others(t);
+  const bool says = !place || place->rank == 0; // the others only take part
   std::size_t counts[3] = {};
   ordered_json subjects = ordered_json::array();
   for (const subject& s : t.subjects) {
     ordered_json results = ordered_json::array();
     bool titled = o.json;
     for (const test& one : tests_for(s)) {
-      if (!wanted(o, one)) continue;
-      if (!titled) fmt::print("{}\n", title_of(s));
+      if (!wanted(o, one) || !(says || (s.launched && one.launched))) continue;
+      if (says && !titled) fmt::print("{}\n", title_of(s));
       titled = true;
-      const verdict v = o.in_process ? run_here(one, s) : run_apart(one, s);
+      const verdict v = o.in_process || s.launched ? run_here(one, s) : run_apart(one, s);
+      if (!says) continue;
       ++counts[static_cast<int>(v.what)];
       results.push_back({{"name", one.name},
                          {"expected", one.expected},
@@ -178,6 +207,7 @@ int run_all(const target& t, const check_options& o) {
     entry["tests"] = std::move(results);
     subjects.push_back(std::move(entry));
   }
+  if (!says) return static_cast<int>(exit_code::done);
   const auto [passed, wrong, skipped] = std::tuple(counts[0], counts[1], counts[2]);
   if (passed + wrong + skipped == 0)
     throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
@@ -224,7 +254,7 @@ int run_one(const check_options& o) {
 
 int check_verb(const check_options& o) {
   if (!o.one.empty()) return run_one(o);
-  const target t = find_target(o);
+  target t = find_target(o);
   return o.list ? list(t, o) : run_all(t, o);
 }
 
