@@ -108,10 +108,11 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
                                                 c.cluster.slow.rank, c.cluster.workers));
   // Servers are started only where the strategy wants them; it says so itself.
   run.job.layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
-  rg_plan plan = plan_of(strategy.strategy, values.data(), run.job.layout, host, strategy.id);
+  optimizer_config optimizer = run.job.optimizer();
+  rg_plan plan = plan_of(strategy.strategy, values.data(), run.job.layout, optimizer, host, strategy.id);
   if (!(plan.flags & RG_PLAN_SERVERS)) {
     run.job.layout = cluster_layout::make(workers, 0, false, hosts);
-    plan = plan_of(strategy.strategy, values.data(), run.job.layout, host, strategy.id);
+    plan = plan_of(strategy.strategy, values.data(), run.job.layout, optimizer, host, strategy.id);
   } else if (!servers) {
     throw failure(exit_code::usage,
                   fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
@@ -133,7 +134,6 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (caps.flags & RG_CAP_EXACT_SIZE));
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
-  optimizer_config optimizer = c.optimizer;
   hand_over_momentum(plan, strategy.id, optimizer);
 
   run.job.period = plan.period;

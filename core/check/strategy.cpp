@@ -22,7 +22,7 @@ namespace {
 rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers) {
   plugin_host host;
   const parameter_values values(*s.what, s.parameters);
-  return plan_of(s.what->strategy, values.data(), cluster_layout::make(workers, servers, false), host, s.what->id);
+  return plan_of(s.what->strategy, values.data(), cluster_layout::make(workers, servers, false), {}, host, s.what->id);
 }
 
 bool needs_servers(const subject& s) {

@@ -61,9 +61,11 @@ rg_cluster cluster_layout::view(std::uint32_t rank) const {
   return c;
 }
 
-rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout, plugin_host& host,
-                const std::string& id) {
-  const rg_cluster cluster = layout.view(std::numeric_limits<std::uint32_t>::max());
+rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout,
+                const optimizer_config& config, plugin_host& host, const std::string& id) {
+  rg_cluster cluster = layout.view(std::numeric_limits<std::uint32_t>::max());
+  cluster.flags = config.clip_norm > 0 ? RG_HOST_DEFERRED : 0;
+  cluster.momentum = config.plugin == "momentum" ? config.momentum : 0;
   auto plan = rg::make_versioned<rg_plan>();
   check(strategy.plan(host.c(), values, &cluster, &plan), host, "strategy " + id);
   plan.lanes = std::max(plan.lanes, 1u);

@@ -43,8 +43,8 @@ struct cluster_layout {
 };
 
 // plan() with its gaps filled: at least one lane, a period of at least 1. Throws failure.
-rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout, plugin_host& host,
-                const std::string& id);
+rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout,
+                const optimizer_config& config, plugin_host& host, const std::string& id);
 
 // Splits `config` for a strategy that does the momentum itself (RG_PLAN_MOMENTUM): what the engine goes on doing is plain
 // SGD, the coefficient is returned. 0 and no change for other strategies. Throws failure (usage) for a rule that cannot

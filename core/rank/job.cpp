@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/job.hpp"
 
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 namespace regatta {
+
+optimizer_config rank_job::optimizer() const {
+  optimizer_config o = config.optimizer;
+  if (config.train.precision == "fp16" && o.clip_norm == 0) o.clip_norm = std::numeric_limits<double>::infinity();
+  return o;
+}
 
 nlohmann::json to_json(const rank_job& job) {
   return {{"config", to_json(job.config)}, {"workers", job.layout.workers},

@@ -26,6 +26,9 @@ struct rank_job {
   std::uint64_t spin_ns = 0;
   bool tune = false; // only time kernels, and bring back what was picked
 
+  // The case's, but that fp16 always waits for the norm, as clipping does: gradients may overflow, and such a step leaves
+  // all weights as they are.
+  optimizer_config optimizer() const;
   std::uint64_t global_batch() const { return batch * layout.workers; }
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,7 +44,8 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
   authenticate_.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t* out) -> rg_status {
     return rg::fence(nullptr, [&] { static_cast<control_client*>(context)->mac(data, bytes, out); });
   };
-  plan_ = plan_of(strategy_.strategy, strategy_values_.data(), job.layout, strategy_host_, strategy_.id);
+  plan_ =
+      plan_of(strategy_.strategy, strategy_values_.data(), job.layout, job.optimizer(), strategy_host_, strategy_.id);
 }
 
 session::~session() {
@@ -102,10 +102,7 @@ void session::open() {
   setup.tensors = model_->tensors();
   setup.micro_batches = static_cast<std::uint64_t>(job.config.train.accumulate);
   setup.rows_in_place = model_->info().flags & RG_MODEL_ROWS_IN_PLACE;
-  setup.optimizer = job.config.optimizer;
-  // Gradients of fp16 may overflow: such a step leaves all weights as they are, which takes the norm, as clipping does.
-  if (job.config.train.precision == "fp16" && setup.optimizer.clip_norm == 0)
-    setup.optimizer.clip_norm = std::numeric_limits<double>::infinity();
+  setup.optimizer = job.optimizer();
   if (setup.optimizer.schedule.unit == "epoch") setup.optimizer.schedule.epoch_steps = epoch_steps();
   setup.momentum = hand_over_momentum(plan_, strategy_.id, setup.optimizer);
   setup.seed = job.config.seed;

@@ -262,7 +262,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   const parameter_values values(strategy, with_defaults(strategy, setup.parameters));
   const auto layout = cluster_layout::make(setup.workers, setup.servers, setup.colocate, setup.hosts);
   plugin_host host;
-  const rg_plan plan = plan_of(strategy.strategy, values.data(), layout, host, setup.strategy);
+  const rg_plan plan = plan_of(strategy.strategy, values.data(), layout, setup.optimizer, host, setup.strategy);
   if (setup.ghosts && (plan.flags & RG_PLAN_BYTES))
     throw std::runtime_error(
         fmt::format("{} works on bytes (RG_PLAN_BYTES), which ghosts do not have", setup.strategy));

@@ -142,6 +142,25 @@ k = 10
   CHECK(all.at(1).at("strategy").at("staleness").at("max").get<int>() <= 2 * 8 + 1); // two workers, a bound of 8
 }
 
+TEST_CASE("what a strategy cannot do with this optimiser is refused before anything starts") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"mlp\"\n[cluster]\nworkers = 2\n";
+  for (const auto& [options, why] : std::vector<std::pair<std::string, std::string>>{
+           {"dgc --set strategy.momentum=0.9 --set optimizer.plugin=momentum", "keep one of them"},
+           {"dgc --set optimizer.clip_norm=1.0", "strategy.clip_norm instead"},
+           {"dgc --set optimizer.plugin=adam", "cannot do adam"},
+           {"async_ps --set optimizer.clip_norm=1.0", "cannot clip by the norm"},
+           {"allreduce --set strategy.algorithm=sharded --set strategy.wire=bf16", "leave out wire"}}) {
+    CAPTURE(options);
+    for (const char* verb : {"run x.toml --dry-run", "run x.toml --out r"}) {
+      const outcome o = program(s, std::string(verb) + " --set strategy.plugin=" + options);
+      CHECK(o.code == 2);
+      CHECK((o.out + o.err).find(why) != std::string::npos);
+      CHECK(!fs::exists(s.path / "r"));
+    }
+  }
+}
+
 // No time is looked at, but how many steps the slow one has done when the other is through.
 TEST_CASE("a straggler: nobody waits for it under async_ps, everybody does under allreduce") {
   const scratch s;

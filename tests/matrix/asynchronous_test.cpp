@@ -79,6 +79,14 @@ TEST_CASE("async_ps with one worker equals the serial run: there is nobody else"
   CHECK(largest(r, "staleness") == 0);
 }
 
+TEST_CASE("async_ps cannot wait for a norm, and says so before it is made") {
+  simulation_setup s;
+  s.strategy = "async_ps";
+  s.servers = 1;
+  s.optimizer.clip_norm = 1;
+  CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains("set optimizer.clip_norm to 0"), std::exception);
+}
+
 TEST_CASE("async_ps: fast workers do not wait for a slow one; with a bound they do") {
   simulation_setup s;
   s.strategy = "async_ps";

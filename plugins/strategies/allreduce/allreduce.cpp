@@ -49,6 +49,9 @@ struct allreduce {
                      .one_of("auto", "messages", "native"));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
+    if (p.algorithm == "sharded" && p.wire != "fp32")
+      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" sends weights, and those as fp32: leave out wire, or use "
+                                   "\"ring\" or \"auto\"");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
     plan.lanes = static_cast<std::uint32_t>(p.lanes) + 1; // the last one for rows
@@ -63,9 +66,6 @@ struct allreduce {
     std::iota(members.begin(), members.end(), 0u);
     if (!c.is_worker()) return;
     const bool alone = members.size() == 1;
-    if (algorithm == "sharded" && wire)
-      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" sends weights, and those as fp32: leave out wire, or use "
-                                   "\"ring\" or \"auto\"");
     if (algorithm == "sharded" && c.deferred() && c.tables())
       throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" cannot clip by the norm of a model with sparse tables: use "
                                    "\"ring\" or \"auto\"");

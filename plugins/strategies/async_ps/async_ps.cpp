@@ -32,7 +32,12 @@ struct async_ps {
           .range(64, 1e10),
       rg::field("ahead", &parameters::ahead, "pushes of each worker that a server has memory for").range(1, 64));
 
-  static rg_plan plan(const parameters& p, const rg_cluster&) {
+  static rg_plan plan(const parameters& p, const rg_cluster& c) {
+    if (c.flags & RG_HOST_DEFERRED)
+      throw rg::error(
+          RG_E_CONFIG,
+          "it applies every push by itself and cannot clip by the norm of a whole gradient, nor leave out a "
+          "step of fp16: set optimizer.clip_norm to 0 and train.precision to another, or use sync_ps");
     rg_plan plan{};
     plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
     plan.lanes = lanes;
@@ -45,11 +50,6 @@ struct async_ps {
   async_ps(rg::comm& c, const parameters& p)
       : comm(c), cut(c, p.bucket), bound(p.bound < 0 ? forever : static_cast<std::uint64_t>(p.bound)),
         client(c, rows_to_servers, rows_to_workers), tables(c, rows_to_servers, rows_to_workers) {
-    if (c.deferred())
-      throw rg::error(RG_E_CONFIG,
-                      "async_ps applies every push by itself and cannot clip by the norm of a whole "
-                      "gradient, nor leave out a step of fp16: set optimizer.clip_norm to 0 and train.precision to "
-                      "another, or use sync_ps");
     if (c.is_worker()) {
       pulls.resize(cut.buckets() * c.servers());
       pushes.resize(cut.buckets() * c.servers());

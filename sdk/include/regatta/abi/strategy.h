@@ -21,7 +21,10 @@ typedef struct rg_cluster {
   uint32_t rank;               /* this one; UINT32_MAX in plan() and talks() */
   int32_t worker;              /* its number as a worker, -1: it is none */
   int32_t server;              /* its number as a server, -1: it is none */
-  uint32_t reserved;
+  /* In plan() what rg_strategy_host will say in create(): RG_HOST_DEFERRED, and the momentum's coefficient, 0: none. What
+   * cannot be with these is refused there, before anything starts. Else 0. */
+  uint32_t flags;
+  double momentum;
 } rg_cluster;
 
 enum {
