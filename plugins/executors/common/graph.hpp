@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network's nodes as an executor reads them, checked as far as one can without knowing their ops.
+// A network's nodes and tensors as an executor reads them, checked as far as one can without knowing its ops.
 #pragma once
+
+#include "lookups.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +25,7 @@ struct node {
   std::vector<std::size_t> shape;
   std::vector<std::size_t> consumers; // nodes
   bool done = false;                  // part of an op already
+  bool is_loss = false;               // once done
 
   [[noreturn]] void fail(const std::string& why) const {
     throw rg::error(RG_E_CONFIG, "layer " + name + " (" + std::string(op) + "): " + why);
@@ -46,30 +50,33 @@ struct node {
   }
 };
 
-// Throws rg::error, RG_E_CONFIG, where nodes contradict each other.
-inline std::vector<node> read_nodes(const rg_graph& g) {
-  std::vector<node> nodes(g.node_count);
-  for (std::uint32_t k = 0; k < g.node_count; ++k) {
-    const auto raw = rg::copy_versioned(rg::at_stride(g.nodes, k));
-    node& n = nodes[k];
-    n.op = raw.op ? raw.op : "";
-    n.name = raw.name ? raw.name : "";
-    n.inputs.assign(raw.inputs, raw.inputs + raw.input_count);
-    n.weights.assign(raw.weights, raw.weights + raw.weight_count);
-    n.attrs.assign(raw.attrs, raw.attrs + raw.attr_count);
-    n.expect(raw.ndim <= RG_MAX_DIMS, "has too many dimensions");
-    for (std::uint32_t d = 0; d < raw.ndim; ++d) {
-      n.expect(raw.shape[d] > 0 && raw.shape[d] <= 1'000'000'000, "has a dimension that is not positive");
-      n.shape.push_back(static_cast<std::size_t>(raw.shape[d]));
-    }
-    for (std::uint32_t i : n.inputs) {
-      n.expect(i < k, "reads a node that does not come before it");
-      nodes[i].consumers.push_back(k);
-    }
-    for (std::uint32_t w : n.weights) n.expect(w < g.tensor_count, "has a weight that does not exist");
-    n.expect((n.op == "input") == (k < g.input_count), "inputs come first, and only they");
+// A tensor of the network. Its memory is the engine's or the executor's own; a sparse table's holds the rows of the
+// current step.
+struct graph_tensor {
+  rg_tensor info{};
+  std::string name;
+  std::uint32_t graph_index = 0; // random numbers are drawn by this
+  std::uint32_t index = 0;       // in rg_model_info
+  std::size_t elements = 1;
+  static constexpr std::size_t unused = ~std::size_t{0};
+  std::size_t first_op = unused;              // the first one that uses it, by its number
+  float *data = nullptr, *gradient = nullptr; // where ops find them
+  std::unique_ptr<sparse_table> sparse;       // null: it is none
+
+  [[noreturn]] void fail(const std::string& why) const { throw rg::error(RG_E_CONFIG, "tensor " + name + ": " + why); }
+  std::size_t row() const { return static_cast<std::size_t>(info.shape[1]); } // elements of a row, of matrices
+  bool is_table() const { return info.kind != RG_TENSOR_STATE && info.ndim == 2; }
+  bool is(std::uint32_t kind, const std::vector<std::size_t>& shape) const;
+  // In the order in which gradients become ready: that of the first op that uses them, from the last to the first. Kinds
+  // as abi.h numbers them: sparse tables and states follow.
+  bool comes_before(const graph_tensor& other) const {
+    return info.kind != other.info.kind ? info.kind < other.info.kind : first_op > other.first_op;
   }
-  return nodes;
-}
+};
+
+// Throws rg::error, RG_E_CONFIG, where nodes contradict each other.
+std::vector<node> read_nodes(const rg_graph& g);
+// Throws rg::error, RG_E_CONFIG, for a tensor that cannot be.
+graph_tensor read_tensor(const rg_graph& g, std::uint32_t number);
 
 } // namespace executors

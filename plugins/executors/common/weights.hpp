@@ -3,6 +3,8 @@
 // What every executor does alike with the tensors of a network: starts them, and checks what the engine hands over.
 #pragma once
 
+#include "graph.hpp"
+
 #include <algorithm>
 #include <span>
 #include <string>
@@ -13,40 +15,46 @@
 
 namespace executors {
 
-// Canonical elements first .. first + out.size() of tensor number `graph_index` of its graph. They are drawn four by
-// four, counted from its start: the same for every executor. Throws rg::error, RG_E_CONFIG.
-inline void start(const rg_tensor& t, std::uint32_t graph_index, std::uint64_t first, std::uint64_t seed,
-                  std::span<float> out) {
+// Canonical elements first .. first + out.size() of a tensor. They are drawn four by four, counted from its start: the
+// same for every executor. Throws rg::error, RG_E_CONFIG.
+inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t seed, std::span<float> out) {
+  const rg_tensor& t = tensor.info;
   const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
   if (t.init == RG_INIT_CONSTANT) {
     std::fill(out.begin(), out.end(), a);
     return;
   }
   if (t.init != RG_INIT_UNIFORM && t.init != RG_INIT_NORMAL)
-    throw rg::error(RG_E_CONFIG, std::string(t.name) + ": unknown way to start, number " + std::to_string(t.init));
+    throw rg::error(RG_E_CONFIG, tensor.name + ": unknown way to start, number " + std::to_string(t.init));
   const bool normal = t.init == RG_INIT_NORMAL;
   for (std::uint64_t i = first / 4 * 4; i < first + out.size(); i += 4) {
-    const auto four = normal ? rg::random_normals(seed, i / 4, graph_index, rg::stream_init)
-                             : rg::random_uniforms(seed, i / 4, graph_index, rg::stream_init);
+    const auto four = normal ? rg::random_normals(seed, i / 4, tensor.graph_index, rg::stream_init)
+                             : rg::random_uniforms(seed, i / 4, tensor.graph_index, rg::stream_init);
     for (std::uint64_t k = std::max(i, first); k < std::min<std::uint64_t>(i + 4, first + out.size()); ++k)
       out[k - first] = normal ? a + b * four[k - i] : a + (b - a) * four[k - i];
   }
 }
 
-// The same for rows of a table, one after the other in `out`.
-inline void start_rows(const rg_tensor& t, std::uint32_t graph_index, std::span<const std::uint64_t> rows,
-                       std::uint64_t seed, std::span<float> out) {
-  const auto dim = static_cast<std::uint64_t>(t.shape[1]);
-  for (std::size_t i = 0; i < rows.size(); ++i) start(t, graph_index, rows[i] * dim, seed, out.subspan(i * dim, dim));
+// The same for rows of a table, one after the other in `out`. Throws rg::error, RG_E_PLUGIN, for what is none.
+inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> rows, std::uint64_t seed,
+                       std::span<float> out) {
+  if (!t.sparse) throw rg::error(RG_E_PLUGIN, t.name + " is no table: it has no rows to start");
+  const std::size_t dim = t.row();
+  for (std::size_t i = 0; i < rows.size(); ++i) start(t, rows[i] * dim, seed, out.subspan(i * dim, dim));
 }
 
-// Throws rg::error, RG_E_PLUGIN, unless there is memory for every tensor that needs some: what `tensor(i)` gives.
-template <class F> void check_memory(const rg_model_memory& memory, std::size_t count, const F& tensor) {
-  if (memory.tensor_count != count)
+// Throws rg::error, RG_E_PLUGIN, where what is called needs an instance that runs.
+inline void check_runs(bool runs, const char* what) {
+  if (!runs) throw rg::error(RG_E_PLUGIN, std::string(what) + ": this instance was made for shapes and starts only");
+}
+
+// Throws rg::error, RG_E_PLUGIN, unless there is memory for every tensor that needs some.
+inline void check_memory(const rg_model_memory& memory, std::span<const rg_tensor> tensors) {
+  if (memory.tensor_count != tensors.size())
     throw rg::error(RG_E_PLUGIN,
-                    "bind: " + std::to_string(memory.tensor_count) + " tensors for " + std::to_string(count));
-  for (std::size_t i = 0; i < count; ++i) {
-    const rg_tensor& t = tensor(i);
+                    "bind: " + std::to_string(memory.tensor_count) + " tensors for " + std::to_string(tensors.size()));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const rg_tensor& t = tensors[i];
     if (t.kind == RG_TENSOR_ROWS) continue; // comes with every step
     if (!memory.weights[i] || (t.kind == RG_TENSOR_DENSE && !memory.gradients[i]))
       throw rg::error(RG_E_PLUGIN, std::string("bind: ") + t.name + " has no memory");

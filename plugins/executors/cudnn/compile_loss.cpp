@@ -41,17 +41,11 @@ void compile_hinge(compiler& c, std::size_t k) {
   c.emit<pairwise_hinge>(n.name, positive, negative, c.make_output(k), n.attr("margin"));
 }
 
-// The losses add up in the model; see model::step.
-void compile_sum_of_losses(compiler& c, std::size_t k) {
-  const node& n = c.at(k);
-  n.expect(!n.inputs.empty(), "has too few inputs");
-  for (const std::uint32_t i : n.inputs) n.expect(c.output(i) && c.is_loss(c.output(i)), "adds up what is no loss");
-}
-
 constexpr compile_rule rules[] = {
-    {"softmax_cross_entropy", compile_cross_entropy}, {"token_cross_entropy", compile_token_loss},
-    {"softmax_cross_entropy_auc", compile_auc},       {"pairwise_hinge", compile_hinge},
-    {"sum_of_losses", compile_sum_of_losses},
+    {"softmax_cross_entropy", compile_cross_entropy},
+    {"token_cross_entropy", compile_token_loss},
+    {"softmax_cross_entropy_auc", compile_auc},
+    {"pairwise_hinge", compile_hinge},
 };
 
 } // namespace

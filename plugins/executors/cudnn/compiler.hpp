@@ -4,7 +4,7 @@
 // concern.
 #pragma once
 
-#include "../common/graph.hpp"
+#include "../common/compiler.hpp"
 #include "program.hpp"
 
 #include <map>
@@ -26,14 +26,10 @@ std::span<const compile_rule> layer_rules();    // compile_layers.cpp: pictures,
 std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: sequences and tables
 std::span<const compile_rule> loss_rules();     // compile_loss.cpp
 
-class compiler {
+class compiler : public executors::graph_compiler {
 public:
-  compiler(const rg_graph& graph, program& p) : graph_(graph), program_(p), nodes_(executors::read_nodes(graph)) {}
+  compiler(const rg_graph& graph, program& p);
   void run();
-
-  node& at(std::size_t k) { return nodes_[k]; }
-  const node& source(const node& n, std::size_t i) const;
-  node* follower(std::size_t k); // the only consumer of node k, or null
 
   // Weight number i of n; its shape and kind must be these. `multiplied`: by a product or convolution, for which reduced
   // precision has a copy.
@@ -48,27 +44,23 @@ public:
   value* indices(const node& n, std::size_t i, std::size_t elements);
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape);
   value* make_output(std::size_t k) { return values_[k] = make_value(nodes_[k].name, nodes_[k].shape); }
-  bool is_loss(const value* v) const;
 
   template <class Op, class... A> Op* emit(A&&... a) {
     auto o = std::make_unique<Op>(std::forward<A>(a)...);
     Op* raw = o.get();
-    if constexpr (std::is_base_of_v<loss, Op>) program_.losses.push_back(raw);
+    if constexpr (std::is_base_of_v<loss, Op>) program_.add(*raw);
     add(std::move(o));
     return raw;
   }
 
 private:
-  void read_tensors();
+  void compile_node(std::size_t k) override;
+  weight* weight_of(const node& n, std::size_t i) const;
   void add_input(std::size_t k);
   void add(std::unique_ptr<op> o);
-  void check_end() const;
   void order_gradients();
-  void finish();
 
-  const rg_graph& graph_;
   program& program_;
-  std::vector<node> nodes_;
   std::vector<value*> values_;         // by node
   std::map<value*, value*> converted_; // inputs as they come, and as ops want them
   std::vector<std::unique_ptr<weight>> tensors_;

@@ -104,7 +104,9 @@ graph::tensor graph::constant(float value) {
   return t;
 }
 
-void graph::add_operation(part&& o) {
+void graph::add_operation(part&& o, operation_tensors tensors) {
+  for (const auto& [name, t] : tensors)
+    if (t != none) o.set(name, at(t));
   o.finish("describing an operation");
   operations_.push_back(std::move(o));
 }
@@ -117,11 +119,10 @@ void graph::map(cudnnPointwiseMode_t mode, operands in, tensor y, cudnnDataType_
   how.finish("describing a function");
   part o(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   o.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-  o.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, at(in.x));
-  if (in.b) o.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, at(in.b));
-  if (in.t) o.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, at(in.t));
-  o.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, at(y));
-  add_operation(std::move(o));
+  add_operation(std::move(o), {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, in.x},
+                               {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, in.b},
+                               {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, in.t},
+                               {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}});
 }
 
 void graph::reduce(cudnnReduceTensorOp_t mode, tensor x, tensor y) {
@@ -131,9 +132,7 @@ void graph::reduce(cudnnReduceTensorOp_t mode, tensor x, tensor y) {
   how.finish("describing a reduction");
   part o(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
   o.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
-  o.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, at(x));
-  o.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, at(y));
-  add_operation(std::move(o));
+  add_operation(std::move(o), {{CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x}, {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y}});
 }
 
 void graph::multiply(tensor a, tensor b, tensor c) {
@@ -142,17 +141,14 @@ void graph::multiply(tensor a, tensor b, tensor c) {
   how.finish("describing a product");
   part o(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   o.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, how);
-  o.set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, at(a));
-  o.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, at(b));
-  o.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, at(c));
-  add_operation(std::move(o));
+  add_operation(std::move(o), {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, a},
+                               {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
+                               {CUDNN_ATTR_OPERATION_MATMUL_CDESC, c}});
 }
 
 void graph::reshape(tensor x, tensor y) {
-  part o(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
-  o.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, at(x));
-  o.set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, at(y));
-  add_operation(std::move(o));
+  add_operation(part(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR),
+                {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}});
 }
 
 void graph::convolve(direction of, tensor x, tensor w, tensor y, window v, bool add) {
@@ -187,12 +183,9 @@ void graph::convolve(direction of, tensor x, tensor w, tensor y, window v, bool 
   how.finish("describing a convolution");
   part o(n.type);
   o.set(n.how, how);
-  o.set(n.x, at(x));
-  o.set(n.w, at(w));
-  o.set(n.y, at(y));
   o.set(n.alpha, CUDNN_TYPE_FLOAT, 1.0F);
   o.set(n.beta, CUDNN_TYPE_FLOAT, add ? 1.0F : 0.0F);
-  add_operation(std::move(o));
+  add_operation(std::move(o), {{n.x, x}, {n.w, w}, {n.y, y}});
 }
 
 std::vector<part> graph::engines(const planner& p) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -91,7 +92,8 @@ public:
 private:
   tensor add_tensor(cudnnDataType_t type, const sizes& dims, const sizes& strides, bool is_virtual, bool by_value);
   const part& at(tensor t) const { return tensors_[static_cast<std::size_t>(t - 1)]; }
-  void add_operation(part&& o);
+  using operation_tensors = std::initializer_list<std::pair<cudnnBackendAttributeName_t, tensor>>;
+  void add_operation(part&& o, operation_tensors tensors);
 
   std::vector<part> tensors_, rest_, operations_; // rest_: what operations refer to
   std::vector<std::pair<tensor, float>> constants_;

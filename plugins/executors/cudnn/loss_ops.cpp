@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loss_ops.hpp"
 
-#include "../common/metrics.hpp"
 #include "../common/weights.hpp"
-
-#include <algorithm>
 
 namespace cudnn {
 
@@ -27,7 +24,7 @@ void cross_entropy::forward(device& d, const run& r) {
   kernels::cross_entropy(d.stream, inputs_[0].from->type, what(r.samples()), x(),
                          {losses_.get<double>(), plain_.get<double>(), shifts_.get(), right_.get<std::int32_t>()});
   if (r.training) {
-    kernels::total(d.stream, losses_.get<double>(), n, sum, false);
+    kernels::total(d.stream, losses_.get<double>(), n, r.losses + number, false);
     return;
   }
   double* sums = r.sums + first_sum;
@@ -40,13 +37,6 @@ void cross_entropy::backward(device& d, const run&) {
   if (dx())
     kernels::cross_entropy_gradient(d.stream, inputs_[0].from->type, what(batch), x(), shifts_.get(), share_.device(),
                                     dx(), inputs_[0].add);
-}
-
-std::uint64_t token_cross_entropy::count(const rg_batch& b) const {
-  const value& labels = *inputs_[1].from;
-  const auto* l = static_cast<const std::int32_t*>(b.inputs[labels.input]);
-  const auto all = static_cast<std::ptrdiff_t>(b.samples * labels.elements());
-  return static_cast<std::uint64_t>(all - std::count(l, l + all, 0));
 }
 
 void token_cross_entropy::vary(const run& r) {
@@ -82,7 +72,7 @@ void auc_cross_entropy::forward(device& d, const run& r) {
   kernels::two_classes(d.stream, inputs_[0].from->type, {n, buckets_, inputs_[1].from->indices()}, x(),
                        losses_.get<double>(), wrong_.get(), histogram);
   if (r.training) {
-    kernels::total(d.stream, losses_.get<double>(), n, sum, false);
+    kernels::total(d.stream, losses_.get<double>(), n, r.losses + number, false);
     return;
   }
   double* sums = r.sums + first_sum;
@@ -95,10 +85,6 @@ void auc_cross_entropy::backward(device& d, const run&) {
   if (dx())
     kernels::two_classes_gradient(d.stream, inputs_[0].from->type, {batch, buckets_, inputs_[1].from->indices()},
                                   wrong_.get(), share_.device(), dx(), inputs_[0].add);
-}
-
-double auc_cross_entropy::metric(const double* sums) const {
-  return executors::area_under_curve(sums, buckets_);
 }
 
 // -------------------------------------------------------------------------------------------------------- hinge ---
@@ -114,7 +100,7 @@ void pairwise_hinge::forward(device& d, const run& r) {
   kernels::hinge(d.stream, inputs_[0].from->type, x(0), x(1), margin_, losses_.get<double>(),
                  right_.get<std::int32_t>(), n);
   if (r.training) {
-    kernels::total(d.stream, losses_.get<double>(), n, sum, false);
+    kernels::total(d.stream, losses_.get<double>(), n, r.losses + number, false);
     return;
   }
   double* sums = r.sums + first_sum;

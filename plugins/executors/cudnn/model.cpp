@@ -35,10 +35,6 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
   program_.computes = precision_of(setup);
   program_.batch = setup.batch;
   compile(graph, program_);
-  for (const auto& w : program_.weights) {
-    tensors_.push_back(w->info);
-    if (w->sparse) tables_.push_back(w.get());
-  }
   if (setup.purpose != RG_PURPOSE_INIT) prepare(setup);
 }
 
@@ -61,7 +57,6 @@ void model::prepare(const rg_model_setup& setup) {
   unscaled_.ask(device_->varying, 1);
   device_->varying.allocate();
   losses_.reserve((program_.losses.size() + 1) * sizeof(double));
-  for (std::size_t i = 0; i < program_.losses.size(); ++i) program_.losses[i]->sum = losses_.get<double>() + i;
   sums_.reserve(program_.metric_sums * sizeof(double));
   host_sums_.resize(program_.metric_sums);
   flag_.reserve(sizeof(std::uint32_t));
@@ -70,7 +65,7 @@ void model::prepare(const rg_model_setup& setup) {
   outcomes_ = static_cast<outcome*>(pinned);
   allocate_values();
   place_weights();
-  for (weight* w : tables_) w->sparse->prepare(w->info, w->info.max_rows);
+  for (executors::graph_tensor* t : program_.tables) t->sparse->prepare(t->info, t->info.max_rows);
   choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks, device_->name());
   for (auto& o : program_.ops) o->attach(*device_, c);
   device_->settle();
@@ -142,27 +137,14 @@ void model::place_weights() {
 
 void model::mark() {
   marks_.resize(program_.ops.size());
-  std::vector<bool> seen(program_.weights.size());
-  for (std::size_t k = 0; k < program_.ops.size(); ++k)
-    for (weight* w : program_.ops[k]->weights()) {
-      if (seen[w->index]) continue;
-      seen[w->index] = true;
-      marks_[k].needs.push_back(w);
-      if (w->info.kind == RG_TENSOR_DENSE)
-        marks_[k].ready = std::max(marks_[k].ready, static_cast<std::int64_t>(w->index));
-    }
+  for (const auto& w : program_.weights) {
+    marks_[w->first_op].needs.push_back(w.get());
+    if (w->info.kind == RG_TENSOR_DENSE) marks_[w->first_op].ready = w->index; // they ascend
+  }
 }
 
 rg_model_info model::describe() {
-  rg_model_info info{};
-  info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
-  info.tensors = tensors_.data();
-  info.inputs = program_.inputs.data();
-  info.input_count = static_cast<std::uint32_t>(program_.inputs.size());
-  info.metric_sums = static_cast<std::uint32_t>(program_.metric_sums);
-  info.metric = program_.losses.front()->metric_name();
-  info.count_kinds = program_.count_kinds;
-  info.unit = program_.unit.c_str();
+  rg_model_info info = program_.describe();
   info.layout = "canonical";
   info.activation_bytes = memory_bytes_;
   info.flags = RG_MODEL_MAKES_VALUES;
@@ -175,13 +157,9 @@ rg_model_info model::describe() {
 
 void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
   const weight& w = *program_.weights.at(tensor);
-  if (!rows.empty() && !w.sparse) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
-  if (!rows.empty()) {
-    executors::start_rows(w.info, w.graph_index, rows, seed, out);
-    return;
-  }
+  if (!rows.empty()) return executors::start_rows(w, rows, seed, out);
   if (out.size() < w.elements) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
-  executors::start(w.info, w.graph_index, 0, seed, out.first(w.elements));
+  executors::start(w, 0, seed, out.first(w.elements));
 }
 
 void model::canonical(std::uint32_t tensor, const float* memory, float* out) {
@@ -193,8 +171,8 @@ void model::from_canonical(std::uint32_t tensor, const float* canonical, float* 
 }
 
 void model::bind(const rg_model_memory& memory) {
-  if (!device_) throw rg::error(RG_E_PLUGIN, "bind: this instance was made for shapes and starts only");
-  executors::check_memory(memory, tensors_.size(), [&](std::size_t i) -> const rg_tensor& { return tensors_[i]; });
+  executors::check_runs(device_.has_value(), "bind");
+  executors::check_memory(memory, program_.tensors);
   on_device_ = memory.memory == RG_MEMORY_CUDA;
   for (auto& w : program_.weights) {
     place& p = places_[w->index];
@@ -223,19 +201,13 @@ void model::bind(const rg_model_memory& memory) {
 }
 
 void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
-  if (!device_) throw rg::error(RG_E_PLUGIN, "rows: this instance was made for shapes and starts only");
-  for (std::size_t t = 0; t < tables_.size(); ++t) {
-    weight& w = *tables_[t];
-    w.sparse->collect(w.info, batch);
-    out[t].tensor = w.index;
-    out[t].rows = w.sparse->touched.data();
-    out[t].count = w.sparse->touched.size();
-  }
+  executors::check_runs(device_.has_value(), "rows");
+  program_.rows(batch, out);
 }
 
 // Everything that this step needs from the host, but for its weights.
 void model::enter(const run& r, const char* what) {
-  executors::check_batch(r.batch, bound_, program_.batch, tables_.size(), what);
+  executors::check_batch(r.batch, bound_, program_.batch, program_.tables.size(), what);
   device_->enter();
   take_tables(r);
   device_->varying.open();
@@ -253,8 +225,8 @@ void model::enter(const run& r, const char* what) {
 // Rows change in number from step to step: what is to be done with so many of them stands before and after what is
 // captured.
 void model::take_tables(const run& r) {
-  for (std::size_t t = 0; t < tables_.size(); ++t) {
-    weight& w = *tables_[t];
+  for (std::size_t t = 0; t < program_.tables.size(); ++t) {
+    executors::graph_tensor& w = *program_.tables[t];
     const auto rows = rg::copy_versioned(rg::at_stride(r.batch.tables, t));
     w.sparse->take(w.info, w.index, rows);
     places_[w.index].host_gradient = rows.gradients;
@@ -267,7 +239,7 @@ void model::take_tables(const run& r) {
 }
 
 // More than one batch touches, where the rows of micro-batches come together.
-void model::make_room(weight& w, std::size_t bytes) {
+void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
   place& p = places_[w.index];
   if (bytes <= p.data.bytes()) return;
   device_->settle();
@@ -289,7 +261,7 @@ void model::make_room(weight& w, std::size_t bytes) {
 
 // Their gradients are final, and on their way to the host.
 void model::give_tables(const run& r) {
-  for (weight* w : tables_) {
+  for (const executors::graph_tensor* w : program_.tables) {
     const place& p = places_[w->index];
     const std::size_t elements = w->sparse->count * w->row();
     if (elements == 0) continue;
@@ -315,7 +287,7 @@ void model::convert(const weight& w) {
                       w.elements / w.lies.elements(), false);
 }
 
-void model::unscale(const weight& w, std::size_t elements, const run& r) {
+void model::unscale(const executors::graph_tensor& w, std::size_t elements, const run& r) {
   const place& p = places_[w.index];
   if (w.gradient != p.gradient)
     kernels::unscale(device_->stream, w.gradient, unscaled_.device(), p.gradient, elements,
@@ -403,7 +375,8 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   if (scaled) learn_scale();
   const run r{.batch = batch,
               .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0 && !scaled,
-              .loss_scale = scaled ? scale_.value() : 1};
+              .loss_scale = scaled ? scale_.value() : 1,
+              .losses = losses_.get<double>()};
   if (parts_.empty()) divide(hooks);
   enter(r, "step");
   if (scaled) device_->clear(flag_.get<void>(), flag_.bytes());
@@ -462,16 +435,6 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
   device_->check_launch();
   device_->download(host_sums_.data(), sums_.get<void>(), sums_.bytes());
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += host_sums_[i];
-}
-
-double model::metric(std::span<const double> sums) {
-  const loss& first = *program_.losses.front();
-  return first.metric(sums.data() + first.first_sum);
-}
-
-void model::count(const rg_batch& batch, std::span<std::uint64_t> counts) {
-  for (const loss* l : program_.losses)
-    if (l->counts()) counts[static_cast<std::size_t>(l->count_kind)] += l->count(batch);
 }
 
 // How many graphs a step is made of, once there are some, stands beside what was chosen.

@@ -31,8 +31,8 @@ public:
   void rows(const rg_batch& batch, std::span<rg_rows> out);
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);
   void evaluate(const rg_batch& batch, std::span<double> sums);
-  double metric(std::span<const double> sums);
-  void count(const rg_batch& batch, std::span<std::uint64_t> counts);
+  double metric(std::span<const double> sums) const { return program_.metric(sums); }
+  void count(const rg_batch& batch, std::span<std::uint64_t> counts) const { program_.count(batch, counts); }
   void canonical(std::uint32_t tensor, const float* memory, float* out);
   void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);
   const char* kernels();
@@ -75,9 +75,9 @@ private:
   void backward(const part& p, const run& r);
   template <class F> void give(recording& r, const F& launch);
   void finish(const weight& w, const run& r);
-  void unscale(const weight& w, std::size_t elements, const run& r);
+  void unscale(const executors::graph_tensor& w, std::size_t elements, const run& r);
   void take_tables(const run& r);
-  void make_room(weight& w, std::size_t bytes);
+  void make_room(executors::graph_tensor& w, std::size_t bytes);
   void give_tables(const run& r);
   void learn_scale();
 
@@ -89,8 +89,6 @@ private:
   std::vector<place> places_;                   // by weight
   std::vector<marks> marks_;                    // by op
   std::vector<part> parts_;                     // in the order of the forward pass; made in the first step
-  std::vector<rg_tensor> tensors_;
-  std::vector<weight*> tables_; // the sparse ones, in their order
   std::size_t memory_bytes_ = 0;
   std::string report_, choices_report_, refused_; // refused: why a step is not captured
   buffer losses_, sums_, flag_; // of all losses and their sum; evaluation; whether a gradient was not finite

@@ -4,7 +4,7 @@
 // reduced precision lie place by place (channels last).
 #pragma once
 
-#include "../common/lookups.hpp"
+#include "../common/compiled_graph.hpp"
 #include "device.hpp"
 #include "elements.hpp"
 
@@ -41,32 +41,26 @@ inline std::uint32_t features(const value& v) {
   return static_cast<std::uint32_t>(v.shape[1]);
 }
 
-// A tensor of the model. Floats, canonical.
-struct weight {
-  rg_tensor info{};
-  std::string name;
-  std::uint32_t graph_index = 0; // random numbers are drawn by this
-  std::uint32_t index = 0;       // in rg_model_info
-  std::size_t elements = 1;
-  float *data = nullptr, *gradient = nullptr; // on the device; gradients of fp16 still have the loss scale
+// A tensor of the model: floats on the device, canonical. Gradients of fp16 still have the loss scale.
+struct weight : executors::graph_tensor {
+  explicit weight(executors::graph_tensor&& t) : graph_tensor(std::move(t)) {}
   // As it is multiplied: in the precision computed in, filters of pictures with their channels last.
   bool copied = false;
   picture lies, copy_lies;
   void* copy = nullptr;
-  std::unique_ptr<executors::sparse_table> sparse; // null: it is none
-  const class op* first_writer = nullptr;          // of its gradient in a backward pass; other ops that share it add
+  const class op* first_writer = nullptr; // of its gradient in a backward pass; other ops that share it add
 
   const void* multiplied() const { return copied ? copy : data; }
-  std::size_t row() const { return static_cast<std::size_t>(info.shape[1]); } // elements of a row, of matrices
 };
 
 // What a step hands its ops.
 struct run {
   const rg_batch& batch;
   bool training = true;
-  bool accumulate = false; // onto the weights' gradients
-  float loss_scale = 1;    // fp16's
-  double* sums = nullptr;  // evaluation: on the device, zeroed before
+  bool accumulate = false;  // onto the weights' gradients
+  float loss_scale = 1;     // fp16's
+  double* losses = nullptr; // training: on the device, each one's sum over the batch, not divided
+  double* sums = nullptr;   // evaluation: on the device, zeroed before
   std::size_t samples() const { return training ? batch.samples : executors::valid_samples(batch); }
 };
 
@@ -120,49 +114,24 @@ protected:
 };
 
 // An op that a network ends in: a loss and what it is measured by.
-class loss : public op {
+class loss : public op, public executors::measured {
 public:
-  using op::op;
+  loss(std::string name, const std::vector<value*>& inputs, value* output, executors::metric m,
+       executors::counted_labels counted = {})
+      : op(std::move(name), inputs, output), measured(std::move(m), counted) {}
   void prepare(device& d) override { share_.ask(d.varying, 1); }
   void vary(const run& r) override { set_share(r); }
-
-  // What evaluate() adds up for it, in run::sums from first_sum on, and what that comes to.
-  virtual std::size_t metric_sums() const = 0;
-  virtual const char* metric_name() const = 0;
-  virtual double metric(const double* sums) const = 0;
-  // Whether the loss is a mean over something else than samples (tokens, masked words), and how many a batch has.
-  virtual bool counts() const { return false; }
-  virtual std::uint64_t count(const rg_batch& b) const { return b.samples; }
-  // What the loss is divided by: all that counts in this step, of all workers. Without the engine's count we take it
-  // that the other workers' batches are like ours.
-  double divisor(const rg_batch& b) const {
-    const auto samples = static_cast<double>(b.global_samples);
-    if (!counts()) return samples;
-    if (b.global_counts) return static_cast<double>(std::max<std::uint64_t>(1, b.global_counts[count_kind]));
-    return std::max(1.0, static_cast<double>(count(b)) * samples / static_cast<double>(b.samples));
-  }
-
-  std::size_t first_sum = 0;
-  int count_kind = -1;   // its place in rg_batch::global_counts
-  double* sum = nullptr; // on the device: of the last forward pass in training, not divided
 
 protected:
   void set_share(const run& r) { *share_.host() = static_cast<float>(r.loss_scale / divisor(r.batch)); }
   staged<float> share_; // of a row in the gradient
 };
 
-struct program {
+struct program : executors::compiled_graph {
   precision computes;
-  std::size_t batch = 0;
   std::vector<std::unique_ptr<value>> values;
   std::vector<std::unique_ptr<weight>> weights; // in the order of rg_model_info
   std::vector<std::unique_ptr<op>> ops;
-  std::vector<loss*> losses; // those of the ops that are one; the first one's metric is the model's
-  std::size_t metric_sums = 0;
-  std::uint32_t count_kinds = 0;
-  std::vector<std::string> input_names;
-  std::vector<rg_input> inputs;
-  std::string unit;
 };
 
 // Makes a program of the graph: shapes and order alone, without a device. Throws rg::error, RG_E_UNSUPPORTED for an op

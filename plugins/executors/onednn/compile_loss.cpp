@@ -17,19 +17,11 @@ void compile_cross_entropy(compiler& c, std::size_t k) {
   c.emit<cross_entropy>(n.name, logits, label, c.output(k), c.dev());
 }
 
-// The losses add up in the model; see model::step.
-void compile_sum_of_losses(compiler& c, std::size_t k) {
-  const node& n = c.at(k);
-  n.expect(!n.inputs.empty(), "has too few inputs");
-  for (std::size_t i = 0; i < n.inputs.size(); ++i) n.expect(c.is_loss(c.input(n, i)), "adds up what is no loss");
-}
-
 } // namespace
 
 std::span<const compile_rule> loss_rules() {
   static constexpr compile_rule rules[] = {
       {"softmax_cross_entropy", compile_cross_entropy},
-      {"sum_of_losses", compile_sum_of_losses},
   };
   return rules;
 }

@@ -15,7 +15,7 @@ void compile_lookup(compiler& c, std::size_t k) {
   const std::vector<std::size_t> ids = c.source(n, 0).shape;
   n.expect(ids.size() == 1 && n.shape.size() == 1, "takes and makes one dimension");
   weight* table = c.table(n, 0);
-  const auto dim = static_cast<std::size_t>(table->info.shape[1]);
+  const std::size_t dim = table->row();
   const bool sum = n.op == "embedding_bag";
   n.expect(n.shape[0] == (sum ? dim : ids[0] * dim), "its output has not the size that ids and table give");
   const double padding = n.attr("padding");

@@ -4,7 +4,7 @@
 // concern.
 #pragma once
 
-#include "../common/graph.hpp"
+#include "../common/compiler.hpp"
 #include "program.hpp"
 
 #include <map>
@@ -36,21 +36,13 @@ std::span<const compile_rule> sparse_rules();   // compile_sparse.cpp: tables, a
 // The function that an op of that name applies to every element; none where it does something else.
 row_function function_named(std::string_view op);
 
-class compiler {
+class compiler : public executors::graph_compiler {
 public:
   compiler(const rg_graph& graph, program& p);
   void run();
 
   const device& dev() const { return program_.dev; }
   std::size_t lanes() const { return dev().kernels->lanes; }
-  std::size_t node_count() const { return nodes_.size(); }
-  node& at(std::size_t k) { return nodes_[k]; }
-  // Node number i that n reads.
-  const node& source(const node& n, std::size_t i) const;
-  // The only consumer of node k, or null.
-  node* follower(std::size_t k);
-  // How many nodes use a tensor.
-  int uses(std::uint32_t tensor) const { return uses_[tensor]; }
 
   // Weight number i of n; its shape and kind must be these.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
@@ -73,7 +65,6 @@ public:
   value* as_type(value* v, bool half);
   // Input i of n, which must be an input of the network, one whole number for each of `elements`.
   value* indices(const node& n, std::size_t i, std::size_t elements);
-  bool is_loss(const value* v) const;
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain = false);
   // The output of node k, of its shape.
   value* make_output(std::size_t k, bool half) {
@@ -86,7 +77,7 @@ public:
   template <class Op, class... A> Op* emit(A&&... a) {
     auto o = std::make_unique<Op>(std::forward<A>(a)...);
     Op* raw = o.get();
-    if constexpr (std::is_base_of_v<loss, Op>) program_.losses.push_back(raw);
+    if constexpr (std::is_base_of_v<loss, Op>) program_.add(*raw);
     add(std::move(o));
     return raw;
   }
@@ -97,20 +88,16 @@ public:
   weight* folded(std::size_t k) const;
 
 private:
-  void read_tensors();
+  void compile_node(std::size_t k) override;
+  weight* weight_of(const node& n, std::size_t i) const;
   void add_input(std::size_t k);
   void add(std::unique_ptr<op> o);
-  void check_end() const;
-  void finish();
 
-  const rg_graph& graph_;
   program& program_;
-  std::vector<node> nodes_;
   std::vector<value*> values_;            // by node
   std::map<value*, value*> blocked_;      // row-major inputs and their blocked copies
   std::map<value*, value*> converted_;    // values and their copies of the other type
   std::map<std::size_t, weight*> folded_; // by batch norm
-  std::vector<int> uses_;                 // of tensors
   std::vector<std::unique_ptr<weight>> tensors_;
 };
 

@@ -115,9 +115,6 @@ private:
 class cross_entropy final : public loss {
 public:
   cross_entropy(std::string name, value* logits, value* label, value* out, const device& dev);
-  std::size_t metric_sums() const override { return 3; } // correct, counted, loss
-  const char* metric_name() const override { return "top1"; }
-  double metric(const double* sums) const override { return sums[1] > 0 ? sums[0] / sums[1] : 0; }
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;
   void forward(run&) override;

@@ -10,7 +10,7 @@
 namespace onednn {
 
 cross_entropy::cross_entropy(std::string name, value* logits, value* label, value* out, const device& dev)
-    : loss(std::move(name), {logits, label}, out), dev_(dev) {}
+    : loss(std::move(name), {logits, label}, out, executors::top1()), dev_(dev) {}
 
 void cross_entropy::plan(memory_plan& m) {
   batch_ = m.batch();
@@ -39,16 +39,19 @@ void cross_entropy::forward(run& r) {
     for (std::size_t c = 0; c < classes; ++c) p[c] *= inverse;
     losses_[s] = std::log(sum) - (x[labels[s]] - most);
   });
-  sum_ = 0; // in order, so that the sum does not depend on threads
-  for (std::size_t s = 0; s < samples; ++s) sum_ += losses_[s];
-  if (r.training) return;
+  double sum = 0; // in order, so that it does not depend on threads
+  for (std::size_t s = 0; s < samples; ++s) sum += losses_[s];
+  if (r.training) {
+    r.losses[number] = sum;
+    return;
+  }
   double* sums = r.sums + first_sum;
   for (std::size_t s = 0; s < samples; ++s) {
     const float* x = logits.data + s * logits.stride;
     sums[0] += std::max_element(x, x + classes) - x == labels[s];
   }
   sums[1] += static_cast<double>(samples);
-  sums[2] += sum_;
+  sums[2] += sum;
 }
 
 void cross_entropy::backward(run& r) {

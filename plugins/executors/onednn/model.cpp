@@ -54,10 +54,7 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
   program_.batch = setup.batch;
   use_threads(program_.dev.threads);
   compile(graph, program_);
-  for (const auto& w : program_.weights) {
-    tensors_.push_back(w->info);
-    if (w->sparse) tables_.push_back(w.get());
-  }
+  losses_.resize(program_.losses.size());
   name_layout();
   if (setup.purpose != RG_PURPOSE_INIT) prepare_to_run(setup);
 }
@@ -69,17 +66,14 @@ void model::prepare_to_run(const rg_model_setup& setup) {
   for (auto& o : program_.ops) o->report(kernels_);
   if (!kernels_.empty()) kernels_ += std::string("instruction set: ") + isa_name() + '\n';
   memory_ = plan_memory(program_, memory_bytes_);
-  for (weight* w : tables_) w->sparse->prepare(w->info, w->info.max_rows);
+  for (executors::graph_tensor* t : program_.tables) t->sparse->prepare(t->info, t->info.max_rows);
 
   marks_.resize(program_.ops.size());
-  std::vector<std::int64_t> first_use(program_.weights.size(), -1);
-  for (std::size_t k = 0; k < program_.ops.size(); ++k)
-    for (const weight* w : program_.ops[k]->weights()) {
-      if (w->info.kind != RG_TENSOR_DENSE || first_use[w->index] >= 0) continue;
-      first_use[w->index] = static_cast<std::int64_t>(k);
-      marks_[k].needs.push_back(w->index);
-      marks_[k].ready = std::max(marks_[k].ready, static_cast<std::int64_t>(w->index));
-    }
+  for (const auto& w : program_.weights) {
+    if (w->info.kind != RG_TENSOR_DENSE) continue;
+    marks_[w->first_op].needs.push_back(w->index);
+    marks_[w->first_op].ready = w->index; // they ascend
+  }
   runs_ = true;
 }
 
@@ -105,15 +99,7 @@ void model::name_layout() {
 }
 
 rg_model_info model::describe() {
-  rg_model_info info{};
-  info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
-  info.tensors = tensors_.data();
-  info.inputs = program_.inputs.data();
-  info.input_count = static_cast<std::uint32_t>(program_.inputs.size());
-  info.metric_sums = static_cast<std::uint32_t>(program_.metric_sums);
-  info.metric = program_.losses.front()->metric_name();
-  info.count_kinds = program_.count_kinds;
-  info.unit = program_.unit.c_str();
+  rg_model_info info = program_.describe();
   info.layout = layout_.c_str();
   info.activation_bytes = memory_bytes_;
   for (const auto& o : program_.ops) info.flops_per_sample += o->flops();
@@ -122,13 +108,9 @@ rg_model_info model::describe() {
 
 void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
   const weight& w = *program_.weights[tensor];
-  if (!rows.empty() && !w.sparse) throw rg::error(RG_E_PLUGIN, w.name + " is no table: it has no rows to start");
-  if (w.sparse && !rows.empty()) {
-    executors::start_rows(w.info, w.graph_index, rows, seed, out);
-    return;
-  }
-  std::vector<float> whole(w.canonical.get_size() / sizeof(float));
-  executors::start(w.info, w.graph_index, 0, seed, whole);
+  if (!rows.empty()) return executors::start_rows(w, rows, seed, out);
+  std::vector<float> whole(w.elements);
+  executors::start(w, 0, seed, whole);
   if (out.size() < w.info.storage) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
   from_canonical(tensor, whole.data(), out.data());
 }
@@ -153,8 +135,8 @@ void model::from_canonical(std::uint32_t tensor, const float* canonical, float* 
 }
 
 void model::bind(const rg_model_memory& memory) {
-  if (!runs_) throw rg::error(RG_E_PLUGIN, "bind: this instance was made for shapes and starts only");
-  executors::check_memory(memory, tensors_.size(), [&](std::size_t i) -> const rg_tensor& { return tensors_[i]; });
+  executors::check_runs(runs_, "bind");
+  executors::check_memory(memory, program_.tensors);
   for (auto& w : program_.weights) {
     if (w->sparse) continue; // comes with every step
     w->data = memory.weights[w->index];
@@ -164,22 +146,17 @@ void model::bind(const rg_model_memory& memory) {
 }
 
 void model::enter(const rg_batch& batch, const char* what) {
-  executors::check_batch(batch, bound_, program_.batch, tables_.size(), what);
+  executors::check_batch(batch, bound_, program_.batch, program_.tables.size(), what);
   use_threads(program_.dev.threads);
   for (auto& v : program_.values) // what is read as numbers; nothing writes to it
     if (v->input >= 0) v->data = static_cast<float*>(const_cast<void*>(batch.inputs[v->input]));
-  for (std::size_t t = 0; t < tables_.size(); ++t) take_rows(*tables_[t], rg::at_stride(batch.tables, t));
+  for (std::size_t t = 0; t < program_.tables.size(); ++t)
+    take_rows(*program_.tables[t], rg::at_stride(batch.tables, t));
 }
 
 void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
-  if (!runs_) throw rg::error(RG_E_PLUGIN, "rows: this instance was made for shapes and starts only");
-  for (std::size_t t = 0; t < tables_.size(); ++t) {
-    weight& w = *tables_[t];
-    w.sparse->collect(w.info, batch);
-    out[t].tensor = w.index;
-    out[t].rows = w.sparse->touched.data();
-    out[t].count = w.sparse->touched.size();
-  }
+  executors::check_runs(runs_, "rows");
+  program_.rows(batch, out);
 }
 
 void model::add_gradient(const edge& e) const {
@@ -193,7 +170,10 @@ void model::add_gradient(const edge& e) const {
 
 rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   enter(batch, "step");
-  run r{.batch = &batch, .hooks = &hooks, .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0};
+  run r{.batch = &batch,
+        .hooks = &hooks,
+        .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0,
+        .losses = losses_.data()};
   for (std::size_t k = 0; k < program_.ops.size(); ++k) {
     for (std::uint32_t w : marks_[k].needs) hooks.need(w);
     program_.ops[k]->forward(r);
@@ -210,12 +190,11 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   }
   rg_step_result result{};
   if (program_.losses.size() == 1) {
-    const loss& only = *program_.losses.front();
-    result.loss_sum = only.sum();
-    result.count = only.count(batch);
+    result.loss_sum = losses_.front();
+    result.count = program_.losses.front()->count(batch);
   } else { // each counted in samples, so that the sums over all workers are that of the means
-    for (const loss* l : program_.losses)
-      result.loss_sum += l->sum() * static_cast<double>(batch.global_samples) / l->divisor(batch);
+    for (const executors::measured* l : program_.losses)
+      result.loss_sum += losses_[l->number] * static_cast<double>(batch.global_samples) / l->divisor(batch);
     result.count = batch.samples;
   }
   return result;
@@ -225,16 +204,6 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
   enter(batch, "evaluate");
   run r{.batch = &batch, .training = false, .sums = sums.data()};
   for (auto& o : program_.ops) o->forward(r);
-}
-
-double model::metric(std::span<const double> sums) {
-  const loss& first = *program_.losses.front();
-  return first.metric(sums.data() + first.first_sum);
-}
-
-void model::count(const rg_batch& batch, std::span<std::uint64_t> counts) {
-  for (const loss* l : program_.losses)
-    if (l->counts()) counts[static_cast<std::size_t>(l->count_kind)] += l->count(batch);
 }
 
 const char* model::kernels() {

@@ -18,8 +18,8 @@ public:
   void rows(const rg_batch& batch, std::span<rg_rows> out);
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);
   void evaluate(const rg_batch& batch, std::span<double> sums);
-  double metric(std::span<const double> sums);
-  void count(const rg_batch& batch, std::span<std::uint64_t> counts);
+  double metric(std::span<const double> sums) const { return program_.metric(sums); }
+  void count(const rg_batch& batch, std::span<std::uint64_t> counts) const { program_.count(batch, counts); }
   void canonical(std::uint32_t tensor, const float* memory, float* out);
   void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);
   const char* kernels();
@@ -41,9 +41,8 @@ private:
   bool runs_ = false, bound_ = false;
   aligned_bytes memory_;
   std::size_t memory_bytes_ = 0;
-  std::vector<rg_tensor> tensors_;
-  std::vector<weight*> tables_; // the sparse ones, in their order
-  std::vector<marks> marks_;    // by op
+  std::vector<marks> marks_;   // by op
+  std::vector<double> losses_; // of a step
   std::string layout_, kernels_;
 };
 

@@ -3,7 +3,7 @@
 // A compiled network: values (activations), weights, and ops in the order in which they run.
 #pragma once
 
-#include "../common/lookups.hpp"
+#include "../common/compiled_graph.hpp"
 #include "kernels.hpp"
 #include "row_kernels.hpp"
 
@@ -21,8 +21,6 @@
 #include <vector>
 
 namespace onednn {
-
-using executors::sparse_table;
 
 using desc = dnnl::memory::desc;
 using tag = dnnl::memory::format_tag;
@@ -105,16 +103,10 @@ template <class T> T* as(const float* data) {
   return reinterpret_cast<T*>(data);
 }
 
-// A tensor of the model. The engine owns its memory; a sparse table's is that of the rows of the current step.
-struct weight {
-  rg_tensor info{};
-  std::string name;
-  std::uint32_t graph_index = 0; // random numbers are drawn by this
-  std::uint32_t index = 0;       // in rg_model_info
+// A tensor of the model, in the engine's memory.
+struct weight : executors::graph_tensor {
+  explicit weight(executors::graph_tensor&& t) : graph_tensor(std::move(t)) {}
   desc canonical, layout;
-  float* data = nullptr;
-  float* gradient = nullptr;
-  std::unique_ptr<sparse_table> sparse;   // null: it is none
   const class op* first_writer = nullptr; // of its gradient in a backward pass; other ops that share it add
 };
 
@@ -123,8 +115,9 @@ struct run {
   const rg_batch* batch = nullptr;
   const rg::hooks* hooks = nullptr;
   bool training = true;
-  bool accumulate = false; // add to gradients
-  double* sums = nullptr;  // evaluation: what all losses add up
+  bool accumulate = false;  // add to gradients
+  double* losses = nullptr; // training: each one's sum over the batch, not divided
+  double* sums = nullptr;   // evaluation: what all losses add up
 };
 
 // An input of an op and where its gradient goes.
@@ -193,49 +186,19 @@ protected:
 };
 
 // An op that a network ends in: a loss and what it is measured by.
-class loss : public op {
+class loss : public op, public executors::measured {
 public:
-  using op::op;
-  // What evaluate() adds up for it, in run::sums from first_sum on, and what that comes to.
-  virtual std::size_t metric_sums() const = 0;
-  virtual const char* metric_name() const = 0;
-  virtual double metric(const double* sums) const = 0;
-
-  // Whether the loss is a mean over something else than samples (tokens, masked words), and how many a batch has.
-  virtual bool counts() const { return false; }
-  virtual std::uint64_t count(const rg_batch& b) const { return b.samples; }
-
-  // What the loss is divided by: all that counts in this step, of all workers. Without the engine's count we take it
-  // that the other workers' batches are like ours.
-  double divisor(const rg_batch& b) const {
-    const auto samples = static_cast<double>(b.global_samples);
-    if (!counts()) return samples;
-    if (b.global_counts) return static_cast<double>(std::max<std::uint64_t>(1, b.global_counts[count_kind]));
-    return std::max(1.0, static_cast<double>(count(b)) * samples / static_cast<double>(b.samples));
-  }
-  // Of the last forward pass in training, not divided.
-  double sum() const { return sum_; }
-
-  std::size_t first_sum = 0;
-  int count_kind = -1; // its place in rg_batch::global_counts
-
-protected:
-  double sum_ = 0;
+  loss(std::string name, const std::vector<value*>& inputs, value* output, executors::metric m,
+       executors::counted_labels counted = {})
+      : op(std::move(name), inputs, output), measured(std::move(m), counted) {}
 };
 
 // The whole: what compile() makes of a graph.
-struct program {
+struct program : executors::compiled_graph {
   device dev;
-  std::size_t batch = 0;
   std::vector<std::unique_ptr<value>> values;
   std::vector<std::unique_ptr<weight>> weights; // in the order of rg_model_info
   std::vector<std::unique_ptr<op>> ops;         // in the order of the forward pass
-  std::vector<loss*> losses;                    // those of the ops that are one; the first one's metric is the model's
-  std::size_t metric_sums = 0;
-  std::uint32_t count_kinds = 0;
-  std::vector<std::string> input_names;
-  std::vector<rg_input> inputs;
-  std::string unit;
 };
 
 } // namespace onednn

@@ -6,7 +6,8 @@
 #include <algorithm>
 
 namespace onednn {
-void take_rows(weight& table, const rg_table_rows& rows) {
+
+void take_rows(executors::graph_tensor& table, const rg_table_rows& rows) {
   table.sparse->take(table.info, table.index, rows);
   table.data = const_cast<float*>(rows.weights); // nothing writes to it
   table.gradient = rows.gradients;
@@ -15,7 +16,7 @@ void take_rows(weight& table, const rg_table_rows& rows) {
 embedding::embedding(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum,
                      const device& dev)
     : op(std::move(name), {ids}, out), dev_(dev), table_(table), padding_(padding), sum_(sum), ids_(ids->elements()),
-      dim_(static_cast<std::size_t>(table->info.shape[1])) {
+      dim_(table->row()) {
   weights_ = {table};
   if (table->sparse) table->sparse->lookups.push_back({.input = ids->input, .ids = ids_, .padding = padding});
 }

@@ -31,6 +31,6 @@ private:
 };
 
 // Takes the rows of a sparse table as the engine hands them over for a step or an evaluation.
-void take_rows(weight& table, const rg_table_rows& rows);
+void take_rows(executors::graph_tensor& table, const rg_table_rows& rows);
 
 } // namespace onednn

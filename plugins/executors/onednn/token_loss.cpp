@@ -12,7 +12,8 @@ namespace onednn {
 
 token_cross_entropy::token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing,
                                          bool accuracy, const device& dev)
-    : loss(std::move(name), {logits, labels}, out), dev_(dev), smoothing_(smoothing), accuracy_(accuracy) {}
+    : loss(std::move(name), {logits, labels}, out, executors::of_tokens(accuracy), {labels->input, labels->elements()}),
+      dev_(dev), smoothing_(smoothing) {}
 
 void token_cross_entropy::plan(memory_plan& m) {
   batch_ = m.batch();
@@ -21,13 +22,6 @@ void token_cross_entropy::plan(memory_plan& m) {
   losses_.resize(rows);
   plain_losses_.resize(rows);
   shifts_.resize(rows);
-}
-
-std::uint64_t token_cross_entropy::count(const rg_batch& b) const {
-  const value& labels = *inputs_[1].from;
-  const auto* l = static_cast<const std::int32_t*>(b.inputs[labels.input]);
-  const auto all = static_cast<std::ptrdiff_t>(b.samples * labels.elements());
-  return static_cast<std::uint64_t>(all - std::count(l, l + all, 0));
 }
 
 // With lse the logarithm of the sum of exponentials of the logits x: loss = lse - (1 - e) x[label] - e / V sum x.
@@ -46,9 +40,12 @@ void token_cross_entropy::forward(run& r) {
     plain_losses_[i] = lse - label;
     losses_[i] = lse - (1 - smoothing_) * label - smoothing_ / static_cast<double>(words) * sums.plain;
   });
-  sum_ = 0; // in order, so that the sum does not depend on threads
-  for (std::size_t i = 0; i < samples * length; ++i) sum_ += losses_[i];
-  if (r.training) return;
+  double sum = 0; // in order, so that it does not depend on threads
+  for (std::size_t i = 0; i < samples * length; ++i) sum += losses_[i];
+  if (r.training) {
+    r.losses[number] = sum;
+    return;
+  }
   double* sums = r.sums + first_sum;
   for (std::size_t i = 0; i < samples * length; ++i) {
     if (labels_[i] == 0) continue;
@@ -57,7 +54,7 @@ void token_cross_entropy::forward(run& r) {
     sums[1] += 1;
     sums[3] += plain_losses_[i];
   }
-  sums[2] += sum_;
+  sums[2] += sum;
 }
 
 void token_cross_entropy::backward(run& r) {
@@ -75,11 +72,6 @@ void token_cross_entropy::backward(run& r) {
                                            static_cast<float>(smoothing_ / static_cast<double>(words)));
     g[labels_[i]] -= static_cast<float>(share * (1 - smoothing_));
   });
-}
-
-double token_cross_entropy::metric(const double* sums) const {
-  if (sums[1] <= 0) return 0;
-  return accuracy_ ? sums[0] / sums[1] : std::exp(sums[3] / sums[1]);
 }
 
 } // namespace onednn

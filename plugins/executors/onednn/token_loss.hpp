@@ -15,16 +15,9 @@ public:
   void backward(run&) override;
   bool gradient_over_input() const override { return true; }
 
-  std::size_t metric_sums() const override { return 4; } // correct, counted, loss, loss without smoothing
-  const char* metric_name() const override { return accuracy_ ? "masked_accuracy" : "perplexity"; }
-  double metric(const double* sums) const override;
-  bool counts() const override { return true; }
-  std::uint64_t count(const rg_batch& b) const override;
-
 private:
   const device& dev_;
   double smoothing_;
-  bool accuracy_;
   std::size_t batch_ = 0;
   const std::int32_t* labels_ = nullptr;
   std::vector<double> losses_, plain_losses_; // by row

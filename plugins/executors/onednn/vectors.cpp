@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vectors.hpp"
 
-#include "../common/metrics.hpp"
+#include "../common/weights.hpp"
 #include "memory_plan.hpp"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ void cosine::backward(run&) {
 }
 
 auc_cross_entropy::auc_cross_entropy(std::string name, value* logits, value* label, value* out, std::size_t buckets)
-    : loss(std::move(name), {logits, label}, out), buckets_(buckets) {}
+    : loss(std::move(name), {logits, label}, out, executors::area_under_curve(buckets)), buckets_(buckets) {}
 
 void auc_cross_entropy::plan(memory_plan& m) {
   batch_ = m.batch();
@@ -107,27 +107,27 @@ void auc_cross_entropy::forward(run& r) {
   const value& logits = *inputs_[0].from;
   const auto* labels = static_cast<const std::int32_t*>(r.batch->inputs[inputs_[1].from->input]);
   const std::size_t samples = r.training ? batch_ : std::min<std::size_t>(batch_, r.batch->valid);
-  double* sums = r.training ? nullptr : r.sums + first_sum;
-  sum_ = 0;
+  executors::check_labels(*r.batch, static_cast<std::size_t>(inputs_[1].from->input), samples, 2);
+  double sum = 0, *sums = r.training ? nullptr : r.sums + first_sum;
   for (std::size_t s = 0; s < samples; ++s) {
     const std::int32_t label = labels[s];
-    if (label != 0 && label != 1)
-      throw rg::error(RG_E_OPERATION, "sample " + std::to_string(s) + " of step " + std::to_string(r.batch->step) +
-                                          " has label " + std::to_string(label) + ", but there are 2 classes");
     const float* x = logits.data + s * logits.stride;
     const double behind = static_cast<double>(x[1 - label]) - x[label]; // of the logits
     const double small = std::exp(-std::abs(behind));                   // never overflows
     wrong_[s] = static_cast<float>((behind > 0 ? 1 : small) / (1 + small));
-    sum_ += std::max(behind, 0.0) + std::log1p(small);
+    sum += std::max(behind, 0.0) + std::log1p(small);
     if (!sums) continue;
     const double clicked = label ? 1 - wrong_[s] : wrong_[s];
     // Not a number, the loss says so.
     const auto bucket = clicked >= 0 ? static_cast<std::size_t>(clicked * static_cast<double>(buckets_)) : 0;
     sums[static_cast<std::size_t>(label) * buckets_ + std::min(bucket, buckets_ - 1)] += 1;
   }
-  if (!sums) return;
+  if (!sums) {
+    r.losses[number] = sum;
+    return;
+  }
   sums[2 * buckets_] += static_cast<double>(samples);
-  sums[2 * buckets_ + 1] += sum_;
+  sums[2 * buckets_ + 1] += sum;
 }
 
 void auc_cross_entropy::backward(run& r) {
@@ -141,10 +141,6 @@ void auc_cross_entropy::backward(run& r) {
     g[1 - labels[s]] = wrong_[s] * share;
     g[labels[s]] = -wrong_[s] * share;
   }
-}
-
-double auc_cross_entropy::metric(const double* sums) const {
-  return executors::area_under_curve(sums, buckets_);
 }
 
 void pairwise_hinge::plan(memory_plan& m) {
@@ -161,16 +157,19 @@ void pairwise_hinge::forward(run& r) {
   const value &positive = *inputs_[0].from, &negative = *inputs_[1].from;
   const std::size_t samples = r.training ? batch_ : std::min<std::size_t>(batch_, r.batch->valid);
   std::size_t right = 0;
-  sum_ = 0;
+  double sum = 0;
   for (std::size_t s = 0; s < samples; ++s) {
-    sum_ += std::max(0.0F, loss_of(s));
+    sum += std::max(0.0F, loss_of(s));
     right += positive.data[s * positive.stride] > negative.data[s * negative.stride];
   }
-  if (r.training) return;
+  if (r.training) {
+    r.losses[number] = sum;
+    return;
+  }
   double* sums = r.sums + first_sum;
   sums[0] += static_cast<double>(right);
   sums[1] += static_cast<double>(samples);
-  sums[2] += sum_;
+  sums[2] += sum;
 }
 
 void pairwise_hinge::backward(run& r) {

@@ -59,9 +59,6 @@ private:
 class auc_cross_entropy final : public loss {
 public:
   auc_cross_entropy(std::string name, value* logits, value* label, value* out, std::size_t buckets);
-  std::size_t metric_sums() const override { return 2 * buckets_ + 2; } // negatives, positives, samples, loss
-  const char* metric_name() const override { return "auc"; }
-  double metric(const double* sums) const override;
   void plan(memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
@@ -75,10 +72,8 @@ private:
 class pairwise_hinge final : public loss {
 public:
   pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin)
-      : loss(std::move(name), {positive, negative}, out), margin_(static_cast<float>(margin)) {}
-  std::size_t metric_sums() const override { return 3; } // in order, samples, loss
-  const char* metric_name() const override { return "pos_neg_ratio"; }
-  double metric(const double* sums) const override { return sums[0] / std::max(1.0, sums[1] - sums[0]); }
+      : loss(std::move(name), {positive, negative}, out, executors::pairs_in_order()),
+        margin_(static_cast<float>(margin)) {}
   void plan(memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;

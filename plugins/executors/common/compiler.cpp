@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler.hpp"
+
+#include <utility>
+
+namespace executors {
+
+graph_compiler::graph_compiler(const rg_graph& g, compiled_graph& c) : nodes_(read_nodes(g)), compiled_(c) {
+  c.unit = g.unit ? g.unit : "samples";
+  for (std::uint32_t k = 0; k < g.input_count; ++k) {
+    c.inputs.push_back(rg::copy_versioned(rg::at_stride(g.inputs, k)));
+    c.input_names.emplace_back(c.inputs[k].name ? c.inputs[k].name : "");
+  }
+  for (std::uint32_t k = 0; k < g.input_count; ++k) c.inputs[k].name = c.input_names[k].c_str();
+}
+
+const node& graph_compiler::source(const node& n, std::size_t i) const {
+  n.expect(i < n.inputs.size(), "has too few inputs");
+  return nodes_[n.inputs[i]];
+}
+
+node* graph_compiler::follower(std::size_t k) {
+  return nodes_[k].consumers.size() == 1 ? &nodes_[nodes_[k].consumers[0]] : nullptr;
+}
+
+void graph_compiler::compile_nodes() {
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    node& n = nodes_[k];
+    if (std::exchange(n.done, true)) continue;
+    if (n.op == "sum_of_losses") { // they add up in the model; see model::step
+      n.expect(!n.inputs.empty(), "has too few inputs");
+      for (std::uint32_t i : n.inputs) n.expect(nodes_[i].is_loss, "adds up what is no loss");
+      continue;
+    }
+    const std::size_t losses = compiled_.losses.size();
+    compile_node(k);
+    n.is_loss = compiled_.losses.size() > losses;
+  }
+  check_end();
+}
+
+// The last node is a loss or adds up some; every loss is that node or part of it.
+void graph_compiler::check_end() const {
+  const std::size_t last = nodes_.size() - 1;
+  if (nodes_.empty() || (nodes_[last].op != "sum_of_losses" && !nodes_[last].is_loss))
+    throw rg::error(RG_E_UNSUPPORTED, "the network must end in a loss, such as softmax_cross_entropy");
+  for (std::size_t k = 0; k < last; ++k) {
+    const node& n = nodes_[k];
+    if (n.is_loss)
+      n.expect(n.consumers == std::vector<std::size_t>{last}, "is a loss, but not added to the last one");
+    else
+      n.expect(n.op == "input" || !n.consumers.empty(), "is read by nobody");
+  }
+}
+
+} // namespace executors
