@@ -66,6 +66,7 @@ struct graph_tensor {
   [[noreturn]] void fail(const std::string& why) const { throw rg::error(RG_E_CONFIG, "tensor " + name + ": " + why); }
   std::size_t row() const { return static_cast<std::size_t>(info.shape[1]); } // elements of a row, of matrices
   bool is_table() const { return info.kind != RG_TENSOR_STATE && info.ndim == 2; }
+  bool is_matrix(std::size_t columns) const { return info.kind == RG_TENSOR_DENSE && is_table() && row() == columns; }
   bool is(std::uint32_t kind, const std::vector<std::size_t>& shape) const;
   // In the order in which gradients become ready: that of the first op that uses them, from the last to the first. Kinds
   // as abi.h numbers them: sparse tables and states follow.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "../common/layer_shapes.hpp"
 #include "elementwise.hpp"
 #include "flash.hpp"
 #include "rows.hpp"
@@ -13,12 +14,7 @@ namespace cudnn {
 // precision, and the probabilities are kept.
 class attention : public op {
 public:
-  struct shape {
-    std::size_t heads;
-    bool causal;
-    double dropout;
-    std::uint32_t layer;
-  };
+  using shape = executors::attention_shape;
   attention(std::string name, value* query, value* key, value* values, value* indices, value* out, const shape& s);
   void prepare(device& d) override;
   void attach(device& d, choices&) override;

@@ -65,6 +65,12 @@ weight* compiler::multiplied(const node& n, std::size_t i, const std::vector<std
   return w;
 }
 
+weight* compiler::matrix(const node& n, std::size_t i, std::size_t columns) {
+  weight* w = weight_of(n, i);
+  n.expect(w->is_matrix(columns), "has a weight of the wrong kind or shape");
+  return w;
+}
+
 weight* compiler::table(const node& n, std::size_t i) {
   weight* w = weight_of(n, i);
   n.expect(w->is_table(), "needs a table of rows");

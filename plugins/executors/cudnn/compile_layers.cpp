@@ -12,10 +12,6 @@
 namespace cudnn {
 namespace {
 
-void expect_shape(compiler& c, const node& n) {
-  n.expect(n.shape == c.source(n, 0).shape, "its output has not the shape of its input");
-}
-
 std::optional<function> function_named(std::string_view op) {
   if (op == "relu") return function::relu;
   if (op == "gelu") return function::gelu;
@@ -40,15 +36,8 @@ std::optional<function> take_function(compiler& c, std::size_t& k) {
 // A function that is all that follows is taken in.
 void compile_convolution(compiler& c, std::size_t k) {
   const node& n = c.at(k);
+  const executors::window_shape s = executors::read_window(c, n);
   value* in = c.input(n, 0);
-  n.expect(in->shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
-  const convolution::shape s{n.count("kernel"), n.count("stride"), n.count("padding")};
-  const auto fits = [&](std::size_t d) {
-    return in->shape[d] + 2 * s.padding >= s.kernel &&
-           n.shape[d] == (in->shape[d] + 2 * s.padding - s.kernel) / s.stride + 1;
-  };
-  n.expect(s.kernel >= 1 && s.stride >= 1 && s.padding < s.kernel && fits(1) && fits(2),
-           "its output has not the size that kernel, stride and padding give");
   weight* w = c.multiplied(n, 0, {n.shape[0], in->shape[0], s.kernel, s.kernel});
   weight* bias = n.weights.size() > 1 ? c.tensor(n, 1, {n.shape[0]}) : nullptr;
   const auto f = take_function(c, k);
@@ -73,7 +62,7 @@ void compile_dense(compiler& c, std::size_t k) {
 void compile_batch_norm(compiler& c, std::size_t k) {
   const node n = c.at(k);
   value* in = c.input(n, 0);
-  expect_shape(c, n);
+  executors::expect_same_shape(c, n);
   n.expect(!in->shape.empty(), "needs channels to normalise");
   const std::vector channels = {in->shape[0]};
   const batch_norm::tensors t{c.tensor(n, 0, channels), c.tensor(n, 1, channels),
@@ -101,53 +90,51 @@ void compile_batch_norm(compiler& c, std::size_t k) {
 
 void compile_map(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  expect_shape(c, n);
+  executors::expect_same_shape(c, n);
   value* in = c.input(n, 0);
   c.emit<map>(n.name, in, c.make_output(k), *function_named(n.op));
 }
 
 void compile_dropout(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  expect_shape(c, n);
-  const double p = n.attr("p");
-  const auto layer = static_cast<std::uint32_t>(n.count("layer"));
-  n.expect(p >= 0 && p < 1, "p must be at least 0 and less than 1");
+  executors::expect_same_shape(c, n);
+  const auto [p, layer] = executors::read_dropout(n);
   value* in = c.input(n, 0);
   c.emit<dropout>(n.name, in, c.make_output(k), p, layer);
 }
 
-window window_of(const node& n, const value& in) {
-  const bool whole = n.op == "global_avg_pool";
-  const auto size = [](std::size_t s) { return static_cast<int>(s); };
-  window w;
-  w.height = size(in.shape[1]);
-  w.width = size(in.shape[2]);
-  w.out_height = whole ? 1 : size(n.shape[1]);
-  w.out_width = whole ? 1 : size(n.shape[2]);
-  w.kernel_height = whole ? w.height : size(n.count("kernel"));
-  w.kernel_width = whole ? w.width : w.kernel_height;
-  w.stride = whole ? 1 : size(n.count("stride"));
-  w.padding = whole ? 0 : size(n.count("padding"));
-  const auto fits = [&](int from, int kernel, int made) {
-    return kernel >= 1 && w.stride >= 1 && w.padding < kernel && from + 2 * w.padding >= kernel &&
-           made == (from + 2 * w.padding - kernel) / w.stride + 1;
-  };
-  n.expect(in.shape[0] == n.shape[0] && fits(w.height, w.kernel_height, w.out_height) &&
-               fits(w.width, w.kernel_width, w.out_width),
-           "its output has not the size that kernel, stride and padding give");
-  return w;
+int side(std::size_t s) {
+  return static_cast<int>(s);
 }
 
 void compile_pooling(compiler& c, std::size_t k) {
   const node& n = c.at(k);
+  const executors::window_shape s = executors::read_window(c, n);
   value* in = c.input(n, 0);
-  n.expect(in->shape.size() == 3 && n.shape.size() == (n.op == "global_avg_pool" ? 1 : 3), "takes 3 dimensions");
-  c.emit<pooling>(n.name, in, c.make_output(k), window_of(n, *in), n.op != "max_pool");
+  n.expect(n.shape[0] == in->shape[0], "makes as many channels as it takes");
+  const window w{.height = side(in->shape[1]),
+                 .width = side(in->shape[2]),
+                 .out_height = side(n.shape[1]),
+                 .out_width = side(n.shape[2]),
+                 .kernel_height = side(s.kernel),
+                 .kernel_width = side(s.kernel),
+                 .stride = side(s.stride),
+                 .padding = side(s.padding)};
+  c.emit<pooling>(n.name, in, c.make_output(k), w, n.op == "avg_pool");
+}
+
+void compile_global_average(compiler& c, std::size_t k) {
+  const node& n = c.at(k);
+  value* in = c.input(n, 0);
+  n.expect(in->shape.size() == 3 && n.shape == std::vector{in->shape[0]}, "averages channels");
+  const int height = side(in->shape[1]), width = side(in->shape[2]);
+  const window all{.height = height, .width = width, .kernel_height = height, .kernel_width = width};
+  c.emit<pooling>(n.name, in, c.make_output(k), all, true);
 }
 
 void compile_channel_scale(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  expect_shape(c, n);
+  executors::expect_same_shape(c, n);
   value *in = c.input(n, 0), *factors = c.input(n, 1);
   n.expect(in->shape.size() == 3 && factors->elements() == in->shape[0], "takes one factor a channel");
   c.emit<channel_scale>(n.name, std::vector{in, factors}, c.make_output(k));
@@ -176,23 +163,16 @@ void compile_flatten(compiler& c, std::size_t k) {
 
 void compile_concatenation(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  n.expect(!n.inputs.empty(), "has too few inputs");
+  executors::expect_concatenation(c, n);
   std::vector<value*> parts;
-  std::size_t length = 0;
-  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-    n.expect(c.source(n, i).shape.size() == 1, "joins vectors only");
-    parts.push_back(c.input(n, i));
-    length += parts.back()->elements();
-  }
-  n.expect(n.shape == std::vector{length}, "its output has not the length of its inputs");
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) parts.push_back(c.input(n, i));
   c.emit<concatenation>(n.name, parts, c.make_output(k));
 }
 
 void compile_cosine(compiler& c, std::size_t k) {
   const node& n = c.at(k);
+  executors::expect_cosine(c, n);
   value *a = c.input(n, 0), *b = c.input(n, 1);
-  n.expect(a->shape.size() == 1 && a->shape == b->shape, "takes two vectors of one length");
-  n.expect(n.elements() == 1, "makes one number");
   c.emit<cosine>(n.name, std::vector{a, b}, c.make_output(k));
 }
 
@@ -208,7 +188,7 @@ constexpr compile_rule rules[] = {
     {"dropout", compile_dropout},
     {"max_pool", compile_pooling},
     {"avg_pool", compile_pooling},
-    {"global_avg_pool", compile_pooling},
+    {"global_avg_pool", compile_global_average},
     {"scale_channels", compile_channel_scale},
     {"add", compile_addition},
     {"flatten", compile_flatten},

@@ -20,23 +20,20 @@ void compile_token_loss(compiler& c, std::size_t k) {
   value* logits = c.input(n, 0);
   value* labels = c.indices(n, 1, places(*logits));
   n.expect(logits->input < 0, "takes what a layer makes");
-  const double smoothing = n.attr("smoothing");
-  n.expect(smoothing >= 0 && smoothing < 1, "smoothing must be at least 0 and less than 1");
-  c.emit<token_cross_entropy>(n.name, logits, labels, c.make_output(k), smoothing, n.attr("accuracy") != 0);
+  c.emit<token_cross_entropy>(n.name, logits, labels, c.make_output(k), executors::read_smoothing(n),
+                              n.attr("accuracy") != 0);
 }
 
 void compile_auc(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  n.expect(c.source(n, 0).shape == std::vector<std::size_t>{2}, "the area under the curve is of two classes");
-  const std::size_t buckets = n.count("buckets");
-  n.expect(buckets >= 2 && buckets <= 1'000'000, "needs 2 to 1000000 buckets");
+  const std::size_t buckets = executors::read_buckets(c, n);
   value *logits = c.input(n, 0), *label = c.indices(n, 1, 1);
   c.emit<auc_cross_entropy>(n.name, logits, label, c.make_output(k), buckets);
 }
 
 void compile_hinge(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  for (std::size_t i = 0; i < 2; ++i) n.expect(c.source(n, i).elements() == 1, "compares two numbers");
+  executors::expect_pair(c, n);
   value *positive = c.input(n, 0), *negative = c.input(n, 1);
   c.emit<pairwise_hinge>(n.name, positive, negative, c.make_output(k), n.attr("margin"));
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../common/compiler.hpp"
+#include "../common/layer_shapes.hpp"
 #include "program.hpp"
 
 #include <map>
@@ -36,7 +37,8 @@ public:
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
   weight* multiplied(const node& n, std::size_t i, const std::vector<std::size_t>& shape);
-  weight* table(const node& n, std::size_t i); // for lookups: sparse or dense
+  weight* matrix(const node& n, std::size_t i, std::size_t columns); // of any number of rows
+  weight* table(const node& n, std::size_t i);                       // for lookups: sparse or dense
 
   value*& output(std::size_t k) { return values_[k]; } // of node k
   value* input(const node& n, std::size_t i);          // numbers of the type computed in, lying as ops want them

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "../common/layer_shapes.hpp"
 #include "choices.hpp"
 #include "convolution_graph.hpp"
 #include "epilogue.hpp"
@@ -13,9 +14,7 @@ namespace cudnn {
 // are in the forward graph where cuDNN has an engine for all of it.
 class convolution : public op {
 public:
-  struct shape {
-    std::size_t kernel, stride, padding;
-  };
+  using shape = executors::window_shape;
   convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias,
               std::optional<function> f);
   void prepare(device& d) override;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "../common/layer_shapes.hpp"
 #include "product.hpp"
 
 namespace onednn {
 
-struct attention_shape {
-  std::size_t heads = 1;
-  bool causal = false;
-  double dropout = 0; // probability
-  std::uint32_t layer = 0;
-};
+using executors::attention_shape;
 
 // softmax(q k^T / sqrt(d)) v by head; a sample and head at a time, so that its probabilities stay in the cache. Where
 // the device computes in bf16, inputs and output are bf16 in memory, and what the products of the probabilities and of

@@ -68,8 +68,9 @@ weight* compiler::table(const node& n, std::size_t i) {
 }
 
 weight* compiler::matrix(const node& n, std::size_t i, std::size_t columns) {
-  const rg_tensor& t = weight_of(n, i)->info;
-  return tensor(n, i, {static_cast<std::size_t>(t.ndim == 2 ? t.shape[0] : 0), columns});
+  weight* w = weight_of(n, i);
+  n.expect(w->is_matrix(columns), "has a weight of the wrong kind or shape");
+  return w;
 }
 
 value* compiler::make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain) {

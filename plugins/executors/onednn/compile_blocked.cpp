@@ -7,19 +7,14 @@
 #include "layers.hpp"
 #include "squeeze.hpp"
 
+#include <tuple>
+
 namespace onednn {
 namespace {
 
-void expect_window(const node& n, std::size_t kernel, std::size_t stride, std::size_t padding, const value& in) {
-  auto size = [&](std::size_t d) { return (d + 2 * padding - kernel) / stride + 1; };
-  n.expect(kernel >= 1 && stride >= 1 && padding < kernel && in.height + 2 * padding >= kernel &&
-               in.width + 2 * padding >= kernel && n.shape[1] == size(in.height) && n.shape[2] == size(in.width),
-           "its output has not the size that kernel, stride and padding give");
-}
-
 void compile_convolution(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  n.expect(c.source(n, 0).shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
+  const executors::window_shape over = executors::read_window(c, n);
   value* in = c.output(n.inputs[0]);
   // oneDNN reads a few row-major channels well, many not.
   const bool half = c.dev().half;
@@ -30,11 +25,10 @@ void compile_convolution(compiler& c, std::size_t k) {
                .outputs = n.shape[0],
                .out_height = n.shape[1],
                .out_width = n.shape[2],
-               .kernel = n.count("kernel"),
-               .stride = n.count("stride"),
-               .padding = n.count("padding"),
+               .kernel = over.kernel,
+               .stride = over.stride,
+               .padding = over.padding,
                .plain_input = in->plain};
-  expect_window(n, s.kernel, s.stride, s.padding, *in);
   weight* w = c.tensor(n, 0, {s.outputs, s.channels, s.kernel, s.kernel});
   if (w->layout == w->canonical) w->layout = conv_weight_layout(c.dev(), s);
   weight* bias = c.bias_of(k, s.outputs);
@@ -66,10 +60,9 @@ void compile_add(compiler& c, std::size_t k) {
 
 void compile_pooling(compiler& c, std::size_t k) {
   const node& n = c.at(k);
+  const pool_shape s{executors::read_window(c, n), n.op == "avg_pool"};
+  n.expect(n.shape[0] == c.source(n, 0).shape[0], "makes as many channels as it takes");
   value* in = c.either(n, 0);
-  n.expect(c.source(n, 0).shape.size() == 3 && n.shape.size() == 3, "takes and makes 3 dimensions");
-  const pool_shape s{n.count("kernel"), n.count("stride"), n.count("padding"), n.op == "avg_pool"};
-  expect_window(n, s.kernel, s.stride, s.padding, *in);
   c.emit<pooling>(n.name, in, c.make_output(k, in->half), s, c.dev());
 }
 
@@ -81,7 +74,7 @@ void compile_squeeze(compiler& c, std::size_t k) {
     n.expect(first.shape.size() == 3 && n.shape == std::vector<std::size_t>{first.shape[0]}, "averages channels");
     c.emit<global_average>(n.name, in, c.output(k), c.dev());
   } else if (n.op == "sigmoid") {
-    n.expect(n.shape == first.shape, "its output has not the shape of its input");
+    executors::expect_same_shape(c, n);
     c.emit<sigmoid>(n.name, in, c.output(k));
   } else {
     value* factors = c.blocked(n, 1);
@@ -109,13 +102,11 @@ void take(compiler& c, std::size_t k, stages& s) {
              "its output has not half the size of its input");
     return;
   }
-  n.expect(n.shape == in.shape, "its output has not the shape of its input");
+  executors::expect_same_shape(c, n);
   if (n.op == "relu") {
     s.relu = true;
   } else if (n.op == "dropout") {
-    s.dropout = n.attr("p");
-    s.layer = static_cast<std::uint32_t>(n.count("layer"));
-    n.expect(s.dropout >= 0 && s.dropout < 1, "p must be at least 0 and less than 1");
+    std::tie(s.dropout, s.layer) = executors::read_dropout(n);
   } else {
     n.expect(!n.shape.empty(), "needs channels");
     s.norm = true;

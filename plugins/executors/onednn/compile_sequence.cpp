@@ -8,6 +8,7 @@
 #include "token_loss.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace onednn {
 namespace {
@@ -24,13 +25,11 @@ value* sequence(compiler& c, const node& n, std::size_t i, bool half = false) {
 
 void compile_embedding(compiler& c, std::size_t k) {
   const node& n = c.at(k);
-  n.expect(c.source(n, 0).shape.size() == 1 && n.shape.size() == 2, "makes a sequence of one of indices");
-  const std::size_t length = c.source(n, 0).shape[0], size = n.shape[1];
-  n.expect(n.shape[0] == length, "makes as many places as there are indices");
-  value* indices = c.indices(n, 0, length);
-  weight* table = c.matrix(n, 0, size);
-  weight* places = n.weights.size() > 1 ? c.matrix(n, 1, size) : nullptr;
-  n.expect(!places || static_cast<std::size_t>(places->info.shape[0]) >= length, "has too few rows for its places");
+  executors::expect_embedding(c, n);
+  value* indices = c.indices(n, 0, n.shape[0]);
+  weight* table = c.matrix(n, 0, n.shape[1]);
+  weight* places = n.weights.size() > 1 ? c.matrix(n, 1, n.shape[1]) : nullptr;
+  n.expect(!places || places->elements >= n.elements(), "has too few rows for its places");
   c.output(k) = c.make_value(n.name, n.shape, true);
   c.emit<token_embedding>(n.name, indices, c.output(k), table, places, n.attr("scale"), n.attr("sinusoids") != 0,
                           c.dev());
@@ -39,7 +38,7 @@ void compile_embedding(compiler& c, std::size_t k) {
 void compile_row_map(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = sequence(c, n, 0);
-  n.expect(n.shape == c.source(n, 0).shape, "its output has not the shape of its input");
+  executors::expect_same_shape(c, n);
   c.output(k) = c.make_value(n.name, n.shape, true);
   c.emit<row_map>(n.name, in, c.output(k), function_named(n.op), c.dev());
 }
@@ -48,11 +47,9 @@ void compile_row_map(compiler& c, std::size_t k) {
 void take(compiler& c, std::size_t k, std::size_t from, row_stages& s) {
   node& n = c.at(k);
   n.done = true;
-  n.expect(n.shape == c.source(n, 0).shape, "its output has not the shape of its input");
+  executors::expect_same_shape(c, n);
   if (n.op == "dropout") {
-    s.dropout = n.attr("p");
-    s.layer = static_cast<std::uint32_t>(n.count("layer"));
-    n.expect(s.dropout >= 0 && s.dropout < 1, "p must be at least 0 and less than 1");
+    std::tie(s.dropout, s.layer) = executors::read_dropout(n);
   } else if (n.op == "add") {
     n.expect(n.shape == c.source(n, 1).shape, "adds different shapes");
     s.residual = sequence(c, n, n.inputs[0] == from ? 1 : 0);
@@ -94,15 +91,7 @@ void compile_attention(compiler& c, std::size_t k) {
   const bool half = c.dev().half;
   value *query = sequence(c, n, 0, half), *key = sequence(c, n, 1, half), *values = sequence(c, n, 2, half);
   value* indices = c.indices(n, 3, places(*key));
-  attention_shape s{.heads = n.count("heads"),
-                    .causal = n.attr("causal") != 0,
-                    .dropout = n.attr("p"),
-                    .layer = static_cast<std::uint32_t>(n.count("layer"))};
-  n.expect(n.shape == c.source(n, 0).shape && c.source(n, 1).shape == c.source(n, 2).shape &&
-               features(*query) == features(*key),
-           "queries, keys and values do not fit together");
-  n.expect(s.heads >= 1 && features(*query) % s.heads == 0, "its features do not divide into heads");
-  n.expect(s.dropout >= 0 && s.dropout < 1, "p must be at least 0 and less than 1");
+  const executors::attention_shape s = executors::read_attention(c, n);
   c.output(k) = c.make_value(n.name, n.shape, true);
   c.output(k)->half = half;
   c.emit<attention>(n.name, query, key, values, indices, c.output(k), s, c.dev());
@@ -123,10 +112,9 @@ void compile_token_loss(compiler& c, std::size_t k) {
   value* logits = sequence(c, n, 0);
   value* labels = c.indices(n, 1, places(*logits));
   n.expect(logits->input < 0, "takes what a layer makes");
-  const double smoothing = n.attr("smoothing");
-  n.expect(smoothing >= 0 && smoothing < 1, "smoothing must be at least 0 and less than 1");
   c.output(k) = c.make_value(n.name, {1});
-  c.emit<token_cross_entropy>(n.name, logits, labels, c.output(k), smoothing, n.attr("accuracy") != 0, c.dev());
+  c.emit<token_cross_entropy>(n.name, logits, labels, c.output(k), executors::read_smoothing(n),
+                              n.attr("accuracy") != 0, c.dev());
 }
 
 } // namespace

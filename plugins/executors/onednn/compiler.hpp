@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../common/compiler.hpp"
+#include "../common/layer_shapes.hpp"
 #include "program.hpp"
 
 #include <map>
@@ -47,11 +48,10 @@ public:
   // Weight number i of n; its shape and kind must be these.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
-  // Weight number i of n, a table for lookups: sparse or dense.
-  weight* table(const node& n, std::size_t i);
-
   // The same for a matrix with any number of rows.
   weight* matrix(const node& n, std::size_t i, std::size_t columns);
+  // Weight number i of n, a table for lookups: sparse or dense.
+  weight* table(const node& n, std::size_t i);
 
   // The output of node k. Null where an op that took it in keeps it to itself.
   value*& output(std::size_t k) { return values_[k]; }

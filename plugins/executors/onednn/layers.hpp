@@ -3,6 +3,7 @@
 // The ops that are neither convolutions nor activations.
 #pragma once
 
+#include "../common/layer_shapes.hpp"
 #include "dense_products.hpp"
 #include "program.hpp"
 
@@ -42,8 +43,7 @@ private:
   float* before_ = nullptr; // what f is of, where its gradient needs that; of the output's type
 };
 
-struct pool_shape {
-  std::size_t kernel, stride, padding;
+struct pool_shape : executors::window_shape {
   bool average;
 };
 
