@@ -128,7 +128,8 @@ int dispatch(int argc, char** argv) {
       ->capture_default_str();
   comm_app
       ->add_option("--algorithm", communication.algorithms,
-                   "native, ring, halving_doubling, tree, scatter_gather: those that an operation has (default: all)")
+                   "native, ring, halving_doubling, recursive_doubling, tree, scatter_gather: those that an operation "
+                   "has (default: all)")
       ->type_name("NAME,...")
       ->delimiter(',');
   comm_app->add_option("--ranks", communication.ranks, "processes")

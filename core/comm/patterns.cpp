@@ -33,6 +33,7 @@ struct pattern {
     // Around this ring every rank is one place earlier: there it ends up with the chunk that is its share.
     for (std::size_t i = 0; i < members.size(); ++i) shifted.push_back(members[(i + 1) % members.size()]);
     if (what.algorithm == "native") group = comm.split(members).value();
+    if (what.algorithm == "recursive_doubling") scratch = comm.alloc(comm.whole().count);
     comm.make_buckets(comm.whole().count * sizeof(float));
     run = chosen();
   }
@@ -54,7 +55,8 @@ private:
              : op == "reducescatter" ? native_reduce_scatter
              : op == "allgather"     ? native_all_gather
                                      : native_broadcast;
-    if (op == "allreduce") return algorithm == "ring" ? ring : halving_doubling;
+    if (op == "allreduce")
+      return algorithm == "ring" ? ring : algorithm == "recursive_doubling" ? recursive_doubling : halving_doubling;
     if (op == "broadcast") return algorithm == "tree" ? tree : scatter_gather;
     if (op == "reducescatter") return reduce_scatter;
     if (op == "allgather") return all_gather;
@@ -83,6 +85,9 @@ private:
   }
   static rg::task<> halving_doubling(pattern& self, rg_buffer buffer) {
     return rg::halving_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, 0);
+  }
+  static rg::task<> recursive_doubling(pattern& self, rg_buffer buffer) {
+    return rg::recursive_doubling_all_reduce(self.comm, self.members, self.comm.rank(), buffer, self.scratch, 0);
   }
   static rg::task<> reduce_scatter(pattern& self, rg_buffer buffer) {
     return rg::ring_reduce_scatter(self.comm, self.shifted, self.place(), buffer, 0);
@@ -131,6 +136,7 @@ private:
   parameters what;
   std::vector<std::uint32_t> members, shifted;
   std::uint32_t group = 0;
+  rg_buffer scratch{};
   body run = nullptr;
 };
 
@@ -145,7 +151,7 @@ const rg_strategy& pattern_strategy() {
 }
 
 std::vector<std::string> algorithms_of(const std::string& op) {
-  if (op == "allreduce") return {"native", "ring", "halving_doubling"};
+  if (op == "allreduce") return {"native", "ring", "halving_doubling", "recursive_doubling"};
   if (op == "reducescatter" || op == "allgather") return {"native", "ring"};
   if (op == "broadcast") return {"native", "tree", "scatter_gather"};
   return {};

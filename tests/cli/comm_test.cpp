@@ -48,8 +48,9 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
                 (r.at("algorithm").is_null() ? "" : " " + r.at("algorithm").get<std::string>()));
   }
   for (const char* transport : {"shm", "tcp"})
-    for (const char* what : {" allreduce ring", " allreduce halving_doubling", " reducescatter ring", " allgather ring",
-                             " broadcast tree", " broadcast scatter_gather", " send", " push_pull"})
+    for (const char* what :
+         {" allreduce ring", " allreduce halving_doubling", " allreduce recursive_doubling", " reducescatter ring",
+          " allgather ring", " broadcast tree", " broadcast scatter_gather", " send", " push_pull"})
       CHECK(seen.contains(transport + std::string(what)));
   for (const char* what : {" allreduce native", " reducescatter native", " allgather native", " broadcast native"}) {
     CHECK(seen.contains("shm" + std::string(what)));

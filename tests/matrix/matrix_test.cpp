@@ -12,7 +12,7 @@ using namespace regatta;
 using namespace regatta::test;
 
 TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks and the network") {
-  for (const char* algorithm : {"ring", "halving_doubling", "auto", "sharded"})
+  for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling", "auto", "sharded"})
     for (std::uint32_t workers = 1; workers <= 8; ++workers)
       for (const auto& network : networks())
         for (const double clip : {0.0, 0.5}) {
@@ -221,7 +221,7 @@ TEST_CASE("hierarchical: 2(m-1)/m B inside a host and 2(h-1)/h B/m between hosts
 
 TEST_CASE("two bytes on the wire: half the bytes, identical replicas, and the serial run within its rounding") {
   for (const char* strategy : {"allreduce", "sync_ps"})
-    for (const char* algorithm : {"ring", "halving_doubling"})
+    for (const char* algorithm : {"ring", "halving_doubling", "recursive_doubling"})
       for (const char* wire : {"bf16", "fp16"})
         for (std::uint32_t workers = 1; workers <= 8; ++workers)
           for (const auto& network : networks()) {
@@ -488,6 +488,26 @@ TEST_CASE(
       CHECK(r.counted[rank].messages_sent == (joins ? 1 : 2 * log2 + (joined ? 1 : 0)));
       CHECK(r.counted[rank].bytes_sent ==
             (joins ? elements * 4 : 2 * (half - 1) * elements * 4 / half + (joined ? elements * 4 : 0)));
+    }
+  }
+}
+
+TEST_CASE(
+    "recursive doubling: log2(n) messages of B bytes for powers of two, one more for those that are joined else") {
+  for (std::uint64_t n = 1; n <= 8; ++n) {
+    CAPTURE(n);
+    const std::uint64_t log2 = n == 1 ? 0 : n < 4 ? 1 : n < 8 ? 2 : 3, extra = n - (1u << log2), elements = 48;
+    simulation_setup s;
+    s.strategy = "allreduce";
+    s.parameters = {{"algorithm", "recursive_doubling"}};
+    s.workers = static_cast<std::uint32_t>(n);
+    s.steps = 1;
+    s.tensors = {static_cast<std::int64_t>(elements)};
+    const auto r = simulate(plugins(), s);
+    for (std::uint64_t rank = 0; rank < n; ++rank) {
+      const bool joins = rank < 2 * extra && rank % 2 == 0, joined = rank < 2 * extra && rank % 2 == 1;
+      CHECK(r.counted[rank].messages_sent == (joins ? 1 : log2 + (joined ? 1 : 0)));
+      CHECK(r.counted[rank].bytes_sent == r.counted[rank].messages_sent * elements * 4);
     }
   }
 }

@@ -62,6 +62,8 @@ TEST_CASE("none takes no step, allreduce those of its algorithm") {
     CHECK(steps_of(setup_of("none", n)) == 0);
     CHECK(by("ring") == 2 * (n - 1));
     CHECK(by("halving_doubling") == 2 * log2_floor(n) + (power ? 0 : 2));
+    // A partner that has not joined another sends while the pair still joins; of 7, two pairs are partners.
+    CHECK(by("recursive_doubling") == log2_floor(n) + (power ? 0 : n == 7 ? 2 : 1));
     CHECK(by("sharded") == (n > 1 ? 2 : 0));
   }
   for (const auto& [m, h] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{{2, 2}, {4, 2}, {2, 3}, {3, 3}}) {

@@ -9,8 +9,8 @@
 // algorithm = "auto" does so where shares are large.
 //
 // Else, with "auto" and no collective of the transport's, what is fastest in the first steps, or was in an earlier run
-// (choice.hpp). The result shows which it was ("ring", "halving_doubling", "hierarchical", "sharded": how often with how
-// many bytes), and whether it was measured in this run ("picks_measured", "picks_from_cache").
+// (choice.hpp). The result shows which it was ("ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded":
+// how often with how many bytes), and whether it was measured in this run ("picks_measured", "picks_from_cache").
 #include "choice.hpp"
 #include "shares.hpp"
 
@@ -22,7 +22,9 @@
 
 namespace {
 
-constexpr const char* version = "0.1.0";
+constexpr const char* version = "0.2.0";
+
+constexpr std::uint64_t most_doubled = 1 << 20; // bytes: beyond, recursive doubling is slower wherever it was measured
 
 struct allreduce {
   struct parameters {
@@ -32,21 +34,21 @@ struct allreduce {
     std::string wire = "fp32";
     std::string shares = "auto";
   };
-  static constexpr auto fields =
-      rg::fields(rg::field("bucket", &parameters::bucket, "bytes of gradients exchanged at once")
-                     .unit(RG_UNIT_BYTES)
-                     .range(64, 1e10),
-                 rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8),
-                 rg::field("algorithm", &parameters::algorithm,
-                           "auto: sharded where shares are large, else the transport's own where it has one, else what "
-                           "is fastest in the first steps, or was before")
-                     .one_of("auto", "native", "ring", "halving_doubling", "hierarchical", "sharded"),
-                 rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
-                     .one_of("fp32", "bf16", "fp16"),
-                 rg::field("shares", &parameters::shares,
-                           "sharded: how shares travel; auto: on devices by the transport's own reduce-scatter and "
-                           "all-gather where it has them, in the host's memory by messages")
-                     .one_of("auto", "messages", "native"));
+  static constexpr auto fields = rg::fields(
+      rg::field("bucket", &parameters::bucket, "bytes of gradients exchanged at once")
+          .unit(RG_UNIT_BYTES)
+          .range(64, 1e10),
+      rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8),
+      rg::field("algorithm", &parameters::algorithm,
+                "auto: sharded where shares are large, else the transport's own where it has one, else what "
+                "is fastest in the first steps, or was before")
+          .one_of("auto", "native", "ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded"),
+      rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
+          .one_of("fp32", "bf16", "fp16"),
+      rg::field("shares", &parameters::shares,
+                "sharded: how shares travel; auto: on devices by the transport's own reduce-scatter and "
+                "all-gather where it has them, in the host's memory by messages")
+          .one_of("auto", "messages", "native"));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     if (p.algorithm == "sharded" && p.wire != "fp32")
@@ -87,14 +89,19 @@ struct allreduce {
       throw rg::error(RG_E_CONFIG, wire ? "algorithm = \"native\" sends fp32: use \"ring\" or \"auto\" with wire"
                                         : "algorithm = \"native\": this transport has no collectives; use \"ring\" or "
                                           "\"auto\"");
+    const bool small = largest_bucket() * sizeof(float) <= most_doubled;
     if (algorithm == "auto" && !alone && !native) {
       std::vector<way> candidates = {way::ring, way::halving_doubling};
+      if (small) candidates.push_back(way::recursive_doubling);
       if (groups) candidates.push_back(way::hierarchical);
       chosen.emplace(c, buckets, candidates, members, me(), setting_of(p));
     }
-    fixed = algorithm == "hierarchical"       ? way::hierarchical
-            : algorithm == "halving_doubling" ? way::halving_doubling
-                                              : way::ring;
+    fixed = algorithm == "hierarchical"         ? way::hierarchical
+            : algorithm == "halving_doubling"   ? way::halving_doubling
+            : algorithm == "recursive_doubling" ? way::recursive_doubling
+                                                : way::ring;
+    if (!alone && (fixed == way::recursive_doubling || (chosen && small)))
+      for (std::size_t lane = 0; lane < lanes; ++lane) scratch.push_back(c.alloc(largest_bucket()));
     if (algorithm == "hierarchical" && !alone && !groups)
       throw rg::error(RG_E_CONFIG, "algorithm = \"hierarchical\" needs several hosts with equally many workers; "
                                    "cluster.hosts = 2 pretends that there are two");
@@ -134,6 +141,12 @@ private:
         co_await update(self, b, step, static_cast<std::uint32_t>(lane));
       }
     }
+  }
+
+  std::uint64_t largest_bucket() const { // elements
+    std::uint64_t most = 0;
+    for (const rg::span_of_arena& b : buckets) most = std::max(most, b.count);
+    return most;
   }
 
   // What times depend on, beside the transport and the size.
@@ -181,6 +194,10 @@ private:
     case way::halving_doubling:
       co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.me(), gradient, lane, self.wire);
       break;
+    case way::recursive_doubling:
+      co_await rg::recursive_doubling_all_reduce(self.comm, self.members, self.me(), gradient, self.scratch[lane], lane,
+                                                 self.wire);
+      break;
     case way::hierarchical:
       co_await rg::hierarchical_all_reduce(self.comm, *self.groups, gradient, lane, self.wire);
       break;
@@ -200,7 +217,8 @@ private:
   rg_buffer total;
   std::optional<rg::host_groups> groups;
   way fixed = way::ring;
-  std::optional<choice> chosen; // else fixed
+  std::optional<choice> chosen;   // else fixed
+  std::vector<rg_buffer> scratch; // of each lane, as large as a bucket, for recursive doubling
   std::optional<std::uint32_t> native;
   std::optional<shares> sharded;
   rg::replicated_tables rows;

@@ -17,10 +17,11 @@
 #include <string>
 #include <vector>
 
-enum class way { ring, halving_doubling, hierarchical };
+enum class way { ring, halving_doubling, recursive_doubling, hierarchical };
 
 inline const char* name_of(way how) {
-  return how == way::ring ? "ring" : how == way::hierarchical ? "hierarchical" : "halving_doubling";
+  constexpr const char* names[] = {"ring", "halving_doubling", "recursive_doubling", "hierarchical"};
+  return names[static_cast<std::size_t>(how)];
 }
 
 class choice {

@@ -3,7 +3,7 @@
 // All-reduce, its halves, and broadcast over send and recv. Each is one coroutine that a reader can follow; steps and
 // bytes are in docs/algorithms.md. `members` are the ranks that take part, the same list on all, this rank at index `me`;
 // the buffer holds this rank's summand and, at the end, the sum: to the bit the same on every member, because each element
-// is summed in one place and copied from there. All messages use `lane`, on which nothing else may be under way.
+// is summed in one place and copied from there, or by the same tree everywhere. All messages use `lane`, on which nothing else may be under way.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -98,34 +98,82 @@ inline task<> hierarchical_all_reduce(comm& comm, const host_groups& g, rg_buffe
   co_await ring_all_gather(comm, g.here, g.place, buffer, lane, wire);
 }
 
-// Recursive halving, then doubling (Rabenseifner, Optimization of collective reduction operations, 2004; Thakur et al.,
-// 2005, section 4.5). 2 log2(n) steps and the ring's bytes where n is a power of two; the choice for small buffers.
-// With other n the first 2(n - 2^k) ranks join in pairs before, and the ones left out get the result after.
-inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
-                                          rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
-  const std::size_t n = members.size(), half = std::bit_floor(n), extra = n - half;
-  if (me < 2 * extra && me % 2 == 0) {
-    co_await comm.send(members[me + 1], buffer, lane, wire);
-    co_await comm.recv(members[me + 1], buffer, lane, wire);
+// The corners of a hypercube, for algorithms that pair ranks at distances 1, 2, 4, ...: where n is no power of two, the
+// first 2(n - 2^k) ranks join in pairs, of which the odd one stays and takes part for both.
+class hypercube {
+public:
+  hypercube(std::span<const std::uint32_t> members, std::size_t me)
+      : members_(members), size_(std::bit_floor(members.size())), extra_(members.size() - size_), me_(me) {}
+
+  std::size_t size() const { return size_; }
+  // This rank among those that stay.
+  std::size_t self() const { return me_ < 2 * extra_ ? me_ / 2 : me_ - extra_; }
+  std::uint32_t rank_of(std::size_t corner) const {
+    return members_[corner < extra_ ? 2 * corner + 1 : corner + extra_];
+  }
+  // One of a pair: the one that leaves it to the other, or the one that stays.
+  bool joins() const { return me_ < 2 * extra_ && me_ % 2 == 0; }
+  bool is_joined() const { return me_ < 2 * extra_ && me_ % 2 == 1; }
+  std::uint32_t other() const { return members_[me_ ^ 1]; }
+
+private:
+  std::span<const std::uint32_t> members_;
+  std::size_t size_, extra_, me_;
+};
+
+// Recursive doubling (Thakur et al., 2005, section 4.5): log2(n) steps, in each of which partners at distance 1, 2, 4, ...
+// exchange all they hold, and add. Least steps; the choice for small buffers, and for two ranks, to whom it costs no more
+// bytes than the ring. `scratch`: as large as the buffer, of its type. Every member forms the sums itself, by the same
+// tree: a + b is b + a to the bit (but for what a NaN carries).
+inline task<> recursive_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
+                                            rg_buffer buffer, rg_buffer scratch, std::uint32_t lane,
+                                            std::uint32_t wire = 0) {
+  const hypercube cube(members, me);
+  if (cube.joins()) {
+    co_await comm.send(cube.other(), buffer, lane, wire);
+    co_await comm.recv(cube.other(), buffer, lane, wire);
     co_return;
   }
-  if (me < 2 * extra) co_await comm.recv_add(members[me - 1], buffer, lane, wire);
-  // Numbers 0 .. half-1 among those that stay.
-  const std::size_t self = me < 2 * extra ? me / 2 : me - extra;
-  auto rank_of = [&](std::size_t i) { return members[i < extra ? 2 * i + 1 : i + extra]; };
+  if (cube.is_joined()) co_await comm.recv_add(cube.other(), buffer, lane, wire);
+  const rg_buffer theirs = sub(scratch, 0, buffer.count);
+  for (std::size_t d = 1; d < cube.size(); d *= 2) {
+    const std::uint32_t partner = cube.rank_of(cube.self() ^ d);
+    co_await comm.round(buffer, wire); // what the partner adds is what is added here
+    auto in = comm.recv(partner, theirs, lane, wire);
+    auto out = comm.send(partner, buffer, lane, wire);
+    co_await in;
+    co_await out;
+    co_await comm.axpy(buffer, 1, theirs);
+  }
+  co_await comm.round(buffer, wire);
+  if (cube.is_joined()) co_await comm.send(cube.other(), buffer, lane, wire);
+}
+
+// Recursive halving, then doubling (Rabenseifner, Optimization of collective reduction operations, 2004; Thakur et al.,
+// 2005, section 4.5). 2 log2(n) steps and the ring's bytes where n is a power of two; the choice between those for small
+// and for large buffers.
+inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
+                                          rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
+  const hypercube cube(members, me);
+  if (cube.joins()) {
+    co_await comm.send(cube.other(), buffer, lane, wire);
+    co_await comm.recv(cube.other(), buffer, lane, wire);
+    co_return;
+  }
+  if (cube.is_joined()) co_await comm.recv_add(cube.other(), buffer, lane, wire);
 
   // Halving: with a partner at distance d, keep one half of what is left and give the other away. Parts are numbered
-  // [low, high) of `half`.
-  std::size_t low = 0, high = half;
+  // [low, high) of cube.size().
+  std::size_t low = 0, high = cube.size();
   auto parts = [&](std::size_t from, std::size_t to) {
-    const auto a = part_of({0, buffer.count}, from, half);
-    const std::uint64_t end = to == from ? a.first : part_of({0, buffer.count}, to - 1, half).end();
+    const auto a = part_of({0, buffer.count}, from, cube.size());
+    const std::uint64_t end = to == from ? a.first : part_of({0, buffer.count}, to - 1, cube.size()).end();
     return sub(buffer, a.first, end - a.first);
   };
-  for (std::size_t d = half / 2; d > 0; d /= 2) {
+  for (std::size_t d = cube.size() / 2; d > 0; d /= 2) {
     const std::size_t middle = low + d;
-    const bool lower = self < middle;
-    const std::uint32_t partner = rank_of(self ^ d);
+    const bool lower = cube.self() < middle;
+    const std::uint32_t partner = cube.rank_of(cube.self() ^ d);
     auto in = comm.recv_add(partner, lower ? parts(low, middle) : parts(middle, high), lane, wire);
     auto out = comm.send(partner, lower ? parts(middle, high) : parts(low, middle), lane, wire);
     co_await in;
@@ -134,9 +182,9 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
   }
   co_await comm.round(parts(low, high), wire);
   // Doubling: the same partners backwards, each hands over all it holds.
-  for (std::size_t d = 1; d < half; d *= 2) {
-    const std::uint32_t partner = rank_of(self ^ d);
-    const bool lower = (self & d) == 0;
+  for (std::size_t d = 1; d < cube.size(); d *= 2) {
+    const std::uint32_t partner = cube.rank_of(cube.self() ^ d);
+    const bool lower = (cube.self() & d) == 0;
     auto in = comm.recv(partner, lower ? parts(high, high + d) : parts(low - d, low), lane, wire);
     auto out = comm.send(partner, parts(low, high), lane, wire);
     co_await in;
@@ -146,7 +194,7 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
     else
       low -= d;
   }
-  if (me < 2 * extra) co_await comm.send(members[me - 1], buffer, lane, wire);
+  if (cube.is_joined()) co_await comm.send(cube.other(), buffer, lane, wire);
 }
 
 // The buffer of members[root] to all, down a binomial tree (as Thakur et al., section 4.3): ceil(log2 n) steps, in each of
