@@ -45,7 +45,12 @@ void connection::abandon(rg_status status) {
 // ------------------------------------------------------------------------------------------------------ sending ---
 
 bool connection::send_some() {
-  std::size_t budget = shared_.chunk + long_header; // a message of a chunk goes at once
+  // A message of up to two chunks goes at once: cut, its second half would wait behind what comes the other way.
+  std::size_t budget = shared_.chunk;
+  if (!sends_.empty()) {
+    const std::uint64_t left = sends_.front().head() + sends_.front().bytes - sent_;
+    if (left <= 2 * shared_.chunk + long_header) budget = std::max<std::size_t>(budget, left);
+  }
   while (writable_ && !sends_.empty()) {
     if (budget == 0) return true;
     std::array<iovec, 32> parts;

@@ -41,8 +41,9 @@ public:
     std::int64_t socket_buffer = 0;
   };
   static constexpr auto fields = rg::fields(
-      rg::field("chunk", &parameters::chunk,
-                "bytes a connection moves before others, the urgent ones first, have a turn")
+      rg::field(
+          "chunk", &parameters::chunk,
+          "bytes a connection moves, twice as many to end a message, before others, the urgent ones first, have a turn")
           .unit(RG_UNIT_BYTES)
           .range(4096, 1 << 30),
       rg::field("depth", &parameters::depth, "sends, and receives, that may be posted on one lane to one peer")
