@@ -13,6 +13,7 @@
 #include <iostream>
 #include <memory>
 #include <new>
+#include <optional>
 #include <thread>
 
 #include <fcntl.h>
@@ -104,14 +105,16 @@ struct hall {
   alignas(meeting_place) std::byte world[sizeof(meeting_place)]; // of the test that runs
 };
 struct launched_here {
-  hall* shared = nullptr; // null: this process was started by no launcher
-  std::uint32_t rank = 0, size = 0;
-  meeting_place& everybody() const { return *reinterpret_cast<meeting_place*>(shared->everybody); }
-  meeting_place& world() const { return *reinterpret_cast<meeting_place*>(shared->world); }
-  void meet() const { everybody().meet(4 * patience); } // a world may take its time
+  hall& shared;
+  std::uint32_t rank, size;
+  meeting_place& world() const { return *reinterpret_cast<meeting_place*>(shared.world); }
+  void meet() const { // a world may take its time
+    reinterpret_cast<meeting_place*>(shared.everybody)->meet(4 * patience);
+  }
 };
-launched_here& launched() {
-  static launched_here here;
+// Nothing: this process was started by no launcher.
+std::optional<launched_here>& launched() {
+  static std::optional<launched_here> here;
   return here;
 }
 
@@ -142,13 +145,13 @@ void run_rank(const subject& which, const world_shape& shape, std::uint32_t rank
 }
 
 // As the rank that this process is, in all processes at once.
-void run_launched(const subject& which, const world_shape& shape, const std::function<void(member&)>& body) {
-  const launched_here& here = launched();
+void run_launched(const launched_here& here, const subject& which, const world_shape& shape,
+                  const std::function<void(member&)>& body) {
   if (shape.ranks > here.size)
     throw skipped("it takes " + std::to_string(shape.ranks) + " processes, and " + std::to_string(here.size) +
                   " were started");
   here.meet(); // nobody is in the world before any more
-  if (here.rank == 0) new (here.shared->world) meeting_place(shape.ranks);
+  if (here.rank == 0) new (here.shared.world) meeting_place(shape.ranks);
   here.meet();
   if (here.rank < shape.ranks) run_rank(which, shape, here.rank, here.world(), body);
   here.meet();
@@ -165,17 +168,18 @@ void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std
                 : MAP_FAILED;
   if (fd >= 0) close(fd);
   require(p != MAP_FAILED, "no shared memory in " + meeting.string());
-  launched() = {static_cast<hall*>(p), rank, size};
+  hall& shared = *static_cast<hall*>(p);
   if (rank == 0) {
-    new (launched().shared->everybody) meeting_place(size);
-    launched().shared->open = true;
+    new (shared.everybody) meeting_place(size);
+    shared.open = true;
   }
   const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
-  while (!launched().shared->open) { // process 0 has not got so far
+  while (!shared.open) { // process 0 has not got so far
     require(std::chrono::steady_clock::now() < until, "process 0 is not there");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  launched().meet();
+  launched().emplace(launched_here{shared, rank, size});
+  launched()->meet();
   if (rank == 0) std::filesystem::remove(meeting);
 }
 
@@ -186,9 +190,9 @@ std::vector<std::string> run(const subject& which, const world_shape& shape, con
   auto report = [&](std::uint32_t rank, const std::string& what) {
     if (!what.empty()) wrong.push_back("rank " + std::to_string(rank) + ": " + what);
   };
-  if (launched().shared) {
-    run_launched(which, shape, body);
-    for (std::uint32_t r = 0; r < shape.ranks; ++r) report(r, launched().world().error_of(r));
+  if (const auto& here = launched()) {
+    run_launched(*here, which, shape, body);
+    for (std::uint32_t r = 0; r < shape.ranks; ++r) report(r, here->world().error_of(r));
     return wrong;
   }
   shared_place shared(shape.ranks);

@@ -160,7 +160,7 @@ void print(const check_options& o, const subject& s, const test& t, const verdic
 std::optional<outside_place> join_others(target& t) {
   const auto needs = [](const subject& s) { return s.what && s.what->kind == kind::transport && launched_of(*s.what); };
   if (std::none_of(t.subjects.begin(), t.subjects.end(), needs)) return {};
-  const auto place = find_outside_place();
+  auto place = find_outside_place();
   if (!place) return {};
   for (subject& s : t.subjects) {
     if (!needs(s)) continue;
