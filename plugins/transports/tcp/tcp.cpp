@@ -76,8 +76,8 @@ public:
     for (tcp::link& l : links) {
       auto& c = *connections_.emplace_back(std::make_unique<connection>(shared_, l.peer, l.lane, std::move(l.socket)));
       peers_[l.peer].lanes.push_back(&c); // links are sorted by peer, then lane
-      watch(c.native(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &c);
     }
+    if (connections_.size() > 1) watch_connections();
   }
 
   rg_status send(const rg_transfer& t) {
@@ -106,7 +106,7 @@ public:
     if (armed_) asleep_.store(armed_ = false);
     for (;;) {
       // What was just posted can often be done without asking.
-      if (idle() || unasked_++ == rounds_without_news) gather(0);
+      if (idle() || unasked_++ == rounds_without_news) look();
       const bool more = visit();
       const std::uint32_t count = hand_over(out);
       if (take_wake_up() || count > 0 || timeout_ns == 0) return count;
@@ -124,6 +124,7 @@ public:
 
   // As sleep(), but that somebody else waits for what epoll has to say.
   rg_status arm(std::int32_t& descriptor) {
+    if (!watched_) watch_connections();
     descriptor = epoll_.get();
     asleep_.store(armed_ = true);
     const bool busy = woken_.load() || !shared_.finished.empty() || !shared_.released.empty() || !idle();
@@ -235,8 +236,24 @@ private:
     enqueue(c);
   }
 
+  // A single connection can be tried without asking epoll for which it is; and one that epoll does not watch costs the
+  // peer's send less, within which the kernel would tell it (0.4 us of 8 bytes' 5). So it is watched from the first
+  // sleep on.
+  void watch_connections() {
+    for (auto& c : connections_)
+      if (!c->ended()) watch(c->native(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, c.get());
+    watched_ = true;
+  }
+  void look() {
+    if (watched_ || connections_.empty()) return gather(0);
+    unasked_ = 0;
+    connections_[0]->became(true, true, false);
+    enqueue(*connections_[0]);
+  }
+
   // Asks epoll what is new, waiting for it up to `timeout_ns`.
   void gather(std::uint64_t timeout_ns) {
+    if (!watched_) watch_connections();
     std::array<epoll_event, 64> events;
     const timespec t{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
     const bool endless = timeout_ns > std::uint64_t{INT64_MAX};
@@ -324,6 +341,7 @@ private:
   tcp::descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
   tcp::descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> woken_{false}, asleep_{false};
+  bool watched_ = false;                      // epoll knows the connections
   bool armed_ = false;                        // until the next poll
   unsigned unasked_ = 0;                      // rounds since epoll was asked
   connection* latest_ = nullptr;              // where a receive was posted last
