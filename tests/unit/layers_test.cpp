@@ -310,6 +310,22 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
       "layer odd (conv2d): its output has not the size");
   refuse(
       [](rg::network& net) {
+        auto x = net.values("image", {3, 8, 8});
+        auto y = net.index("label", 4);
+        x = net.node("avg_pool", "odd", {x}, {}, {{"kernel", 2}, {"stride", 2}, {"padding", 0}}, {4, 4, 4});
+        rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4), y);
+      },
+      "layer odd (avg_pool): makes as many channels as it takes");
+  refuse(
+      [](rg::network& net) {
+        auto x = net.values("image", {4});
+        auto y = net.index("label", 4);
+        x = net.node("relu", "odd", {x}, {net.weight("idle", {4}, {})}, {}, {4});
+        rg::softmax_cross_entropy(x, y);
+      },
+      "tensor idle: no layer uses it");
+  refuse(
+      [](rg::network& net) {
         auto x = net.values("image", {4});
         auto y = net.index("label", 4);
         const auto w = net.weight("w", {5, 4}, {});

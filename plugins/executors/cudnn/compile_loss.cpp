@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a network can end in: a loss, or the sum of several.
+// What networks end in. One that ends in several losses adds them up; see common/compiler.cpp.
 #include "compiler.hpp"
 #include "loss_ops.hpp"
 

@@ -7,7 +7,6 @@
 #include "token_embedding.hpp"
 #include "token_loss.hpp"
 
-#include <algorithm>
 #include <tuple>
 
 namespace onednn {
