@@ -3,7 +3,8 @@
 // All-reduce, its halves, and broadcast over send and recv. Each is one coroutine that a reader can follow; steps and
 // bytes are in docs/algorithms.md. `members` are the ranks that take part, the same list on all, this rank at index `me`;
 // the buffer holds this rank's summand and, at the end, the sum: to the bit the same on every member, because each element
-// is summed in one place and copied from there, or by the same tree everywhere. All messages use `lane`, on which nothing else may be under way.
+// is summed in one place and copied from there, or by the same tree everywhere. All messages use `lane`, on which nothing
+// else may be under way.
 #pragma once
 
 #include <regatta/strategy.hpp>
