@@ -166,8 +166,10 @@ public:
     }
     if (sends) throw rg::error(RG_E_DEVICE, "mpi: a message to rank " + std::to_string(peer) + " cannot be taken back");
   }
-  // What was sent is MPI's by now, and arrives before it ends.
-  void close(std::uint64_t) {
+  // What was sent is MPI's by now, and arrives before it ends. But MPI moves nothing for a process outside of it, not even
+  // the last word on a message that came, for which its sender waits: so everybody stays until all have come here.
+  void close(std::uint64_t timeout_ns) {
+    if (messages_ != MPI_COMM_NULL) meet(timeout_ns);
     for (group& g : groups_) MPI_Comm_free(&g.communicator);
     groups_.clear();
     if (messages_ != MPI_COMM_NULL) MPI_Comm_free(&messages_);
@@ -229,6 +231,21 @@ private:
     std::size_t size;
     std::map<int, shares> cut; // by the buffer's elements; those of a run are few
   };
+
+  void meet(std::uint64_t timeout_ns) {
+    using clock = std::chrono::steady_clock;
+    const auto start = clock::now();
+    MPI_Request all;
+    ::check(MPI_Ibarrier(messages_, &all), "close", RG_E_PEER);
+    for (int met = 0;;) {
+      ::check(MPI_Test(&all, &met, MPI_STATUS_IGNORE), "close", RG_E_PEER);
+      if (met) return;
+      if (static_cast<std::uint64_t>((clock::now() - start).count()) >= timeout_ns)
+        throw rg::error(RG_E_PEER, "mpi: not all ranks have closed within " + std::to_string(timeout_ns / 1'000'000) +
+                                       " ms of this one");
+      ::sched_yield();
+    }
+  }
 
   static std::uint64_t length(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
   std::uint64_t check(const rg_transfer& t) const {
