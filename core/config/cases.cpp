@@ -127,12 +127,13 @@ private:
       return wrong_.add(at_key, path, unknown(s, choice.id, table, name));
     }
     const auto value = accept(*parameter, value_of(given.node));
-    if (value)
-      choice.parameters[name] = *value;
-    else
-      wrong_.add(given.from, path,
-                 fmt::format("expected {}, got {}{}", expectation(*parameter), quoted(given.node),
-                             near_choice(*parameter, given.node)));
+    if (!value)
+      return wrong_.add(given.from, path,
+                        fmt::format("expected {}, got {}{}", expectation(*parameter), quoted(given.node),
+                                    near_choice(*parameter, given.node)));
+    choice.parameters[name] = *value;
+    if (given.from_layer != setting::layer::sweep && *value != default_of(*parameter))
+      choice.given[name] = value_of(given.node);
   }
 
   void complete(const point& p, const std::string& section, component_choice& choice, const rg_param& parameter) {

@@ -19,6 +19,8 @@ namespace regatta {
 struct component_choice {
   std::string id;
   std::map<std::string, nlohmann::json> parameters;
+  // Those that the file or the command line sets to something else than the default, as it is written there.
+  std::map<std::string, nlohmann::json> given = {};
 };
 
 struct data_config {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "config/schema.hpp"
 
 // Given by the build; a build that does not know them says so by leaving them out.
 #ifndef REGATTA_VERSION
@@ -80,6 +81,9 @@ json make_context(const std::string& command, const experiment& e, json hosts, j
                   const std::vector<std::string>& warnings) {
   json context = make_context(command, std::move(hosts), std::move(plugins), warnings);
   context["experiment"] = resolved_experiment(e);
+  // As it was written, which for the same experiment may be in another way.
+  for (const plugin_section s : plugin_sections)
+    context["given"][std::string(name_of(s))] = choice_of(e.cases.at(0), s).given;
   return context;
 }
 

@@ -93,6 +93,19 @@ std::string straggler_text(const json& result, const json& experiment) {
                      factor.get<double>());
 }
 
+// "strategy.algorithm: sharded", "transport.bandwidth: 1Gbit/s": without them the figures would be taken for those of the
+// plugin as it is by itself.
+items given_texts(const json& result) {
+  items texts;
+  for (const char* section : {"strategy", "transport"}) {
+    if (swept(result, std::string(section) + ".plugin")) continue;
+    const json given = result.at("context").value("given", json::object()).value(section, json::object());
+    for (const auto& [name, value] : given.items())
+      texts.push_back(fmt::format("{}.{}: {}", section, name, plain_text(value)));
+  }
+  return texts;
+}
+
 // Hosts that are alike are counted, not repeated.
 items machine_texts(const json& context) {
   items lines;
@@ -144,6 +157,7 @@ std::vector<items> heading_of(const json& result, const items& constant) {
                    training_text(result, experiment), share_text(result, experiment),
                    straggler_text(result, experiment)});
   lines.push_back(constant);
+  lines.push_back(given_texts(result));
   items machine = machine_texts(context);
   machine.push_back(program_text(context));
   machine.push_back(repeats_text(experiment));

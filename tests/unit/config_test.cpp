@@ -296,6 +296,16 @@ TEST_CASE("later layers win: the file, --set, a sweep; within one the table of t
   CHECK(bucket({{"strategy.allreduce.bucket=8192"}, {"strategy.bucket=1MiB"}}) == 1048576);
 }
 
+TEST_CASE("a case knows which parameters were set to something else than the default, as it was written") {
+  const auto given = [](const std::string& text, const overrides& o) { return single(mlp + text, o).strategy.given; };
+  using values = std::map<std::string, json>;
+  CHECK(given("", {}).empty());
+  CHECK(given("[strategy]\nbucket = \"8KiB\"\n", {}) == values{{"bucket", "8KiB"}});
+  CHECK(given("[strategy]\nbucket = \"8KiB\"\n", {{"strategy.bucket=1024"}, {}}) == values{{"bucket", 1024}});
+  CHECK(given("[strategy]\nbucket = \"4096KiB\"\n", {}).empty());                      // which is the default
+  CHECK(given("[strategy]\nbucket = 1024\n", {{}, {"strategy.bucket=2048"}}).empty()); // swept: in its own column
+}
+
 TEST_CASE("units") {
   CHECK(single(mlp + "[transport]\nplugin = \"tcp\"\nlinger = \"50us\"").transport.parameters.at("linger") == 50000);
   CHECK(single(mlp + "[transport]\nplugin = \"tcp\"\nlinger = 7").transport.parameters.at("linger") == 7);

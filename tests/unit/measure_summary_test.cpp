@@ -254,10 +254,12 @@ TEST_CASE("the context says where and how") {
       case_config& c = e.cases.emplace_back(two_workers());
       c.swept = {{"train.batch", batch}, {"cluster.workers", workers}};
     }
+  e.cases[0].transport.given = {{"ring", "1MiB"}};
   const json context = make_context("regatta run a.toml", e, json::array({host}), json::array(), {"w"});
   CHECK(context["experiment"]["sweep"] == json::array({{{"key", "train.batch"}, {"values", {64, 32}}},
                                                        {{"key", "cluster.workers"}, {"values", {1, 2}}}}));
   CHECK(context["experiment"]["strategy"]["plugin"] == "allreduce");
+  CHECK(context["given"]["transport"] == json{{"ring", "1MiB"}});
   CHECK(context["experiment"]["experiment"]["file"] == "a.toml");
   CHECK(context["hosts"].size() == 1);
   CHECK(context["command"] == "regatta run a.toml");

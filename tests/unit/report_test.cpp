@@ -122,6 +122,16 @@ TEST_CASE("the heading names a worker that is made slow, unless which or how slo
   CHECK_FALSE(has(render(result, format::console), "times as long"));
 }
 
+TEST_CASE("the heading names what is set of strategy and transport, unless the plugin itself varies") {
+  json result = report_fixture::result();
+  json& given = result["context"]["given"];
+  given["strategy"] = {{"bound", 3}}; // the strategy is swept
+  given["transport"] = {{"bandwidth", "1Gbit/s"}, {"over", "tcp"}};
+  const std::string text = render(result, format::console);
+  CHECK(has(text, "\ntransport.bandwidth: 1Gbit/s   transport.over: tcp\n"));
+  CHECK_FALSE(has(text, "strategy.bound"));
+}
+
 TEST_CASE("cases that did not run say why, in their row") {
   json result = report_fixture::result();
   json& ring = result["results"][1];
