@@ -127,6 +127,8 @@ TEST_CASE("the heading names what is set of strategy and transport, unless the p
   json& given = result["context"]["given"];
   given["strategy"] = {{"bound", 3}}; // the strategy is swept
   given["transport"] = {{"bandwidth", "1Gbit/s"}, {"over", "tcp"}};
+  CHECK_FALSE(has(render(result, format::console), "1Gbit/s")); // the transport is swept, too
+  for (json& entry : result["results"]) entry["case"]["transport.plugin"] = "shaped";
   const std::string text = render(result, format::console);
   CHECK(has(text, "\ntransport.bandwidth: 1Gbit/s   transport.over: tcp\n"));
   CHECK_FALSE(has(text, "strategy.bound"));
