@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conv_kernels.hpp"
 
+#include "primitives.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -59,9 +61,8 @@ public:
     const desc bias = s.bias && d != direction::data ? desc({i64(s.outputs)}, data_type::f32, tag::a) : desc();
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::convolution_forward::desc fd(dnnl::prop_kind::forward_training, want.algorithm, want.x, want.w, bias,
-                                             want.y, steps, pads, pads);
-    const dnnl::convolution_forward::primitive_desc forward(fd, attr, dev.engine);
+    convolution_description description{want.algorithm, want.x, want.w, bias, want.y, steps, pads};
+    const auto forward = forward_of(description, attr, dev.engine);
     desc scratchpad;
     if (d == direction::forward) {
       primitive_ = dnnl::convolution_forward(forward);
@@ -71,8 +72,7 @@ public:
       w_ = input(w, forward.weights_desc());
       y_ = output(forward.dst_desc(), y);
     } else if (d == direction::data) {
-      const dnnl::convolution_backward_data::primitive_desc pd(
-          {want.algorithm, want.x, want.w, want.y, steps, pads, pads}, attr, dev.engine, forward);
+      const auto pd = data_gradient_of(description, attr, dev.engine, forward);
       primitive_ = dnnl::convolution_backward_data(pd);
       runs_ = pd.impl_info_str();
       scratchpad = pd.scratchpad_desc();
@@ -80,11 +80,8 @@ public:
       w_ = input(w, pd.weights_desc());
       y_ = input(y, pd.diff_dst_desc());
     } else {
-      const dnnl::convolution_backward_weights::primitive_desc pd(
-          s.bias ? dnnl::convolution_backward_weights::desc(want.algorithm, want.x, want.dw, bias, want.y, steps, pads,
-                                                            pads)
-                 : dnnl::convolution_backward_weights::desc(want.algorithm, want.x, want.dw, want.y, steps, pads, pads),
-          attr, dev.engine, forward);
+      description.w = want.dw;
+      const auto pd = weight_gradient_of(description, attr, dev.engine, forward);
       primitive_ = dnnl::convolution_backward_weights(pd);
       runs_ = pd.impl_info_str();
       scratchpad = pd.scratchpad_desc();
@@ -190,9 +187,8 @@ std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape&
                                             direction d, dnnl::algorithm algorithm, const char* name, bool half) {
   const data_type type = half ? data_type::bf16 : data_type::f32;
   auto wish = [&](tag x, const desc& weights, tag y) {
-    desc dw = weights;
-    dw.data.data_type = dnnl_f32;
-    return wishes{algorithm, desc(s.x(batch), type, x), weights, desc(s.y(batch), type, y), dw};
+    return wishes{algorithm, desc(s.x(batch), type, x), weights, desc(s.y(batch), type, y),
+                  half ? desc(s.w(), data_type::f32, tag::any) : weights};
   };
   const tag blocked_x = s.plain_input ? tag::nchw : dev.blocked();
   const desc any_w(s.w(), type, tag::any);
@@ -235,10 +231,9 @@ desc conv_weight_layout(const device& dev, const conv_shape& s) {
   constexpr std::size_t batch = 8; // any: the layout must not depend on it
   const dims steps = {i64(s.stride), i64(s.stride)}, pads = {i64(s.padding), i64(s.padding)};
   auto ask = [&](const desc& x) {
-    return dnnl::convolution_forward::primitive_desc(
-        {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, x,
-         desc(s.w(), data_type::f32, tag::any), desc(s.y(batch), data_type::f32, dev.blocked()), steps, pads, pads},
-        dev.engine);
+    return forward_of({dnnl::algorithm::convolution_direct, x, desc(s.w(), data_type::f32, tag::any), desc(),
+                       desc(s.y(batch), data_type::f32, dev.blocked()), steps, pads},
+                      {}, dev.engine);
   };
   try {
     return ask({s.x(batch), data_type::f32, s.plain_input ? tag::nchw : dev.blocked()}).weights_desc();

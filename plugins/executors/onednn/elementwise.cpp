@@ -2,6 +2,7 @@
 #include "layers.hpp"
 
 #include "memory_plan.hpp"
+#include "primitives.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -33,13 +34,10 @@ void pooling::prepare(const preparation& p) {
   const auto algorithm = shape_.average ? dnnl::algorithm::pooling_avg_exclude_padding : dnnl::algorithm::pooling_max;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::pooling_forward::primitive_desc forward({dnnl::prop_kind::forward_training, algorithm, x, y,
-                                                       both(shape_.stride), both(shape_.kernel), both(shape_.padding),
-                                                       both(shape_.padding)},
-                                                      attr, dev_.engine);
-  const dnnl::pooling_backward::primitive_desc backward(
-      {algorithm, x, y, both(shape_.stride), both(shape_.kernel), both(shape_.padding), both(shape_.padding)}, attr,
-      dev_.engine, forward);
+  const pooling_description description{algorithm,           x, y, both(shape_.stride), both(shape_.kernel),
+                                        both(shape_.padding)};
+  const auto forward = forward_of(description, attr, dev_.engine);
+  const auto backward = gradient_of(description, attr, dev_.engine, forward);
   forward_ = dnnl::pooling_forward(forward);
   backward_ = dnnl::pooling_backward(backward);
   x_ = dev_.wrap(x);

@@ -5,6 +5,7 @@
 #include "compile.hpp"
 #include "instruction_set.hpp"
 #include "picks.hpp"
+#include "primitives.hpp"
 #include "sparse.hpp"
 
 #include <regatta/random.hpp>
@@ -86,12 +87,8 @@ void model::name_layout() {
   for (const auto& w : program_.weights) {
     mix(w->name.data(), w->name.size() + 1);
     mix(&w->info.storage, sizeof w->info.storage);
-    const auto& d = w->layout.data;
-    mix(d.padded_dims, static_cast<std::size_t>(d.ndims) * sizeof d.padded_dims[0]);
-    const auto& b = d.format_desc.blocking;
-    mix(b.strides, static_cast<std::size_t>(d.ndims) * sizeof b.strides[0]);
-    mix(b.inner_blks, static_cast<std::size_t>(b.inner_nblks) * sizeof b.inner_blks[0]);
-    mix(b.inner_idxs, static_cast<std::size_t>(b.inner_nblks) * sizeof b.inner_idxs[0]);
+    const std::vector<dnnl_dim_t> numbers = layout_numbers(w->layout);
+    mix(numbers.data(), numbers.size() * sizeof numbers[0]);
   }
   char text[32];
   std::snprintf(text, sizeof text, "onednn-%016llx", static_cast<unsigned long long>(hash));

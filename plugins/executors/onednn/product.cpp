@@ -2,6 +2,7 @@
 #include "product.hpp"
 
 #include "gemm.hpp"
+#include "primitives.hpp"
 
 #include <array>
 
@@ -35,8 +36,7 @@ product::product(const device& dev, const matrix& a, const matrix& b, const matr
     sum.append_sum(1);
     attr.set_post_ops(sum);
   }
-  const dnnl::matmul::primitive_desc pd(o.bias ? dnnl::matmul::desc(da, db, row, dc) : dnnl::matmul::desc(da, db, dc),
-                                        attr, dev.engine);
+  const auto pd = matmul_of(da, db, o.bias ? row : desc(), dc, attr, dev.engine);
   primitive_ = dnnl::matmul(pd);
   runs_ = std::string("matmul ") + pd.impl_info_str();
   scratch_ = pd.scratchpad_desc().get_size();
