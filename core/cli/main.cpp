@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
+#include "cli/data.hpp"
 #include "cli/describe.hpp"
 #include "cli/doctor.hpp"
 #include "cli/list.hpp"
@@ -161,6 +162,14 @@ int dispatch(int argc, char** argv) {
   comm_app->footer(comm::formulas());
   takes_plugins(comm_app);
 
+  std::string data_format, data_folder;
+  CLI::App* data_app = app.add_subcommand("data", "data sets for trying things out");
+  data_app->require_subcommand(1);
+  CLI::App* make_app = data_app->add_subcommand("make", "write learnable data, always the same");
+  make_app->add_option("FORMAT", data_format, "as in data.format")->required()->type_name("");
+  make_app->add_option("DIR", data_folder, "a folder that is missing or empty")->required()->type_name("");
+  make_app->footer(formats_of_data());
+
   CLI::App* doctor_app = app.add_subcommand("doctor", "this machine: cores, limits, plugins, devices, network");
   doctor_app->add_flag("--json", json, "as JSON");
   takes_plugins(doctor_app);
@@ -197,6 +206,7 @@ int dispatch(int argc, char** argv) {
     run.command = command_line({argv, argv + argc});
     return run_verb(run);
   }
+  if (*data_app) return make_data_verb(data_format, data_folder);
   if (*doctor_app) return doctor_verb(plugin_folders(plugin_path), json);
   if (*list_app) return list_verb(plugin_folders(plugin_path), kind_of(list_kind), json);
   return describe_verb(plugin_folders(plugin_path), described, json, described_with);

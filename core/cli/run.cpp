@@ -7,6 +7,7 @@
 #include "campaign/facts.hpp"
 #include "campaign/prepare.hpp"
 #include "cli/columns.hpp"
+#include "cli/data.hpp"
 #include "cli/outside.hpp"
 #include "device/topology.hpp"
 #include "launch/cpus.hpp"
@@ -167,6 +168,7 @@ int run_verb(const run_options& o) {
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
   if (o.dry_run) return dry_run(plugins, e);
+  generate_data(e);
 
   // The only case of an experiment is refused before anything starts; those of a sweep are skipped one by one.
   if (e.cases.size() == 1) prepare(plugins, e.cases[0], "");

@@ -73,6 +73,9 @@ public:
                                     {&c.data.evaluation_path, "data.evaluation_path"},
                                     {&c.data.vocabulary, "data.vocabulary"}})
       if (!path->empty()) *path = absolute_path(*path, p.where(key), start_);
+    constexpr std::string_view folder = "{folder}";
+    if (const auto at = c.data.producer.find(folder); at != std::string::npos)
+      c.data.producer.replace(at, folder.size(), absolute_path("", p.where("data.producer"), start_));
     if (c.cluster.interface.empty()) wrong_.add(p.where("cluster.interface"), "cluster.interface", "must not be empty");
     for (const plugin_section s : plugin_sections) choose(p, s, choice_of(c, s));
     check_batch(p, c);

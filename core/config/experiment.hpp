@@ -31,6 +31,7 @@ struct data_config {
   double zipf = 1;                 // constant, random: exponent of words' frequencies; 0: even
   std::string format; // dataset: cifar10 | npy | imagenet | criteo | words | sentences | parallel | queries
   std::string path, evaluation_path;
+  bool generate = false; // learnable data where there is nothing at `path`
   bool shuffle = true;
   std::int64_t threads = 1;
   std::string on_bad_record = "error"; // error | skip
@@ -39,6 +40,7 @@ struct data_config {
   std::int64_t min_count = 1, window = 5;
   double subsample = 1e-3;
   std::string endpoint;                     // stream: "tcp://HOST:PORT"
+  std::string producer;                     // stream: a command; empty: somebody else starts it
   std::int64_t timeout_ns = 60'000'000'000; // stream
 };
 

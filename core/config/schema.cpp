@@ -119,6 +119,8 @@ std::vector<schema_key> make_schema() {
       POINT(data.format, "how a dataset's files are read: docs/data.md").one_of(formats),
       POINT(data.path, "file or folder of a dataset"),
       POINT(data.evaluation_path, "file or folder of what is evaluated on; none: no evaluation"),
+      POINT(data.generate, "true: where there is nothing at data.path, learnable data in data.format is written there "
+                           "first, as `regatta data make` does"),
       POINT(data.shuffle, "whether a dataset is read in another order, drawn from the seed, in every epoch"),
       POINT(data.threads, "threads of a rank that read a dataset").range(1, 256),
       POINT(data.on_bad_record, "error: a damaged record ends the run; skip: the next one takes its place")
@@ -131,6 +133,9 @@ std::vector<schema_key> make_schema() {
       POINT(data.subsample, "for words: share from which on a frequent word is dropped at times; 0: never").range(0, 1),
       POINT(data.endpoint, "for stream: where the producer binds its PUSH socket of ZeroMQ's; {worker} in it is the "
                            "worker's number"),
+      POINT(data.producer, "for stream: a shell command that worker 0 (with {worker} in the endpoint: each worker) "
+                           "starts and ends; {endpoint}, {batch} (samples of a micro-batch), {worker} and {folder} (of "
+                           "this file) are replaced; none: the producer runs already"),
       make_row(
           "data.timeout", [](experiment&, case_config& c) { return config_member(&c.data.timeout_ns); },
           "for stream: how long a batch may be waited for")

@@ -23,9 +23,9 @@ std::unique_ptr<data_source> make_synthetic(std::vector<data_input> inputs, std:
 // What `of` makes, `prefetch` micro-batches ahead on a thread of its own.
 std::unique_ptr<data_source> make_queue(std::vector<data_input> inputs, std::unique_ptr<data_source> of,
                                         std::uint64_t prefetch);
-// Batches of another process, which binds a PUSH socket at `endpoint` of ZeroMQ's; `prefetch` of them wait at most.
-std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const std::string& endpoint,
-                                         std::int64_t timeout_ns, std::uint64_t prefetch);
+// Batches of another process, which binds a ZeroMQ PUSH socket at data.endpoint; data.prefetch of them wait at most. With
+// data.producer the source starts that process in plan() and ends it.
+std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config);
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
                                           data_split split, bool shuffle, std::uint64_t seed);
 std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,

@@ -50,8 +50,7 @@ std::unique_ptr<data_source> make_kind(const std::string& kind, const data_confi
     return make_queue(checked_inputs(inputs), make_kind(config.of, config, inputs, seed),
                       static_cast<std::uint64_t>(config.prefetch));
   if (kind == "stream")
-    return make_stream(checked_inputs(inputs), config.endpoint, config.timeout_ns,
-                       static_cast<std::uint64_t>(config.prefetch));
+    return make_stream(checked_inputs(inputs), config);
   throw failure(exit_code::usage, fmt::format("data.source: no \"{}\"", kind));
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "config/experiment.hpp"
+#include "data/producer.hpp"
 
 #include <fmt/format.h>
 
@@ -44,12 +46,12 @@ template <class T> std::uint64_t largest(const void* data, std::uint64_t count) 
 
 class stream final : public data_source {
 public:
-  stream(std::vector<data_input> inputs, std::string endpoint, std::int64_t timeout_ns, std::uint64_t prefetch)
-      : inputs_(std::move(inputs)), endpoint_(std::move(endpoint)),
-        timeout_(std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(timeout_ns))) {
+  stream(std::vector<data_input> inputs, const data_config& config)
+      : inputs_(std::move(inputs)), endpoint_(config.endpoint), command_(config.producer),
+        timeout_(std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(config.timeout_ns))) {
     socket_.set(zmq::sockopt::linger, 0);
-    socket_.set(zmq::sockopt::rcvhwm, static_cast<int>(prefetch));
-    socket_.set(zmq::sockopt::rcvtimeo, static_cast<int>(timeout_.count()));
+    socket_.set(zmq::sockopt::rcvhwm, static_cast<int>(config.prefetch));
+    socket_.set(zmq::sockopt::rcvtimeo, static_cast<int>(std::min(timeout_, look_again).count()));
     for (const data_input& input : inputs_)
       if (name_of(input.type) == std::string_view("?"))
         throw failure(exit_code::usage,
@@ -58,9 +60,14 @@ public:
 
   // Only now is the worker's number known, which may be part of the endpoint.
   void plan(const request& r) override {
-    constexpr std::string_view mark = "{worker}";
-    if (const auto at = endpoint_.find(mark); at != std::string::npos)
-      endpoint_.replace(at, mark.size(), std::to_string(r.first / (r.samples * r.micros)));
+    const std::uint64_t worker = r.first / (r.samples * r.micros);
+    const bool each_its_own = replace(endpoint_, "{worker}", std::to_string(worker));
+    if (!command_.empty() && (each_its_own || worker == 0)) {
+      replace(command_, "{endpoint}", endpoint_);
+      replace(command_, "{batch}", std::to_string(r.samples));
+      replace(command_, "{worker}", std::to_string(worker));
+      producer_.emplace(command_);
+    }
     try {
       socket_.connect(endpoint_);
     } catch (const zmq::error_t& e) {
@@ -70,10 +77,7 @@ public:
 
   void fill(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t samples, std::span<void* const> out) override {
     zmq::message_t part;
-    if (!receive(part))
-      throw failure(exit_code::run, fmt::format("{}: no batch came for {} s (data.timeout); is the producer running, "
-                                                "and does it bind a PUSH socket there?",
-                                                endpoint_, static_cast<double>(timeout_.count()) / 1000));
+    wait_for(part);
     ++message_;
     const std::vector<std::size_t> order = read_head(part, samples);
     for (const std::size_t i : order) {
@@ -89,6 +93,29 @@ public:
   }
 
 private:
+  // How often a process that data.producer started is looked at while no batch comes.
+  static constexpr std::chrono::milliseconds look_again{200};
+
+  static bool replace(std::string& text, std::string_view mark, const std::string& by) {
+    const auto at = text.find(mark);
+    if (at == std::string::npos) return false;
+    text.replace(at, mark.size(), by);
+    return true;
+  }
+
+  void wait_for(zmq::message_t& part) {
+    const auto end = std::chrono::steady_clock::now() + timeout_;
+    while (!receive(part)) {
+      if (producer_)
+        if (const auto how = producer_->ended())
+          throw failure(exit_code::run, fmt::format("data.producer {}: {}", *how, one_line(command_)));
+      if (std::chrono::steady_clock::now() >= end)
+        throw failure(exit_code::run, fmt::format("{}: no batch came for {} s (data.timeout); is the producer running, "
+                                                  "and does it bind a PUSH socket there?",
+                                                  endpoint_, static_cast<double>(timeout_.count()) / 1000));
+    }
+  }
+
   failure bad(const std::string& what) {
     while (socket_.get(zmq::sockopt::rcvmore)) { // so that an error that is caught leaves the socket usable
       zmq::message_t rest;
@@ -154,8 +181,9 @@ private:
   }
 
   std::vector<data_input> inputs_;
-  std::string endpoint_;
+  std::string endpoint_, command_;
   std::chrono::milliseconds timeout_;
+  std::optional<producer> producer_;
   std::uint64_t message_ = 0;
   zmq::context_t context_{1};
   zmq::socket_t socket_{context_, zmq::socket_type::pull};
@@ -163,9 +191,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const std::string& endpoint,
-                                         std::int64_t timeout_ns, std::uint64_t prefetch) {
-  return std::make_unique<stream>(std::move(inputs), endpoint, timeout_ns, prefetch);
+std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config) {
+  return std::make_unique<stream>(std::move(inputs), config);
 }
 
 } // namespace regatta
@@ -174,7 +201,7 @@ std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const s
 
 namespace regatta {
 
-std::unique_ptr<data_source> make_stream(std::vector<data_input>, const std::string&, std::int64_t, std::uint64_t) {
+std::unique_ptr<data_source> make_stream(std::vector<data_input>, const data_config&) {
   throw failure(exit_code::usage, "data.source: this build has no \"stream\": install cppzmq-dev and libzmq3-dev, and "
                                   "build again");
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/data.hpp"
+
+#include "base/failure.hpp"
+#include "data/generated.hpp"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace regatta {
+
+int make_data_verb(const std::string& format, const std::string& folder) {
+  const generated_data* const data = find_generated_data(format);
+  if (!data)
+    throw failure(exit_code::usage,
+                  fmt::format("regatta: data make: no format \"{}\"; there are:\n{}", format, formats_of_data()));
+  make_data(*data, folder);
+  fmt::print("{}: {}\n", folder, data->contents);
+  return 0;
+}
+
+std::string formats_of_data() {
+  std::string text;
+  for (const generated_data& d : all_generated_data()) text += fmt::format("  {:<10} {}\n", d.format, d.contents);
+  return text;
+}
+
+void generate_data(const experiment& e) {
+  for (const case_config& c : e.cases) {
+    const auto missing = data_to_generate(c.data);
+    if (!missing) continue;
+    fmt::print(stderr, "{} is missing: writing generated data into {}: {}\n", c.data.path, missing->folder.string(),
+               missing->data->contents);
+    make_data(*missing->data, missing->folder);
+  }
+}
+
+} // namespace regatta
