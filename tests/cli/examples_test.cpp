@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The experiments under examples/: each is one that the program takes as it is, and that says so within some lines.
+// The experiments under examples/: each is short, says what it is, and runs as it is shipped.
 #include "program.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -47,4 +48,36 @@ TEST_CASE("the example of ResNet50 is one of SE-ResNet50 and of VGG16 with Image
   const outcome o = program(s, "run x.toml --dry-run --set model.plugin=vgg16");
   CHECK(o.code == 2);
   CHECK(o.err.find("model.depth") != std::string::npos);
+}
+
+TEST_CASE("every example trains as it is shipped, but for the number of steps and the batch") {
+  const scratch s;
+  fs::copy(REGATTA_SOURCE "/examples", s.path / "examples", fs::copy_options::recursive);
+  // Smaller batches, so that the large models take seconds; one bandwidth of three, for a dense step of VGG16 takes
+  // seconds at the others.
+  const std::map<std::string, std::string> smaller = {
+      {"vgg16-cifar.toml", " --set train.batch=4"},
+      {"resnet50.toml", " --set train.batch=1"},
+      {"transformer.toml", " --set train.batch=64"},
+      {"bert.toml", " --set train.batch=1"},
+      {"dgc-bandwidth.toml", " --set measure.warmup=0 --sweep transport.bandwidth=100Gbit/s"}};
+  for (const auto& entry : fs::directory_iterator(s.path / "examples")) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".toml" || name == "custom.toml") continue; // install_test builds and runs custom's
+    CAPTURE(name);
+    const auto less = smaller.find(name);
+    const outcome o = program(s, "run examples/" + name + " --format json --progress never --out " + name +
+                                     ".out --set measure.steps=1 --set measure.warmup=0 --set measure.repeats=1 "
+                                     "--set measure.baseline=false --set train.kernels=fixed" +
+                                     (less == smaller.end() ? "" : less->second));
+    INFO(o.err);
+    // 77: all cases are for a GPU, and there is none.
+    const bool needs_gpu = read(entry.path()).find("device = \"cuda\"") != std::string::npos;
+    REQUIRE((o.code == 0 || (needs_gpu && o.code == 77)));
+    if (o.code != 0) continue;
+    const json results = parsed(o.out).at("results");
+    REQUIRE(!results.empty());
+    for (const json& r : results) CHECK(r.at("status") == "ok");
+  }
+  CHECK(fs::exists(s.path / "data/criteo/train.tsv")); // generated at first use
 }

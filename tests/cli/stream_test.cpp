@@ -12,10 +12,14 @@ using namespace regatta::test;
 
 namespace {
 
+// A Python that lacks the module would leave every test to wait for batches that never come.
+const bool has_zmq = std::system(PYTHON " -c 'import zmq'") == 0;
+
 // Python, running until the end of the scope.
 class producer {
 public:
   explicit producer(std::vector<std::string> arguments) {
+    REQUIRE_MESSAGE(has_zmq, PYTHON " has no module zmq any more: install python3-zmq, or configure again");
     arguments.insert(arguments.begin(), PYTHON);
     std::vector<char*> argv;
     for (std::string& a : arguments) argv.push_back(a.data());
@@ -60,11 +64,12 @@ baseline = false
 )";
 }
 
-std::string complaint(const scratch& s, const std::string& timeout = "20s") {
+std::string complaint(const scratch& s, const std::string& timeout = "20s", const std::string& options = "") {
   std::ofstream(s.path / "x.toml") << toml(s, timeout);
   fs::remove_all(s.path / "result");
   const outcome o = program(s, "run x.toml --out result --progress never --set cluster.workers=1 --set "
-                               "strategy.plugin=none --set transport.plugin=null");
+                               "strategy.plugin=none --set transport.plugin=null" +
+                                   options);
   CHECK(o.code == 1);
   return o.out + o.err;
 }
@@ -80,6 +85,19 @@ TEST_CASE("two workers learn from the example's producer") {
   CHECK(curve.back() < 0.5 * curve.front());
   CHECK(r.at(0).at("replicas_identical") == true);
   CHECK(r.at(0).at("time").at("input").get<double>() > 0);
+}
+
+TEST_CASE("data.producer is started for a run and ended with it") {
+  const scratch s;
+  const std::string starts =
+      " --set data.producer='\"" PYTHON " " REGATTA_SOURCE "/examples/stream_producer.py {endpoint} {batch}\"'";
+  const json r = results(s, toml(s, "20s"), "--set cluster.workers=2" + starts);
+  CHECK(r.at(0).at("status") == "ok");
+  // Its argument names this test's own socket.
+  CHECK(std::system(("! pgrep -f '[i]pc://" + (s.path / "socket").string() + "' >/dev/null").c_str()) == 0);
+  const std::string text = complaint(s, "20s", " --set data.producer='\"false\"'");
+  INFO(text);
+  CHECK(text.find("data.producer exited with code 1: false") != std::string::npos);
 }
 
 TEST_CASE("a producer of other shapes, and one that is silent, end the run with a reason") {

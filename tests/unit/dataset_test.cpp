@@ -5,6 +5,7 @@
 
 #include "data/crew.hpp"
 #include "data/generate.hpp"
+#include "data/generated.hpp"
 #include "data/jpeg.hpp"
 #include "data/zipf.hpp"
 
@@ -443,4 +444,34 @@ TEST_CASE("a crew shares a loop, and hands on what is thrown") {
   int after = 0;
   c.each(1, [&](std::uint64_t) { ++after; });
   CHECK(after == 1);
+}
+
+TEST_CASE("generated data is written whole, where data.path is missing and points to it") {
+  const temporary_folder f;
+  data_config c = dataset("queries", f.path() / "set/train.tsv");
+  CHECK(!data_to_generate(c)); // nobody asked for it
+  c.generate = true;
+  const auto missing = data_to_generate(c);
+  REQUIRE(missing);
+  CHECK(missing->folder == f.path() / "set");
+  // A set of a few lines in place of the format's own, for time.
+  const generated_data few{"queries", "a few", "train.tsv",
+                           [](const std::filesystem::path& to) { make_queries_like(to, 50, 1); }};
+  make_data(few, missing->folder);
+  CHECK(std::filesystem::exists(c.path));
+  CHECK(!data_to_generate(c));
+  CHECK_THROWS_WITH_AS(make_data(few, missing->folder), doctest::Contains("is not empty"), failure);
+
+  const generated_data broken{"queries", "half", "train.tsv", [](const std::filesystem::path& to) {
+                                make_queries_like(to, 50, 1);
+                                throw failure(exit_code::run, "disk full");
+                              }};
+  CHECK_THROWS_AS(make_data(broken, f.path() / "other"), failure);
+  CHECK(!std::filesystem::exists(f.path() / "other"));
+  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 1); // nothing half-made lies about
+
+  c.path = (f.path() / "elsewhere.tsv").string();
+  CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("ends in train.tsv"), failure);
+  c.format = "npy";
+  CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("nothing generates"), failure);
 }
