@@ -14,9 +14,11 @@ namespace regatta {
 class timed_region {
 public:
   explicit timed_region(session& s) : session_(s), sensors_(s.device()) {}
-  // [loop] Both are called by whoever holds the exchange.
+  // [loop] All are called by whoever holds the exchange.
   void begin(rank_record& record);
   void end(rank_record& record);
+  // Takes what the strategy recorded. Requires that the regions of all workers have ended, and that no finish() has begun.
+  void take_records(rank_record& record);
   // [loop] What happens between the two is no part of the region: an evaluation. They take milliseconds themselves where
   // a device has sensors.
   void pause();

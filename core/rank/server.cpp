@@ -39,50 +39,65 @@ rank_record run_server(session& s) {
   s.control.operation("serving");
   x.begin(exchange::serve, 0);
 
-  // The workers meet between warm-up and the first timed step, and to count and evaluate, and this rank with them, on a
-  // thread of its own: serving cannot wait. Nothing is under way when the timed steps begin, so what the counters say
-  // then is the region's beginning.
-  enum { before, met, begun };
+  // The workers meet between warm-up and the first timed step, after the last one, and to count and evaluate. This rank
+  // meets them on a second thread, because the thread that serves cannot wait. The region begins and ends on the thread
+  // that serves, while no worker has anything under way: no byte of the warm-up or of finish() is counted.
+  enum { before, begin_asked, begun, end_asked, ended, lost };
   std::atomic<int> phase{before};
+  const auto reach = [&phase](int next) {
+    phase.store(next);
+    phase.notify_one();
+  };
+  const auto ask = [&](int what) { // false: serving has failed
+    int expected = what - 1;
+    if (!phase.compare_exchange_strong(expected, what)) return false;
+    s.wake();
+    phase.wait(what);
+    return phase.load() == what + 1;
+  };
   std::exception_ptr meeting_error, error;
   std::thread meeting([&] {
     try {
       const std::uint64_t warmup = s.job.warmup;
       attend_steps(s, 0, warmup, std::numeric_limits<std::uint64_t>::max());
       const auto end = warmup + static_cast<std::uint64_t>(s.control.sum("steps", {0})[0]);
-      if (int expected = before; !phase.compare_exchange_strong(expected, met)) return; // serving has failed
-      s.wake();
-      phase.wait(met);
+      if (!ask(begin_asked)) return;
       s.control.barrier("start");
       attend_steps(s, warmup, end, end);
+      s.control.barrier("end");
+      if (!ask(end_asked)) return;
+      s.control.barrier("finish");
       if (s.model().has_tables() && evaluation::wanted(s))
         evaluation::attend(s); // workers evaluate while they can still ask for rows
     } catch (...) {
       meeting_error = std::current_exception();
+      reach(lost);
       s.wake();
     }
   });
   try {
-    while (!x.done(exchange::serve)) {
+    while (!x.done(exchange::serve) || phase.load() < ended) {
       x.poll(std::numeric_limits<std::uint64_t>::max(), s.job.spin_ns);
       if (s.control.aborted()) throw peer_failure("ended because another rank failed");
-      if (phase.load() == met) {
+      if (phase.load() == lost) break;
+      if (phase.load() == begin_asked) {
         region.begin(record);
-        phase.store(begun);
-        phase.notify_one();
+        reach(begun);
+      } else if (phase.load() == end_asked) {
+        region.end(record);
+        region.take_records(record);
+        reach(ended);
       }
     }
   } catch (...) {
     error = std::current_exception();
     // Now, for the meeting below ends only with the case, and nobody else knows.
     report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(error); });
-    phase.store(begun);
-    phase.notify_one();
+    reach(lost);
   }
   meeting.join(); // an aborted case ends its waiting too
   if (error) std::rethrow_exception(error);
   if (meeting_error) std::rethrow_exception(meeting_error);
-  region.end(record);
   while (x.busy()) {
     x.poll(std::numeric_limits<std::uint64_t>::max(), 0);
     if (s.control.aborted()) throw peer_failure("ended because another rank failed");

@@ -96,6 +96,7 @@ private:
   void bring_rows();
   void pull_rows(rg_batch& batch);
   std::uint64_t steps_to_time();
+  void end_together(timed_region& region, rank_record& record);
   void evaluate(std::uint64_t done, rank_record& record);
   void evaluate_if_due(std::uint64_t done, rank_record& record);
 
@@ -345,6 +346,20 @@ std::uint64_t worker::steps_to_time() {
   return static_cast<std::uint64_t>(session_.control.sum("steps", {mine})[0]);
 }
 
+// Servers end their regions when all workers have ended theirs, and before any says goodbye. Releases the exchange.
+void worker::end_together(timed_region& region, rank_record& record) {
+  const bool servers = session_.cluster.servers > 0;
+  if (servers) {
+    session_.control.operation("meeting the other workers after the last step");
+    loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+    session_.control.barrier("end");
+    loop_.take();
+  }
+  region.take_records(record);
+  loop_.release();
+  if (servers) session_.control.barrier("finish");
+}
+
 rank_record worker::run() {
   rank_record record;
   timed_region region(session_);
@@ -391,7 +406,7 @@ rank_record worker::run() {
   record.samples = steps * session_.job.batch;
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
 
-  loop_.release();
+  end_together(region, record);
   if (sparse_) evaluate(warmup + steps, record); // a server holds the rows until it hears goodbye
   session_.control.operation("finishing: the last bytes and updates");
   const std::int64_t finishing = sparse_ ? steady_ns() : record.region_end;

@@ -197,3 +197,47 @@ baseline = false
   CHECK(nobody.code == 77);
   CHECK(nobody.out.find("skipped: cluster.slow.rank = 2: there are 2 workers") != std::string::npos);
 }
+
+// Bytes as the transport counts them, headers included: what one side has sent by the region's end the other has
+// received, and no more.
+TEST_CASE("servers send in the region what workers receive in it, and receive what workers send") {
+  const scratch s;
+  const json all = results(s, R"(
+[model]
+plugin = "mlp"
+hidden = [16]
+[data]
+source = "random"
+[train]
+batch = 4
+kernels = "fixed"
+[cluster]
+workers = 2
+servers = 2
+[measure]
+warmup = 6
+steps = 12
+repeats = 1
+baseline = false
+[strategy.geo_ps]
+k = 6
+[strategy.dgc]
+exchange = "servers"
+dense_below = 2000
+[strategy.async_ps]
+bucket = 4096
+[sweep]
+"strategy.plugin" = ["sync_ps", "async_ps", "geo_ps", "dgc"]
+"transport.plugin" = ["shm", "tcp"]
+)");
+  REQUIRE(all.size() == 8);
+  for (const json& r : all) {
+    CAPTURE(r.at("case").dump());
+    const auto mean = [&](const char* way, const char* role) {
+      return r.at("bytes").at(way).at(role).get<double>(); // over as many workers as servers
+    };
+    CHECK(mean("sent_per_step", "worker") > 100);
+    CHECK(mean("sent_per_step", "server") == doctest::Approx(mean("received_per_step", "worker")).epsilon(1e-9));
+    CHECK(mean("received_per_step", "server") == doctest::Approx(mean("sent_per_step", "worker")).epsilon(1e-9));
+  }
+}
