@@ -216,18 +216,42 @@ rg_status model_under_test::try_step(const samples& part, std::uint64_t global, 
   rg_batch b = batch_of(part, inputs);
   b.global_samples = global;
   b.flags = flags;
+  struct context {
+    const step_hooks& hooks;
+    std::size_t tensors;
+    std::string wrong;
+    bool names(const char* hook, std::uint32_t tensor) {
+      if (tensor < tensors) return true;
+      wrong = fmt::format("the step calls {}({}), but the model has {} tensors", hook, tensor, tensors);
+      return false;
+    }
+  } calls{hooks, tensors_.size(), {}};
   auto h = rg::make_versioned<rg_hooks>();
-  h.context = const_cast<step_hooks*>(&hooks); // read only
-  h.need = [](void* context, std::uint32_t tensor) -> rg_status {
-    const auto& f = static_cast<const step_hooks*>(context)->need;
-    return f ? f(tensor) : RG_OK;
+  h.context = &calls;
+  h.need = [](void* self, std::uint32_t tensor) -> rg_status {
+    auto& c = *static_cast<context*>(self);
+    if (!c.names("need", tensor)) return RG_E_CANCELLED;
+    return c.hooks.need ? c.hooks.need(tensor) : RG_OK;
   };
-  h.ready = [](void* context, std::uint32_t tensor, rg_fence) {
-    if (const auto& f = static_cast<const step_hooks*>(context)->ready) f(tensor);
+  h.ready = [](void* self, std::uint32_t tensor, rg_fence) {
+    auto& c = *static_cast<context*>(self);
+    if (c.names("ready", tensor) && c.hooks.ready) c.hooks.ready(tensor);
   };
   h.phase = [](void*, std::uint32_t, rg_fence) {};
   result = rg::make_versioned<rg_step_result>();
-  return functions_.step(self_, &b, &h, &result);
+  const rg_status status = functions_.step(self_, &b, &h, &result);
+  require(calls.wrong.empty(), calls.wrong);
+  require_in_bounds();
+  return status;
+}
+
+void model_under_test::require_in_bounds() const {
+  for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (const char* where = damage_of(weights_[t]))
+      throw failed(fmt::format("the step writes {} the weights of tensor {}", where, tensors_[t].name));
+    if (const char* where = damage_of(gradients_[t]))
+      throw failed(fmt::format("the step writes {} the gradient of tensor {}", where, tensors_[t].name));
+  }
 }
 
 double model_under_test::step(const samples& part, std::uint64_t global, std::uint32_t flags) {

@@ -7,6 +7,7 @@
 #include "check/suite.hpp"
 #include "registry/plugin_host.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <new>
@@ -15,15 +16,43 @@
 
 namespace regatta::conformance {
 
-// Arrays start at a cache line, as the engine's do.
+// Arrays start at a cache line and end with zeros up to the next one, as the engine's do. Guards lie around that.
+constexpr std::size_t cache_line = 64, guard_bytes = 128;
+constexpr std::byte guard_byte{0xA7};
+
 template <class T> struct aligned {
   using value_type = T;
   aligned() = default;
   template <class U> aligned(const aligned<U>&) noexcept {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64})); }
-  void deallocate(T* p, std::size_t) noexcept { ::operator delete (p, std::align_val_t{64}); }
+  static std::size_t padded(std::size_t n) { return (n * sizeof(T) + cache_line - 1) / cache_line * cache_line; }
+  T* allocate(std::size_t n) {
+    auto* const base =
+        static_cast<std::byte*>(::operator new (padded(n) + 2 * guard_bytes, std::align_val_t{cache_line}));
+    std::fill_n(base, guard_bytes, guard_byte);
+    std::fill_n(base + guard_bytes, padded(n), std::byte{0});
+    std::fill_n(base + guard_bytes + padded(n), guard_bytes, guard_byte);
+    return reinterpret_cast<T*>(base + guard_bytes);
+  }
+  void deallocate(T* p, std::size_t) noexcept {
+    ::operator delete (reinterpret_cast<std::byte*>(p) - guard_bytes, std::align_val_t{cache_line});
+  }
   bool operator==(const aligned&) const noexcept { return true; }
 };
+
+// "before" or "behind": where somebody wrote outside of the array; null: nowhere.
+template <class T> const char* damage_of(const std::vector<T, aligned<T>>& v) {
+  if (!v.capacity()) return nullptr;
+  const auto* const first = reinterpret_cast<const std::byte*>(v.data());
+  const auto all = [](const std::byte* from, const std::byte* to, std::byte value) {
+    return std::all_of(from, to, [&](std::byte b) { return b == value; });
+  };
+  const std::byte* const end = first + aligned<T>::padded(v.capacity());
+  if (!all(first - guard_bytes, first, guard_byte)) return "before";
+  const bool intact =
+      all(first + v.capacity() * sizeof(T), end, std::byte{0}) && all(end, end + guard_bytes, guard_byte);
+  return intact ? nullptr : "behind";
+}
+
 using floats = std::vector<float, aligned<float>>;
 using byte_array = std::vector<std::byte, aligned<std::byte>>;
 
@@ -62,6 +91,7 @@ public:
   // What the engine gathers before a step of all of `parts`, the micro-batches of one step or the shares of its ranks:
   // their counts and their rows. For each step anew.
   void prepare(const std::vector<const samples*>& parts);
+  // Throws failed where the step writes outside of weights or gradients, or calls need() or ready() of no tensor.
   rg_status try_step(const samples& part, std::uint64_t global, std::uint32_t flags, const step_hooks& hooks,
                      rg_step_result& result);
   // The loss of one step on `part`, the whole batch; gradients are overwritten.
@@ -79,6 +109,7 @@ public:
 
 private:
   void ask(rg_status status, const char* what);
+  void require_in_bounds() const;
   rg_batch batch_of(const samples& part, std::vector<const void*>& inputs) const;
 
   const subject& subject_;

@@ -101,6 +101,7 @@ public:
     x.values = values;
     x.strategy_id = "comm";
     x.transport = &functions();
+    x.transport_id = component_.id;
     x.transport_self = self_;
     x.caps = caps_;
     x.transport_host = &host_;

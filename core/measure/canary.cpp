@@ -50,6 +50,12 @@ std::vector<std::string> check_results(const json& entries) {
     const std::string label = case_label(entry);
     if (entry.at("replicas_identical") == false)
       wrong.push_back(fmt::format("{}: the workers ended with different weights", label));
+    if (entry.value("weights_moved", json()) == false)
+      wrong.push_back(fmt::format("{}: the weights never moved, though the gradient is not zero", label));
+    if (entry.at("fingerprint").at("synchrony") == "synchronous" && entry.at("workers") > 1 &&
+        entry.value("given_bytes", json()) == 0)
+      wrong.push_back(fmt::format("{}: a synchronous strategy of {} workers sent nothing in all timed steps", label,
+                                  entry.at("workers").get<std::int64_t>()));
     const json& loss = entry.at("loss");
     if (loss.is_null()) continue;
     if (!finite(loss)) {

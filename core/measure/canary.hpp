@@ -14,6 +14,8 @@ namespace regatta {
 // What is wrong with the entries of result.json's "results", a sentence each; only those that are "ok" are looked at.
 //  - the loss of a step is not finite
 //  - replicas that must agree do not
+//  - the weights never moved, though a gradient was not zero and a learning rate above 0
+//  - a synchronous strategy of several workers sent nothing in all timed steps
 //  - the loss of the first step differs between cases that then train on the same samples with the same weights: those
 //    with the same model, data, precision and global batch. Only the order of additions may differ: 1e-5 relative in
 //    fp32, 1e-2 in shorter types.

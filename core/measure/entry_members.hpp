@@ -39,6 +39,8 @@ inline constexpr const char* entry_members[] = {"case",
                                                 "skipped_records",
                                                 "replicas_identical",
                                                 "weights_sha256",
+                                                "weights_moved",
+                                                "given_bytes",
                                                 "kernels",
                                                 "warnings"};
 

@@ -182,6 +182,11 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   if (hashed)
     f.replicas_identical =
         std::all_of(workers.begin(), workers.end(), [&](auto* w) { return w->weights_hash == first.weights_hash; });
+  const auto any = [&](bool rank_record::*member) {
+    return std::any_of(records.begin(), records.end(), [&](const rank_record& r) { return r.*member; });
+  };
+  if (any(&rank_record::weights_should_move)) f.weights_moved = any(&rank_record::weights_moved);
+  for (const rank_record& r : records) f.given_bytes += r.given_bytes;
   std::vector<const rank_record*> by_rank;
   by_rank.reserve(records.size());
   for (const rank_record& r : records) by_rank.push_back(&r);

@@ -70,6 +70,8 @@ struct run_figures {
   bool loss_finite = true;
   std::string weights_hash;               // of worker 0's final weights; empty: not hashed
   std::optional<bool> replicas_identical; // final weights of all workers; nothing where a rank did not hash them
+  std::optional<bool> weights_moved;      // of any rank; nothing where no update had to move them
+  std::uint64_t given_bytes = 0;          // by the strategy to the transport, on all ranks
   std::string metric;
   std::optional<double> metric_value;
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // by steps done

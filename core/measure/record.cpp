@@ -109,6 +109,9 @@ json to_json(const rank_record& r) {
           {"gpu", r.gpu ? to_json(*r.gpu) : json(nullptr)},
           {"steal", optional_to_json(r.steal)},
           {"strategy", records_to_json(r.strategy)},
+          {"given_bytes", r.given_bytes},
+          {"weights_should_move", r.weights_should_move},
+          {"weights_moved", r.weights_moved},
           {"weights_hash", r.weights_hash},
           {"layout", r.layout},
           {"kernels", r.kernels},
@@ -144,6 +147,9 @@ rank_record record_from_json(const json& j) {
   if (const json& gpu = j.at("gpu"); !gpu.is_null()) r.gpu = gpu_from_json(gpu);
   r.steal = optional_from_json(j.at("steal"));
   r.strategy = records_from_json(j.at("strategy"));
+  j.at("given_bytes").get_to(r.given_bytes);
+  j.at("weights_should_move").get_to(r.weights_should_move);
+  j.at("weights_moved").get_to(r.weights_moved);
   j.at("weights_hash").get_to(r.weights_hash);
   j.at("layout").get_to(r.layout);
   j.at("kernels").get_to(r.kernels);

@@ -77,6 +77,12 @@ struct rank_record {
 
   strategy_records strategy; // inside the region
 
+  // For the canary. Bytes that the strategy gave to the transport inside the region, as the engine counts them; whether a
+  // gradient was not 0 and a learning rate above 0 (workers only); whether weights or rows that this rank holds changed
+  // since the start.
+  std::uint64_t given_bytes = 0;
+  bool weights_should_move = false, weights_moved = false;
+
   std::string weights_hash; // hex, of the final weights; empty: not hashed
   std::string layout;       // of the weights in memory, as the model names it
   std::string kernels;      // "name: what runs", a line each

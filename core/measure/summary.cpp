@@ -155,6 +155,14 @@ json replicas_entry(const case_config& config, const case_facts& facts, const st
   return identical;
 }
 
+// False if a repeat's weights never moved though they should; null where none had to.
+json moved_entry(const std::vector<repeat_figures>& repeats) {
+  json moved = nullptr;
+  for (const repeat_figures& r : repeats)
+    if (r.run.weights_moved) moved = *r.run.weights_moved && moved != false;
+  return moved;
+}
+
 // "conv1: jit_wino" a line -> {"conv1": "jit_wino"}
 json kernels_entry(const std::string& text) {
   if (text.empty()) return nullptr;
@@ -301,6 +309,10 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   entry["weights_sha256"] = json::array();
   for (const auto& r : repeats)
     entry["weights_sha256"].push_back(r.run.weights_hash.empty() ? json() : json(r.run.weights_hash));
+  entry["weights_moved"] = moved_entry(repeats);
+  entry["given_bytes"] = std::min_element(repeats.begin(), repeats.end(), [](const auto& a, const auto& b) {
+                           return a.run.given_bytes < b.run.given_bytes;
+                         })->run.given_bytes;
   entry["kernels"] = kernels_entry(first.kernels);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -11,6 +12,19 @@
 #include <sys/mman.h>
 
 namespace regatta {
+
+namespace {
+
+// A cache line, so that regions stay aligned. Finite, so that code that reads it by mistake shows in the loss.
+constexpr std::size_t guard_floats = 16, guard_bytes = guard_floats * sizeof(float);
+constexpr float guard_value = -7.6543e29F;
+
+std::uint64_t guard_begin_behind(std::uint64_t bytes) {
+  return guard_bytes +
+         (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float); // on a device it is filled as floats
+}
+
+} // namespace
 
 void aligned_free::operator()(void* p) const noexcept {
   std::free(p);
@@ -29,7 +43,8 @@ std::unique_ptr<void, aligned_free> allocate_aligned(std::uint64_t bytes) {
 
 region_table::region_table(const rg_regions* transport, void* transport_self, bool ghosts, processor* device,
                            std::uint32_t kind, std::uint32_t reaches)
-    : transport_self_(transport_self), ghosts_(ghosts), device_(device), kind_(kind), reaches_(reaches) {
+    : transport_self_(transport_self), ghosts_(ghosts), device_(device), kind_(kind), reaches_(reaches),
+      front_(ghosts ? 0 : guard_bytes) {
   if (transport) transport_ = rg::copy_versioned(*transport);
 }
 
@@ -38,46 +53,91 @@ region_table::~region_table() {
     if (transport_.remove && regions_[i].told) transport_.remove(transport_self_, static_cast<rg_region>(i + 1));
 }
 
-rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, place in) {
+rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::string name, place in) {
   const std::uint64_t size = rg::size_of(type);
   if (!size || count > (std::uint64_t{1} << 48))
     throw failure(exit_code::plugin, fmt::format("a buffer of {} elements of type {} was asked for", count, type));
-  const auto id = static_cast<rg_region>(regions_.size() + 1);
   region r;
   r.bytes = count * size;
   r.in = in;
+  r.name = std::move(name);
   if (!ghosts_) {
     const std::uint32_t kind = in == place::device ? kind_ : std::uint32_t{RG_MEMORY_HOST};
     r.told = reaches_ & kind;
-    if (in == place::host && r.told && transport_.allocate &&
-        transport_.allocate(transport_self_, id, r.bytes, kind, &r.address) != RG_OK)
-      r.address = nullptr;
-    if (!r.address) {
-      if (in == place::host) r.own = allocate_aligned(r.bytes);
-      r.address = in == place::device   ? device_->allocate(r.bytes)
-                  : in == place::shared ? device_->allocate_shared(r.bytes)
-                                        : r.own.get();
-      if (r.told && transport_.add && transport_.add(transport_self_, id, r.address, r.bytes, kind) != RG_OK)
-        throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", r.bytes));
-    }
+    const std::uint64_t behind = guard_begin_behind(r.bytes);
+    reserve(r, kind, behind + guard_bytes);
+    write_guard(r, 0);
+    write_guard(r, behind);
   }
   bytes_ += r.bytes;
   regions_.push_back(std::move(r));
   rg_buffer b{};
-  b.region = id;
+  b.region = static_cast<rg_region>(regions_.size());
   b.type = type;
+  b.offset = front_;
   b.count = count;
   return b;
+}
+
+// Finds `bytes` for the region that comes next, guards included.
+void region_table::reserve(region& r, std::uint32_t kind, std::uint64_t bytes) {
+  const auto id = static_cast<rg_region>(regions_.size() + 1);
+  void* address = nullptr;
+  if (r.in == place::host && r.told && transport_.allocate &&
+      transport_.allocate(transport_self_, id, bytes, kind, &address) != RG_OK)
+    address = nullptr;
+  if (!address) {
+    if (r.in == place::host) r.own = allocate_aligned(bytes);
+    address = r.in == place::device   ? device_->allocate(bytes)
+              : r.in == place::shared ? device_->allocate_shared(bytes)
+                                      : r.own.get();
+    if (r.told && transport_.add && transport_.add(transport_self_, id, address, bytes, kind) != RG_OK)
+      throw failure(exit_code::run, fmt::format("the transport cannot use {} bytes of memory", bytes));
+  }
+  r.address = static_cast<char*>(address);
+}
+
+void region_table::write_guard(const region& r, std::uint64_t at) const {
+  if (r.in == place::device) {
+    auto w = rg::make_versioned<rg_work>();
+    w.kind = RG_OP_FILL;
+    w.type = w.source_type = RG_F32;
+    w.target = r.address + at;
+    w.count = guard_floats;
+    w.a = guard_value;
+    device_->run(w);
+  } else {
+    std::fill_n(reinterpret_cast<float*>(r.address + at), guard_floats, guard_value);
+  }
+}
+
+std::optional<std::string> region_table::find_damage(const read_function& read) const {
+  if (ghosts_) return std::nullopt;
+  float expected[guard_floats], copy[guard_floats];
+  std::fill_n(expected, guard_floats, guard_value);
+  const auto intact = [&](const region& r, std::uint64_t at) {
+    const void* guard = r.address + at;
+    if (r.in == place::device) {
+      read(copy, guard, guard_bytes);
+      guard = copy;
+    }
+    return std::memcmp(guard, expected, guard_bytes) == 0;
+  };
+  for (const region& r : regions_) {
+    if (!intact(r, 0)) return "memory before " + r.name;
+    if (!intact(r, guard_begin_behind(r.bytes))) return "memory behind " + r.name;
+  }
+  return std::nullopt;
 }
 
 bool region_table::contains(const rg_buffer& b) const noexcept {
   if (b.region == 0 || b.region > regions_.size()) return false;
   const std::uint64_t size = rg::size_of(b.type), bytes = regions_[b.region - 1].bytes;
-  return size && b.offset <= bytes && b.count <= (bytes - b.offset) / size;
+  return size && b.offset >= front_ && b.offset - front_ <= bytes && b.count <= (bytes - (b.offset - front_)) / size;
 }
 
 void* region_table::address(const rg_buffer& b) const noexcept {
-  return ghosts_ ? nullptr : static_cast<char*>(regions_[b.region - 1].address) + b.offset;
+  return ghosts_ ? nullptr : regions_[b.region - 1].address + b.offset;
 }
 
 } // namespace regatta

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The buffers that take part in exchanges. Made here, known to the transport where it can reach them, never moved. [main]
-// but for address().
+// but for address(). Guards lie before and after the bytes of each region, in the same memory: find_damage() tells
+// whether anybody wrote there.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "memory/processor.hpp"
@@ -30,14 +34,16 @@ public:
   region_table(const region_table&) = delete;
   region_table& operator=(const region_table&) = delete;
 
-  // Zeroed. Throws failure where the memory cannot be had.
-  rg_buffer allocate(std::uint32_t type, std::uint64_t count) {
-    return allocate(type, count, device_ ? place::device : place::host);
+  // Zeroed, 64-byte aligned. `name` is how find_damage() calls the region. Throws failure where the memory cannot be had.
+  rg_buffer allocate(std::uint32_t type, std::uint64_t count, std::string name) {
+    return allocate(type, count, std::move(name), device_ ? place::device : place::host);
   }
-  // Likewise of the host's memory, device or not: as the transport has it best, or as a device has.
-  rg_buffer allocate_on_host(std::uint32_t type, std::uint64_t count) { return allocate(type, count, place::host); }
-  rg_buffer allocate_shared(std::uint32_t type, std::uint64_t count) {
-    return allocate(type, count, device_ ? place::shared : place::host);
+  // As allocate(), but of the host's memory, device or not: as the transport has it best, or as a device has.
+  rg_buffer allocate_on_host(std::uint32_t type, std::uint64_t count, std::string name) {
+    return allocate(type, count, std::move(name), place::host);
+  }
+  rg_buffer allocate_shared(std::uint32_t type, std::uint64_t count, std::string name) {
+    return allocate(type, count, std::move(name), device_ ? place::shared : place::host);
   }
   bool ghosts() const noexcept { return ghosts_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
@@ -55,22 +61,33 @@ public:
     return {static_cast<T*>(address(b)), b.count};
   }
 
+  // The first region whose guards are not as they were made: "memory behind the gradients". Nothing: all are, or there
+  // are no bytes. Call it while nothing is under way. `read` copies bytes from a device and waits for them; unused
+  // without a device.
+  using read_function = std::function<void(void* to, const void* from, std::uint64_t bytes)>;
+  std::optional<std::string> find_damage(const read_function& read) const;
+
 private:
   enum class place { host, device, shared }; // shared: the host's, which the device reaches
-  rg_buffer allocate(std::uint32_t type, std::uint64_t count, place in);
+  rg_buffer allocate(std::uint32_t type, std::uint64_t count, std::string name, place in);
 
   struct region {
     place in = place::host;
-    bool told = false; // to the transport
-    void* address = nullptr;
-    std::uint64_t bytes = 0;
+    bool told = false;       // to the transport
+    char* address = nullptr; // of the guard before its bytes
+    std::uint64_t bytes = 0; // without guards
     std::unique_ptr<void, aligned_free> own;
+    std::string name;
   };
+  void reserve(region& r, std::uint32_t kind, std::uint64_t bytes);
+  void write_guard(const region& r, std::uint64_t at) const;
+
   rg_regions transport_{};
   void* transport_self_;
   bool ghosts_;
   processor* device_;
   std::uint32_t kind_, reaches_;
+  std::uint64_t front_; // bytes of the guard before a region: the offset of every buffer that allocate() makes
   std::uint64_t bytes_ = 0;
   std::vector<region> regions_; // region k is regions_[k - 1]
 };

@@ -27,6 +27,16 @@ bool reaches(const exchange_setup& s) {
   return !s.device || (s.caps.memory & s.device->memory());
 }
 
+const char* name_of(std::uint64_t activity) {
+  switch (activity) {
+  case exchange::begin_step: return "begin_step";
+  case exchange::end_step: return "end_step";
+  case exchange::serve: return "serve";
+  case exchange::finish: return "finish";
+  default: return "pull_rows";
+  }
+}
+
 template <class T> const T* extension_of(const exchange_setup& s, const char* id) {
   return s.transport->extension ? static_cast<const T*>(s.transport->extension(s.transport_self, id)) : nullptr;
 }
@@ -102,8 +112,9 @@ exchange::exchange(exchange_setup setup)
       on_host_(stage_on_host(host_processor_)), on_device_(!device_   ? nullptr
                                                            : reaches_ ? stage_on_device(*device_)
                                                                       : stage_through_host(*device_)),
-      transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host, regions_, *on_host_,
-                 on_device_.get(), setup_.rank, setup_.layout.size(), setup_.lanes),
+      transfers_(transport_, setup_.transport_self, setup_.caps, *setup_.transport_host,
+                 "transport " + setup_.transport_id, regions_, *on_host_, on_device_.get(), setup_.rank,
+                 setup_.layout.size(), setup_.lanes),
       rule_(setup_.optimizer, setup_.layout.workers) {
   if (!setup_.link.empty()) link_.description = setup_.link.c_str();
   if (reaches_)
@@ -130,8 +141,8 @@ void exchange::lay_out() {
   arena_.tensors = setup_.tensors.data();
   arena_.tensor_count = static_cast<std::uint32_t>(setup_.tensors.size());
   if (cluster_.worker >= 0 && arena_.count) {
-    arena_.weights = regions_.allocate(RG_F32, arena_.count);
-    arena_.gradients = regions_.allocate(RG_F32, arena_.count);
+    arena_.weights = regions_.allocate(RG_F32, arena_.count, "the weights");
+    arena_.gradients = regions_.allocate(RG_F32, arena_.count, "the gradients");
   }
   worker_optimizer_ = std::make_unique<optimizer>(setup_.optimizer, setup_.layout.workers, optimizer_slices, unit_);
   server_optimizer_ =
@@ -168,13 +179,13 @@ void exchange::start() {
   host_.now = [](void* self) { return static_cast<exchange*>(self)->now(); };
   host_.alloc = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
     return fence(self, [&](exchange& x) {
-      *out = x.regions_.allocate(type, count);
+      *out = x.regions_.allocate(type, count, x.name_of_buffer());
       return rg_status{RG_OK};
     });
   };
   host_.alloc_on_host = [](void* self, std::uint32_t type, std::uint64_t count, rg_buffer* out) {
     return fence(self, [&](exchange& x) {
-      *out = x.regions_.allocate_on_host(type, count);
+      *out = x.regions_.allocate_on_host(type, count, x.name_of_buffer());
       return rg_status{RG_OK};
     });
   };
@@ -210,11 +221,7 @@ void exchange::start() {
     static_cast<exchange*>(self)->records_.add(name, amount);
   };
   host_.done = [](void* self, std::uint64_t which, rg_status status) {
-    auto& x = *static_cast<exchange*>(self);
-    if (which < x.running_.size()) x.running_[which] = false;
-    x.mark_weights();
-    if (which == end_step) x.stepping_ = false;
-    if (status < 0 && x.activity_error_ == RG_OK) x.activity_error_ = status;
+    static_cast<exchange*>(self)->end_activity(which, status);
   };
   host_.own_rows = [](void* self, std::uint32_t as_server, std::uint32_t table, std::uint64_t shards,
                       std::uint64_t shard) {
@@ -252,8 +259,29 @@ std::span<float> exchange::gradients() const {
   return regions_.elements<float>(arena_.gradients);
 }
 
-void exchange::show_weights(const std::function<void(std::span<const float>)>& to) {
-  const auto all = weights();
+std::string exchange::name_of_buffer() {
+  return fmt::format("buffer {} of strategy {}", ++buffers_, setup_.strategy_id);
+}
+
+std::span<const float> exchange::row_gradients(std::uint32_t t) const {
+  rg_buffer b = tables_->list()[t].gradients;
+  if (!b.region || regions_.ghosts()) return {};
+  b.count = tables_->rows()[t].count * tables_->list()[t].row;
+  return regions_.elements<const float>(b);
+}
+
+bool exchange::learns_before(std::uint64_t end) const {
+  for (std::uint64_t step = 0; step < end; ++step)
+    if (rule_.lr(step) > 0) return true;
+  return false;
+}
+
+std::optional<std::string> exchange::find_damage() const {
+  return regions_.find_damage(
+      [this](void* to, const void* from, std::uint64_t bytes) { device_->read(to, from, bytes); });
+}
+
+void exchange::show(std::span<const float> all, const show_function& to) const {
   if (!device_) return to(all);
   constexpr std::size_t most = std::size_t{1} << 20;
   std::vector<float> some(std::min(most, all.size()));
@@ -271,7 +299,7 @@ rg_status exchange::own(bool as_server, std::uint64_t first, std::uint64_t count
   if (as_server && cluster_.server < 0) return refuse("own: this rank is no server");
   rg_buffer b = arena_.weights;
   if (as_server) {
-    b = regions_.allocate(RG_F32, count);
+    b = regions_.allocate(RG_F32, count, fmt::format("the weights that server {} owns", cluster_.server));
     if (device_) {
       std::vector<float> start(count);
       setup_.initial_weights(first, count, start.data());
@@ -478,11 +506,7 @@ void exchange::begin(activity a, std::uint64_t step) {
   const auto begun = [&](auto slot, auto... arguments) {
     if (slot) {
       running_[a] = true;
-      ask(slot(self_, arguments..., a), a == serve       ? "serve"
-                                        : a == finish    ? "finish"
-                                        : a == end_step  ? "end_step"
-                                        : a == pull_rows ? "pull_rows"
-                                                         : "begin_step");
+      ask(slot(self_, arguments..., a), name_of(a));
     }
   };
   const rg_rows* rows = tables_->rows().data();
@@ -511,6 +535,40 @@ void exchange::begin(activity a, std::uint64_t step) {
     begun(s.pull_rows, rows, arena_.table_count);
     break;
   }
+  // An activity that fails before it waits for anything is over already: poll() may never be called for it.
+  require_success();
+}
+
+void exchange::end_activity(std::uint64_t which, rg_status status) {
+  mark_weights();
+  const bool known = which < running_.size() && running_[which];
+  if (known) running_[which] = false;
+  if (which == end_step) stepping_ = false;
+  if (known && status >= RG_OK && status <= RG_TIMEOUT) return;
+  fail([&] {
+    if (!known)
+      throw failure(exit_code::plugin, fmt::format("strategy {}: done({}): no activity of this number is under way",
+                                                   setup_.strategy_id, which));
+    const std::string name =
+        fmt::format("strategy {}: {}{}", setup_.strategy_id, name_of(which),
+                    which == end_step || which == begin_step ? fmt::format(" of step {}", step_) : "");
+    check(status, strategy_host_, name);
+    throw failure(exit_code::plugin,
+                  fmt::format("{} ends with status {}, which the interface does not have", name, status));
+  });
+}
+
+void exchange::fail(const std::function<void()>& throws) noexcept {
+  try {
+    throws();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+
+void exchange::require_success() const {
+  if (failure_) std::rethrow_exception(failure_); // the strategy's own words come first
+  transfers_.require_success();
 }
 
 void exchange::gradients_ready(std::uint64_t end, rg_fence fence) noexcept {
@@ -558,8 +616,7 @@ bool exchange::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
     ask(status, "completed");
   }
   moved |= give_gradients();
-  if (activity_error_ < 0)
-    check(std::exchange(activity_error_, RG_OK), strategy_host_, "strategy " + setup_.strategy_id);
+  require_success();
   return moved;
 }
 

@@ -18,8 +18,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <vector>
@@ -56,6 +58,7 @@ struct exchange_setup {
   const rg_value* values;
   std::string strategy_id;
   const rg_transport* transport;
+  std::string transport_id;
   void* transport_self; // connected
   rg_transport_caps caps;
   plugin_host* transport_host;
@@ -92,16 +95,30 @@ public:
   // Empty on a rank that is no worker, and with ghosts. On a device the host must not touch them.
   std::span<float> weights() const;
   std::span<float> gradients() const;
-  // Shows the weights to host code, piece by piece from the first on. Between steps; waits for a device.
-  void show_weights(const std::function<void(std::span<const float>)>& to);
+  // Shows the weights, or the gradients, to host code, piece by piece from the first on. Between steps; waits for a device.
+  using show_function = std::function<void(std::span<const float>)>;
+  void show_weights(const show_function& to) const { show(weights(), to); }
+  void show_gradients(const show_function& to) const { show(gradients(), to); }
+  // The gradients of the rows of table `t` that the step touched. Between steps.
+  std::span<const float> row_gradients(std::uint32_t t) const;
+  // Memory that somebody wrote though it belongs to no buffer, by name; nothing: none. Between steps; waits for a device.
+  std::optional<std::string> find_damage() const;
+  // Whether a step before `end` has a learning rate above 0, so that its update moves weights.
+  bool learns_before(std::uint64_t end) const;
+  // Bytes that the strategy gave to the transport, since the start. [loop]
+  std::uint64_t given_bytes() const { return transfers_.given_bytes(); }
   regatta::tables& tables() { return *tables_; }
   const regatta::tables& tables() const { return *tables_; }
   std::span<const std::uint64_t> bucket_ends() const { return bucket_ends_; }
 
-  // [loop] Begins one of the strategy's activities, done() tells when it is over. A failed one throws failure from
-  // poll. begin_step and pull_rows are about the rows last set in tables().
+  // [loop] Begins one of the strategy's activities; done() says when it is over. begin_step and pull_rows are about the
+  // rows last set in tables(). Throws failure where the activity fails before it waits for anything; one that fails later
+  // makes poll() throw.
   void begin(activity a, std::uint64_t step);
   bool done(activity a) const { return !running_[a]; }
+  // [loop] Throws the first failure that the strategy reported, also if begin() or poll() threw it before. Call it once
+  // more before a result is made: a strategy may report outside of both.
+  void require_success() const;
   // [compute] Elements [0, end) of the arena hold the gradients of the step, on a device once `fence` has passed; poll()
   // passes it on. Lock-free.
   void gradients_ready(std::uint64_t end, rg_fence fence = 0) noexcept;
@@ -180,6 +197,10 @@ private:
   rg_status refuse(const std::string& why);
   bool give_gradients();
   void ask(rg_status status, const char* what);
+  void show(std::span<const float> all, const show_function& to) const;
+  std::string name_of_buffer();
+  void end_activity(std::uint64_t which, rg_status status);
+  void fail(const std::function<void()>& throws) noexcept; // keeps the first failure
 
   exchange_setup setup_;
   rg_link link_{};
@@ -212,7 +233,7 @@ private:
   std::uint32_t next_bucket_ = 0;
   bool stepping_ = false; // between begin(begin_step) and the end of end_step
   std::array<bool, 6> running_{};
-  rg_status activity_error_ = RG_OK;
+  std::exception_ptr failure_; // the first
   std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
   std::uint64_t timer_order_ = 0;
   std::vector<rg_completion> completions_, delivering_;
@@ -223,6 +244,7 @@ private:
   std::vector<device::host_memory> pinned_;         // for awaited_
   std::array<device::host_memory, 2> norm_of_rows_; // as worker, as server: on its way to the device until the COMMIT
   strategy_records records_;
+  std::uint32_t buffers_ = 0; // that the strategy asked for
 };
 
 } // namespace regatta

@@ -146,7 +146,7 @@ rg_status exchange::select(const rg_op& op) {
 // What is asked of the device now comes after the gradients that it is about.
 void exchange::order(const rg_buffer& b) {
   if (!b.region || b.region != arena_.gradients.region || !b.count) return;
-  const std::uint64_t last = b.offset / sizeof(float) + b.count - 1;
+  const std::uint64_t last = (b.offset - arena_.gradients.offset) / sizeof(float) + b.count - 1;
   const auto bucket = static_cast<std::uint32_t>(std::upper_bound(bucket_ends_.begin(), bucket_ends_.end(), last) -
                                                  bucket_ends_.begin());
   if (bucket < ordered_ || bucket >= next_bucket_) return; // or not there yet: then the strategy does not read it

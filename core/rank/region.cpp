@@ -9,6 +9,7 @@ void timed_region::begin(rank_record& record) {
   sensors_.begin(); // takes long
   session_.exchange().forget_records();
   counters_ = session_.counters();
+  given_bytes_ = session_.exchange().given_bytes();
   ticks_ = read_cpu_ticks();
   server_update_ = session_.exchange().server_update_ns();
   cpu_ = process_cpu_seconds();
@@ -18,6 +19,7 @@ void timed_region::begin(rank_record& record) {
 void timed_region::pause() {
   sensors_.end();
   paused_counters_ = session_.counters();
+  paused_given_bytes_ = session_.exchange().given_bytes();
   paused_cpu_ = process_cpu_seconds();
 }
 
@@ -25,6 +27,7 @@ void timed_region::resume() {
   const rg_counters c = session_.counters();
   counters_.bytes_sent += c.bytes_sent - paused_counters_.bytes_sent;
   counters_.bytes_received += c.bytes_received - paused_counters_.bytes_received;
+  given_bytes_ += session_.exchange().given_bytes() - paused_given_bytes_;
   cpu_ += process_cpu_seconds() - paused_cpu_;
   sensors_.begin();
 }
@@ -37,6 +40,7 @@ void timed_region::end(rank_record& record) {
   const rg_counters c = session_.counters();
   record.bytes_sent = c.bytes_sent - counters_.bytes_sent;
   record.bytes_received = c.bytes_received - counters_.bytes_received;
+  record.given_bytes = session_.exchange().given_bytes() - given_bytes_;
   sensors_.end();
   record.gpu = sensors_.figures();
 }

@@ -31,6 +31,7 @@ private:
   double cpu_ = 0;
   rg_counters paused_counters_{};
   double paused_cpu_ = 0;
+  std::uint64_t given_bytes_ = 0, paused_given_bytes_ = 0;
   std::uint64_t server_update_ = 0;
   std::optional<cpu_ticks> ticks_;
 };

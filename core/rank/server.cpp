@@ -5,6 +5,7 @@
 #include "rank/batches.hpp"
 #include "rank/clock.hpp"
 #include "rank/evaluation.hpp"
+#include "rank/inspection.hpp"
 #include "rank/rank.hpp"
 #include "rank/region.hpp"
 
@@ -103,6 +104,9 @@ rank_record run_server(session& s) {
     if (s.control.aborted()) throw peer_failure("ended because another rank failed");
   }
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);
+  x.require_success();
+  require_no_damage(x, "after the last step");
+  record.weights_moved = any_row_changed(x);
   return record;
 }
 

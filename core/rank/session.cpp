@@ -93,6 +93,7 @@ void session::open() {
   setup.values = strategy_values_.data();
   setup.strategy_id = strategy_.id;
   setup.transport = &transport_.transport;
+  setup.transport_id = transport_.id;
   setup.transport_self = transport_self_;
   setup.caps = caps_;
   setup.transport_host = &transport_host_;

@@ -40,6 +40,7 @@ public:
   data_source& data() { return *data_; } // workers only
   bool synchronous() const { return plan_.flags & RG_PLAN_SYNCHRONOUS; }
   regatta::exchange& exchange() { return *exchange_; }
+  const regatta::exchange& exchange() const { return *exchange_; }
   rg_counters counters();
   // Ends the exchange's poll. [any]
   void wake();

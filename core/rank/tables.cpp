@@ -33,9 +33,12 @@ tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batche
     table.max_rows = std::min(table.rows, t.max_rows * micro_batches);
     if (!table.row) refuse(fmt::format("table {}: its rows have no elements", t.name));
     if (worker) {
-      table.numbers = regions_.allocate_on_host(RG_I64, table.max_rows);
-      table.weights = regions_.allocate_shared(RG_F32, table.max_rows * table.row);
-      table.gradients = regions_.allocate_shared(RG_F32, table.max_rows * table.row);
+      table.numbers =
+          regions_.allocate_on_host(RG_I64, table.max_rows, fmt::format("the row numbers of table {}", t.name));
+      const std::uint64_t elements = table.max_rows * table.row;
+      table.weights = regions_.allocate_shared(RG_F32, elements, fmt::format("the rows of table {}", t.name));
+      table.gradients =
+          regions_.allocate_shared(RG_F32, elements, fmt::format("the gradients of the rows of table {}", t.name));
     }
     tensors_.push_back(t);
     list_.push_back(table);

@@ -20,14 +20,18 @@ bool overlap(const rg_buffer& a, const rg_buffer& b) {
   return a.region == b.region && a.offset < b.offset + bytes_of(b) && b.offset < a.offset + bytes_of(a);
 }
 
+// A transport's cookie is the operation's place in operations_, and above it how often the place was used: so one that
+// comes back twice, or was never given, is told from that of an operation under way without following a pointer.
+constexpr std::uint64_t one_use = std::uint64_t{1} << 32, place_mask = one_use - 1;
+
 } // namespace
 
 transfers::transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-                     const region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
-                     std::uint32_t size, std::uint32_t lanes)
+                     std::string name, const region_table& regions, staging& on_host, staging* on_device,
+                     std::uint32_t rank, std::uint32_t size, std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
-      host_(host), regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank), lanes_(lanes),
-      lines_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
+      host_(host), name_(std::move(name)), regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank),
+      lanes_(lanes), lines_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() = default;
 
@@ -40,6 +44,7 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
     operations_.back()->stage = stage;
     operations_.back()->transfer.struct_size = sizeof(rg_transfer);
     operations_.back()->joint.struct_size = sizeof(rg_collective);
+    operations_.back()->transfer.cookie = operations_.size() - 1;
     free.reserve(operations_.size());
     emptying_.reserve(operations_.size());
     free.push_back(operations_.back().get());
@@ -56,12 +61,12 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   o->transfer.lane = lane;
   o->transfer.buffer = buffer;
   o->transfer.address = o->target_address;
-  o->transfer.cookie = reinterpret_cast<std::uintptr_t>(o);
+  o->transfer.cookie += one_use;
   o->transfer.wire = 0;
   o->source = nullptr;
   o->how = peer == rank_ ? way::self : way::transport;
   o->wire = 0;
-  o->receive = o->add = o->arrived = false;
+  o->receive = o->add = o->arrived = o->posted = false;
   o->fence = o->busy = 0;
   ++outstanding_;
   return o;
@@ -149,12 +154,19 @@ bool transfers::try_post(operation* o) {
   const rg_status s = o->function  ? o->function(self_, &o->joint)
                       : o->receive ? functions_.recv(self_, &o->transfer)
                                    : functions_.send(self_, &o->transfer);
+  if (s == RG_OK) {
+    o->posted = true;
+    if (!o->receive) given_bytes_ += bytes_of(o->target);
+    return true;
+  }
   if (s == RG_AGAIN) return false;
-  if (s == RG_E_PEER || s == RG_E_CANCELLED)
+  if (s == RG_E_PEER || s == RG_E_CANCELLED) {
     end(o, s);
-  else
-    check(s, host_, "transport");
-  return true;
+    return true;
+  }
+  check(s, host_, fmt::format("{}: {}", name_, describe(*o)));
+  throw failure(exit_code::plugin, fmt::format("{}: {} begins with status {}: expected RG_OK, RG_AGAIN or an error",
+                                               name_, describe(*o), s));
 }
 
 void transfers::post_waiting() {
@@ -236,7 +248,40 @@ void transfers::settle_local() {
   }
 }
 
+std::string transfers::describe(const operation& o) {
+  if (o.function) return fmt::format("a collective of {} bytes in group {}", bytes_of(o.target), o.joint.group);
+  return fmt::format("a {} of {} bytes {} rank {} on lane {}", o.receive ? "receive" : "send", bytes_of(o.target),
+                     o.receive ? "from" : "to", o.transfer.peer, o.transfer.lane);
+}
+
+// The operation that the transport says has ended.
+transfers::operation* transfers::of(const rg_completion& c) const {
+  const std::uint64_t place = c.cookie & place_mask;
+  operation* const o = place < operations_.size() ? operations_[place].get() : nullptr;
+  const bool latest = o && c.cookie == o->transfer.cookie;
+  const char* const wrong =
+      latest && !o->posted ? "poll() reports a completion twice, or of an operation that was refused"
+      : !latest && o && c.cookie >= one_use && c.cookie < o->transfer.cookie ? "poll() reports a completion twice"
+      : !latest          ? "poll() reports a completion whose cookie was never given"
+      : c.status > RG_OK ? "an operation ends with a status that is neither RG_OK nor an error"
+      : o->receive && c.bytes > bytes_of(o->transfer.buffer) ? "a receive ends with more bytes than it has room for"
+                                                             : nullptr;
+  if (wrong)
+    throw failure(exit_code::plugin, fmt::format("{}: {} (cookie {:#x}, status {}, {} bytes{})", name_, wrong, c.cookie,
+                                                 c.status, c.bytes, latest ? "; " + describe(*o) : ""));
+  o->posted = false;
+  return o;
+}
+
+void transfers::require_success() const {
+  if (first_error_ != RG_OK) check(first_error_, host_, fmt::format("{}: {}", name_, failed_));
+}
+
 void transfers::end(operation* o, rg_status status, rg_fence busy) {
+  if (status != RG_OK && first_error_ == RG_OK) {
+    first_error_ = status;
+    failed_ = describe(*o);
+  }
   rg_completion c{};
   c.cookie = o->cookie;
   c.status = status;
@@ -270,10 +315,12 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
   if (waiting_) timeout_ns = std::min(timeout_ns, retry_ns);
   std::array<rg_completion, 64> completions;
   std::uint32_t count = 0;
-  check(functions_.poll(self_, timeout_ns, spin_ns, completions.data(), completions.size(), &count), host_,
-        "transport");
+  check(functions_.poll(self_, timeout_ns, spin_ns, completions.data(), completions.size(), &count), host_, name_);
+  if (count > completions.size())
+    throw failure(exit_code::plugin, fmt::format("{}: poll() reports {} completions where there is room for {}", name_,
+                                                 count, completions.size()));
   for (std::uint32_t i = 0; i < count; ++i) {
-    auto* o = reinterpret_cast<operation*>(static_cast<std::uintptr_t>(completions[i].cookie));
+    operation* const o = of(completions[i]);
     o->bytes = completions[i].bytes; // in memory's type, not the wire's
     if (o->wire && o->how == way::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
     o->fence = completions[i].fence;

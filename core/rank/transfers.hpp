@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <regatta/abi.h>
@@ -26,11 +27,12 @@ namespace regatta {
 
 class transfers {
 public:
-  // Borrows everything. `functions` are those of a connected transport instance `self`; ranks 0 .. size-1, this is
-  // `rank`. `on_host` and `on_device` are for regions there; the latter is null where there are none.
+  // Borrows everything but `name`, which errors begin with: "transport tcp". `functions` are those of a connected
+  // transport instance `self`; ranks 0 .. size-1, this is `rank`. `on_host` and `on_device` are for regions there; the
+  // latter is null where there are none.
   transfers(const rg_transport& functions, void* self, const rg_transport_caps& caps, plugin_host& host,
-            const region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank, std::uint32_t size,
-            std::uint32_t lanes);
+            std::string name, const region_table& regions, staging& on_host, staging* on_device, std::uint32_t rank,
+            std::uint32_t size, std::uint32_t lanes);
   ~transfers();
 
   // Begins; `cookie` is in a later completion of poll(). The arguments were checked. `wire`: RG_F16 or RG_BF16 where
@@ -44,8 +46,15 @@ public:
   void collective(std::uint64_t cookie, collective_function function, std::uint32_t group, std::uint32_t root,
                   const rg_buffer& buffer);
 
-  // Moves bytes and appends what ended; waits as rg_transport.poll does while there is nothing. Throws failure.
+  // Moves bytes and appends what ended; waits as rg_transport.poll does while there is nothing. Throws failure, also for
+  // a completion that belongs to no operation under way: one that comes twice, or whose cookie was never given.
   void poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vector<rg_completion>& out);
+  // Throws failure if an operation ended with an error. Call it when the strategy has read its completions, and has not
+  // failed itself: an error that nobody reads must not pass.
+  void require_success() const;
+
+  // Bytes of the sends and collectives that the transport took, since the start.
+  std::uint64_t given_bytes() const noexcept { return given_bytes_; }
 
   // Operations that have not ended.
   std::size_t outstanding() const noexcept { return outstanding_; }
@@ -64,6 +73,7 @@ private:
     way how;
     std::uint32_t wire;
     bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
+    bool posted;                // the transport has it
     rg_fence fence;
     std::unique_ptr<regatta::scratch> scratch; // kept for the next one
     rg_fence busy;                             // until then scratch is being filled or emptied
@@ -93,6 +103,8 @@ private:
   void post_waiting();
   bool waits_for_earlier(const operation* o, bool only_local) const;
   void settle_local();
+  operation* of(const rg_completion& c) const;
+  static std::string describe(const operation& o);
   void end(operation* o, rg_status status, rg_fence busy = 0);
   void free_emptied();
   // Collectives wait in one line: whatever their groups, they begin in the order in which they were asked for.
@@ -104,6 +116,7 @@ private:
   void* self_;
   bool adds_, converts_;
   plugin_host& host_;
+  std::string name_;
   const region_table& regions_;
   staging& on_host_;
   staging* on_device_;
@@ -119,6 +132,9 @@ private:
   std::array<std::vector<operation*>, 2> free_; // on the host, on the device
   std::vector<operation*> emptying_;            // have ended, but their scratch is in use
   std::size_t outstanding_ = 0;
+  std::uint64_t given_bytes_ = 0;
+  rg_status first_error_ = RG_OK; // of an operation that ended
+  std::string failed_;            // which one
 };
 
 } // namespace regatta

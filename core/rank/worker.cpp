@@ -7,6 +7,8 @@
 #include "rank/clock.hpp"
 #include "rank/device_times.hpp"
 #include "rank/evaluation.hpp"
+#include "rank/hook_rules.hpp"
+#include "rank/inspection.hpp"
 #include "rank/loop.hpp"
 #include "rank/rank.hpp"
 #include "rank/region.hpp"
@@ -33,7 +35,8 @@ public:
                          [&s](const std::exception_ptr& e) {
                            report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(e); });
                          }),
-        sparse_(s.model().has_tables()), batches_(s), slow_(slowness(s)), times_(s.device()) {
+        sparse_(s.model().has_tables()), batches_(s), slow_(slowness(s)), times_(s.device()),
+        rules_("model " + s.job.config.model.id, s.model().tensors(), last_dense(s)) {
     if (evaluation::wanted(s)) evaluation_.emplace(s);
     ready_end_.resize(s.model().tensors().size(), 0);
     first_.resize(ready_end_.size(), UINT64_MAX);
@@ -52,19 +55,18 @@ public:
     hooks_.awaited = awaited_.data();
     hooks_.awaited_count = static_cast<std::uint32_t>(awaited_.size());
     hooks_.need = [](void* self, std::uint32_t tensor) -> rg_status {
-      auto& w = *static_cast<worker*>(self);
-      return w.wait_for_weights(w.first_[tensor]);
+      return static_cast<worker*>(self)->need(tensor);
     };
     if (s.device())
       hooks_.need_after = [](void* self, std::uint32_t tensor, rg_fence* after) -> rg_status {
         auto& w = *static_cast<worker*>(self);
-        const rg_status status = w.wait_for_weights(w.first_[tensor]);
+        const rg_status status = w.need(tensor);
         *after = w.session_.exchange().weights_after();
         return status;
       };
     hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence fence) {
       auto& w = *static_cast<worker*>(self);
-      if (!w.last_micro_ || tensor >= w.ready_end_.size()) return;
+      if (!w.last_micro_ || !w.keeps(w.rules_.ready(tensor))) return;
       w.slow_.compute(false);
       w.loop_.gradients_ready(w.ready_end_[tensor], fence);
     };
@@ -86,15 +88,19 @@ private:
     const slow_config& slow = s.job.config.cluster.slow;
     return slow.rank == s.cluster.worker ? slow.factor : 1;
   }
+  static std::int64_t last_dense(const session& s);
+  bool keeps(const std::exception_ptr& broken) noexcept;
+  rg_status need(std::uint32_t tensor) noexcept;
   rg_status wait_for_weights(std::uint64_t first) noexcept;
   void take_all_weights(step_time& of, rank_record& record);
   void take_late_losses(std::size_t leave, rank_record& record);
   void take_device_times(rank_record& record);
-  static void require_finite(double loss, std::uint64_t step);
+  void require_finite(double loss, std::uint64_t step) const;
   step_time step(std::uint64_t n, rank_record& record);
   void set_rows(const rg_batch& batch);
   void bring_rows();
   void pull_rows(rg_batch& batch);
+  void inspect(const std::string& when, std::uint64_t done, rank_record& record);
   std::uint64_t steps_to_time();
   void end_together(timed_region& region, rank_record& record);
   void evaluate(std::uint64_t done, rank_record& record);
@@ -112,10 +118,11 @@ private:
   std::vector<std::uint32_t> awaited_;   // the tensors that end a bucket
   straggler slow_;
   device_times times_;
+  hook_rules rules_;
   std::vector<device::span> updates_; // of a step
   std::vector<std::uint64_t> first_;  // by tensor: where its weights begin
   std::int64_t waited_ = 0;           // for weights, within this step's passes
-  std::exception_ptr waiting_error_;
+  std::exception_ptr waiting_error_;  // thrown when the model's step has returned
   struct late_loss {
     std::uint64_t step;
     const double* sum;
@@ -161,6 +168,25 @@ void worker::bring_rows() {
       rows_[i].count = unions_[i].size();
     }
   tables.set_rows(rows_);
+}
+
+std::int64_t worker::last_dense(const session& s) {
+  const rg_arena& a = s.exchange().arena();
+  return a.slice_count ? std::int64_t{a.slices[a.slice_count - 1].tensor} : -1;
+}
+
+// Whether a call of the model's keeps the rules. If not, the coordinator hears of it now: the step may never return.
+bool worker::keeps(const std::exception_ptr& broken) noexcept {
+  if (!broken) return true;
+  if (waiting_error_) return false;
+  waiting_error_ = broken;
+  report_to_coordinator(session_.control, [&]() -> nlohmann::json { std::rethrow_exception(broken); });
+  return false;
+}
+
+rg_status worker::need(std::uint32_t tensor) noexcept {
+  if (waiting_error_ || !keeps(rules_.need(tensor))) return RG_E_CANCELLED;
+  return wait_for_weights(first_[tensor]);
 }
 
 // The model is about to read the weights from `first` on. What goes wrong is thrown when its step has returned.
@@ -211,11 +237,16 @@ void worker::take_device_times(rank_record& record) {
   });
 }
 
-void worker::require_finite(double loss, std::uint64_t step) {
-  if (!std::isfinite(loss))
-    throw failure(
-        exit_code::wrong,
-        fmt::format("the loss of step {} is not finite: training diverged; try a smaller optimizer.lr", step));
+void worker::require_finite(double loss, std::uint64_t step) const {
+  if (std::isfinite(loss)) return;
+  // Nothing was updated yet: no learning rate can be the cause.
+  if (step == 0)
+    throw failure(exit_code::wrong,
+                  fmt::format("the loss of step 0 is not finite: look at the input (data.source = \"{}\") or the "
+                              "initial weights of model {}",
+                              session_.job.config.data.source, session_.job.config.model.id));
+  throw failure(exit_code::wrong,
+                fmt::format("the loss of step {} is not finite: training diverged; try a smaller optimizer.lr", step));
 }
 
 // All but the last `leave` of those that a device still owed. So this thread is never more than that many passes ahead.
@@ -279,11 +310,13 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     const std::int64_t from = backward_begin_ = steady_ns();
     t.input += from - before;
     last_micro_ = m + 1 == micros;
+    rules_.begin(n);
     waited_ = 0;
     slow_.resume();
     const rg_status status = session_.model().functions().step(session_.model().self(), &batch, &hooks_, &result);
     if (waiting_error_) std::rethrow_exception(waiting_error_);
     session_.model().ask(status, "step");
+    if (last_micro_) rules_.require_all_ready();
     slow_.compute(true);
     const std::int64_t to = steady_ns();
     t.forward += backward_begin_ - from - waited_; // all of it before the backward pass
@@ -328,6 +361,17 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   return t;
 }
 
+// Looks at memory and gradients after `done` steps, while nothing is under way. Holds the exchange afterwards.
+void worker::inspect(const std::string& when, std::uint64_t done, rank_record& record) {
+  exchange& x = session_.exchange();
+  loop_.take();
+  require_no_damage(x, when);
+  // fp16 may overflow: such a step is skipped, and the loss scaled less.
+  const bool gradient =
+      session_.job.config.train.precision == "fp16" ? finite_and_not_zero(x) : require_finite_gradients(x, when);
+  record.weights_should_move = record.weights_should_move || (gradient && x.learns_before(done));
+}
+
 // The number of timed steps, the same on all ranks: given, or as many as fill the seconds at the pace of worker 0's
 // warm-up, rounded up to whole periods of the strategy.
 std::uint64_t worker::steps_to_time() {
@@ -367,12 +411,14 @@ rank_record worker::run() {
   const std::uint64_t warmup = session_.job.warmup;
   if (session_.cluster.server >= 0) x.begin(exchange::serve, 0);
   record.loss_sums.reserve(warmup + session_.job.steps);
+  const std::uint64_t start = checksum_of_weights(x);
   for (std::uint64_t n = 0; n < warmup; ++n) {
     step_time t = step(n, record);
     take_all_weights(t, record); // for an evaluation, and so that the last one leaves nothing to the region
     warm_.push_back(t.end - t.begin);
     evaluate_if_due(n + 1, record);
   }
+  if (warmup) inspect("after warm-up", warmup, record);
   session_.control.operation("meeting the other workers after warm-up");
   loop_.release(); // a server that shares the rank goes on serving those who are not there yet
   batches_.settle();
@@ -416,6 +462,9 @@ rank_record worker::run() {
   x.settle();
   record.drain_ns = steady_ns() - finishing;
   if (!sparse_) evaluate(warmup + steps, record);
+  inspect("after the last step", warmup + steps, record);
+  x.require_success();
+  record.weights_moved = checksum_of_weights(x) != start || any_row_changed(x);
   record.skipped_records = session_.data().skipped();
   return record;
 }

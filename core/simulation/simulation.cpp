@@ -51,6 +51,7 @@ public:
     x.values = values;
     x.strategy_id = strategy.id;
     x.transport = &network.functions();
+    x.transport_id = "virtual";
     x.transport_self = network.endpoint(rank);
     x.caps = network.caps();
     x.transport_host = &host_;

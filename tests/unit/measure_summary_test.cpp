@@ -25,6 +25,7 @@ run_figures run(double rate, const time_parts& time, double samples = 10) {
   f.step_seconds = {{time.total(), time.total()}};
   f.time = time;
   f.worker_sent_bytes = 100;
+  f.given_bytes = 90;
   f.worker_received_bytes = 50;
   f.memory_peak_bytes = {1000, 0};
   f.cpu_seconds = {1, 2};

@@ -118,7 +118,8 @@ typedef struct rg_table_rows {
 } rg_table_rows;
 
 /* Where the engine keeps what the model reads and writes: one pointer a tensor, by its index. The arrays are valid during
- * bind only; what they point to, until destroy. */
+ * bind only; what they point to, until destroy. Behind a tensor's `storage` elements lie zeros up to the next cache line,
+ * which stay zeros. */
 typedef struct rg_model_memory {
   uint32_t struct_size;
   uint32_t tensor_count;
@@ -188,7 +189,8 @@ typedef struct rg_hooks {
   /* Before weight `tensor` is first read in this step; may wait. Not RG_OK: return it from step() at once. */
   rg_status (*need)(void* context, uint32_t tensor);
   /* The gradients of all dense tensors up to and with `tensor` are final once `fence` has passed, and this step reads
-   * their weights no more. */
+   * their weights no more. Ascending, each tensor at most once, the last dense one before the step's last micro-batch
+   * returns: else the run fails. */
   void (*ready)(void* context, uint32_t tensor, rg_fence fence);
   /* RG_PHASE_*, once `fence` has passed. */
   void (*phase)(void* context, uint32_t phase, rg_fence fence);

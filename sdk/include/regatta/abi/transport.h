@@ -77,6 +77,8 @@ typedef struct rg_counters {
  *    never depend on either. A message may be shorter than its receive; one that is longer ends both with an error.
  *  - Completion of a send: the buffer may be changed, and the bytes still arrive as they were.
  *  - Receives into overlapping bytes, adding or not, take effect in the order in which they were posted.
+ *  - Every operation that was taken completes exactly once, with its cookie and RG_OK or an error (RG_E_*), a receive
+ *    with at most as many bytes as it has room for. Else the engine ends the run with the transport's name.
  *  - Nothing happens outside poll(), but for what own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/inspection.hpp"
+
+#include "base/failure.hpp"
+#include "memory/arithmetic.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include <fmt/format.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+// Calls f(slice, part, first) for the piece of every slice that lies in each piece of the arena; `first`: the part's
+// first element within the slice.
+using part_function = std::function<void(const rg_slice& slice, std::span<const float> part, std::uint64_t first)>;
+exchange::show_function by_slice(const rg_arena& arena, const part_function& f) {
+  return [&arena, f, at = std::uint64_t{0}, s = std::uint32_t{0}](std::span<const float> piece) mutable {
+    while (!piece.empty() && s < arena.slice_count) {
+      const rg_slice& slice = arena.slices[s];
+      const std::uint64_t first = at - slice.first, n = std::min<std::uint64_t>(slice.count - first, piece.size());
+      f(slice, piece.first(n), first);
+      piece = piece.subspan(n);
+      at += n;
+      if (first + n == slice.count) ++s;
+    }
+  };
+}
+
+[[noreturn]] void report_damage(const std::string& when, const std::string& what) {
+  throw failure(
+      exit_code::plugin,
+      fmt::format("{}: {} was written: the model, the strategy or the transport writes out of bounds (`regatta "
+                  "check` of each tells which)",
+                  when, what));
+}
+
+// The first element of a tensor's padding that is not 0.
+void require_zero_padding(const exchange& x, const char* of, const std::string& when,
+                          const std::function<void(const exchange::show_function&)>& show) {
+  const rg_arena& arena = x.arena();
+  show(by_slice(arena, [&](const rg_slice& slice, std::span<const float> part, std::uint64_t first) {
+    const rg_tensor& t = arena.tensors[slice.tensor];
+    const std::uint64_t used = rg::storage_of(t), from = std::max(used, first);
+    for (std::uint64_t i = from; i < first + part.size(); ++i) {
+      if (part[i - first] == 0) continue;
+      const bool at_once = i == used;
+      std::string where = fmt::format("the padding behind the {} of tensor {}", of, t.name);
+      if (!at_once && &slice + 1 != arena.slices + arena.slice_count)
+        where += fmt::format(", before tensor {},", arena.tensors[(&slice + 1)->tensor].name);
+      report_damage(when, where);
+    }
+  }));
+}
+
+struct look {
+  bool any = false;       // a trained tensor's gradient is not 0
+  std::string not_finite; // the first tensor whose gradient is not finite
+};
+
+look look_at_gradients(const exchange& x) {
+  const rg_arena& arena = x.arena();
+  look l;
+  const auto judge = [&](const rg_tensor& t, std::span<const float> part) {
+    const arithmetic::norm n = arithmetic::sum_of_squares(part);
+    if (n.not_finite > 0 && l.not_finite.empty()) l.not_finite = t.name;
+    l.any = l.any || (t.lr_scale > 0 && n.sum_of_squares > 0);
+  };
+  x.show_gradients(by_slice(arena, [&](const rg_slice& slice, std::span<const float> part, std::uint64_t) {
+    judge(arena.tensors[slice.tensor], part);
+  }));
+  for (std::uint32_t t = 0; t < arena.table_count; ++t)
+    judge(arena.tensors[arena.tables[t].tensor], x.row_gradients(t));
+  return l;
+}
+
+} // namespace
+
+void require_no_damage(const exchange& x, const std::string& when) {
+  if (const auto where = x.find_damage()) report_damage(when, *where);
+  // Gradients first: what is written behind one is soon in the weights, too.
+  require_zero_padding(x, "gradient", when, [&](const exchange::show_function& f) { x.show_gradients(f); });
+  require_zero_padding(x, "weights", when, [&](const exchange::show_function& f) { x.show_weights(f); });
+}
+
+bool require_finite_gradients(const exchange& x, const std::string& when) {
+  const look l = look_at_gradients(x);
+  if (!l.not_finite.empty())
+    throw failure(exit_code::wrong,
+                  fmt::format("{}: the gradient of tensor {} is not finite, though the loss is: the model computes it "
+                              "wrongly (`regatta check` tells), or training diverged; try a smaller optimizer.lr",
+                              when, l.not_finite));
+  return l.any;
+}
+
+bool finite_and_not_zero(const exchange& x) {
+  const look l = look_at_gradients(x);
+  return l.not_finite.empty() && l.any;
+}
+
+std::uint64_t checksum_of_weights(const exchange& x) {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  x.show_weights([&](std::span<const float> piece) {
+    for (const float w : piece) sum = (sum ^ std::bit_cast<std::uint32_t>(w)) * 0x100000001b3;
+  });
+  return sum;
+}
+
+bool any_row_changed(const exchange& x) {
+  bool changed = false;
+  for (std::uint32_t t = 0; t < x.tables().list().size(); ++t)
+    for (const bool as_server : {false, true})
+      if (const row_table* const table = x.tables().held(as_server, t))
+        table->for_each_changed([&](std::uint64_t, std::span<const float>) { changed = true; });
+  return changed;
+}
+
+} // namespace regatta

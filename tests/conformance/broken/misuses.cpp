@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The example model, each time against one rule of rg_hooks or of the memory that it was given.
+#include <regatta/model.hpp>
+
+#pragma push_macro("RG_PLUGIN")
+#undef RG_PLUGIN
+#define RG_PLUGIN(...)
+#include "../../../examples/custom_model/linear_regression.cpp"
+#pragma pop_macro("RG_PLUGIN")
+
+#include <limits>
+#include <string>
+
+namespace {
+
+// Tensor 0 is bias, of 1 element, and tensor 1 is weight, of `features`.
+struct misuses : linear_regression {
+  struct parameters {
+    std::int64_t features = 32;
+    std::string how = "nothing";
+    std::int64_t step = 0;
+  };
+  static constexpr auto fields =
+      rg::fields(rg::field("features", &parameters::features, "numbers that a sample has"),
+                 rg::field("how", &parameters::how, "the rule that is broken")
+                     .one_of("nothing", "ready_99", "need_99", "backwards", "first_only", "never_ready", "behind_bias",
+                             "behind_weight", "before_bias", "nan_gradient", "nan_loss"),
+                 rg::field("step", &parameters::step, "first step that breaks it"));
+
+  misuses(const rg_host* host, const parameters& p, const rg_model_setup& setup)
+      : linear_regression(host, {p.features}, setup), p_(p) {}
+
+  void bind(const rg_model_memory& memory) {
+    linear_regression::bind(memory);
+    bias_ = memory.gradients[0];
+    weight_ = memory.gradients[1];
+  }
+  rg_step_result step(rg_batch batch, const rg::hooks& hooks) {
+    if (batch.step < static_cast<std::uint64_t>(p_.step)) return linear_regression::step(batch, hooks);
+    const bool last = batch.flags & RG_BATCH_LAST;
+    if (p_.how == "need_99") hooks.need(99);
+    batch.flags &= ~static_cast<std::uint32_t>(RG_BATCH_LAST);
+    rg_step_result result = linear_regression::step(batch, hooks);
+    if (p_.how == "behind_bias") std::fill_n(bias_ + 1, 20, 1.0F);
+    if (p_.how == "behind_weight") std::fill_n(weight_ + p_.features, 20, 1.0F);
+    if (p_.how == "before_bias") bias_[-3] = 1;
+    if (p_.how == "nan_gradient") weight_[2] = std::numeric_limits<float>::quiet_NaN();
+    if (p_.how == "nan_loss") result.loss_sum = std::numeric_limits<double>::quiet_NaN();
+    if (!last || p_.how == "never_ready") return result;
+    if (p_.how == "first_only") {
+      hooks.ready(0);
+      return result;
+    }
+    if (p_.how == "ready_99") hooks.ready(99);
+    hooks.ready(1);
+    if (p_.how == "backwards") hooks.ready(0);
+    return result;
+  }
+
+private:
+  parameters p_;
+  float *bias_ = nullptr, *weight_ = nullptr;
+};
+
+} // namespace
+
+RG_PLUGIN("broken_misuses", "1.0", rg::model<misuses>("misuses", "broken: against a rule of hooks or memory"))
