@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "campaign/facts.hpp"
 #include "campaign/prepare.hpp"
+#include "launch/memory.hpp"
 #include "launch/outside.hpp"
 #include "measure/record.hpp"
 #include "measure/summary.hpp"

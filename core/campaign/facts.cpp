@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
@@ -160,13 +159,6 @@ void check_tables(const case_config& c, const model_facts& m, bool exchanges_row
                   "rows; see \"rows of sparse tables\" in `regatta describe strategy/{}` and \"exact sizes\" in "
                   "`regatta describe transport/{}`",
                   c.model.id, m.table, c.strategy.id, c.transport.id, c.strategy.id, c.transport.id));
-}
-
-std::uint64_t available_bytes() {
-  std::ifstream in("/proc/meminfo");
-  for (std::string key, rest; in >> key && std::getline(in, rest);)
-    if (key == "MemAvailable:") return std::stoull(rest) * 1024;
-  return 0;
 }
 
 double estimated_seconds(const case_config& c, const model_facts& m, double flops_per_second) {

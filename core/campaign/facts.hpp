@@ -40,8 +40,6 @@ void check_tables(const case_config& c, const model_facts& m, bool exchanges_row
 // What all ranks of the case together take: weights, gradients, the optimiser's state, activations, the strategy's
 // copies. An estimate from above for the strategies that are built in.
 std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::uint64_t servers);
-// What this machine can give now.
-std::uint64_t available_bytes();
 // How long one run of the case may take, in seconds, given the speed of one core in FLOP/s; 0: unknown.
 double estimated_seconds(const case_config& c, const model_facts& m, double flops_per_second);
 // What one core does when it does nothing but multiply and add, measured for some milliseconds: FLOP/s.

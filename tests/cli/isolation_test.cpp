@@ -87,6 +87,33 @@ void fails_by_case(const std::string& key, const std::map<std::string, std::stri
   }
 }
 
+// A control group with 1 GiB of memory and no swap, where this machine lets one make such (v1, v2), gone at the end.
+class limited_group {
+public:
+  limited_group() {
+    const std::string name = "regatta-test-" + std::to_string(getpid());
+    for (const fs::path root : {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"}) {
+      std::error_code ec;
+      const bool v1 = root.filename() == "memory";
+      if (!fs::exists(root / (v1 ? "memory.limit_in_bytes" : "memory.stat"), ec)) continue;
+      if (!fs::create_directory(root / name, ec)) continue;
+      folder = root / name;
+      const auto limits = [&](const char* file) { return (std::ofstream(folder / file) << (1 << 30)).flush().good(); };
+      if (limits(v1 ? "memory.limit_in_bytes" : "memory.max")) {
+        limits("memory.memsw.limit_in_bytes");
+        std::ofstream(folder / "memory.swap.max") << 0;
+        return;
+      }
+      fs::remove(folder, ec);
+      folder.clear();
+    }
+  }
+  ~limited_group() {
+    if (!folder.empty()) CHECK(within(patience, [&] { return rmdir(folder.c_str()) == 0; }));
+  }
+  fs::path folder; // empty: none can be made here
+};
+
 outcome describe(const scratch& s, const std::string& name, const std::string& mistake) {
   return program(s, "describe " + name + " --plugin-path " REGATTA_LIAR " --set 'mistake=" + mistake + "'");
 }
@@ -171,6 +198,29 @@ TEST_CASE("a transport's capabilities and a strategy's plan are looked at as wel
   };
   refused("transport", "liar_net", transports);
   refused("strategy", "liar_plan", strategies);
+}
+
+TEST_CASE("out of memory: the kernel takes a rank, the case says so, and the others run") {
+  const limited_group group;
+  if (group.folder.empty()) {
+    MESSAGE("no control group can be made here: what is read of them is tested by control_test alone");
+    return;
+  }
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << small << "[sweep]\n\"model.mistake\" = [\"eats memory\", \"none\"]\n";
+  const pid_t run = start(s, {"/bin/sh", "-c",
+                              "echo $$ >" + (group.folder / "cgroup.procs").string() +
+                                  " && exec " REGATTA_PROGRAM " run x.toml --out r" + options});
+  int status = 0;
+  REQUIRE(waitpid(run, &status, 0) == run);
+  INFO(read(s.path / "err"));
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+  const json r = parsed(read(s.path / "r" / "result.json")).at("results");
+  REQUIRE(r.size() == 2);
+  CHECK(r.at(0).at("status") == "failed");
+  has(r.at(0).at("error"), "killed by SIGKILL: the kernel ran out of memory (cgroup limit 1024 MiB)");
+  CHECK(r.at(1).at("status") == "ok");
 }
 
 TEST_CASE("Ctrl-C ends a plugin that hangs, and the coordinator never loads one") {

@@ -30,6 +30,12 @@ bool is(const rg_value* values, const char* mistake) {
   for (;;) ::pause();
 }
 
+// Up to 4 GiB, all of it touched: more than a test's control group grants.
+void eat() {
+  constexpr std::size_t piece = std::size_t{16} << 20;
+  for (int i = 0; i < 256; ++i) std::memset(std::malloc(piece), 1, piece); // never freed
+}
+
 // ------------------------------------------------------------------------------------------------------- model ---
 
 rg_status create(const rg_host*, const rg_value* values, const rg_model_setup*, void** self) {
@@ -107,6 +113,7 @@ rg_status bind(void* self, const rg_model_memory* memory) {
 
 rg_status step(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step_result* result) {
   auto& m = *static_cast<liar*>(self);
+  if (m.mistake == "eats memory") eat();
   for (std::uint32_t t = 0; t < 2; ++t)
     if (const rg_status s = hooks->need(hooks->context, t); s != RG_OK) return s;
   hooks->phase(hooks->context, RG_PHASE_BACKWARD, 0);
