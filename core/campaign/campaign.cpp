@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "campaign/facts.hpp"
 #include "campaign/prepare.hpp"
+#include "launch/memory.hpp"
 #include "launch/outside.hpp"
 #include "measure/record.hpp"
 #include "measure/summary.hpp"
@@ -51,16 +52,18 @@ int worse(int a, int b) {
 
 } // namespace
 
-campaign::campaign(const registry& plugins, const experiment& e, std::function<bool(std::size_t)> done,
+campaign::campaign(plugin_answers& answers, const experiment& e, std::function<bool(std::size_t)> done,
                    campaign_hooks hooks)
-    : plugins_(plugins), experiment_(e), hooks_(std::move(hooks)), done_(std::move(done)) {
+    : answers_(answers), experiment_(e), hooks_(std::move(hooks)), done_(std::move(done)) {
   progress_.cases = e.cases.size();
+  answers_.interrupted = [this] { return interruption_.requested(); };
 }
 
 bool campaign::run() {
   campaign_begin_ = steady_ns();
   std::vector<std::string> keys;
   std::map<std::string, group> groups;
+  std::vector<case_config> asked; // of the plugins, all at once
   for (std::size_t i = 0; i < experiment_.cases.size(); ++i) {
     if (done_(i)) continue;
     const case_config& c = experiment_.cases[i];
@@ -70,7 +73,11 @@ bool campaign::run() {
     planned p{i, &c, {}, {}, false};
     groups[key].cases.push_back(std::move(p));
     runs_planned_ += static_cast<std::size_t>(c.measure.repeats);
+    for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
+    if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // as prepare_tuning() will
   }
+  answers_.ask(asked);
+  if (interrupted_ = interruption_.requested(); interrupted_) return false;
   for (const std::string& key : keys)
     if (!run_group(groups[key])) break;
   return !interrupted_;
@@ -82,8 +89,8 @@ bool campaign::run_group(group& g) {
     const case_config& c = *p.config;
     repeats = std::max(repeats, static_cast<std::uint64_t>(c.measure.repeats));
     try {
-      const model_facts m = facts_of(plugins_, c);
-      const prepared_run run = prepare(plugins_, c, "");
+      const model_facts& m = answers_.of(c).model;
+      const prepared_run run = prepare(answers_, c, "");
       check_tables(c, m, run.exchanges_rows);
       if (hooks_.outside && run.ranks.size() > hooks_.outside->size())
         throw failure(exit_code::skipped, fmt::format("needs {} ranks, and {} has started {}", run.ranks.size(),
@@ -102,8 +109,10 @@ bool campaign::run_group(group& g) {
         throw failure(exit_code::usage,
                       fmt::format("needs about {} MiB of memory, and {} MiB are free", needed >> 20, there >> 20));
     } catch (const failure& e) {
-      // The only case of an experiment is refused; one of a sweep is skipped with its reason.
-      const bool skip = e.code() == exit_code::skipped || experiment_.cases.size() > 1;
+      // The only case of an experiment is refused; one of a sweep is skipped with its reason. A plugin that breaks is
+      // an error in both.
+      const bool skip =
+          e.code() == exit_code::skipped || (experiment_.cases.size() > 1 && e.code() == exit_code::usage);
       fail(p, skip ? "skipped" : "failed", e.what(),
            e.code() == exit_code::skipped || !skip ? static_cast<int>(e.code()) : 0);
     }
@@ -142,8 +151,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
     if (compared && !baseline && !control(baseline_of(c), "baseline", [&](run_figures f) { baseline = std::move(f); }))
       return false;
     // Several workers alone: once for every number of workers, as a case of its own where the sweep has it.
-    if (compared && !p.over && c.cluster.workers > 1 && c.strategy.id != "none" &&
-        !contention.count(c.cluster.workers) &&
+    if (compared && !p.over && has_control(c) && !contention.count(c.cluster.workers) &&
         !control(contention_of(c), "contention", [&](run_figures f) { contention[c.cluster.workers] = std::move(f); }))
       return false;
     if (p.over) continue;
@@ -172,7 +180,7 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
       o.interrupted = true;
       return o;
     }
-    const prepared_run run = prepare(plugins_, c, kernels);
+    const prepared_run run = prepare(answers_, c, kernels);
     progress_.phase = phase;
     progress_.step = 0;
     progress_.steps = run.job.warmup + run.job.steps;
@@ -210,7 +218,7 @@ std::string campaign::kernels_for(const case_config& c) {
   if (c.train.kernels != "timed") return "";
   const std::string key = kernels_key(c);
   if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
-  const prepared_run run = prepare_tuning(plugins_, c);
+  const prepared_run run = prepare_tuning(answers_, c);
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});

@@ -5,11 +5,11 @@
 // finished is handed out at once: an interrupted campaign keeps it.
 #pragma once
 
+#include "campaign/answers.hpp"
 #include "campaign/interruption.hpp"
 #include "config/experiment.hpp"
 #include "launch/launch.hpp"
 #include "measure/figures.hpp"
-#include "registry/registry.hpp"
 #include "report/progress.hpp"
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct campaign_hooks {
 class campaign {
 public:
   // `done`: whether the case of this index ran earlier and is kept.
-  campaign(const registry& plugins, const experiment& e, std::function<bool(std::size_t)> done, campaign_hooks hooks);
+  campaign(plugin_answers& answers, const experiment& e, std::function<bool(std::size_t)> done, campaign_hooks hooks);
 
   // Runs what is not done. Returns false when it was interrupted. Never throws for what happens to a case: that is in
   // its entry.
@@ -55,7 +55,7 @@ private:
   void fail(planned& p, const std::string& status, const std::string& error, int code);
   void show(const std::vector<rank_progress>& ranks);
 
-  const registry& plugins_;
+  plugin_answers& answers_;
   const experiment& experiment_;
   campaign_hooks hooks_;
   std::function<bool(std::size_t)> done_;

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <memory>
 
 #include <fmt/format.h>
 #include <regatta/plugin.hpp>
@@ -16,28 +16,62 @@ namespace regatta {
 
 namespace {
 
-// Places for tokens that a sample of the model has: its longest row of indices.
-std::uint64_t tokens_of_sample(const registry& plugins, const case_config& c) {
-  const model_instance model(plugins, c.model, c.train.device, model_setup_of(c, 1, RG_PURPOSE_INIT, nullptr), {});
-  std::uint64_t most = 0;
-  for (const rg_input& in : model.inputs()) {
-    std::uint64_t places = 1;
-    for (std::uint32_t d = 0; d < in.ndim; ++d) places *= static_cast<std::uint64_t>(in.shape[d]);
-    if (in.kind == RG_INPUT_INDEX) most = std::max(most, places);
+// The model of the case, made for its shapes, with a stage for each call of the plugin.
+class described_model {
+public:
+  described_model(const registry& plugins, const case_config& c, const stage_function& stage)
+      : plugins_(plugins), config_(c), stage_(stage) {
+    const component& model = plugins.described(kind::model, c.model.id);
+    who_ = fmt::format("model {} ({})", c.model.id, model.file.string());
+    stage(who_, "was being loaded");
+    plugins.find(kind::model, c.model.id);
+    if (!model.is_graph) return;
+    const component& executor = executor_for(plugins, c.train.device);
+    who_ += fmt::format(" on executor {} ({})", executor.id, executor.file.string());
   }
+
+  // Calls f(model) with one made for `batch` samples.
+  template <class F> void with(std::uint64_t batch, F&& f) {
+    stage_(who_, "was described");
+    auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train.device,
+                                                  model_setup_of(config_, batch, RG_PURPOSE_INIT, nullptr),
+                                                  plugin_host::log_function());
+    f(*model);
+    stage_(who_, "was ended");
+    model.reset();
+  }
+
+private:
+  const registry& plugins_;
+  const case_config& config_;
+  const stage_function& stage_;
+  std::string who_;
+};
+
+std::uint64_t elements_of(const rg_input& in) {
+  std::uint64_t n = 1;
+  for (std::uint32_t d = 0; d < in.ndim; ++d) n *= static_cast<std::uint64_t>(in.shape[d]);
+  return n;
+}
+
+// Positions for tokens that a sample of the model has: its longest row of indices.
+std::uint64_t tokens_of_sample(described_model& model, const std::string& id) {
+  std::uint64_t most = 0;
+  model.with(1, [&](const model_instance& m) {
+    for (const rg_input& in : m.inputs())
+      if (in.kind == RG_INPUT_INDEX) most = std::max(most, elements_of(in));
+  });
   if (!most)
-    throw failure(exit_code::usage, fmt::format("train.batch_unit = \"tokens\": model {} takes no tokens", c.model.id));
+    throw failure(exit_code::usage, fmt::format("train.batch_unit = \"tokens\": model {} takes no tokens", id));
   return most;
 }
 
-} // namespace
-
-std::uint64_t batch_per_worker(const registry& plugins, const case_config& c) {
+std::uint64_t batch_per_worker(described_model& model, const case_config& c) {
   const auto workers = static_cast<std::uint64_t>(c.cluster.workers), batch = static_cast<std::uint64_t>(c.train.batch),
              micros = static_cast<std::uint64_t>(c.train.accumulate);
   const bool strong = c.train.scaling == "strong";
   if (c.train.batch_unit == "tokens") {
-    const std::uint64_t tokens = tokens_of_sample(plugins, c);
+    const std::uint64_t tokens = tokens_of_sample(model, c.model.id);
     const std::uint64_t samples = batch / tokens / (strong ? workers : 1) / micros * micros;
     if (!samples)
       throw failure(exit_code::usage,
@@ -57,16 +91,15 @@ std::uint64_t batch_per_worker(const registry& plugins, const case_config& c) {
   return mine;
 }
 
-model_facts facts_of(const registry& plugins, const case_config& c) {
-  const std::uint64_t worker_batch = batch_per_worker(plugins, c);
-  const std::uint64_t batch = worker_batch / static_cast<std::uint64_t>(c.train.accumulate);
-  const model_instance model(plugins, c.model, c.train.device, model_setup_of(c, batch, RG_PURPOSE_INIT, nullptr), {});
-  model_facts f;
-  f.batch_per_worker = worker_batch;
-  if (model.info().unit) f.unit = model.info().unit;
+std::uint64_t bytes_of(std::uint32_t type) {
+  return type == RG_U8 ? 1 : type == RG_I64 ? 8 : 4;
+}
+
+void add_tensors(const model_instance& model, const case_config& c, model_facts& f) {
   for (const rg_tensor& t : model.tensors()) {
     if (t.kind == RG_TENSOR_STATE) f.batch_statistics = true;
     if (t.kind == RG_TENSOR_STATE) continue;
+    ++f.tensors;
     std::uint64_t n = 1;
     for (std::uint32_t d = 0; d < t.ndim; ++d) n *= static_cast<std::uint64_t>(t.shape[d]);
     f.parameters += n;
@@ -81,14 +114,28 @@ model_facts facts_of(const registry& plugins, const case_config& c) {
     const std::uint64_t row_bytes = rg::storage_of(t) / std::max<std::uint64_t>(rows, 1) * sizeof(float);
     const std::uint64_t step = std::min(rows, t.max_rows * static_cast<std::uint64_t>(c.train.accumulate));
     f.window_bytes += step * (2 * row_bytes + sizeof(std::uint64_t));
+    f.step_row_bytes += step * (row_bytes + sizeof(std::uint64_t));
     // With measure.seconds nobody knows how many steps there will be.
     const std::uint64_t steps =
         c.measure.seconds > 0 ? rows
                               : static_cast<std::uint64_t>((c.measure.warmup + c.measure.steps) * c.cluster.workers);
     f.table_bytes += std::min(rows, step * std::max<std::uint64_t>(steps, 1)) * row_bytes;
   }
-  f.activation_bytes = model.info().activation_bytes;
-  f.flops_per_sample = model.info().flops_per_sample;
+}
+
+} // namespace
+
+model_facts facts_of(const registry& plugins, const case_config& c, const stage_function& stage) {
+  described_model model(plugins, c, stage);
+  model_facts f;
+  f.batch_per_worker = batch_per_worker(model, c);
+  model.with(f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate), [&](const model_instance& m) {
+    f.unit = m.info().unit;
+    add_tensors(m, c, f);
+    f.activation_bytes = m.info().activation_bytes;
+    f.flops_per_sample = m.info().flops_per_sample;
+    for (const rg_input& in : m.inputs()) f.input_bytes_per_sample += elements_of(in) * bytes_of(in.type);
+  });
   return f;
 }
 
@@ -112,13 +159,6 @@ void check_tables(const case_config& c, const model_facts& m, bool exchanges_row
                   "rows; see \"rows of sparse tables\" in `regatta describe strategy/{}` and \"exact sizes\" in "
                   "`regatta describe transport/{}`",
                   c.model.id, m.table, c.strategy.id, c.transport.id, c.strategy.id, c.transport.id));
-}
-
-std::uint64_t available_bytes() {
-  std::ifstream in("/proc/meminfo");
-  for (std::string key, rest; in >> key && std::getline(in, rest);)
-    if (key == "MemAvailable:") return std::stoull(rest) * 1024;
-  return 0;
 }
 
 double estimated_seconds(const case_config& c, const model_facts& m, double flops_per_second) {

@@ -2,60 +2,23 @@
 #include "campaign/prepare.hpp"
 
 #include "base/failure.hpp"
-#include "campaign/facts.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/outside.hpp"
-#include "rank/model.hpp"
-#include "registry/launched.hpp"
-#include "registry/transport_host.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/device.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
 namespace {
 
-std::vector<std::string> files_of(const registry& plugins, const case_config& c) {
-  const component& model = plugins.find(kind::model, c.model.id);
-  std::vector<std::string> files = {model.file.string(), plugins.find(kind::strategy, c.strategy.id).file.string(),
-                                    plugins.find(kind::transport, c.transport.id).file.string()};
-  if (model.graph.create) files.push_back(executor_for(plugins, c.train.device).file.string());
-  return files;
-}
-
-// Also appends the files of the transports inside it.
-rg_transport_caps caps_of(const registry& plugins, const component_choice& choice, std::vector<std::string>& files) {
-  const component& transport = plugins.find(kind::transport, choice.id);
-  transport_host host(plugins);
-  const parameter_values values(transport, choice.parameters);
-  void* self = nullptr;
-  const std::string name = "transport " + transport.id;
-  check(transport.transport.create(host.c(), values.data(), &self), host, name);
-  auto caps = rg::make_versioned<rg_transport_caps>();
-  const rg_status s = transport.transport.caps(self, &caps);
-  transport.transport.destroy(self);
-  check(s, host, name);
-  files.insert(files.end(), host.nested_files().begin(), host.nested_files().end());
-  return caps;
-}
-
 // Threads of a worker that make its input, beside the one that computes.
 std::size_t input_threads(const data_config& d) {
   const bool queue = d.source == "queue", dataset = (queue ? d.of : d.source) == "dataset";
   return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
-}
-
-// RG_MEMORY_*: what a transport must be able to reach. Of a device's memory the engine makes copies in the host's.
-std::uint32_t memory_of_regions(const registry& plugins, const case_config& c) {
-  if (c.train.device == "cpu") return RG_MEMORY_HOST;
-  const component& executor = executor_for(plugins, c.train.device);
-  const auto* device = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
-  return RG_MEMORY_HOST | (device ? device->memory : 0);
 }
 
 // Whether the strategy and the transport fit each other; says why not.
@@ -89,51 +52,36 @@ std::string role_of(const rg_cluster& c) {
 
 } // namespace
 
-prepared_run prepare(const registry& plugins, const case_config& c, const std::string& kernels) {
-  const component& strategy = plugins.find(kind::strategy, c.strategy.id);
+prepared_run prepare(plugin_answers& answers, const case_config& c, const std::string& kernels) {
+  const case_answers& said = answers.of(c);
+  const rg_plan& plan = said.plan;
+  const component& strategy = answers.plugins().find(kind::strategy, c.strategy.id);
   prepared_run run;
   run.job.config = c;
-  run.job.batch = batch_per_worker(plugins, c);
+  run.job.batch = said.model.batch_per_worker;
   run.job.kernels = kernels;
-  run.job.files = files_of(plugins, c);
+  run.job.files = said.files;
   run.address = run.job.address = address_of_interface(c.cluster.interface);
 
-  plugin_host host;
-  const parameter_values values(strategy, c.strategy.parameters);
-  const auto workers = static_cast<std::uint32_t>(c.cluster.workers),
-             servers = static_cast<std::uint32_t>(c.cluster.servers),
-             hosts = static_cast<std::uint32_t>(c.cluster.hosts);
   if (c.cluster.slow.factor > 1 && c.cluster.slow.rank >= c.cluster.workers)
     throw failure(exit_code::usage, fmt::format("cluster.slow.rank = {}: there are {} workers, from 0 on",
                                                 c.cluster.slow.rank, c.cluster.workers));
-  // Servers are started only where the strategy wants them; it says so itself.
-  run.job.layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
-  optimizer_config optimizer = run.job.optimizer();
-  rg_plan plan = plan_of(strategy.strategy, values.data(), run.job.layout, optimizer, host, strategy.id);
-  if (!(plan.flags & RG_PLAN_SERVERS)) {
-    run.job.layout = cluster_layout::make(workers, 0, false, hosts);
-    plan = plan_of(strategy.strategy, values.data(), run.job.layout, optimizer, host, strategy.id);
-  } else if (!servers) {
+  if ((plan.flags & RG_PLAN_SERVERS) && !said.servers)
     throw failure(exit_code::usage,
                   fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
-  }
+  run.job.layout = cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), said.servers,
+                                        said.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
-  const rg_cluster all = layout.view(UINT32_MAX);
-  for (std::uint32_t a = 0; a < layout.size() && !run.communicates; ++a)
-    for (std::uint32_t b = a + 1; b < layout.size() && !run.communicates; ++b)
-      run.communicates = !strategy.strategy.talks || strategy.strategy.talks(values.data(), &all, a, b);
-  const component& transport = plugins.find(kind::transport, c.transport.id);
-  if (const rg_launched* l = launched_of(transport)) {
-    if (!find_outside_place()) throw not_launched(transport.id, l->launcher, layout.size(), "run FILE.toml");
+  run.communicates = said.communicates;
+  const component& transport = answers.plugins().find(kind::transport, c.transport.id);
+  if (!transport.launcher.empty()) {
+    if (!find_outside_place()) throw not_launched(transport.id, transport.launcher, layout.size(), "run FILE.toml");
     run.launched = transport.file.string();
   }
-  std::vector<std::string>& files = run.job.files;
-  const rg_transport_caps caps = caps_of(plugins, c.transport, files);
-  check_fit(c, plan, caps, memory_of_regions(plugins, c), run.communicates);
-  run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (caps.flags & RG_CAP_EXACT_SIZE));
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
+  check_fit(c, plan, said.caps, said.regions, run.communicates);
+  run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (said.caps.flags & RG_CAP_EXACT_SIZE));
+  optimizer_config optimizer = run.job.optimizer();
   hand_over_momentum(plan, strategy.id, optimizer);
 
   run.job.period = plan.period;
@@ -164,9 +112,9 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
   return run;
 }
 
-prepared_run prepare_tuning(const registry& plugins, const case_config& c) {
-  prepared_run run = prepare(plugins, baseline_of(c), "");
-  run.job.batch = batch_per_worker(plugins, c);
+prepared_run prepare_tuning(plugin_answers& answers, const case_config& c) {
+  prepared_run run = prepare(answers, baseline_of(c), "");
+  run.job.batch = answers.of(c).model.batch_per_worker;
   run.job.tune = true;
   run.ranks[0].role = "the process that times kernels";
   run.ranks[0].job = to_json(run.job);
@@ -188,6 +136,18 @@ case_config baseline_of(const case_config& c) {
   case_config b = contention_of(c);
   b.cluster.workers = 1;
   return b;
+}
+
+std::vector<case_config> runs_of(const case_config& c) {
+  std::vector<case_config> all = {c};
+  if (!c.measure.baseline || is_baseline(c)) return all;
+  all.push_back(baseline_of(c));
+  if (has_control(c)) all.push_back(contention_of(c));
+  return all;
+}
+
+bool has_control(const case_config& c) {
+  return c.cluster.workers > 1 && c.strategy.id != "none";
 }
 
 bool is_baseline(const case_config& c) {

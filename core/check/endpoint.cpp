@@ -2,6 +2,7 @@
 #include "check/endpoint.hpp"
 
 #include "control/crypto.hpp"
+#include "registry/validate.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -41,7 +42,7 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
   const rg_status made = functions_.create(host_.c(), values_.data(), &self_);
   if (made == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
   check(made, "create");
-  require_host_memory();
+  require_sound_caps();
   for (std::uint32_t r = 0; r < ranks; ++r)
     if (r != rank) peers_.push_back(r);
   world_.rank = rank;
@@ -73,8 +74,8 @@ void endpoint::check(rg_status status, const std::string& what) {
                  last_error() + "\"");
 }
 
-// Else there is nothing that can be tested here: all of the suite's buffers are the host's.
-void endpoint::require_host_memory() {
+// And those of the host's memory, as all of the suite's buffers are.
+void endpoint::require_sound_caps() {
   auto c = rg::make_versioned<rg_transport_caps>();
   const rg_status s = functions_.caps(self_, &c);
   std::string why;
@@ -82,9 +83,14 @@ void endpoint::require_host_memory() {
     why = "it cannot run on this machine: " + last_error();
   else if (s == RG_OK && c.memory && !(c.memory & RG_MEMORY_HOST))
     why = "it moves the memory of devices only, and the suite's is the host's";
-  if (why.empty()) return;
-  functions_.destroy(std::exchange(self_, nullptr)); // there will be no destructor
-  throw skipped(why);
+  if (why.empty() && s != RG_OK) return;
+  try {
+    if (!why.empty()) throw skipped(why);
+    validate(c, "caps");
+  } catch (...) {
+    functions_.destroy(std::exchange(self_, nullptr)); // there will be no destructor
+    throw;
+  }
 }
 
 rg_transport_caps endpoint::caps() {

@@ -104,7 +104,7 @@ public:
   void check(rg_status status, const std::string& what);
 
 private:
-  void require_host_memory();
+  void require_sound_caps();
   std::uint64_t begin(bool receive, const rg_transfer& t);
   void retry();
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,

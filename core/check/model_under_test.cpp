@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/model_under_test.hpp"
 
+#include "registry/validate.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -88,11 +90,10 @@ model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::u
   }
   auto info = rg::make_versioned<rg_model_info>();
   ask(functions_.describe(self_, &info), "describe");
-  info_ = info;
-  for (std::uint32_t i = 0; i < info.tensor_count; ++i)
-    tensors_.push_back(rg::copy_versioned(rg::at_stride(info.tensors, i)));
-  for (std::uint32_t i = 0; i < info.input_count; ++i)
-    inputs_.push_back(rg::copy_versioned(rg::at_stride(info.inputs, i)));
+  model_description d = validated(info, "model " + s.what->id);
+  info_ = d.info;
+  tensors_ = std::move(d.tensors);
+  inputs_ = std::move(d.inputs);
   weights_.resize(tensors_.size());
   gradients_.resize(tensors_.size());
   rows_.resize(tensors_.size());

@@ -10,7 +10,6 @@
 #include "cli/outside.hpp"
 #include "cli/set_option.hpp"
 #include "launch/outside.hpp"
-#include "registry/launched.hpp"
 #include "registry/registry.hpp"
 
 #include <algorithm>
@@ -40,7 +39,7 @@ std::optional<std::pair<kind, std::string>> component_name(const std::string& te
 // Whether the tests of `c` may need `other`: graphs an executor, transports those that they nest.
 bool may_need(const component& c, const component& other) {
   if (c.kind == kind::transport) return other.kind == kind::transport && other.id != c.id;
-  return c.kind == kind::model && c.graph.create && other.kind == kind::executor;
+  return c.kind == kind::model && c.is_graph && other.kind == kind::executor;
 }
 
 const component* cpu_executor(const registry& plugins) {
@@ -84,7 +83,9 @@ target find_target(const check_options& o) {
         std::any_of(own.components().begin(), own.components().end(),
                     [&](const component& c) { return may_need(c, other); }))
       files.push_back(other.file);
-  t.plugins = std::make_unique<registry>(registry::of_files(files));
+  // The tests' own processes load the files; this one does where tests run in it.
+  const bool here = o.in_process || find_outside_place();
+  t.plugins = std::make_unique<registry>(registry::of_files(files, here ? trust::tried : trust::untried));
 
   subject of_file;
   of_file.file = t.file;
@@ -122,7 +123,7 @@ std::string title_of(const subject& s) {
 // How to see this one again, under a debugger.
 std::string again(const check_options& o, const subject& s, const test& t) {
   std::string line = fmt::format("regatta check {} --only {} --seed {}", o.target, t.name, s.seed);
-  if (s.launched) line = fmt::format("{} {} {}", launched_of(*s.what)->launcher, s.launched, line);
+  if (s.launched) line = fmt::format("{} {} {}", s.what->launcher, s.launched, line);
   for (const std::string& set : o.set) line += fmt::format(" --set '{}'", set);
   for (const std::string& path : o.plugin_path) line += fmt::format(" --plugin-path {}", path);
   return line + " --in-process";
@@ -158,7 +159,7 @@ void print(const check_options& o, const subject& s, const test& t, const verdic
 
 // Under a launcher: this process's place among those that check a transport which needs one, when all are there.
 std::optional<outside_place> join_others(target& t) {
-  const auto needs = [](const subject& s) { return s.what && s.what->kind == kind::transport && launched_of(*s.what); };
+  const auto needs = [](const subject& s) { return s.what && !s.what->launcher.empty(); };
   if (std::none_of(t.subjects.begin(), t.subjects.end(), needs)) return {};
   auto place = find_outside_place();
   if (!place) return {};

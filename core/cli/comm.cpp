@@ -15,7 +15,7 @@
 #include "launch/launch.hpp"
 #include "measure/context.hpp"
 #include "measure/host.hpp"
-#include "registry/launched.hpp"
+#include "registry/ask.hpp"
 #include "registry/transport_host.hpp"
 
 #include <algorithm>
@@ -94,20 +94,14 @@ std::map<std::string, std::map<std::string, json>> parameters_of(const comm_opti
 // The files that the transport needs, those of transports inside it among them. Throws failure where it cannot be made or
 // connects nobody.
 std::vector<std::string> files_of(const registry& plugins, const component_choice& choice) {
-  const component& c = plugins.find(kind::transport, choice.id);
-  const parameter_values values(c, choice.parameters);
-  const std::string name = "transport " + c.id;
-  transport_host host(plugins);
-  void* self = nullptr;
-  check(c.transport.create(host.c(), values.data(), &self), host, name);
-  auto caps = rg::make_versioned<rg_transport_caps>();
-  const rg_status s = c.transport.caps(self, &caps);
-  c.transport.destroy(self);
-  check(s, host, name);
-  if (caps.flags & RG_CAP_NONE) throw failure(exit_code::usage, name + " connects nobody: there is nothing to measure");
-  std::vector<std::string> files = host.nested_files();
-  files.push_back(c.file.string());
-  return files;
+  (void)parameter_values(plugins.find(kind::transport, choice.id), choice.parameters); // throws where they do not fit
+  return ask([&](const stage_function& stage) -> json {
+    const transport_summary t = summarise_transport(plugins.loading(), choice.id, choice.parameters, stage);
+    if (t.caps.flags & RG_CAP_NONE)
+      throw failure(exit_code::usage,
+                    fmt::format("transport {} connects nobody: there is nothing to measure", choice.id));
+    return t.files;
+  });
 }
 
 // Throws failure where the transport or so many ranks need another launch.
@@ -116,9 +110,8 @@ void check_launch(const component& c, const std::vector<unsigned>& ranks, outsid
   if (outside && most > outside->size())
     throw failure(exit_code::usage,
                   fmt::format("--ranks {}: {} has started {}", most, outside->launcher(), outside->size()));
-  const rg_launched* launched = launched_of(c);
-  if (!launched) return;
-  if (!outside) throw not_launched(c.id, launched->launcher, most, "comm --transport " + c.id);
+  if (c.launcher.empty()) return;
+  if (!outside) throw not_launched(c.id, c.launcher, most, "comm --transport " + c.id);
   outside->join(c.file.string(), c.id);
 }
 

@@ -7,16 +7,19 @@
 #include "cli/columns.hpp"
 #include "cli/network.hpp"
 #include "cli/set_option.hpp"
+#include "rank/exchange.hpp"
+#include "registry/ask.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
 #include "registry/sample_cluster.hpp"
 #include "registry/transport_host.hpp"
+#include "registry/validate.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -85,19 +88,15 @@ ordered_json memory_json(std::uint32_t mask) {
   return kinds;
 }
 
-ordered_json transport_json(const registry& plugins, const component& c, const parameter_values& values) {
-  const auto what = "transport " + c.id;
-  const auto& t = c.transport;
-  transport_host host(plugins);
-  void* self = nullptr;
-  call(host, what, [&] { return t.create(host.c(), values.data(), &self); });
-  const std::unique_ptr<void, void (*)(void*)> instance(self, t.destroy);
-  auto caps = rg::make_versioned<rg_transport_caps>();
-  call(host, what, [&] { return t.caps(self, &caps); });
-  auto has = [&](const char* id) { return t.extension && t.extension(self, id); };
+using chosen_values = std::map<std::string, nlohmann::json>;
+
+ordered_json transport_json(const registry& plugins, const component& c, const chosen_values& chosen,
+                            const stage_function& stage) {
+  const transport_summary t = summarise_transport(plugins, c.id, chosen, stage);
+  const rg_transport_caps& caps = t.caps;
   const char* const p2p[] = {"unknown", "independent", "ordered", "none"};
   return {{"memory", memory_json(caps.memory)},
-          {"point_to_point", p2p[caps.p2p <= RG_P2P_NONE ? caps.p2p : 0]},
+          {"point_to_point", p2p[caps.p2p]},
           {"connects_nobody", (caps.flags & RG_CAP_NONE) != 0},
           {"adds_on_receive", (caps.flags & RG_CAP_ADD) != 0},
           {"exact_sizes", (caps.flags & RG_CAP_EXACT_SIZE) != 0},
@@ -105,15 +104,22 @@ ordered_json transport_json(const registry& plugins, const component& c, const p
           {"virtual_time", (caps.flags & RG_CAP_VIRTUAL) != 0},
           {"cancel_reaches", caps.flags & RG_CAP_CANCEL_ALL ? "all" : "peer"},
           {"own_threads", caps.own_threads},
-          {"regions", has(RG_EXT_REGIONS)},
-          {"collectives", has(RG_EXT_COLLECTIVES)}};
+          {"regions", t.regions},
+          {"collectives", t.collectives}};
 }
 
-ordered_json strategy_json(const component& c, const parameter_values& values) {
+ordered_json strategy_json(const registry& plugins, const component& described, const chosen_values& chosen,
+                           const stage_function& stage) {
+  const auto who = fmt::format("strategy {} ({})", described.id, described.file.string());
+  stage(who, "was being loaded");
+  const component& c = plugins.find(kind::strategy, described.id);
+  const parameter_values values(c, chosen);
+  stage(who, "was asked for its plan");
   const rg_cluster cluster = sample_cluster();
   plugin_host host;
   auto plan = rg::make_versioned<rg_plan>();
   call(host, "strategy " + c.id, [&] { return c.strategy.plan(host.c(), values.data(), &cluster, &plan); });
+  validate(plan, talks(c.strategy, values.data(), cluster), "strategy " + c.id);
   return {{"servers", (plan.flags & RG_PLAN_SERVERS) != 0},
           {"synchronous", (plan.flags & RG_PLAN_SYNCHRONOUS) != 0},
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},
@@ -125,12 +131,13 @@ ordered_json strategy_json(const component& c, const parameter_values& values) {
           {"steady_from", plan.steady_from}};
 }
 
-ordered_json capabilities(const registry& plugins, const component& c, const parameter_values& values) {
+ordered_json capabilities(const registry& plugins, const component& c, const chosen_values& chosen,
+                          const stage_function& stage) {
   switch (c.kind) {
   case kind::executor: return {{"memory", memory_json(c.executor.memory)}};
-  case kind::transport: return transport_json(plugins, c, values);
-  case kind::strategy: return strategy_json(c, values);
-  case kind::model: return {{"graph", c.graph.create != nullptr}, {"evaluates", c.graph.create || c.model.evaluate}};
+  case kind::transport: return transport_json(plugins, c, chosen, stage);
+  case kind::strategy: return strategy_json(plugins, c, chosen, stage);
+  case kind::model: return {{"graph", c.is_graph}, {"evaluates", c.evaluates}};
   }
   return {};
 }
@@ -222,19 +229,26 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   // What needs an instance is left out where a parameter has no default and was not given: the table says so.
   std::string unknown;
   ordered_json can;
-  std::unique_ptr<network_summary> network;
+  std::optional<network_summary> network;
   for (const auto& p : c.parameters)
     if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
   std::string unavailable; // why it cannot run on this machine
   if (unknown.empty()) {
-    const parameter_values values(c, chosen);
+    (void)parameter_values(c, chosen); // throws where they do not fit
     try {
-      can = capabilities(plugins, c, values);
+      can = ask([&](const stage_function& stage) -> nlohmann::json {
+        return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text: it keeps the order
+      });
+      can = ordered_json::parse(can.get_ref<const std::string&>());
     } catch (const failure& f) {
       if (f.code() != exit_code::skipped) throw;
+      can = nullptr;
       unavailable = f.what();
     }
-    if (c.kind == kind::model) network = std::make_unique<network_summary>(summarise(c, values));
+    if (c.kind == kind::model)
+      network = ask([&](const stage_function& stage) -> nlohmann::json {
+                  return summarise(plugins.loading(), c.id, chosen, stage);
+                }).get<network_summary>();
   }
 
   if (as_json) {

@@ -5,11 +5,10 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/columns.hpp"
+#include "cli/devices.hpp"
 #include "cli/list.hpp"
-#include "device/topology.hpp"
 #include "launch/cpus.hpp"
 #include "measure/host.hpp"
-#include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
 
 #include <algorithm>
@@ -21,8 +20,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/device.h>
-#include <regatta/plugin.hpp>
 
 namespace regatta {
 namespace {
@@ -45,28 +42,7 @@ ordered_json limits() {
 ordered_json devices(const registry& plugins) {
   ordered_json list = ordered_json::array();
   for (const component& c : plugins.components()) {
-    const auto* table =
-        c.kind == kind::executor && c.extension ? static_cast<const rg_devices*>(c.extension(RG_EXT_DEVICES)) : nullptr;
-    if (!table) continue;
-    const rg_devices d = rg::copy_versioned(*table);
-    ordered_json found = ordered_json::array();
-    std::string why;
-    plugin_host host;
-    try {
-      std::uint32_t count = 0;
-      call(host, "executor " + c.id, [&] { return d.count(host.c(), &count); });
-      for (std::uint32_t i = 0; i < count; ++i) {
-        std::array<char, 256> text{};
-        call(host, "executor " + c.id, [&] { return d.describe(host.c(), i, text.data(), text.size()); });
-        found.push_back(one_line(text.data()));
-      }
-    } catch (const failure& f) {
-      why = f.what();
-    }
-    list.push_back({{"executor", c.id},
-                    {"devices", found},
-                    {"topology", why.empty() ? topology_of(d, "executor " + c.id) : nlohmann::json()},
-                    {"error", why.empty() ? ordered_json() : ordered_json(why)}});
+    if (c.has_devices) list.push_back(devices_of(plugins, c));
   }
   return list;
 }

@@ -3,11 +3,15 @@
 // What a model consists of, counted: for `describe`.
 #pragma once
 
+#include "registry/ask.hpp"
 #include "registry/registry.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace regatta {
 
@@ -32,10 +36,15 @@ struct network_summary {
   std::string unit;             // what a sample is: "images"
 };
 
-// Makes the model with these values and counts. Of a graph: two operations a multiplication and addition in conv2d, dense
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(layer_summary, name, op, shape, parameters, operations)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(table_summary, name, rows, parameters)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(network_summary, layers, tables, parameters, state, operations, unit)
+
+// Makes the model with these values and counts: for a child of ask(). Of a graph: two operations a multiplication and addition in conv2d, dense
 // and attention, once forward and twice that backward (the data's gradient and the weights'); other ops are left out, as
 // publications do. What is no graph says itself how many operations a sample takes. Throws failure where the model
-// refuses or the graph points outside of itself. `c` is a model. [main]
-network_summary summarise(const component& c, const parameter_values& values);
+// refuses or describes what cannot be. `plugins` loads what find() returns. [main]
+network_summary summarise(const registry& plugins, const std::string& id,
+                          const std::map<std::string, nlohmann::json>& chosen, const stage_function& stage);
 
 } // namespace regatta

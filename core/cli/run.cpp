@@ -2,14 +2,13 @@
 #include "cli/run.hpp"
 
 #include "base/failure.hpp"
-#include "base/units.hpp"
 #include "campaign/campaign.hpp"
-#include "campaign/facts.hpp"
 #include "campaign/prepare.hpp"
 #include "cli/columns.hpp"
 #include "cli/data.hpp"
+#include "cli/devices.hpp"
+#include "cli/dry_run.hpp"
 #include "cli/outside.hpp"
-#include "device/topology.hpp"
 #include "launch/cpus.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
@@ -84,7 +83,7 @@ json plugins_of(const registry& plugins, const experiment& e) {
   };
   for (const case_config& c : e.cases) {
     add(kind::model, c.model);
-    if (plugins.find(kind::model, c.model.id).graph.create) {
+    if (plugins.find(kind::model, c.model.id).is_graph) {
       try {
         add(kind::executor, {executor_for(plugins, c.train.device).id, {}});
       } catch (const failure&) { // the case itself will say that there is none
@@ -104,47 +103,10 @@ json this_host(const registry& plugins, const experiment& e) {
       std::find_if(e.cases.begin(), e.cases.end(), [](const case_config& c) { return c.train.device != "cpu"; });
   if (on_device == e.cases.end()) return host;
   try {
-    const component& executor = executor_for(plugins, on_device->train.device);
-    const void* const table = executor.extension ? executor.extension(RG_EXT_DEVICES) : nullptr;
-    if (table) host["gpu_topology"] = topology_of(*static_cast<const rg_devices*>(table), "executor " + executor.id);
+    host["gpu_topology"] = devices_of(plugins, executor_for(plugins, on_device->train.device)).at("topology");
   } catch (const failure&) { // the case itself will say that there is none
   }
   return host;
-}
-
-int dry_run(const registry& plugins, const experiment& e) {
-  const double flops = measure_flops();
-  std::vector<std::vector<std::string>> rows;
-  double total = 0;
-  int code = 0;
-  for (std::size_t i = 0; i < e.cases.size(); ++i) {
-    const case_config& c = e.cases[i];
-    std::string label;
-    for (const auto& [key, value] : c.swept)
-      label += fmt::format("{}{} = {}", label.empty() ? "" : ", ", key, value.dump());
-    if (label.empty()) label = fmt::format("{}, {}, {}", c.model.id, c.strategy.id, c.transport.id);
-    try {
-      const model_facts m = facts_of(plugins, c);
-      const prepared_run run = prepare(plugins, c, "");
-      check_tables(c, m, run.exchanges_rows);
-      // With its baseline and the control under `none`, where they run.
-      const double runs = static_cast<double>(c.measure.repeats) * (c.measure.baseline && !is_baseline(c) ? 2.5 : 1.0);
-      const double seconds = estimated_seconds(c, m, flops) * runs;
-      const std::uint64_t bytes = estimated_bytes(c, m, run.job.layout.servers), there = available_bytes();
-      total += seconds;
-      const std::string note = there && bytes > there ? "skipped: more memory than is free" : "";
-      rows.push_back({std::to_string(i + 1), label, std::to_string(run.ranks.size()),
-                      seconds > 0 ? human_duration(seconds) : "unknown", human_bytes(static_cast<double>(bytes)),
-                      note});
-    } catch (const failure& f) {
-      rows.push_back({std::to_string(i + 1), label, "-", "-", "-", fmt::format("skipped: {}", f.what())});
-      if (e.cases.size() == 1) code = static_cast<int>(f.code());
-    }
-  }
-  fmt::print("{}\n", indented({{"", true}, {"case"}, {"ranks", true}, {"time", true}, {"memory", true}, {""}}, rows));
-  fmt::print("{} case{}, about {} in all, if a core keeps up {:.0f} GFLOP/s; nothing was run\n", e.cases.size(),
-             e.cases.size() == 1 ? "" : "s", total > 0 ? human_duration(total) : "an unknown time", flops * 1e-9);
-  return code;
 }
 
 fs::path default_folder(const std::string& name) {
@@ -167,11 +129,12 @@ int run_verb(const run_options& o) {
   const auto outside = enter_outside_launch(duties_of_a_rank()); // the processes that are ranks do not come back
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
-  if (o.dry_run) return dry_run(plugins, e);
+  plugin_answers answers(plugins);
+  if (o.dry_run) return dry_run(answers, e, *form);
   generate_data(e);
 
   // The only case of an experiment is refused before anything starts; those of a sweep are skipped one by one.
-  if (e.cases.size() == 1) prepare(plugins, e.cases[0], "");
+  if (e.cases.size() == 1) prepare(answers, e.cases[0], "");
   std::vector<std::string> warnings;
   if (auto w = build_warning()) warnings.push_back(*w);
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
@@ -201,7 +164,7 @@ int run_verb(const run_options& o) {
                         entry.at("error").get<std::string>()));
   };
   campaign all(
-      plugins, e, [&](std::size_t i) { return !entries[i].is_null(); }, std::move(hooks));
+      answers, e, [&](std::size_t i) { return !entries[i].is_null(); }, std::move(hooks));
   const bool finished = all.run();
 
   const json document = file.document();

@@ -8,6 +8,7 @@
 #include "rank/exchange.hpp"
 #include "rank/rank.hpp"
 #include "registry/transport_host.hpp"
+#include "registry/validate.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -55,6 +56,7 @@ public:
     self_ = self;
     caps_ = rg::make_versioned<rg_transport_caps>();
     check(t.caps(self, &caps_), host_, name_);
+    validate(caps_, name_);
     for (std::uint32_t r = 0; r < p.ranks; ++r)
       if (r != control.rank()) peers_.push_back(r);
     address_ = p.address;

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include <csignal>
+
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <regatta/abi.h>
@@ -237,7 +240,10 @@ asio::awaitable<void> coordinator::watch(member& m) {
     into->flush();
   }
   const int status = reap_process(m.process);
-  ended(m, describe_status(status), status == 0);
+  std::string how = describe_status(status);
+  if (const std::string why = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? oom_.verdict() : ""; !why.empty())
+    how += ": " + why;
+  ended(m, how, status == 0);
 }
 
 void coordinator::ended(member& m, const std::string& how, bool well) {

@@ -23,6 +23,7 @@
 #include "launch/gathering.hpp"
 #include "launch/launch.hpp"
 #include "launch/lines.hpp"
+#include "launch/memory.hpp"
 #include "launch/process.hpp"
 #include "launch/signals.hpp"
 
@@ -100,6 +101,7 @@ private:
   const launch_hooks& hooks_;
   signal_scope signal_scope_;
   const blob secret_;
+  const oom_watch oom_;
 
   asio::io_context io_{1};
   asio::signal_set signals_{io_};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/cpus.hpp"
 
+#include "launch/cgroup.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -32,45 +33,6 @@ double limit_v1(const fs::path& group) {
   std::ifstream quota_file(group / "cpu.cfs_quota_us"), period_file(group / "cpu.cfs_period_us");
   double quota = 0, period = 0;
   return quota_file >> quota && period_file >> period && quota > 0 && period > 0 ? quota / period : no_limit;
-}
-
-bool has_word(const std::string& list, const std::string& word) {
-  return ("," + list + ",").find("," + word + ",") != std::string::npos;
-}
-
-struct cgroup_mount {
-  fs::path point;
-  fs::path of; // which group is mounted there: not "/" in containers without a namespace of their own
-};
-
-// From /proc/self/mountinfo: "31 23 0:28 / /sys/fs/cgroup rw - cgroup cgroup rw,cpu".
-std::optional<cgroup_mount> find_mount(const fs::path& root, bool v2) {
-  std::ifstream file(root / "proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
-    const auto dash = line.find(" - ");
-    if (dash == std::string::npos) continue;
-    std::istringstream head(line.substr(0, dash)), tail(line.substr(dash + 3));
-    std::string id, parent, device, of, point, type, source, options;
-    head >> id >> parent >> device >> of >> point;
-    tail >> type >> source >> options;
-    if (v2 ? type == "cgroup2" : type == "cgroup" && has_word(options, "cpu")) return cgroup_mount{point, of};
-  }
-  return {};
-}
-
-// The least limit from the group up to the mount point.
-double least_limit(const fs::path& root, const std::string& group, bool v2) {
-  const auto mount = find_mount(root, v2);
-  if (!mount) return no_limit;
-  auto inside = fs::path(group).lexically_relative(mount->of);
-  if (inside.empty() || *inside.begin() == "..")
-    inside = "."; // seen from another namespace: only the mount point is ours
-  double least = no_limit;
-  for (auto at = inside.lexically_normal();; at = at.parent_path()) {
-    const auto folder = root / mount->point.relative_path() / at;
-    least = std::min(least, v2 ? limit_v2(folder) : limit_v1(folder));
-    if (at.empty() || at == ".") return least;
-  }
 }
 
 // How many threads of the same core come before this one: 0 for the first.
@@ -107,14 +69,8 @@ std::vector<int> available_cpus() {
 
 double cgroup_cpu_limit(const fs::path& root) {
   double least = no_limit;
-  std::ifstream file(root / "proc/self/cgroup"); // "0::/user.slice" or "4:cpu,cpuacct:/docker/1f"
-  for (std::string line; std::getline(file, line);) {
-    const auto first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const auto controllers = line.substr(first + 1, second - first - 1);
-    const bool v2 = controllers.empty();
-    if (v2 || has_word(controllers, "cpu")) least = std::min(least, least_limit(root, line.substr(second + 1), v2));
-  }
+  for (const control_group& g : control_groups("cpu", root))
+    least = std::min(least, g.v2 ? limit_v2(g.folder) : limit_v1(g.folder));
   return least;
 }
 

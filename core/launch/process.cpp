@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/failure.hpp"
+#include "launch/memory.hpp"
 
 namespace regatta {
 
@@ -57,6 +58,7 @@ struct child_plan {
   const cpu_set_t* cpus;
   std::size_t cpus_bytes;
   unsigned descriptors; // there may be
+  const char* oom_score;
 };
 
 enum class stage : int { parent_gone, affinity, exec };
@@ -74,6 +76,7 @@ struct trouble {
     ::_exit(127);
   };
   ::setpgid(0, 0);
+  take_oom_score(plan.oom_score);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != plan.parent) give_up(stage::parent_gone); // it died before prctl, and nobody would tell us
 
@@ -157,6 +160,7 @@ process start_process(const std::string& program, const std::function<std::vecto
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const cpu_mask mask(cpus);
+  const std::string oom_score = raised_oom_score();
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const child_plan plan{program.c_str(),
@@ -169,7 +173,8 @@ process start_process(const std::string& program, const std::function<std::vecto
                         problem.write.get(),
                         mask.set,
                         mask.bytes,
-                        static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20))};
+                        static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20)),
+                        oom_score.c_str()};
 
   process out;
   {

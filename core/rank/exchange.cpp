@@ -2,6 +2,7 @@
 #include "rank/exchange.hpp"
 
 #include "base/failure.hpp"
+#include "registry/validate.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -71,6 +72,13 @@ rg_cluster cluster_layout::view(std::uint32_t rank) const {
   return c;
 }
 
+bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all) {
+  for (std::uint32_t a = 0; a < all.size; ++a)
+    for (std::uint32_t b = a + 1; b < all.size; ++b)
+      if (!strategy.talks || strategy.talks(values, &all, a, b)) return true;
+  return false;
+}
+
 rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout,
                 const optimizer_config& config, plugin_host& host, const std::string& id) {
   rg_cluster cluster = layout.view(std::numeric_limits<std::uint32_t>::max());
@@ -78,6 +86,7 @@ rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const clust
   cluster.momentum = config.plugin == "momentum" ? config.momentum : 0;
   auto plan = rg::make_versioned<rg_plan>();
   check(strategy.plan(host.c(), values, &cluster, &plan), host, "strategy " + id);
+  validate(plan, talks(strategy, values, cluster), "strategy " + id);
   plan.lanes = std::max(plan.lanes, 1u);
   plan.period = std::max<std::uint64_t>(plan.period, 1);
   return plan;

@@ -44,7 +44,11 @@ struct cluster_layout {
   rg_cluster view(std::uint32_t rank) const;
 };
 
-// plan() with its gaps filled: at least one lane, a period of at least 1. Throws failure.
+// Whether any two ranks exchange messages. `all` is nobody's view.
+bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all);
+
+// plan() with its gaps filled: at least one lane, a period of at least 1. Throws failure, also
+// where the plan contradicts itself.
 rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout,
                 const optimizer_config& config, plugin_host& host, const std::string& id);
 

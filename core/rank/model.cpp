@@ -2,6 +2,7 @@
 #include "rank/model.hpp"
 
 #include "base/failure.hpp"
+#include "registry/validate.hpp"
 
 #include <algorithm>
 
@@ -38,7 +39,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
 const component& executor_for(const registry& plugins, const std::string& device) {
   const std::uint32_t memory = device == "cuda" ? RG_MEMORY_CUDA : RG_MEMORY_HOST;
   for (const component& c : plugins.components())
-    if (c.kind == kind::executor && (c.executor.memory & memory)) return c;
+    if (c.kind == kind::executor && (c.executor.memory & memory)) return plugins.find(kind::executor, c.id);
   throw failure(
       exit_code::skipped,
       fmt::format("train.device = \"{}\": no executor for it was found (see `regatta list executors`)", device));
@@ -64,10 +65,6 @@ std::unique_ptr<device> open_device(const registry& plugins, const std::string& 
   return std::make_unique<device>(*table, "executor " + executor.id, index, log, std::move(wake));
 }
 
-bool is_graph(const component& model) {
-  return model.extension && model.extension(RG_EXT_GRAPH);
-}
-
 model_instance::model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
                                const rg_model_setup& setup, const plugin_host::log_function& log)
     : host_(log), executor_host_(log), component_(plugins.find(kind::model, choice.id)), name_("model " + choice.id) {
@@ -75,13 +72,14 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
   if (component_.graph.create) {
     const component& executor = executor_for(plugins, device);
     call(host_, name_, [&] { return component_.graph.create(host_.c(), values_[0].data(), &source_self_); });
+    const rg_graph* graph = component_.graph.graph(source_self_);
+    if (!graph) throw failure(exit_code::plugin, fmt::format("{}: it gave no graph {}", name_, host_.take_error()));
+    validate(rg::copy_versioned(*graph), name_);
     values_.emplace_back(executor, std::map<std::string, nlohmann::json>{}); // executors have no table in the file
     functions_ = executor.executor_model;
     failing_ = &executor_host_;
-    call(executor_host_, fmt::format("{} on executor {}", name_, executor.id), [&] {
-      return executor.executor.compile(executor_host_.c(), values_[1].data(), component_.graph.graph(source_self_),
-                                       &setup, &self_);
-    });
+    call(executor_host_, fmt::format("{} on executor {}", name_, executor.id),
+         [&] { return executor.executor.compile(executor_host_.c(), values_[1].data(), graph, &setup, &self_); });
   } else {
     if (setup.memory != RG_MEMORY_HOST)
       throw failure(exit_code::skipped, fmt::format("{} computes on the CPU only: it is no graph", name_));
@@ -90,12 +88,11 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
     call(host_, name_, [&] { return functions_.create(host_.c(), values_[0].data(), &setup, &self_); });
   }
   auto info = rg::make_versioned<rg_model_info>();
-  ask(functions_.describe(self_, &info), "describe");
-  info_ = info;
-  for (std::uint32_t i = 0; i < info.tensor_count; ++i)
-    tensors_.push_back(rg::copy_versioned(rg::at_stride(info.tensors, i)));
-  for (std::uint32_t i = 0; i < info.input_count; ++i)
-    inputs_.push_back(rg::copy_versioned(rg::at_stride(info.inputs, i)));
+  call(*failing_, name_, [&] { return functions_.describe(self_, &info); });
+  model_description d = validated(info, name_);
+  info_ = d.info;
+  tensors_ = std::move(d.tensors);
+  inputs_ = std::move(d.inputs);
   if (has_tables() && !functions_.rows)
     throw failure(exit_code::plugin, fmt::format("{} has sparse tables, but no function rows()", name_));
 }

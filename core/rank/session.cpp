@@ -2,6 +2,7 @@
 #include "rank/session.hpp"
 
 #include "base/failure.hpp"
+#include "registry/validate.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -151,7 +152,7 @@ void session::connect() {
   transport_self_ = self;
   caps_ = rg::make_versioned<rg_transport_caps>();
   check(t.caps(self, &caps_), transport_host_, "transport " + transport_.id);
-  if (!caps_.memory) caps_.memory = RG_MEMORY_HOST;
+  validate(caps_, "transport " + transport_.id);
   if (model_->has_tables() && !(caps_.memory & RG_MEMORY_HOST))
     throw failure(exit_code::usage,
                   fmt::format("transport {} cannot reach the rows of sparse tables, which are kept in the host's "

@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "registry/description.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 
@@ -20,6 +21,9 @@
 #include <boost/dll/shared_library.hpp>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <regatta/device.h>
+#include <regatta/launched.h>
 
 namespace regatta {
 namespace {
@@ -100,9 +104,24 @@ void read_graph(const std::string& what, const void* table, component& out) {
           {{"create", out.graph.create}, {"destroy", out.graph.destroy}, {"graph", out.graph.graph}});
 }
 
+// The extensions that the coordinator has to know of, though it calls none.
+void read_extensions(const std::string& what, const rg_component& c, component& out) {
+  const auto has = [&](kind k, const char* id) { return out.kind == k && c.extension ? c.extension(id) : nullptr; };
+  if (const void* graph = has(kind::model, RG_EXT_GRAPH)) {
+    out.is_graph = true;
+    read_graph(what, graph, out);
+  }
+  out.has_devices = has(kind::executor, RG_EXT_DEVICES) != nullptr;
+  if (const void* launched = has(kind::transport, RG_EXT_LAUNCHED)) {
+    const char* launcher = versioned<rg_launched>(launched, what + ", extension " RG_EXT_LAUNCHED).launcher;
+    if (!launcher || !*launcher)
+      refuse("{}: extension " RG_EXT_LAUNCHED " names no launcher: set it to the command, such as \"mpirun -n\"", what);
+    out.launcher = one_line(launcher);
+  }
+}
+
 void read_functions(const std::string& what, const rg_component& c, component& out) {
-  const void* graph = out.kind == kind::model && c.extension ? c.extension(RG_EXT_GRAPH) : nullptr;
-  if (graph) read_graph(what, graph, out);
+  const bool graph = out.is_graph;
   if (!c.functions) {
     if (graph) return;
     refuse("{}: the table of functions is null{}", what,
@@ -261,7 +280,9 @@ loaded_plugin read_description(const rg_plugin* description, const std::filesyst
     c.file = file;
     c.extension = theirs.extension;
     c.parameters = read_parameters(theirs, what);
+    read_extensions(what, theirs, c);
     read_functions(what, theirs, c);
+    c.evaluates = c.is_graph || c.model.evaluate;
     out.components.push_back(std::move(c));
   }
   return out;
@@ -271,16 +292,17 @@ loaded_plugin load_plugin(const std::filesystem::path& file) {
   return read_description(call_entry(keep(open(file))), file);
 }
 
-void try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage) {
+nlohmann::json try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage) {
   stage("was being loaded");
   auto& library = keep(open(file));
   stage("ran " RG_ENTRY_SYMBOL);
   const auto* description = call_entry(library);
   stage("had its description read");
-  read_description(description, file);
+  auto copy = to_json(read_description(description, file));
   // Not that anything is ever unloaded: what runs here is what would run when the program ends.
   stage("ran its destructors");
   library.unload();
+  return copy;
 }
 
 } // namespace regatta

@@ -7,7 +7,8 @@
 
 namespace regatta {
 
-// What a transport says that runs only among processes which an outside launcher has started; null: any ranks do.
+// How a process joins the others that an outside launcher has started; null where component::launcher is empty.
+// Requires a component with functions.
 inline const rg_launched* launched_of(const component& c) {
   return c.extension ? static_cast<const rg_launched*>(c.extension(RG_EXT_LAUNCHED)) : nullptr;
 }

@@ -3,9 +3,10 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "registry/ask.hpp"
+#include "registry/description.hpp"
 #include "registry/elf.hpp"
 #include "registry/inspect.hpp"
-#include "registry/probe.hpp"
 
 #include <algorithm>
 #include <array>
@@ -77,6 +78,9 @@ struct registry::state {
   std::vector<unusable> failures;
   std::vector<shadowed> hidden;
   std::set<fs::path> seen; // canonical: a folder given twice, or a link, is the same plugin
+  // Of components that were described by a child; registries made of this one point there as well.
+  std::shared_ptr<description_texts> texts = std::make_shared<description_texts>();
+  std::optional<std::set<fs::path>> loaded; // the files that find() has loaded; nothing: it loads none
 
   void refuse(const fs::path& file, const std::string& reason) { failures.push_back({file, one_line(reason)}); }
 
@@ -98,16 +102,22 @@ struct registry::state {
     for (auto& o : opened) accept(o);
   }
 
-  static loaded_plugin open(const fs::path& file, trust t) {
+  loaded_plugin open(const fs::path& file, trust t) {
     if (auto why = elf_problem(file); !why.empty()) throw failure(exit_code::plugin, why);
-    if (t == trust::untried) {
-      auto why = probe([&](const stage_function& stage) {
-        try_plugin(file, stage);
-        return std::string{};
-      });
-      if (!why.empty()) throw failure(exit_code::plugin, why);
-    }
-    return load_plugin(file);
+    if (t == trust::tried) return load_plugin(file);
+    return plugin_from_json(ask([&](const stage_function& stage) {
+                              return try_plugin(file, [&](const char* doing) { stage("", doing); });
+                            }),
+                            file, *texts);
+  }
+
+  // Puts the functions of this component's file, loaded here and now, in place of null pointers.
+  void load(const component& wanted) {
+    if (!loaded || loaded->count(wanted.file)) return;
+    for (const component& fresh : load_plugin(wanted.file).components)
+      for (component& c : components)
+        if (c.file == fresh.file && c.kind == fresh.kind && c.id == fresh.id) c = fresh;
+    loaded->insert(wanted.file);
   }
 
   // Which of two would be meant depends on nothing that a user sees: neither is.
@@ -184,6 +194,12 @@ registry registry::of_files(const std::vector<fs::path>& files, trust t) {
   return registry(std::move(s));
 }
 
+registry registry::loading() const {
+  auto s = std::make_unique<state>(*state_);
+  s->loaded.emplace();
+  return registry(std::move(s));
+}
+
 const std::vector<component>& registry::components() const {
   return state_->components;
 }
@@ -195,6 +211,12 @@ const std::vector<shadowed>& registry::hidden() const {
 }
 
 const component& registry::find(enum kind k, std::string_view id) const {
+  const component& c = described(k, id);
+  state_->load(c);
+  return c;
+}
+
+const component& registry::described(enum kind k, std::string_view id) const {
   if (const auto* c = state_->lookup(k, id)) return *c;
   // A plugin is commonly named like what it holds: then that file is why.
   const auto wanted = fmt::format("{} \"{}\"", name_of(k), one_line(id));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plugins there are. Folders are searched in order; every .so in them is looked at (ELF headers first, then loaded
-// once in a child process, so that one which crashes while loading cannot take us along), checked, and kept loaded
-// until the process ends.
+// The plugins there are. Folders are searched in order; every .so in them is looked at: ELF headers first, then a child
+// process loads it, checks its description and answers with a copy. The coordinator knows plugins by these copies and
+// loads none; ranks, and children that are asked for more, load the files that they need.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,24 @@ std::string plural_of(kind k);                               // "models"
 std::optional<kind> kind_of(std::string_view name) noexcept; // of "model" or "models"
 
 // A component, checked: texts are not null (but for defaults and choices), the parameter table is consistent. Functions
-// that are there: of a model without a graph all but evaluate, metric, canonical, from_canonical and kernels; of an
-// executor all, its model likewise, without create; of a transport all but now and extension; of a strategy plan,
-// talks, create, destroy and completed.
+// are null in a registry that describes. In one that loads these are there: of a model without a graph all but evaluate,
+// metric, canonical, from_canonical and kernels; of an executor all, its model likewise, without create; of a transport
+// all but now and extension; of a strategy plan, talks, create, destroy and completed.
 struct component {
   enum kind kind;
   std::string id, summary;
   std::string plugin_name, plugin_version;
   std::filesystem::path file;               // absolute
   std::vector<rg_param> parameters;         // in the plugin's order, which is that of values
+  bool is_graph = false;                    // a model that an executor computes
+  bool evaluates = false;                   // a model that can be evaluated
+  bool has_devices = false;                 // an executor that lists devices ("regatta.devices/1")
+  std::string launcher;                     // "mpirun -n": a transport whose ranks it has to start; empty: any others
   const void* (*extension)(const char* id); // may be null
   // Versioned copies, null slots where the plugin's are missing; the one of the kind counts.
   rg_model model;
   rg_graph_source graph; // of a model that is one; else create is null
-  rg_executor executor;
+  rg_executor executor;  // its `memory` is there in a registry that describes, too
   rg_model executor_model;
   rg_transport transport;
   rg_strategy strategy;
@@ -63,19 +67,21 @@ struct shadowed {
   std::filesystem::path file, by;
 };
 
-// Whether a file has proven in this run that loading it is safe: the coordinator's registry tries the files that its
-// ranks then load.
+// Whether this process may run a file's code: a rank loads files that the coordinator has tried in a child.
 enum class trust { untried, tried };
 
 class registry {
 public:
-  // Loads every plugin in the folders (files that end in .so, by name), first come first served per (kind, id); files
-  // of one folder that hold the same are all refused. Throws failure where a folder is missing or cannot be read. Forks
-  // children to try the files: to be called before the process has threads. [main]
+  // Describes every plugin in the folders (files that end in .so, by name), first come first served per (kind, id);
+  // files of one folder that hold the same are all refused. Throws failure where a folder is missing or cannot be read.
+  // Forks a child a file (registry/ask.hpp): requires that the process has no threads. [main]
   explicit registry(const std::vector<std::filesystem::path>& folders);
-  // Loads just these files, `tried` without children: what a rank does, told by the coordinator what the case needs.
-  // A file that is missing is a failure() like others.
+  // Of just these files: `tried` loads them here, which a rank does, told by the coordinator which files a case needs;
+  // `untried` describes them. A file that is missing is a failure() like others.
   static registry of_files(const std::vector<std::filesystem::path>& files, trust t = trust::tried);
+  // The same components, but find() loads the file of the one that it returns. For a process that can be spared: a
+  // child of ask(), or a test.
+  registry loading() const;
   ~registry();
   registry(registry&&) noexcept;
 
@@ -83,7 +89,10 @@ public:
   const std::vector<component>& components() const;
   const std::vector<unusable>& failures() const;
   const std::vector<shadowed>& hidden() const;
-  // Throws regatta::failure (exit code 3) with what is there, a near name, and the failures that may be why.
+  // find() without loading.
+  const component& described(enum kind k, std::string_view id) const;
+  // Throws regatta::failure (exit code 3) with what is there, a near name, and the failures that may be why. The
+  // reference is valid as long as the registry.
   const component& find(enum kind k, std::string_view id) const;
 
 private:

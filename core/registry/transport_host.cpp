@@ -2,7 +2,7 @@
 #include "registry/transport_host.hpp"
 
 #include "base/failure.hpp"
-#include "registry/launched.hpp"
+#include "registry/validate.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,11 +26,11 @@ transport_host::transport_host(const registry& plugins, log_function log, extens
 rg_status transport_host::open(const char* id, rg_nested& out) {
   try {
     const component& c = plugins_.find(kind::transport, id);
-    if (const rg_launched* l = launched_of(c))
+    if (!c.launcher.empty())
       throw failure(exit_code::usage,
                     fmt::format("transport {} cannot be inside another one: its ranks have to meet as "
                                 "processes of `{} N` before; use transport.plugin = \"{}\" itself",
-                                c.id, l->launcher, c.id));
+                                c.id, c.launcher, c.id));
     const parameter_values values(c, {});
     auto made = rg::make_versioned<rg_nested>();
     made.functions = &c.transport;
@@ -41,6 +41,34 @@ rg_status transport_host::open(const char* id, rg_nested& out) {
   } catch (const failure& f) {
     throw rg::error(RG_E_CONFIG, f.what());
   }
+}
+
+transport_summary summarise_transport(const registry& plugins, const std::string& id,
+                                      const std::map<std::string, nlohmann::json>& parameters,
+                                      const stage_function& stage) {
+  const std::string name = "transport " + id;
+  stage(fmt::format("{} ({})", name, plugins.described(kind::transport, id).file.string()), "was being loaded");
+  const component& c = plugins.find(kind::transport, id);
+  const parameter_values values(c, parameters);
+  const std::string who = fmt::format("{} ({})", name, c.file.string());
+  transport_host host(plugins);
+  void* self = nullptr;
+  stage(who, "was made");
+  call(host, name, [&] { return c.transport.create(host.c(), values.data(), &self); });
+  // One that throws where it must not is ended by whoever owns this process, without destroy().
+  transport_summary s{rg::make_versioned<rg_transport_caps>(), false, false, host.nested_files()};
+  stage(who, "was described");
+  call(host, name, [&] { return c.transport.caps(self, &s.caps); });
+  const auto has = [&](const char* extension) {
+    return c.transport.extension && c.transport.extension(self, extension);
+  };
+  s.regions = has(RG_EXT_REGIONS);
+  s.collectives = has(RG_EXT_COLLECTIVES);
+  stage(who, "was ended");
+  c.transport.destroy(self);
+  s.files.push_back(c.file.string());
+  validate(s.caps, name);
+  return s;
 }
 
 } // namespace regatta

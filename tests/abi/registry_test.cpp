@@ -67,17 +67,21 @@ TEST_CASE("a sound C99 plugin") {
   CHECK(c.summary == "a transport in C99");
   CHECK(c.plugin_name == "good");
   CHECK(c.file == f.path() / "good.so");
-  CHECK((c.transport.poll != nullptr));
-  CHECK((c.transport.now == nullptr));
-  CHECK((c.graph.create == nullptr));
+  CHECK((c.transport.poll == nullptr)); // it is described, nothing is loaded
+  CHECK_FALSE(c.is_graph);
+  const registry loading = r.loading();
+  const auto& l = loading.find(kind::transport, "good");
+  CHECK((l.transport.poll != nullptr));
+  CHECK((l.transport.now == nullptr));
+  CHECK((l.graph.create == nullptr));
   void* self = nullptr;
-  CHECK(c.transport.create(nullptr, parameter_values(c, {}).data(), &self) == RG_OK);
+  CHECK(l.transport.create(nullptr, parameter_values(l, {}).data(), &self) == RG_OK);
 }
 
 TEST_CASE("smaller structs: what they lack is null, what lies behind them is not read") {
   const folder f;
   f.add("older");
-  const registry r({f.path()});
+  const registry r = registry({f.path()}).loading();
   REQUIRE(r.failures().empty());
   const auto& c = r.find(kind::transport, "older");
   CHECK(c.transport.struct_size == sizeof(rg_transport));
@@ -94,7 +98,7 @@ TEST_CASE("smaller structs: what they lack is null, what lies behind them is not
 TEST_CASE("larger structs: what is added is left out; a kind of the future is told and does not hurt the rest") {
   const folder f;
   f.add("newer");
-  const registry r({f.path()});
+  const registry r = registry({f.path()}).loading();
   const auto& c = r.find(kind::transport, "newer");
   CHECK(c.transport.struct_size == sizeof(rg_transport));
   REQUIRE(c.parameters.size() == 2);

@@ -34,6 +34,7 @@ static rg_status describe(void* self, rg_model_info* info) {
   info->metric_sums = 2;
   info->metric = "mean";
   info->unit = "tokens";
+  info->layout = "canonical";
   info->count_kinds = 2;
   return RG_OK;
 }

@@ -26,16 +26,14 @@ TEST_CASE("strategies that send short messages do not run where sizes must match
   CHECK(check("transport/exact", {"sizes", "short"}, {"short"}).failed.empty());
 }
 
-TEST_CASE("a transport that says nothing of memory reaches the host's: rows of tables, too, cross over it") {
+TEST_CASE("a transport that says nothing of memory is refused by name") {
   const scratch s;
-  const json r = results(s,
-                         "[model]\nplugin = \"word2vec\"\nvocabulary = 300\ndim = 8\n[optimizer]\nplugin = \"sgd\"\n"
-                         "[cluster]\nworkers = 2\nservers = 1\n[train]\nkernels = \"fixed\"\n"
-                         "[measure]\nwarmup = 0\nsteps = 3\nrepeats = 1\nbaseline = false\n",
-                         "--plugin-path " BROKEN_PLUGINS
-                         " --set transport.plugin=no_word_of_memory --sweep strategy.plugin=sync_ps,allreduce");
-  REQUIRE(r.size() == 2);
-  for (const json& of : r) CHECK(of.at("status") == "ok");
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"mlp\"\n[cluster]\nworkers = 2\n";
+  const outcome o =
+      program(s, "run x.toml --out r --plugin-path " BROKEN_PLUGINS " --set transport.plugin=no_word_of_memory");
+  INFO(o.err);
+  CHECK(o.code == 3);
+  CHECK(o.err.find("transport no_word_of_memory: caps().memory is 0") != std::string::npos);
 }
 
 TEST_CASE("a strategy that works on bytes is not simulated with ghosts") {

@@ -13,7 +13,7 @@
 namespace regatta::test {
 
 inline const registry& plugins() {
-  static const registry r({REGATTA_PLUGINS});
+  static const registry r = registry({REGATTA_PLUGINS}).loading();
   return r;
 }
 

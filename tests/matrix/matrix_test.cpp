@@ -76,7 +76,7 @@ TEST_CASE("allreduce, sharded: every worker keeps an n-th of the optimiser's sta
 }
 
 TEST_CASE("reduce-scatter, all-gather and broadcast of a transport, as a strategy asks for them") {
-  const registry own({REGATTA_TEST_STRATEGIES});
+  const registry own = registry({REGATTA_TEST_STRATEGIES}).loading();
   simulation_setup s;
   s.strategy = "rooted";
   for (std::uint32_t workers = 2; workers <= 8; ++workers) {
@@ -90,7 +90,7 @@ TEST_CASE("reduce-scatter, all-gather and broadcast of a transport, as a strateg
 }
 
 TEST_CASE("collectives that the transport does not take yet begin later, in the order in which they were asked for") {
-  const registry own({REGATTA_TEST_STRATEGIES});
+  const registry own = registry({REGATTA_TEST_STRATEGIES}).loading();
   simulation_setup s;
   s.network.collectives = s.network.hesitates = true;
   for (s.workers = 2; s.workers <= 4; ++s.workers) {
@@ -106,7 +106,7 @@ TEST_CASE("collectives that the transport does not take yet begin later, in the 
 
 // The strategy's gradients go round a ring, 2(n-1) messages of B/n; what comes on top is the broadcast, from the last rank.
 TEST_CASE("broadcasts over messages equal the serial run, with the bytes and messages of each") {
-  const registry own({REGATTA_TEST_STRATEGIES});
+  const registry own = registry({REGATTA_TEST_STRATEGIES}).loading();
   for (std::uint64_t n = 1; n <= 8; ++n)
     for (const auto& network : networks())
       for (const char* how : {"tree", "scatter_gather"}) {

@@ -31,9 +31,10 @@ public:
       : p_(p), row_(static_cast<std::size_t>(p.row)), words_(static_cast<std::size_t>(p.words)) {
     if (p.bias) tensors_.push_back(rg::dense_tensor("bias", {p.row}));
     table_ = static_cast<std::uint32_t>(tensors_.size());
-    tensors_.push_back(
-        p.sparse ? rg::table_tensor("table", p.vocabulary, p.row, setup.batch * static_cast<std::uint64_t>(p.words))
-                 : rg::dense_tensor("table", {p.vocabulary, p.row}));
+    tensors_.push_back(p.sparse ? rg::table_tensor("table", p.vocabulary, p.row,
+                                                   std::min(static_cast<std::uint64_t>(p.vocabulary),
+                                                            setup.batch * static_cast<std::uint64_t>(p.words)))
+                                : rg::dense_tensor("table", {p.vocabulary, p.row}));
     input_ = rg::make_versioned<rg_input>();
     input_.kind = RG_INPUT_INDEX;
     input_.name = "words";

@@ -3,7 +3,9 @@
 // The control channel's parts alone: cryptography, handshake, frames, gathering, CPUs, addresses.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +27,7 @@
 #include "launch/cpus.hpp"
 #include "launch/gathering.hpp"
 #include "launch/lines.hpp"
+#include "launch/memory.hpp"
 #include "launch/process.hpp"
 
 using namespace regatta;
@@ -382,6 +385,71 @@ TEST_CASE("control groups: v2 nested, v1, in containers, absent") {
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n");
   CHECK(cgroup_cpu_limit(root) == doctest::Approx(2.5));
   fs::remove_all(root);
+}
+
+TEST_CASE("memory: what control groups leave, and whether the kernel killed for it") {
+  namespace fs = std::filesystem;
+  std::string pattern = (fs::temp_directory_path() / "regatta-memory-XXXXXX").string();
+  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+  const fs::path root = pattern;
+  const auto write = [&](const char* path, const char* text) {
+    fs::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  };
+  CHECK(available_bytes(root) == 0); // unknown
+  write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
+  CHECK(available_bytes(root) == 8000 * 1024);
+
+  write("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  write("proc/self/cgroup", "0::/a/b\n");
+  write("sys/fs/cgroup/a/b/memory.max", "max\n");
+  write("sys/fs/cgroup/a/b/memory.current", "1000000\n");
+  CHECK(available_bytes(root) == 8000 * 1024);
+  write("sys/fs/cgroup/a/memory.max", "4194304\n"); // of the parent
+  write("sys/fs/cgroup/a/memory.current", "3000000\n");
+  CHECK(available_bytes(root) == 4194304 - 3000000);
+  write("sys/fs/cgroup/a/memory.stat", "anon 1000000\ninactive_file 500000\n");
+  CHECK(available_bytes(root) == 4194304 - 2500000);
+  write("sys/fs/cgroup/a/memory.current", "5000000\n"); // more than the limit: nothing is left, but it is known
+  CHECK(available_bytes(root) == 1);
+
+  write("sys/fs/cgroup/a/b/memory.events", "low 0\noom 3\noom_kill 2\n");
+  const oom_watch v2(root);
+  CHECK(v2.verdict().empty());
+  write("sys/fs/cgroup/a/memory.events", "oom_kill 9\n"); // of a neighbour
+  CHECK(v2.verdict().empty());
+  write("sys/fs/cgroup/a/b/memory.events", "low 0\noom 4\noom_kill 3\n");
+  CHECK(v2.verdict() == "the kernel ran out of memory (cgroup limit 4 MiB)");
+  write("sys/fs/cgroup/a/memory.max", "max\n");
+  CHECK(v2.verdict() == "the kernel ran out of memory");
+
+  write("proc/self/mountinfo", "31 23 0:28 /docker/1f /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+  write("proc/self/cgroup", "5:memory:/docker/1f\n4:cpu,cpuacct:/docker/1f\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); // none
+  write("sys/fs/cgroup/memory/memory.usage_in_bytes", "2000000\n");
+  CHECK(available_bytes(root) == 8000 * 1024);
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "6000000\n");
+  write("sys/fs/cgroup/memory/memory.stat", "cache 1\ninactive_file 7\ntotal_inactive_file 1000000\n");
+  CHECK(available_bytes(root) == 5000000);
+  const oom_watch v1(root);
+  write("sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+  CHECK(v1.verdict() == "the kernel ran out of memory (cgroup limit 5 MiB)");
+  fs::remove_all(root);
+}
+
+TEST_CASE("ranks are taken before the one who started them when memory runs out") {
+  int own = -9999;
+  std::ifstream("/proc/self/oom_score_adj") >> own;
+  REQUIRE(own >= -1000);
+  process p = start_process("/bin/sh",
+                            [](int) {
+                              return std::vector<std::string>{"-c", "cat /proc/self/oom_score_adj"};
+                            },
+                            {}, {});
+  char text[64] = {};
+  CHECK(::read(p.output.get(), text, sizeof text - 1) > 0);
+  CHECK(reap_process(p) == 0);
+  CHECK(std::atoi(text) == std::min(own + 500, 1000));
 }
 
 TEST_CASE("the address of an interface") {

@@ -101,4 +101,4 @@ RG_PLUGIN("broken_meeting", "1.0",
           rg::transport<dies_unconnected>("dies_unconnected", "broken: must be connected before it ends"),
           rg::transport<nobody_and_anybody>("nobody_and_anybody", "broken: takes what it cannot deliver"),
           rg::transport<exact>("exact", "nothing wrong: no message is shorter than its receive"),
-          rg::transport<no_word_of_memory>("no_word_of_memory", "nothing wrong: it means the host's"))
+          rg::transport<no_word_of_memory>("no_word_of_memory", "broken: caps().memory is 0"))

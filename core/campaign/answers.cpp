@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "campaign/answers.hpp"
+
+#include "rank/job.hpp"
+#include "rank/model.hpp"
+#include "registry/transport_host.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <regatta/device.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_facts, unit, batch_statistics, parameters, tensors, weight_bytes,
+                                   table_parameters, table, table_bytes, window_bytes, step_row_bytes,
+                                   activation_bytes, flops_per_sample, input_bytes_per_sample, batch_per_worker)
+
+namespace {
+
+using nlohmann::json;
+
+// ------------------------------------------------------------------------------------------------ in the child ---
+
+// RG_MEMORY_*: a transport must reach one of these kinds. Of a device's memory the engine makes copies in the host's.
+std::uint32_t memory_of_regions(const registry& plugins, const case_config& c) {
+  if (c.train.device == "cpu") return RG_MEMORY_HOST;
+  const component& executor = executor_for(plugins, c.train.device);
+  const auto* device = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
+  return RG_MEMORY_HOST | (device ? device->memory : 0);
+}
+
+void ask_strategy(const registry& plugins, const case_config& c, const stage_function& stage, json& out) {
+  const auto who = fmt::format("strategy {} ({})", c.strategy.id,
+                               plugins.described(kind::strategy, c.strategy.id).file.string());
+  stage(who, "was being loaded");
+  const component& strategy = plugins.find(kind::strategy, c.strategy.id);
+  stage(who, "was asked for its plan");
+  plugin_host host;
+  const parameter_values values(strategy, c.strategy.parameters);
+  const auto workers = static_cast<std::uint32_t>(c.cluster.workers),
+             servers = static_cast<std::uint32_t>(c.cluster.servers),
+             hosts = static_cast<std::uint32_t>(c.cluster.hosts);
+  rank_job job; // for the optimiser that a rank will have
+  job.config = c;
+  const optimizer_config optimizer = job.optimizer();
+  // Servers are started only where the strategy wants them; it says so itself.
+  auto layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
+  rg_plan plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
+  const bool served = (plan.flags & RG_PLAN_SERVERS) && servers;
+  if (!served) {
+    layout = cluster_layout::make(workers, 0, false, hosts);
+    plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
+  }
+  out["servers"] = served ? servers : 0;
+  out["plan"] = {plan.flags, plan.lanes, plan.period, plan.steady_from};
+  out["communicates"] = talks(strategy.strategy, values.data(), layout.view(UINT32_MAX));
+}
+
+json ask_plugins(const registry& plugins, const case_config& c, const stage_function& stage) {
+  json out = json::object();
+  out["model"] = facts_of(plugins, c, stage);
+  ask_strategy(plugins, c, stage, out);
+  const transport_summary transport = summarise_transport(plugins, c.transport.id, c.transport.parameters, stage);
+  out["caps"] = {transport.caps.flags, transport.caps.memory, transport.caps.p2p, transport.caps.own_threads};
+  out["regions"] = memory_of_regions(plugins, c);
+  std::vector<std::string> files = transport.files;
+  const component& model = plugins.described(kind::model, c.model.id);
+  files.push_back(model.file.string());
+  files.push_back(plugins.described(kind::strategy, c.strategy.id).file.string());
+  if (model.is_graph) files.push_back(executor_for(plugins, c.train.device).file.string());
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  out["files"] = files;
+  return out;
+}
+
+// ----------------------------------------------------------------------------------------------- in the parent ---
+
+case_answers read_answers(const json& j) {
+  case_answers a;
+  a.model = j.at("model").get<model_facts>();
+  a.servers = j.at("servers");
+  a.plan = rg::make_versioned<rg_plan>();
+  const json& plan = j.at("plan");
+  a.plan.flags = plan.at(0);
+  a.plan.lanes = plan.at(1);
+  a.plan.period = plan.at(2);
+  a.plan.steady_from = plan.at(3);
+  a.communicates = j.at("communicates");
+  a.caps = rg::make_versioned<rg_transport_caps>();
+  const json& caps = j.at("caps");
+  a.caps.flags = caps.at(0);
+  a.caps.memory = caps.at(1);
+  a.caps.p2p = caps.at(2);
+  a.caps.own_threads = caps.at(3);
+  a.regions = j.at("regions");
+  a.files = j.at("files").get<std::vector<std::string>>();
+  return a;
+}
+
+std::string key_of(const case_config& c) {
+  json j = to_json(c);
+  j.erase("swept");
+  j.erase("name");
+  return j.dump();
+}
+
+} // namespace
+
+void plugin_answers::ask(const std::vector<case_config>& cases) {
+  std::vector<std::string> keys;
+  std::vector<const case_config*> asked;
+  for (const case_config& c : cases) {
+    const std::string key = key_of(c);
+    if (known_.count(key) || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    keys.push_back(key);
+    asked.push_back(&c);
+  }
+  if (asked.empty()) return;
+  const registry loading = plugins_.loading();
+  ask_options options;
+  options.interrupted = interrupted;
+  auto answers = ask_all(
+      asked.size(),
+      [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], stage); }, options);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto& failed = answers[i].failed;
+    if (failed && failed->code() == exit_code::interrupted) continue; // nothing was learned
+    known_[keys[i]] = failed ? kept{{}, failed} : kept{read_answers(answers[i].value), {}};
+  }
+}
+
+const case_answers& plugin_answers::of(const case_config& c) {
+  ask({c});
+  const auto found = known_.find(key_of(c));
+  if (found == known_.end()) throw failure(exit_code::interrupted, "interrupted");
+  if (found->second.failed) throw *found->second.failed;
+  return found->second.value;
+}
+
+} // namespace regatta

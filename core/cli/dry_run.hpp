@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "campaign/answers.hpp"
+#include "config/experiment.hpp"
+#include "report/render.hpp"
+
+namespace regatta {
+
+// `regatta run --dry-run`: prints the cases with estimated time and memory. Returns the exit code. [main]
+int dry_run(plugin_answers& answers, const experiment& e, format form);
+
+} // namespace regatta

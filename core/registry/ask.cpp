@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/ask.hpp"
+
+#include "base/text.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+using clock_type = std::chrono::steady_clock;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool sanitized = false;
+#endif
+
+// The child writes frames: the length of what follows (8 bytes), and CBOR: [who, doing] is a stage, an object an answer.
+constexpr std::uint64_t longest_frame = 256 << 20;
+
+class descriptor {
+public:
+  explicit descriptor(int fd = -1) : fd_(fd) {}
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  ~descriptor() { reset(); }
+  int get() const { return fd_; }
+  void reset(int fd = -1) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+
+private:
+  int fd_;
+};
+
+// ------------------------------------------------------------------------------------------------------- child ---
+
+void write_all(int fd, const void* bytes, std::size_t size) {
+  for (auto* at = static_cast<const char*>(bytes); size > 0;) {
+    const auto n = ::write(fd, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) ::_exit(EXIT_FAILURE); // nobody listens any more
+    at += n;
+    size -= static_cast<std::size_t>(n);
+  }
+}
+
+void write_frame(int fd, const json& what) {
+  const auto bytes = json::to_cbor(what);
+  const std::uint64_t size = bytes.size();
+  write_all(fd, &size, sizeof size);
+  write_all(fd, bytes.data(), bytes.size());
+}
+
+json failed_frame(exit_code code, const std::string& text) {
+  return {{"code", static_cast<int>(code)}, {"failed", one_line(text)}};
+}
+
+[[noreturn]] void run_child(pid_t parent, int out, int said, std::size_t first, std::size_t count,
+                            const std::function<json(std::size_t, const stage_function&)>& work) {
+  ::setpgid(0, 0); // Ctrl-C is the parent's to handle, and what a plugin forks is ended with its group
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(EXIT_FAILURE);
+  // exit() in the plugin must not run the destructors and handlers of the parent, of which this is a copy: registered
+  // last, this one runs first.
+  std::atexit([] { ::_exit(EXIT_FAILURE); });
+  for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGHUP, SIGPIPE})
+    ::signal(signal, SIG_DFL);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  if (const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC); nowhere >= 0) {
+    ::dup2(nowhere, STDIN_FILENO);
+    ::dup2(nowhere, STDOUT_FILENO);
+    ::dup2(said >= 0 ? said : nowhere, STDERR_FILENO);
+  }
+  const stage_function stage = [out](const std::string& who, const std::string& doing) {
+    write_frame(out, json::array({who, doing}));
+  };
+  for (std::size_t i = first; i < count; ++i) {
+    json frame;
+    try {
+      frame = {{"value", work(i, stage)}};
+    } catch (const failure& e) {
+      frame = failed_frame(e.code(), e.what());
+    } catch (const std::exception& e) {
+      frame = failed_frame(exit_code::plugin, e.what());
+    } catch (...) {
+      frame = failed_frame(exit_code::plugin, "threw something that is no std::exception");
+    }
+    write_frame(out, frame);
+  }
+  ::_exit(EXIT_SUCCESS);
+}
+
+// ------------------------------------------------------------------------------------------------------ parent ---
+
+// One child, and what it has said.
+class child {
+public:
+  enum class event { answer, ended, late, interrupted };
+
+  child(std::size_t first, std::size_t count, const std::function<json(std::size_t, const stage_function&)>& work)
+      : said_(::memfd_create("regatta-ask", MFD_CLOEXEC)) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) cannot("no pipe");
+    // Not among the standard descriptors, which the child gives to /dev/null: they may be closed here.
+    for (int& end : ends) {
+      if (end > STDERR_FILENO) continue;
+      const int low = end;
+      end = ::fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+      ::close(low);
+      if (end < 0) cannot("no pipe");
+    }
+    in_.reset(ends[0]);
+    descriptor out(ends[1]);
+    if (said_.get() >= 0 && said_.get() <= STDERR_FILENO)
+      said_.reset(::fcntl(said_.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    std::fflush(nullptr); // or the child could write the same once more
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0) cannot("no process");
+    if (pid_ == 0) run_child(parent, out.get(), said_.get(), first, count, work);
+    ::setpgid(pid_, pid_); // here as well: a kill of the group must find it
+  }
+  child(const child&) = delete;
+  child& operator=(const child&) = delete;
+  // Ends it. Its answers are in, or it will give none; a thread that a plugin started may keep it alive.
+  ~child() { reap(); }
+
+  // Reads until the next answer, the end, or the end of patience.
+  event next(const ask_options& o, json& frame) {
+    const auto deadline = clock_type::now() + o.patience;
+    for (;;) {
+      while (take(frame)) {
+        if (!frame.is_array()) return event::answer;
+        who_ = frame.at(0).get<std::string>();
+        doing_ = frame.at(1).get<std::string>();
+      }
+      if (o.interrupted && o.interrupted()) return event::interrupted;
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_type::now()).count();
+      if (left <= 0) return event::late;
+      pollfd p{in_.get(), POLLIN, 0};
+      if (::poll(&p, 1, static_cast<int>(o.interrupted ? std::min<long>(left, 50) : left)) <= 0) continue;
+      char buffer[65536];
+      const auto n = ::read(in_.get(), buffer, sizeof buffer);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return event::ended;
+      heard_.append(buffer, static_cast<std::size_t>(n));
+    }
+  }
+
+  // "model mlp (FILE) was killed by SIGSEGV while it was described (...): a bug of the plugin, ..."
+  std::string epitaph(const std::string& end) const {
+    const auto words = last_words();
+    return fmt::format("{}{}{} while it {}{}: a bug of the plugin, run it under a debugger", who_,
+                       who_.empty() ? "" : " ", end, doing_, words.empty() ? words : fmt::format(" (\"{}\")", words));
+  }
+
+  std::string how_it_ended() {
+    // The pipe may end before the process does, where a plugin closes descriptors that are not its own.
+    const int status = reap();
+    if (!WIFSIGNALED(status)) return "ended the process";
+    const char* name = ::sigabbrev_np(WTERMSIG(status));
+    return name ? fmt::format("was killed by SIG{}", name) : fmt::format("was killed by signal {}", WTERMSIG(status));
+  }
+
+private:
+  [[noreturn]] static void cannot(const char* what) {
+    throw failure(exit_code::run, fmt::format("plugins cannot be asked: {} ({})", what, std::strerror(errno)));
+  }
+
+  // The next frame of what was heard, if it is complete.
+  bool take(json& frame) {
+    std::uint64_t size = 0;
+    if (heard_.size() < sizeof size) return false;
+    std::memcpy(&size, heard_.data(), sizeof size);
+    if (size > longest_frame) throw failure(exit_code::plugin, epitaph("wrote into a descriptor that is not its own"));
+    if (heard_.size() < sizeof size + size) return false;
+    frame = json::from_cbor(heard_.begin() + sizeof size, heard_.begin() + static_cast<long>(sizeof size + size), true,
+                            false);
+    heard_.erase(0, sizeof size + size);
+    if (frame.is_discarded()) throw failure(exit_code::plugin, epitaph("wrote into a descriptor that is not its own"));
+    return true;
+  }
+
+  // The end of what the child wrote to standard error, one line: an uncaught exception's text stands there.
+  std::string last_words() const {
+    constexpr off_t most = 300;
+    const off_t size = said_.get() < 0 ? 0 : ::lseek(said_.get(), 0, SEEK_END);
+    if (size <= 0) return {};
+    char buffer[most];
+    const auto n = ::pread(said_.get(), buffer, sizeof buffer, size > most ? size - most : 0);
+    return n <= 0 ? std::string{} : one_line(std::string_view(buffer, static_cast<std::size_t>(n)));
+  }
+
+  // Returns its status, as by waitpid.
+  int reap() {
+    if (pid_ < 0) return status_;
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL); // a zombie keeps the status of its own death
+    while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return status_;
+  }
+
+  descriptor in_, said_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+  std::string heard_, who_, doing_ = "was being loaded";
+};
+
+} // namespace
+
+std::chrono::milliseconds ask_options::default_patience() {
+  return std::chrono::seconds(sanitized ? 120 : 10);
+}
+
+std::vector<answer> ask_all(std::size_t count, const std::function<json(std::size_t, const stage_function&)>& work,
+                            const ask_options& options) {
+  std::vector<answer> answers;
+  const auto fail = [&](exit_code code, const std::string& text) { answers.push_back({{}, failure(code, text)}); };
+  while (answers.size() < count) {
+    child c(answers.size(), count, work);
+    for (bool lives = true; lives && answers.size() < count;) {
+      json frame;
+      try {
+        switch (c.next(options, frame)) {
+        case child::event::answer:
+          if (const auto failed = frame.find("failed"); failed != frame.end())
+            fail(static_cast<exit_code>(frame.at("code").get<int>()), failed->get<std::string>());
+          else
+            answers.push_back({std::move(frame.at("value")), {}});
+          break;
+        case child::event::ended:
+          fail(exit_code::plugin, c.epitaph(c.how_it_ended()));
+          lives = false;
+          break;
+        case child::event::late:
+          fail(exit_code::plugin,
+               c.epitaph(fmt::format("did not come back within {} s", options.patience.count() / 1000.0)));
+          lives = false;
+          break;
+        case child::event::interrupted:
+          while (answers.size() < count) fail(exit_code::interrupted, "interrupted");
+          break;
+        }
+      } catch (const failure& e) { // of take()
+        fail(e.code(), e.what());
+        lives = false;
+      } catch (const json::exception&) {
+        fail(exit_code::plugin, c.epitaph("wrote into a descriptor that is not its own"));
+        lives = false;
+      }
+    }
+  }
+  return answers;
+}
+
+json ask(const std::function<json(const stage_function&)>& work, const ask_options& options) {
+  auto all = ask_all(
+      1, [&](std::size_t, const stage_function& stage) { return work(stage); }, options);
+  if (all[0].failed) throw *all[0].failed;
+  return std::move(all[0].value);
+}
+
+} // namespace regatta

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/failure.hpp"
+#include "registry/ask.hpp"
+#include "registry/plugin_host.hpp"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace regatta;
+using nlohmann::json;
+
+namespace {
+
+using question = std::function<json(const stage_function&)>;
+
+// The text of its failure, which must come.
+std::string failed(const question& q, const ask_options& o = {}) {
+  try {
+    ask(q, o);
+  } catch (const failure& f) {
+    return f.what();
+  }
+  return "it did not fail";
+}
+
+[[noreturn]] json hang(const stage_function&) {
+  for (;;) ::pause();
+}
+
+bool has(const std::string& text, const char* part) {
+  CAPTURE(text);
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("what the child returns comes back as data") {
+  CHECK(ask([](const stage_function&) { return json("a = b\nc"); }) == "a = b\nc");
+  CHECK(ask([](const stage_function& stage) {
+          stage("", "one");
+          stage("who", "two");
+          return json{{"numbers", {1, 2.5, -3}}, {"nothing", nullptr}};
+        }) == json{{"numbers", {1, 2.5, -3}}, {"nothing", nullptr}});
+  CHECK(ask([](const stage_function&) { return json(std::string(1 << 20, 'x')); }).get<std::string>().size() ==
+        1 << 20);
+}
+
+TEST_CASE("what ends the child becomes a line") {
+  const auto killed = failed([](const stage_function& stage) -> json {
+    stage("", "was at the first");
+    stage("model m (m.so)", "was at the second");
+    std::fputs("last\nwords\n", stderr);
+    std::fflush(stderr);
+    std::abort();
+  });
+  CHECK(killed ==
+        "model m (m.so) was killed by SIGABRT while it was at the second (\"last words\"): a bug of the plugin, run it "
+        "under a debugger");
+  CHECK(
+      has(failed([](const stage_function&) -> json { std::exit(0); }), "ended the process while it was being loaded"));
+  CHECK(has(failed([](const stage_function&) -> json { ::_exit(3); }), "ended the process"));
+  CHECK(failed([](const stage_function&) -> json { throw std::runtime_error("thrown"); }) == "thrown");
+  CHECK(has(failed([](const stage_function&) -> json { throw 1; }), "no std::exception"));
+  const auto code = [](exit_code c) {
+    try {
+      ask([c](const stage_function&) -> json { throw failure(c, "text"); });
+    } catch (const failure& f) {
+      return f.code();
+    }
+    return exit_code::done;
+  };
+  CHECK(code(exit_code::usage) == exit_code::usage);
+  CHECK(code(exit_code::skipped) == exit_code::skipped);
+}
+
+TEST_CASE("a child that hangs is ended") {
+  ask_options o;
+  o.patience = std::chrono::milliseconds(100);
+  CHECK(has(failed(hang, o), "did not come back within 0.1 s while it was being loaded"));
+}
+
+TEST_CASE("a child that hangs is ended at once where the user asks for it") {
+  ask_options o;
+  o.patience = std::chrono::hours(1);
+  int looks = 0;
+  o.interrupted = [&] { return ++looks > 2; };
+  CHECK(failed(hang, o) == "interrupted");
+}
+
+TEST_CASE("of many questions those that break hurt no other") {
+  const auto answers = ask_all(6, [](std::size_t i, const stage_function& stage) -> json {
+    stage("number " + std::to_string(i), "was asked");
+    if (i == 1) std::raise(SIGSEGV);
+    if (i == 2) throw failure(exit_code::usage, "refused");
+    if (i == 4) std::exit(0);
+    return json{{"i", i}, {"child", ::getpid()}};
+  });
+  REQUIRE(answers.size() == 6);
+  for (const std::size_t i : {0, 3, 5}) CHECK(answers[i].value.at("i") == i);
+  CHECK(has(answers[1].failed->what(), "number 1 was killed by SIGSEGV while it was asked"));
+  CHECK(std::string(answers[2].failed->what()) == "refused");
+  CHECK(has(answers[4].failed->what(), "number 4 ended the process while it was asked"));
+  // One child answers for as long as it lives.
+  const auto calm = ask_all(3, [](std::size_t, const stage_function&) -> json { return ::getpid(); });
+  CHECK(calm[0].value == calm[2].value);
+  CHECK(calm[0].value != ::getpid());
+}
+
+TEST_CASE("no child stays behind, and none runs what this process registered for its end") {
+  failed([](const stage_function&) -> json { std::exit(0); });
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1); // ECHILD
+}
+
+TEST_CASE("a host keeps the last text of its instance, one line") {
+  plugin_host host;
+  CHECK(host.c()->fail(host.c()->context, RG_E_PEER, "first") == RG_E_PEER);
+  CHECK(host.c()->fail(host.c()->context, RG_E_CONFIG, "two\nlines") == RG_E_CONFIG);
+  CHECK(host.take_error() == "two lines");
+  CHECK(host.take_error().empty());
+  host.c()->fail(host.c()->context, RG_E_CONFIG, nullptr);
+  CHECK(host.take_error().empty());
+}
+
+TEST_CASE("a host logs and lends extensions, and what these throw ends there") {
+  std::string heard;
+  const int table = 0;
+  plugin_host host([&](int level, const std::string& text) { heard += std::to_string(level) + text; },
+                   [&](std::string_view id) -> const void* {
+                     if (id == "boom") throw std::runtime_error("boom");
+                     return id == "known/1" ? &table : nullptr;
+                   });
+  const auto* c = host.c();
+  c->log(c->context, RG_LOG_WARNING, "a\nb");
+  CHECK(heard == "1a b");
+  CHECK(c->extension(c->context, "known/1") == &table);
+  CHECK(c->extension(c->context, "unknown/1") == nullptr);
+  CHECK(c->extension(c->context, "boom") == nullptr);
+  CHECK(c->extension(c->context, nullptr) == nullptr);
+  plugin_host bare;
+  bare.c()->log(bare.c()->context, RG_LOG_ERROR, "nobody listens");
+  CHECK(bare.c()->extension(bare.c()->context, "known/1") == nullptr);
+}
+
+TEST_CASE("a status becomes an exit code") {
+  plugin_host host;
+  auto code_of = [&](rg_status status) {
+    try {
+      check(status, host, "transport x");
+    } catch (const failure& e) {
+      return static_cast<int>(e.code());
+    }
+    return 0;
+  };
+  CHECK(code_of(RG_OK) == 0);
+  CHECK(code_of(RG_AGAIN) == 0);
+  CHECK(code_of(RG_TIMEOUT) == 0);
+  CHECK(code_of(RG_E_CONFIG) == 2);
+  CHECK(code_of(RG_E_UNSUPPORTED) == 77);
+  CHECK(code_of(RG_E_PLUGIN) == 3);
+  CHECK(code_of(RG_E_PEER) == 1);
+  CHECK(code_of(-99) == 1);
+
+  host.c()->fail(host.c()->context, RG_E_PEER, "rank 3 left");
+  CHECK_THROWS_WITH(check(RG_E_PEER, host, "transport x"), "transport x: rank 3 left");
+  CHECK_THROWS_WITH(check(RG_E_PEER, host, "transport x"),
+                    "transport x: a peer is gone or broke the protocol (status -3; the plugin gave no text)");
+  CHECK_THROWS_WITH(call(host, "model y", [] { throw std::runtime_error("thrown"); }), "model y: thrown");
+}
