@@ -2,11 +2,11 @@
 #include "campaign/facts.hpp"
 
 #include "base/failure.hpp"
+#include "measure/multiply_add.hpp"
 #include "rank/clock.hpp"
 #include "rank/model.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include <fmt/format.h>
@@ -168,19 +168,6 @@ double estimated_seconds(const case_config& c, const model_facts& m, double flop
          (flops_per_second * static_cast<double>(c.cluster.threads));
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
-#endif
-static float
-multiply_add(std::size_t rounds, float a, float b) {
-  std::array<float, 256> x{}; // enough independent chains to hide the latency of every unit
-  for (std::size_t r = 0; r < rounds; ++r)
-    for (float& v : x) v = v * a + b;
-  float sum = 0;
-  for (const float v : x) sum += v;
-  return sum;
-}
-
 double measure_flops() {
   constexpr std::size_t rounds = 200'000;
   double best = 0;
@@ -188,7 +175,7 @@ double measure_flops() {
   for (int i = 0; i < 3; ++i) {
     const std::int64_t begin = steady_ns();
     keep = multiply_add(rounds, 0.999f, 0.001f);
-    best = std::max(best, 2.0 * 256 * rounds / (static_cast<double>(steady_ns() - begin) * 1e-9));
+    best = std::max(best, multiply_add_flops * rounds / (static_cast<double>(steady_ns() - begin) * 1e-9));
   }
   (void)keep;
   return best;

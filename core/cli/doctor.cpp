@@ -7,7 +7,9 @@
 #include "cli/columns.hpp"
 #include "cli/devices.hpp"
 #include "cli/list.hpp"
+#include "cli/machine.hpp"
 #include "launch/cpus.hpp"
+#include "measure/core_independence.hpp"
 #include "measure/host.hpp"
 #include "registry/registry.hpp"
 
@@ -55,7 +57,7 @@ ordered_json diagnosis(const registry& plugins, const std::vector<std::filesyste
   for (const auto& f : folders) searched.push_back(f.string());
   for (const auto& f : plugins.failures()) unusable.push_back({{"file", f.file.string()}, {"reason", f.reason}});
   return {
-      {"machine", describe_host(cgroup_cpu_limit())},
+      {"machine", describe_machine()},
       {"limits", limits()},
       {"plugins", {{"searched", searched}, {"found", counts}, {"unusable", unusable}, {"left_out", left_out(folders)}}},
       {"devices", devices(plugins)}};
@@ -69,6 +71,16 @@ std::string bytes_text(const ordered_json& value) {
   return value.is_number() ? human_bytes(value.get<double>()) : text_of(value);
 }
 
+std::string independence_of(const ordered_json& c) {
+  if (!c.is_object()) return "unknown";
+  return fmt::format("CPUs {} and {}: {}", text_of(c["cpus"][0]), text_of(c["cpus"][1]), independence_text(c));
+}
+
+std::string line_of(const ordered_json& c) {
+  if (!c.is_object() || !c["line_round_trip_seconds"].is_number()) return "unknown";
+  return human_seconds(c["line_round_trip_seconds"].get<double>());
+}
+
 // A part of the report: a title, and lines of a name and what is there.
 void print(const std::string& title, std::vector<std::vector<std::string>> rows) {
   fmt::print("{}\n{}\n", title, indented({{"what"}, {"here"}}, std::move(rows)));
@@ -79,6 +91,8 @@ void print(const ordered_json& d) {
   print("machine", {{"name", text_of(m["name"])},
                     {"cpu", text_of(m["cpu"])},
                     {"cores", text_of(m["cores"])},
+                    {"two cores at once", independence_of(m["core_independence"])},
+                    {"a cache line there and back", line_of(m["core_independence"])},
                     {"cores' worth of time granted", m["cgroup_cpus"].is_null() ? "all" : text_of(m["cgroup_cpus"])},
                     {"memory", bytes_text(m["memory_bytes"])},
                     {"frequency governor", text_of(m["governor"])},

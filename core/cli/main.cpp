@@ -182,6 +182,10 @@ int dispatch(int argc, char** argv) {
   rank_app->add_option("--rank", rank)->required();
   rank_app->add_option("--secret-fd", secret_fd)->required();
 
+  if (argc == 1) { // whoever does not know the verbs yet
+    fmt::print("{}", app.help());
+    return static_cast<int>(exit_code::done);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

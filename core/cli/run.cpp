@@ -8,11 +8,10 @@
 #include "cli/data.hpp"
 #include "cli/devices.hpp"
 #include "cli/dry_run.hpp"
+#include "cli/machine.hpp"
 #include "cli/outside.hpp"
-#include "launch/cpus.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
-#include "measure/host.hpp"
 #include "rank/model.hpp"
 #include "report/render.hpp"
 #include "report/result_file.hpp"
@@ -51,12 +50,13 @@ public:
     fmt::print(stderr, "{}\n", text);
   }
 
-private:
   void clear() {
     if (!shown_.empty()) fmt::print(stderr, "\r\x1b[K");
     std::fflush(stderr);
     shown_.clear();
   }
+
+private:
   bool live_;
   std::string shown_;
 };
@@ -97,7 +97,7 @@ json plugins_of(const registry& plugins, const experiment& e) {
 
 // With the topology of its devices where a case computes on them: nothing that knows it is loaded otherwise.
 json this_host(const registry& plugins, const experiment& e) {
-  json host = describe_host(cgroup_cpu_limit());
+  json host = describe_machine();
   host["gpu_topology"] = nullptr;
   const auto on_device =
       std::find_if(e.cases.begin(), e.cases.end(), [](const case_config& c) { return c.train.device != "cpu"; });
@@ -168,6 +168,7 @@ int run_verb(const run_options& o) {
   const bool finished = all.run();
 
   const json document = file.document();
+  s.clear(); // the live line must not stand before the table
   fmt::print("{}", render(document, *form, {terminal_width(STDOUT_FILENO), file.path().string()}));
   std::fflush(stdout);
   int wrong = 0;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "config/schema.hpp"
 
 // Given by the build; a build that does not know them says so by leaving them out.
@@ -55,6 +56,26 @@ json sweep_of(const experiment& e) {
   return sweep;
 }
 
+// What is not its default, by section; parameters of plugins by the plugin's id, since cases may choose several, as they
+// are written in the file. The same experiment may be written in several ways.
+json given_of(const experiment& e) {
+  json given = json::object();
+  const case_config defaults;
+  for (const schema_key& key : schema()) {
+    if (key.section() == "report" || key.leaf() == "plugin" || key.leaf() == "plugin_path" || key.leaf() == "name")
+      continue;
+    const json value = read(key, {}, e.cases.at(0));
+    if (value == read(key, {}, defaults)) continue;
+    const bool time = key.rule.unit == RG_UNIT_NANOSECONDS;
+    given[key.section()][key.leaf()] = time ? json(exact_nanoseconds(value.get<std::int64_t>())) : value;
+  }
+  for (const plugin_section s : plugin_sections)
+    for (const case_config& c : e.cases)
+      for (const auto& [name, value] : choice_of(c, s).given)
+        given[std::string(name_of(s))][choice_of(c, s).id].emplace(name, value);
+  return given;
+}
+
 } // namespace
 
 json resolved_experiment(const experiment& e) {
@@ -81,9 +102,8 @@ json make_context(const std::string& command, const experiment& e, json hosts, j
                   const std::vector<std::string>& warnings) {
   json context = make_context(command, std::move(hosts), std::move(plugins), warnings);
   context["experiment"] = resolved_experiment(e);
-  // As it was written, which for the same experiment may be in another way.
-  for (const plugin_section s : plugin_sections)
-    context["given"][std::string(name_of(s))] = choice_of(e.cases.at(0), s).given;
+  context["given"] = given_of(e);
+  context["cases"] = e.cases.size();
   return context;
 }
 

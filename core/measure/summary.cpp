@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
 #include "measure/context.hpp"
 #include "measure/entry_members.hpp"
 #include "measure/statistics.hpp"
@@ -104,15 +105,16 @@ loss_of_time lost_in(const run_figures& run, const run_figures& baseline, double
 void add_scaling(json& entry, const case_config& config, const std::vector<repeat_figures>& repeats) {
   const auto workers = static_cast<double>(config.cluster.workers);
   std::vector<loss_of_time> losses;
-  std::vector<double> efficiencies, speedups, contentions, baselines;
+  std::vector<double> efficiencies, speedups, contentions, over_contentions, baselines;
   for (const repeat_figures& r : repeats) {
     if (!r.baseline) continue;
     losses.push_back(lost_in(r.run, *r.baseline, workers));
     efficiencies.push_back(losses.back().efficiency);
     speedups.push_back(losses.back().efficiency * workers);
     baselines.push_back(r.baseline->samples_per_second);
-    if (r.contention)
-      contentions.push_back(r.contention->samples_per_second / (workers * r.baseline->samples_per_second));
+    if (!r.contention) continue;
+    contentions.push_back(r.contention->samples_per_second / (workers * r.baseline->samples_per_second));
+    over_contentions.push_back(r.run.samples_per_second / r.contention->samples_per_second);
   }
   if (losses.empty()) return;
   entry["baseline_samples_per_second"] = or_null(median(baselines));
@@ -121,6 +123,7 @@ void add_scaling(json& entry, const case_config& config, const std::vector<repea
                          {"min", min_max(efficiencies, false)},
                          {"max", min_max(efficiencies, true)}};
   entry["contention"] = or_null(median(contentions));
+  entry["efficiency_over_contention"] = or_null(median(over_contentions));
   const auto share = [&](auto get) {
     return over_middle(efficiencies, [&](std::size_t i) { return get(losses[i].parts); });
   };
@@ -171,7 +174,7 @@ json kernels_entry(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     if (line.empty()) continue;
     const std::size_t colon = line.find(": ");
-    j[line.substr(0, colon)] = colon == std::string::npos ? "" : line.substr(colon + 2);
+    j[one_line(line.substr(0, colon))] = colon == std::string::npos ? "" : one_line(line.substr(colon + 2));
   }
   return j;
 }
@@ -206,9 +209,9 @@ json strategy_entry(const std::vector<repeat_figures>& repeats) {
       sum += static_cast<double>(value) * static_cast<double>(n);
       times += static_cast<double>(n);
     }
-    j[name] = {{"counts", by_value}, {"mean", sum / times}, {"max", seen.rbegin()->first}};
+    j[one_line(name)] = {{"counts", by_value}, {"mean", sum / times}, {"max", seen.rbegin()->first}};
   }
-  for (const auto& [name, values] : sums) j[name]["per_step"] = or_null(median(values));
+  for (const auto& [name, values] : sums) j[one_line(name)]["per_step"] = or_null(median(values));
   return j.empty() ? json(nullptr) : j;
 }
 
@@ -277,8 +280,9 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   const bool counted = facts.unit == "tokens" || facts.unit == "words";
   const std::vector<double> units =
       over(repeats, [&](const auto& r) { return counted ? r.run.units_per_second : std::optional<double>(); });
-  entry["throughput"] = {
-      {"unit", facts.unit + "/s"}, {"scope", "global"}, {"median", or_null(median(units.empty() ? rates : units))}};
+  entry["throughput"] = {{"unit", one_line(facts.unit) + "/s"},
+                         {"scope", "global"},
+                         {"median", or_null(median(units.empty() ? rates : units))}};
   entry["batches_per_second"] = median_of([](const auto& r) { return std::optional(r.run.batches_per_second); });
   entry["step_seconds"] = step_entry(repeats);
   entry["time"] = time_entry(repeats, rates);
@@ -301,7 +305,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   const auto worst = std::find_if(repeats.begin(), repeats.end(), [](const auto& r) { return !r.run.loss_finite; });
   entry["loss"] = loss_entry(worst == repeats.end() ? first : worst->run);
   if (first.metric_value)
-    entry["metric"] = {{"name", first.metric},
+    entry["metric"] = {{"name", one_line(first.metric)},
                        {"value", median_of([](const auto& r) { return r.run.metric_value; })},
                        {"curve", metric_curve(first)}};
   entry["skipped_records"] = first.skipped_records;

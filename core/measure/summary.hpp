@@ -8,6 +8,7 @@
 //   efficiency = median of samples/s / (workers * baseline's samples/s), paired; min and max beside it
 //   speedup    = median of samples/s / baseline's samples/s, paired
 //   contention = median of the contention run's samples/s / (workers * baseline's samples/s), paired
+//   efficiency_over_contention = median of samples/s / contention run's samples/s, paired
 //
 // Lost shares explain 1 - efficiency. For each part p of the step (compute is forward and backward together), with T
 // the mean step of the case and r = samples a worker's step here / samples a step of the baseline (1 under weak

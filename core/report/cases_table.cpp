@@ -2,6 +2,7 @@
 #include "report/cases_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -67,19 +68,28 @@ std::string servers_of(const json& result, const json& entry) {
   return plain_text(servers) + (field(result, entry, "cluster.colocate") == true ? " (co)" : "");
 }
 
-// The largest parts, if they show at all: "communication 1.1 %  wait 0.6 %".
+// The largest parts of 1 - E, a gain with a minus, and the sum of all others, so that the text adds up to 1 - E:
+// "communication 1.1 %  wait 0.6 %  compute -0.3 %  other 0.1 %". Without `parts`: the largest, and "…" for others.
 std::string lost_to(const json& entry, std::size_t parts) {
   constexpr double visible = 0.0005; // rounds to 0.1 %
   const json lost = entry.value("lost", json());
   if (!is_ok(entry) || !lost.is_object()) return "-";
   std::vector<std::pair<double, std::string>> shares;
-  for (const auto& [name, share] : lost.items())
-    if (share.is_number() && share.get<double>() >= visible)
-      shares.emplace_back(share.get<double>(), name == "exposed_communication" ? "communication" : name);
-  std::sort(shares.rbegin(), shares.rend());
-  shares.resize(std::min(shares.size(), parts));
+  double others = 0;
+  for (const auto& [name, value] : lost.items()) {
+    if (!value.is_number()) continue;
+    const double share = value;
+    if (name == "other" || std::abs(share) < visible)
+      others += share;
+    else
+      shares.emplace_back(share, name == "exposed_communication" ? "communication" : name);
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
+  for (; shares.size() > std::max<std::size_t>(parts, 1); shares.pop_back()) others += shares.back().first;
   cells texts;
   for (const auto& [share, name] : shares) texts.push_back(name + " " + percent(share));
+  if (std::abs(others) >= visible) texts.push_back(parts == 0 && !texts.empty() ? "…" : "other " + percent(others));
   return texts.empty() ? "-" : join(texts, "  ");
 }
 
@@ -113,8 +123,9 @@ std::string ratio_of(const json& value) {
 
 // Of an asynchronous strategy: what stands between a loss and its speed.
 std::string staleness_of(const json& seen) {
-  return seen.is_object() ? fmt::format("{:.1f}, at most {}", seen.at("mean").get<double>(), plain_text(seen.at("max")))
-                          : "-";
+  // Another strategy may report something else by this name.
+  if (!seen.is_object() || !seen.value("mean", json()).is_number() || !seen.contains("max")) return "-";
+  return fmt::format("{:.1f}, at most {}", seen["mean"].get<double>(), plain_text(seen["max"]));
 }
 
 std::string sent_of(const json& result, const json& entry) {
@@ -184,14 +195,15 @@ std::vector<filled_column> figure_columns(const json& result, std::size_t parts)
   columns.add_field(right("± cv", 5), "samples_per_second.cv", share_of);
   columns.add(right("1 worker", 8), numbers(result, "baseline_samples_per_second"), "one worker alone: {} samples/s");
   columns.add_field(right("E", 1), "efficiency", ratio_of);
-  columns.add_field(right("E none", 7), "contention", ratio_of, "without communication: E {}");
+  columns.add_field(right("E none", 7), "contention", ratio_of);
+  columns.add_field(right("E/E none", 8), "efficiency_over_contention", ratio_of);
   columns.add(left("lost to", 3), each(result, [&](const json& e) { return lost_to(e, parts); }));
   columns.add(right("input", 6), each(result, input_of));
   columns.add(left("loss", 4), each(result, loss_of));
   columns.add_field(right("staleness", 5), "strategy.staleness", staleness_of);
   for (const json& entry : result.at("results"))
     if (const json metric = entry.value("metric", json()); metric.is_object()) {
-      columns.add(right(metric.at("name").get<std::string>(), 2), numbers(result, "metric.value"));
+      columns.add(right(plain_text(metric.at("name")), 2), numbers(result, "metric.value"));
       break;
     }
   columns.add(right("sent/step", 6), each(result, [&](const json& e) { return sent_of(result, e); }));

@@ -16,7 +16,7 @@ struct cases_table {
   std::vector<std::string> constant; // "2 workers": what would have been a column of equal cells
 };
 
-// `parts`: how many of the parts that efficiency was lost to are named.
+// `parts`: how many of the parts that efficiency was lost to are named; the others come as one sum, or with 0 not at all.
 cases_table table_of_cases(const nlohmann::json& result, std::size_t parts);
 
 } // namespace regatta

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -37,11 +38,22 @@ void flatten(const json& value, const std::string& path, flat_row& row) {
   }
 }
 
+// A text as a cell may have it: without control characters but line ends, and with ' before what a spreadsheet would take
+// for a formula.
+std::string safe(const std::string& text) {
+  std::string out = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos ? "'" : "";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += (byte < 0x20 && c != '\n') || byte == 0x7f ? ' ' : c;
+  }
+  return out;
+}
+
 std::string cell(const json& value) {
   if (value.is_null()) return "";
-  std::string text =
-      value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  const std::string text =
+      value.is_string() ? safe(value.get<std::string>()) : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.find_first_of(",;\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + "\"";

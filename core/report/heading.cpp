@@ -10,6 +10,8 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/canary.hpp"
+#include "measure/core_independence.hpp"
+#include "report/common_settings.hpp"
 #include "report/fields.hpp"
 
 namespace regatta {
@@ -18,14 +20,21 @@ namespace {
 using nlohmann::json;
 using items = std::vector<std::string>;
 
-std::string text_at(const json& from, const char* section, const char* key) {
-  const json value = from.value(section, json::object()).value(key, json());
-  return value.is_null() || value == "" ? "" : plain_text(value);
+// Keys that the heading or a column of the table says in words of its own.
+const std::vector<std::string> told_otherwise = {
+    "model.plugin",    "optimizer.plugin", "optimizer.lr",     "strategy.plugin",   "transport.plugin",
+    "train.batch",     "train.batch_unit", "train.scaling",    "train.precision",   "cluster.workers",
+    "cluster.servers", "cluster.threads",  "cluster.colocate", "cluster.slow.rank", "cluster.slow.factor",
+    "measure.steps",   "measure.seconds",  "measure.repeats",  "data.source",       "data.of",
+    "data.content"};
+
+bool is_told(const std::string& key) {
+  return std::find(told_otherwise.begin(), told_otherwise.end(), key) != told_otherwise.end();
 }
 
-bool swept(const json& result, const std::string& key) {
-  const std::vector<std::string> keys = swept_keys(result);
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
+// "lr 0.01" where the name and a text are known.
+void add_named(items& to, const std::string& name, const std::string& text) {
+  if (!text.empty()) to.push_back(name + " " + text);
 }
 
 std::string count_text(double n) {
@@ -34,17 +43,26 @@ std::string count_text(double n) {
                     : fmt::format("{:.0f}", n);
 }
 
-// "vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients": parameters that are words say which variant it is. Of
-// sparse tables only rows travel: "10.43 M parameters, 10.00 M of them in sparse tables, 1.72 MB of dense gradients".
-std::string model_text(const json& result, const json& experiment) {
+// "bert base (layers 2, vocabulary 8000)": parameters that are words say which variant it is, and no other may be taken
+// for the published one.
+std::string variant_text(const common_settings& common, const json& experiment) {
+  std::string name = common.text("model.plugin");
+  if (name.empty()) return ""; // the model varies: see given_texts()
+  const json parameters = experiment.value("model", json::object()).value("parameters", json::object());
+  const auto is_word = [&](const std::string& key) { return parameters.value(key, json()).is_string(); };
+  for (const auto& [key, value] : parameters.items())
+    if (is_word(key) && value != "" && !common.varies("model." + key)) name += " " + plain_text(value);
+  items changed;
+  for (const auto& [key, text] : common.parameters("model"))
+    if (!is_word(key)) add_named(changed, key, text);
+  return changed.empty() ? name : name + " (" + join(changed) + ")";
+}
+
+// "vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients". Of sparse tables only rows travel: "10.43 M parameters,
+// 10.00 M of them in sparse tables, 1.72 MB of dense gradients".
+std::string model_text(const json& result, const common_settings& common, const json& experiment) {
   items parts;
-  if (!swept(result, "model.plugin")) {
-    std::string name = text_at(experiment, "model", "plugin");
-    const json parameters = experiment.value("model", json::object()).value("parameters", json::object());
-    for (const auto& [key, value] : parameters.items())
-      if (value.is_string() && value != "" && !swept(result, "model." + key)) name += " " + plain_text(value);
-    if (!name.empty()) parts.push_back(name);
-  }
+  if (const std::string variant = variant_text(common, experiment); !variant.empty()) parts.push_back(variant);
   json count, in_tables;
   for (const json& entry : result.at("results")) {
     const json here = entry.value("parameters", json());
@@ -63,46 +81,79 @@ std::string model_text(const json& result, const json& experiment) {
   return join(parts);
 }
 
-std::string training_text(const json& result, const json& experiment) {
+// "momentum, lr 0.01, weight_decay 0.0001, schedule linear"
+std::string optimizer_text(const common_settings& common) {
   items parts;
-  if (!swept(result, "optimizer.plugin")) parts.push_back(text_at(experiment, "optimizer", "plugin"));
-  if (!swept(result, "train.precision")) parts.push_back(text_at(experiment, "train", "precision"));
-  parts.erase(std::remove(parts.begin(), parts.end(), ""), parts.end());
+  if (const std::string rule = common.text("optimizer.plugin"); !rule.empty()) parts.push_back(rule);
+  add_named(parts, "lr", common.text("optimizer.lr"));
+  for (const auto& [name, text] : common.given("optimizer"))
+    if (!is_told("optimizer." + name)) add_named(parts, name == "schedule.name" ? "schedule" : name, text);
+  return join(parts);
+}
+
+// "fp32, executor onednn"
+std::string arithmetic_text(const common_settings& common) {
+  items parts;
+  if (const std::string precision = common.text("train.precision"); !precision.empty()) parts.push_back(precision);
+  if (!common.varies("train.executor")) add_named(parts, "executor", join(common.plugins("executor"), " and "));
+  return join(parts);
+}
+
+// "data random, content normal": zeros run faster than numbers, and generated data faster than files.
+std::string data_text(const common_settings& common) {
+  const std::string source = common.text("data.source");
+  const std::string held = source == "queue" ? common.text("data.of") : source;
+  items parts;
+  add_named(parts, "data", source);
+  if (source == "queue") add_named(parts, "of", held);
+  if (held != "dataset" && held != "stream") add_named(parts, "content", common.text("data.content"));
+  for (const auto& [name, text] : common.given("data"))
+    if (!is_told("data." + name)) add_named(parts, name, text);
   return join(parts);
 }
 
 // "1 thread and batch 128 a worker": a batch is a worker's or everybody's, and which must be said.
-std::string share_text(const json& result, const json& experiment) {
-  const std::string threads = text_at(experiment, "cluster", "threads"), batch = text_at(experiment, "train", "batch");
-  const bool strong = text_at(experiment, "train", "scaling") == "strong";
+std::string share_text(const common_settings& common) {
+  const std::string threads = common.text("cluster.threads"), batch = common.text("train.batch");
+  const bool strong = common.text("train.scaling") == "strong";
   items each, other;
-  if (!swept(result, "cluster.threads") && !threads.empty())
-    each.push_back(threads + (threads == "1" ? " thread" : " threads"));
-  if (!swept(result, "train.batch") && !swept(result, "train.scaling") && !batch.empty())
-    (strong ? other : each).push_back("batch " + batch + (strong ? " in all" : ""));
+  if (!threads.empty()) each.push_back(threads + (threads == "1" ? " thread" : " threads"));
+  if (!batch.empty() && !common.varies("train.scaling"))
+    (strong ? other : each)
+        .push_back("batch " + batch + (common.text("train.batch_unit") == "tokens" ? " tokens" : "") +
+                   (strong ? " in all" : ""));
   if (!each.empty()) other.insert(other.begin(), join(each, " and ") + " a worker");
   return join(other);
 }
 
 // "worker 1 computes 2 times as long": what a straggler costs looks like a slow strategy otherwise.
-std::string straggler_text(const json& result, const json& experiment) {
+std::string straggler_text(const json& experiment, const common_settings& common) {
   const json cluster = experiment.value("cluster", json::object()), factor = cluster.value("slow.factor", json());
-  if (!factor.is_number() || factor <= 1 || swept(result, "cluster.slow.factor") || swept(result, "cluster.slow.rank"))
-    return "";
+  if (common.varies("cluster.slow.factor")) {
+    const std::string rank = common.text("cluster.slow.rank");
+    return rank.empty() ? "" : "slow worker: " + rank;
+  }
+  if (!factor.is_number() || factor <= 1 || common.varies("cluster.slow.rank")) return "";
   return fmt::format("worker {} computes {:g} times as long", plain_text(cluster.value("slow.rank", json(0))),
                      factor.get<double>());
 }
 
-// "strategy.algorithm: sharded", "transport.bandwidth: 1Gbit/s": without them the figures would be taken for those of the
-// plugin as it is by itself.
-items given_texts(const json& result) {
+// "strategy.algorithm: sharded", "geo_ps.k: 400", "train.accumulate: 4": settings that are not their defaults. Without
+// them the figures would be taken for those of the plugin as it is by itself.
+items given_texts(const common_settings& common) {
   items texts;
-  for (const char* section : {"strategy", "transport"}) {
-    if (swept(result, std::string(section) + ".plugin")) continue;
-    const json given = result.at("context").value("given", json::object()).value(section, json::object());
-    for (const auto& [name, value] : given.items())
-      texts.push_back(fmt::format("{}.{}: {}", section, name, plain_text(value)));
+  const auto add = [&](const std::string& name, const std::string& text) {
+    if (!text.empty()) texts.push_back(name + ": " + text);
+  };
+  for (const char* section : {"model", "strategy", "transport"}) {
+    const bool varies = common.text(std::string(section) + ".plugin").empty();
+    if (section == std::string("model") && !varies) continue; // beside its name
+    for (const auto& [name, text] : common.parameters(section)) add(varies ? name : section + ("." + name), text);
   }
+  for (const std::string section : {"experiment", "train", "cluster", "measure"})
+    for (const auto& [name, text] : common.given(section))
+      if (const std::string key = section + "." + name; !is_told(key)) add(key, text);
+  for (const auto& [key, text] : common.swept_alike(told_otherwise)) add(key, text);
   return texts;
 }
 
@@ -114,6 +165,8 @@ items machine_texts(const json& context) {
     const auto cores = host.value("cores", json());
     items parts{fmt::format("{} {} {}", plain_text(cores), cores == 1 ? "core" : "cores",
                             plain_text(host.value("cpu", json())))};
+    if (const std::string truth = independence_text(host.value("core_independence", json())); !truth.empty())
+      parts.push_back(truth);
     if (const json quota = host.value("cgroup_cpus", json()); quota.is_number())
       parts.push_back(fmt::format("limited to {:g} CPUs", quota.get<double>()));
     if (const json memory = host.value("memory_bytes", json()); memory.is_number())
@@ -152,12 +205,12 @@ std::string repeats_text(const json& experiment) {
 std::vector<items> heading_of(const json& result, const items& constant) {
   const json& context = result.at("context");
   const json experiment = context.value("experiment", json::object());
+  const common_settings common(result);
   std::vector<items> lines;
-  lines.push_back({text_at(experiment, "experiment", "name"), model_text(result, experiment),
-                   training_text(result, experiment), share_text(result, experiment),
-                   straggler_text(result, experiment)});
+  lines.push_back({common.text("experiment.name"), model_text(result, common, experiment), optimizer_text(common),
+                   arithmetic_text(common), share_text(common), data_text(common), straggler_text(experiment, common)});
   lines.push_back(constant);
-  lines.push_back(given_texts(result));
+  lines.push_back(given_texts(common));
   items machine = machine_texts(context);
   machine.push_back(program_text(context));
   machine.push_back(repeats_text(experiment));
@@ -182,28 +235,36 @@ items warnings_of(const json& result) {
       known->second.push_back(&entry);
     }
   for (const auto& [text, of] : by_text) {
-    if (of.size() == entries.size())
+    if (entries.size() == 1)
       lines.push_back(text);
+    else if (of.size() == entries.size())
+      lines.push_back(fmt::format("{} ({} cases)", text, of.size()));
     else if (of.size() == 1)
       lines.push_back(fmt::format("{} [{}]", text, case_label(*of.front())));
     else
-      lines.push_back(fmt::format("{} [{} of {} cases]", text, of.size(), entries.size()));
+      lines.push_back(fmt::format("{} ({} of {} cases)", text, of.size(), entries.size()));
   }
   return lines;
 }
 
 items verdict_of(const json& result) {
   const json& entries = result.at("results");
-  std::size_t ok = 0, failed = 0, skipped = 0, identical = 0, different = 0;
+  std::size_t ok = 0, failed = 0, skipped = 0, interrupted = 0, identical = 0, different = 0;
   for (const json& entry : entries) {
     const std::string status = entry.at("status");
-    ++(status == "ok" ? ok : status == "skipped" ? skipped : failed);
+    const json error = entry.value("error", json());
+    const bool stopped = status == "failed" && error.is_string() && error.get<std::string>().starts_with("interrupted");
+    ++(status == "ok" ? ok : status == "skipped" ? skipped : stopped ? interrupted : failed);
     if (const json replicas = entry.value("replicas_identical", json()); status == "ok" && replicas.is_boolean())
       ++(replicas.get<bool>() ? identical : different);
   }
   items texts;
-  if (failed > 0) texts.push_back(fmt::format("{} of {} cases failed", failed, entries.size()));
-  if (skipped > 0) texts.push_back(fmt::format("{} of {} cases skipped", skipped, entries.size()));
+  // Cases that had not begun when a campaign was interrupted have no entry.
+  const std::size_t planned = std::max(entries.size(), result.at("context").value("cases", std::size_t{0}));
+  if (const std::size_t ended = entries.size() - interrupted; ended < planned)
+    texts.push_back(fmt::format("{} of {} cases", ended, planned));
+  if (failed > 0) texts.push_back(fmt::format("{} of {} cases failed", failed, planned));
+  if (skipped > 0) texts.push_back(fmt::format("{} of {} cases skipped", skipped, planned));
   if (different > 0)
     texts.push_back("REPLICAS DIFFER");
   else if (identical > 0)

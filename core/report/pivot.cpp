@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
 #include "measure/canary.hpp"
 #include "report/fields.hpp"
+#include "report/quantity.hpp"
 #include "report/render.hpp"
 #include "report/text_table.hpp"
 
@@ -43,44 +45,100 @@ std::string rest_of(const json& result, const json& entry, const axes& a, const 
   return text;
 }
 
-std::string unit_of(const json& result, const std::string& path) {
-  for (const json& entry : result.at("results"))
-    if (const json value = entry.value(path, json()); value.is_object() && value.contains("unit"))
-      return " [" + plain_text(value["unit"]) + "]";
-  return "";
+// What stands in a cell, and where.
+struct figure {
+  std::string row, column;
+  json value;
+  quantity is;
+};
+
+std::vector<figure> figures_of(const json& result, const std::vector<const json*>& entries, const axes& a) {
+  std::vector<figure> figures;
+  for (const json* entry : entries)
+    figures.push_back({plain_text(field(result, *entry, a.rows)), plain_text(field(result, *entry, a.columns)),
+                       entry->at("status") == "ok" ? field(result, *entry, a.value) : json(),
+                       quantity_of(*entry, a.value)});
+  return figures;
 }
 
-text_table table_of(const json& result, const std::vector<const json*>& entries, const axes& a) {
+// The different units of the values: of all, or of one row.
+std::vector<std::string> units_of(const std::vector<figure>& figures, const std::string* row = nullptr) {
+  std::vector<std::string> units;
+  for (const figure& f : figures)
+    if (!f.value.is_null() && (!row || f.row == *row)) add_new(units, f.is.unit);
+  return units;
+}
+
+// Where all values have one unit the title says it. Otherwise a column says the unit of each row, or, where even a row
+// has several, each cell does.
+enum class unit_place { title, row, cell };
+
+unit_place place_of_units(const std::vector<figure>& figures) {
+  if (units_of(figures).size() <= 1) return unit_place::title;
+  const bool one_a_row = std::all_of(figures.begin(), figures.end(),
+                                     [&](const figure& f) { return units_of(figures, &f.row).size() <= 1; });
+  return one_a_row ? unit_place::row : unit_place::cell;
+}
+
+// "throughput [images/s, global]"
+std::string title_of(const std::vector<figure>& figures, const std::string& path) {
+  std::vector<std::string> says;
+  if (const auto units = units_of(figures); units.size() == 1 && !units[0].empty()) says.push_back(units[0]);
+  std::vector<std::string> scopes;
+  for (const figure& f : figures) add_new(scopes, f.is.scope);
+  says.push_back(join(scopes, " or "));
+  return path + " [" + join(says) + "]";
+}
+
+text_table table_of(const std::vector<figure>& figures, const axes& a) {
+  const unit_place units = place_of_units(figures);
   std::vector<std::string> row_names, column_names;
   std::vector<json> values;
-  for (const json* entry : entries) {
-    add_new(row_names, plain_text(field(result, *entry, a.rows)));
-    add_new(column_names, plain_text(field(result, *entry, a.columns)));
-    values.push_back(entry->at("status") == "ok" ? field(result, *entry, a.value) : json());
+  for (const figure& f : figures) {
+    add_new(row_names, f.row);
+    add_new(column_names, f.column);
+    values.push_back(f.value);
   }
   const std::vector<std::string> texts = aligned_numbers(values);
   text_table table;
-  table.keys = 1;
   table.columns.push_back({short_name(a.rows) + " \\ " + short_name(a.columns)});
+  if (units == unit_place::row) table.columns.push_back({"unit"});
+  table.keys = table.columns.size();
   for (const std::string& name : column_names) table.columns.push_back({name, true});
   for (const std::string& row : row_names) {
     table_row& line = table.rows.emplace_back();
     line.cells.push_back(row);
+    if (units == unit_place::row) {
+      const auto of_row = units_of(figures, &row);
+      line.cells.push_back(of_row.empty() ? "-" : of_row[0]);
+    }
     for (const std::string& column : column_names) {
       std::string cell = "-";
-      for (std::size_t i = 0; i < entries.size(); ++i)
-        if (plain_text(field(result, *entries[i], a.rows)) == row &&
-            plain_text(field(result, *entries[i], a.columns)) == column)
-          cell = texts[i];
+      for (std::size_t i = 0; i < figures.size(); ++i)
+        if (figures[i].row == row && figures[i].column == column)
+          cell = texts[i] + (units == unit_place::cell && !values[i].is_null() ? " " + figures[i].is.unit : "");
       line.cells.push_back(cell);
     }
   }
   return table;
 }
 
+// As many blocks of columns below each other as the width asks for, each with the rows' names.
+std::string draw_in_blocks(const text_table& table, std::size_t width) {
+  std::string out;
+  for (std::size_t next = table.keys; next < table.columns.size();) {
+    std::size_t end = table.columns.size();
+    text_table block = part_of(table, next, end);
+    while (width > 0 && width_of(block) > width && end > next + 1) block = part_of(table, next, --end);
+    out += (out.empty() ? "" : "\n") + draw(block, 0);
+    next = end;
+  }
+  return out;
+}
+
 } // namespace
 
-std::string render_pivot(const json& result, bool markdown) {
+std::string render_pivot(const json& result, bool markdown, std::size_t width) {
   const json experiment = result.at("context").value("experiment", json::object());
   const json asked = experiment.value("report", json::object());
   const axes a{asked.value("rows", ""), asked.value("columns", ""), asked.value("value", "")};
@@ -93,10 +151,12 @@ std::string render_pivot(const json& result, bool markdown) {
     std::vector<const json*> entries;
     for (const json& entry : result.at("results"))
       if (rest_of(result, entry, a, keys) == rest) entries.push_back(&entry);
-    const std::string title = a.value + unit_of(result, a.value) + (rest.empty() ? "" : ": " + rest);
-    const text_table table = table_of(result, entries, a);
+    const std::vector<figure> figures = figures_of(result, entries, a);
+    const std::string title = title_of(figures, a.value) + (rest.empty() ? "" : ": " + rest);
+    const text_table table = table_of(figures, a);
     out += out.empty() ? "" : "\n";
-    out += markdown ? title + "\n\n" + draw_markdown(table) : title + "\n" + draw(table, 0);
+    out += markdown ? markdown_text(title) + "\n\n" + draw_markdown(table)
+                    : fill(title, width, 2) + draw_in_blocks(table, width);
   }
   return out;
 }

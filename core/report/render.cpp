@@ -8,6 +8,7 @@
 #include "measure/canary.hpp"
 #include "report/cases_table.hpp"
 #include "report/heading.hpp"
+#include "report/quantity.hpp"
 #include "report/text_table.hpp"
 
 namespace regatta {
@@ -20,7 +21,7 @@ constexpr std::size_t most_lost_parts = 3;
 std::string console(const json& result, const render_options& options) {
   cases_table cases = table_of_cases(result, most_lost_parts);
   // A narrow terminal first costs the smaller parts of what was lost, then whole columns.
-  for (std::size_t parts = most_lost_parts - 1; parts > 0 && options.width > 0; --parts)
+  for (std::size_t parts = most_lost_parts; parts-- > 0 && options.width > 0;)
     if (width_of(cases.table) > options.width) cases = table_of_cases(result, parts);
   const std::vector<std::string> left_out = fit(cases.table, options.width);
   std::string out;
@@ -28,7 +29,7 @@ std::string console(const json& result, const render_options& options) {
   out += "\n";
   out += cases.table.rows.empty() ? std::string("no case has run\n") : draw(cases.table, options.width);
   if (!left_out.empty()) out += "\n" + fill("left out at this width: " + join(left_out), options.width, 2);
-  if (const std::string pivot = render_pivot(result, false); !pivot.empty()) out += "\n" + pivot;
+  if (const std::string pivot = render_pivot(result, false, options.width); !pivot.empty()) out += "\n" + pivot;
   if (const auto warnings = warnings_of(result); !warnings.empty()) {
     out += "\n";
     for (const std::string& warning : warnings) out += fill("warning: " + warning, options.width, 2);
@@ -45,17 +46,17 @@ std::string console(const json& result, const render_options& options) {
 std::string markdown(const json& result, const render_options& options) {
   const cases_table cases = table_of_cases(result, most_lost_parts);
   std::string out;
-  for (const auto& line : heading_of(result, cases.constant)) out += "* " + join(line, "; ") + "\n";
+  const auto add_item = [&](const std::string& text) { out += "* " + markdown_text(text) + "\n"; };
+  for (const auto& line : heading_of(result, cases.constant)) add_item(join(line, "; "));
   out += "\n";
   out += cases.table.rows.empty() ? std::string("no case has run\n") : draw_markdown(cases.table);
   if (const std::string pivot = render_pivot(result, true); !pivot.empty()) out += "\n" + pivot;
-  std::vector<std::string> remarks;
-  for (const std::string& warning : warnings_of(result)) remarks.push_back("warning: " + warning);
-  for (const std::string& what : check_results(result.at("results"))) remarks.push_back("wrong: " + what);
-  if (const auto verdict = verdict_of(result); !verdict.empty()) remarks.push_back(join(verdict, "; "));
-  if (!options.path.empty()) remarks.push_back("`" + options.path + "`");
-  if (!remarks.empty()) out += "\n";
-  for (const std::string& remark : remarks) out += "* " + remark + "\n";
+  const auto warnings = warnings_of(result), wrong = check_results(result.at("results")), verdict = verdict_of(result);
+  if (!warnings.empty() || !wrong.empty() || !verdict.empty() || !options.path.empty()) out += "\n";
+  for (const std::string& warning : warnings) add_item("warning: " + warning);
+  for (const std::string& what : wrong) add_item("wrong: " + what);
+  if (!verdict.empty()) add_item(join(verdict, "; "));
+  if (!options.path.empty()) out += "* `" + options.path + "`\n";
   return out;
 }
 
@@ -73,10 +74,10 @@ std::string render(const json& result, format f, const render_options& options) 
   switch (f) {
   case format::console: return console(result, options);
   case format::markdown: return markdown(result, options);
-  case format::csv: return render_csv(result);
+  case format::csv: return render_csv(with_report(result));
   case format::json: break;
   }
-  return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return with_report(result).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 } // namespace regatta

@@ -26,7 +26,8 @@ std::string render(const nlohmann::json& result, format f, const render_options&
 
 // Parts of the above, which tests and other reports use on their own.
 std::string render_csv(const nlohmann::json& result); // one row a case, JSON paths as headers
-// The table that [report] asks for: one for each combination of what else was swept. Empty if it asks for none.
-std::string render_pivot(const nlohmann::json& result, bool markdown);
+// The table that [report] asks for: one for each combination of what else was swept, in blocks of columns where `width`
+// (0: any) is too narrow. Empty if it asks for none.
+std::string render_pivot(const nlohmann::json& result, bool markdown, std::size_t width = 0);
 
 } // namespace regatta

@@ -32,12 +32,6 @@ void end_line(std::string& line) {
   line += '\n';
 }
 
-std::string markdown_cell(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
-  return out;
-}
-
 } // namespace
 
 std::size_t display_width(std::string_view text) {
@@ -74,6 +68,21 @@ std::vector<std::string> fit(text_table& table, std::size_t width) {
   return left_out;
 }
 
+text_table part_of(const text_table& table, std::size_t first, std::size_t end) {
+  const auto pick = [&](const auto& all) {
+    using item = std::ptrdiff_t;
+    auto some = all;
+    some.erase(some.begin() + static_cast<item>(end), some.end());
+    some.erase(some.begin() + static_cast<item>(table.keys), some.begin() + static_cast<item>(first));
+    return some;
+  };
+  text_table part;
+  part.keys = table.keys;
+  part.columns = pick(table.columns);
+  for (const table_row& row : table.rows) part.rows.push_back({pick(row.cells), row.note});
+  return part;
+}
+
 std::string draw(const text_table& table, std::size_t width) {
   const std::vector<std::size_t> widths = widths_of(table);
   std::string out;
@@ -108,7 +117,7 @@ std::string draw(const text_table& table, std::size_t width) {
 std::string draw_markdown(const text_table& table) {
   std::string out = "|", rule = "|";
   for (const table_column& c : table.columns) {
-    out += " " + markdown_cell(c.header) + " |";
+    out += " " + markdown_text(c.header) + " |";
     rule += c.right ? " ---: |" : " --- |";
   }
   out += "\n" + rule + "\n";
@@ -116,10 +125,22 @@ std::string draw_markdown(const text_table& table) {
     out += "|";
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       const bool noted = !row.note.empty() && c >= table.keys;
-      out += " " + markdown_cell(!noted ? row.cells[c] : c == table.keys ? row.note : "") + " |";
+      out += " " + markdown_text(!noted ? row.cells[c] : c == table.keys ? row.note : "") + " |";
     }
     out += "\n";
   }
+  return out;
+}
+
+std::string markdown_text(const std::string& text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+    case '&': out += "&amp;"; break;
+    case '<': out += "&lt;"; break;
+    case '>': out += "&gt;"; break;
+    case '|': out += "\\|"; break;
+    default: out += c;
+    }
   return out;
 }
 

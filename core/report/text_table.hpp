@@ -37,9 +37,14 @@ std::size_t width_of(const text_table& table);
 // Leaves out dispensable columns until the table fits `width` (0: any); returns their headers.
 std::vector<std::string> fit(text_table& table, std::size_t width);
 
+// The columns from `first` up to `end`, after those that say what a row is.
+text_table part_of(const text_table& table, std::size_t first, std::size_t end);
+
 // A line a row, each ended by a newline, no blanks before it. Notes wrap at `width` (0: never).
 std::string draw(const text_table& table, std::size_t width);
 std::string draw_markdown(const text_table& table);
+// The text with what Markdown takes for HTML or for the end of a cell (& < > |) written so that it shows as it is.
+std::string markdown_text(const std::string& text);
 
 // Items side by side, three blanks between, as many a line as `width` takes (0: all); each line ended by a newline.
 std::string flow(const std::vector<std::string>& items, std::size_t width);

@@ -12,6 +12,13 @@ TEST_CASE("doctor says what the machine has, and what the build lacks") {
   CHECK(d.at("machine").at("cores").get<int>() >= 1);
   CHECK(d.at("limits").contains("open_files"));
   CHECK(d.at("plugins").at("found").at("transports").get<int>() >= 1);
+  const json& independence = d.at("machine").at("core_independence");
+  CHECK(independence.is_null() == (d.at("machine").at("cores") == 1));
+  if (!independence.is_null())
+    for (const char* of : {"fma", "copy"}) {
+      CHECK(independence.at(of).get<double>() > 0);
+      CHECK(independence.at(of).get<double>() <= 1.3);
+    }
   CHECK(d.at("plugins").at("unusable").empty());
   CHECK(d.at("machine").at("interfaces").size() >= 1);
   // A plugin is there, or the build says why not.

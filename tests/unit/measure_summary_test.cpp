@@ -80,6 +80,7 @@ TEST_CASE("weak scaling: efficiency and what it was lost to") {
   CHECK(efficiency == Approx(100.0 / 110));
   CHECK(e["speedup"].get<double>() == Approx(200.0 / 110));
   CHECK(e["contention"].get<double>() == Approx(0.99));
+  CHECK(e["efficiency_over_contention"].get<double>() == Approx(efficiency / 0.99));
   CHECK(e["baseline_samples_per_second"] == 100);
   const json& lost = e["lost"];
   CHECK(lost["compute"].get<double>() == Approx(3.0 / 110));
@@ -102,6 +103,7 @@ TEST_CASE("strong scaling: the baseline's parts are scaled to a worker's share")
   CHECK(e["lost"]["compute"].get<double>() == Approx(3.0 / 110));
   CHECK(sum_of(e["lost"]) == Approx(1 - 10.0 / 11).epsilon(1e-12));
   CHECK(e["contention"].is_null());
+  CHECK(e["efficiency_over_contention"].is_null());
 }
 
 TEST_CASE("the shares sum to 1 - E whatever the number of repeats and the noise") {
@@ -260,7 +262,7 @@ TEST_CASE("the context says where and how") {
   CHECK(context["experiment"]["sweep"] == json::array({{{"key", "train.batch"}, {"values", {64, 32}}},
                                                        {{"key", "cluster.workers"}, {"values", {1, 2}}}}));
   CHECK(context["experiment"]["strategy"]["plugin"] == "allreduce");
-  CHECK(context["given"]["transport"] == json{{"ring", "1MiB"}});
+  CHECK(context["given"]["transport"]["shm"] == json{{"ring", "1MiB"}});
   CHECK(context["experiment"]["experiment"]["file"] == "a.toml");
   CHECK(context["hosts"].size() == 1);
   CHECK(context["command"] == "regatta run a.toml");

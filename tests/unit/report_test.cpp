@@ -56,14 +56,14 @@ json grid() {
 TEST_CASE("the console table says how fast, how well it scaled, and why not better") {
   CHECK(
       render(report_fixture::result(), format::console, {0, "results/a/result.json"}) ==
-      R"(vgg16-cifar   vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients   momentum, fp32   1 thread and batch 128 a worker
-one worker alone: 138.9 samples/s   without communication: E 0.99
+      R"(vgg16-cifar   vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients   momentum, lr 0.01   fp32   1 thread and batch 128 a worker   data constant, content normal
+one worker alone: 138.9 samples/s
 2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18   regatta 0.1.0 (3f2a91c, Release)   3 repeats of 30 steps
 
-strategy   transport  workers  servers  samples/s   ± cv     E  lost to                                           loss         sent/step
-none       -                1        -      138.9  0.4 %     -  -                                                 2.31 → 1.94          -
-allreduce  shm              2        -      273.0  0.4 %  0.98  communication 1.1 %  wait 0.6 %  update 0.1 %     2.31 → 1.94    61.0 MB
-sync_ps    tcp              2   2 (co)      268.2  0.4 %  0.96  communication 2.2 %  update 0.9 %  compute 0.4 %  2.31 → 1.94    61.1 MB
+strategy   transport  workers  servers  samples/s   ± cv     E  E none  E/E none  lost to                                                       loss         sent/step
+none       -                1        -      138.9  0.4 %     -       -         -  -                                                             2.31 → 1.94          -
+allreduce  shm              2        -      273.0  0.4 %  0.98    0.99      0.99  communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 %  2.31 → 1.94    61.0 MB
+sync_ps    tcp              2   2 (co)      268.2  0.4 %  0.96    0.99      0.97  communication 2.2 %  update 0.9 %  compute 0.4 %              2.31 → 1.94    61.1 MB
 
 replicas identical   canary passed   results/a/result.json
 )");
@@ -86,10 +86,11 @@ TEST_CASE("a narrow terminal gets what matters most, and is told the rest") {
   CHECK(paragraph(render(result, format::console, {80, ""}), "strategy") ==
         R"(strategy   transport  workers  servers  samples/s     E  lost to
 none       -                1        -      138.9     -  -
-allreduce  shm              2        -      273.0  0.98  communication 1.1 %
-sync_ps    tcp              2   2 (co)      268.2  0.96  communication 2.2 %
+allreduce  shm              2        -      273.0  0.98  communication 1.1 %  …
+sync_ps    tcp              2   2 (co)      268.2  0.96  communication 2.2 %  …
 )");
-  CHECK(has(render(result, format::console, {80, ""}), "left out at this width: sent/step, ± cv, loss\n"));
+  CHECK(has(render(result, format::console, {80, ""}),
+            "left out at this width: E/E none, E none, sent/step, ± cv, loss\n"));
   for (const std::size_t width : {60, 80, 100, 120}) CHECK(fits(render(result, format::console, {width, ""}), width));
 }
 
@@ -100,12 +101,11 @@ TEST_CASE("a single case has everything else in the heading") {
   result["results"] = json::array({entry});
   result["context"]["experiment"]["strategy"]["plugin"] = "allreduce";
   const std::string text = render(result, format::console);
+  CHECK(has(text, "\nallreduce   over shm   workers: 2   one worker alone: 138.9 samples/s\n"));
   CHECK(
-      has(text,
-          "\nallreduce   over shm   workers: 2   one worker alone: 138.9 samples/s   without communication: E 0.99\n"));
-  CHECK(paragraph(text, "samples/s   ± cv") ==
-        R"(samples/s   ± cv     E  lost to                                        loss         sent/step
-    273.0  0.4 %  0.98  communication 1.1 %  wait 0.6 %  update 0.1 %  2.31 → 1.94    61.0 MB
+      paragraph(text, "samples/s   ± cv") ==
+      R"(samples/s   ± cv     E  E none  E/E none  lost to                                                       loss         sent/step
+    273.0  0.4 %  0.98    0.99      0.99  communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 %  2.31 → 1.94    61.0 MB
 )");
 }
 
@@ -116,22 +116,24 @@ TEST_CASE("the heading names a worker that is made slow, unless which or how slo
   experiment["cluster"]["slow.factor"] = 1.0;
   CHECK_FALSE(has(render(result, format::console), "times as long"));
   experiment["cluster"]["slow.factor"] = 2.5;
-  CHECK(has(render(result, format::console), "batch 128 a worker   worker 1 computes 2.5 times as long\n"));
+  CHECK(has(render(result, format::console), "content normal   worker 1 computes 2.5 times as long\n"));
   double factor = 1; // every case another one
   for (json& entry : result["results"]) entry["case"]["cluster.slow.factor"] = ++factor;
   CHECK_FALSE(has(render(result, format::console), "times as long"));
 }
 
-TEST_CASE("the heading names what is set of strategy and transport, unless the plugin itself varies") {
+TEST_CASE("the heading names what is set of strategy and transport, by id where the plugin itself varies") {
   json result = report_fixture::result();
   json& given = result["context"]["given"];
-  given["strategy"] = {{"bound", 3}}; // the strategy is swept
-  given["transport"] = {{"bandwidth", "1Gbit/s"}, {"over", "tcp"}};
-  CHECK_FALSE(has(render(result, format::console), "1Gbit/s")); // the transport is swept, too
+  given["strategy"]["allreduce"] = {{"bucket", "1MiB"}};
+  given["transport"]["shaped"] = {{"bandwidth", "1Gbit/s"}, {"over", "tcp"}};
+  CHECK(has(render(result, format::console), // both are swept
+            "\nallreduce.bucket: 1MiB   shaped.bandwidth: 1Gbit/s   shaped.over: tcp\n"));
   for (json& entry : result["results"]) entry["case"]["transport.plugin"] = "shaped";
-  const std::string text = render(result, format::console);
-  CHECK(has(text, "\ntransport.bandwidth: 1Gbit/s   transport.over: tcp\n"));
-  CHECK_FALSE(has(text, "strategy.bound"));
+  CHECK(has(render(result, format::console),
+            "\nallreduce.bucket: 1MiB   transport.bandwidth: 1Gbit/s   transport.over: tcp\n"));
+  for (json& entry : result["results"]) entry["case"]["strategy.allreduce.bucket"] = entry["workers"]; // a column
+  CHECK_FALSE(has(render(result, format::console), "allreduce.bucket: 1MiB"));
 }
 
 TEST_CASE("cases that did not run say why, in their row") {
@@ -167,7 +169,7 @@ TEST_CASE("warnings name the cases they are of, and wrong results are not overlo
   result["results"][2]["replicas_identical"] = false;
   const std::string text = render(result, format::console);
   CHECK(paragraph(text, "warning") == R"(warning: plugin folder build/: empty
-warning: debug build: this program was not built for speed
+warning: debug build: this program was not built for speed (3 cases)
 warning: oversubscribed: 4 ranks x 1 thread on 2 cores [workers 2, strategy sync_ps, transport tcp]
 )");
   CHECK(has(text, "\nwrong: workers 2, strategy sync_ps, transport tcp: the workers ended with different weights\n"));
@@ -189,7 +191,7 @@ TEST_CASE("swept keys are columns, in the order of the sweep, unless they do not
   128  sync_ps    tcp           1876.3  0.4 %  2.31 → 1.94    61.0 MB
 )");
   CHECK_FALSE(has(text, "and batch 128")); // it varies: not in the heading
-  CHECK(has(text, "   1 thread a worker\nworkers: 2\n"));
+  CHECK(has(text, "   1 thread a worker   data constant, content normal\nworkers: 2\n"));
 }
 
 TEST_CASE("what an asynchronous strategy missed stands beside its loss") {
@@ -199,6 +201,8 @@ TEST_CASE("what an asynchronous strategy missed stands beside its loss") {
   const std::string text = render(r, format::console);
   CHECK(has(text, "staleness"));
   CHECK(has(text, "1.8, at most 7"));
+  r["results"][1]["strategy"] = {{"staleness", {{"per_step", 3}}}}; // a strategy may call anything so
+  CHECK_FALSE(has(render(r, format::console), "at most"));
 }
 
 TEST_CASE("an interrupted campaign without any case still renders") {
@@ -214,15 +218,15 @@ TEST_CASE("an interrupted campaign without any case still renders") {
 TEST_CASE("markdown") {
   CHECK(
       render(report_fixture::result(), format::markdown) ==
-      R"(* vgg16-cifar; vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients; momentum, fp32; 1 thread and batch 128 a worker
-* one worker alone: 138.9 samples/s; without communication: E 0.99
+      R"(* vgg16-cifar; vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients; momentum, lr 0.01; fp32; 1 thread and batch 128 a worker; data constant, content normal
+* one worker alone: 138.9 samples/s
 * 2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18; regatta 0.1.0 (3f2a91c, Release); 3 repeats of 30 steps
 
-| strategy | transport | workers | servers | samples/s | ± cv | E | lost to | loss | sent/step |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: |
-| none | - | 1 | - | 138.9 | 0.4 % | - | - | 2.31 → 1.94 | - |
-| allreduce | shm | 2 | - | 273.0 | 0.4 % | 0.98 | communication 1.1 %  wait 0.6 %  update 0.1 % | 2.31 → 1.94 | 61.0 MB |
-| sync_ps | tcp | 2 | 2 (co) | 268.2 | 0.4 % | 0.96 | communication 2.2 %  update 0.9 %  compute 0.4 % | 2.31 → 1.94 | 61.1 MB |
+| strategy | transport | workers | servers | samples/s | ± cv | E | E none | E/E none | lost to | loss | sent/step |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: |
+| none | - | 1 | - | 138.9 | 0.4 % | - | - | - | - | 2.31 → 1.94 | - |
+| allreduce | shm | 2 | - | 273.0 | 0.4 % | 0.98 | 0.99 | 0.99 | communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 % | 2.31 → 1.94 | 61.0 MB |
+| sync_ps | tcp | 2 | 2 (co) | 268.2 | 0.4 % | 0.96 | 0.99 | 0.97 | communication 2.2 %  update 0.9 %  compute 0.4 % | 2.31 → 1.94 | 61.1 MB |
 
 * replicas identical; canary passed
 )");
@@ -233,21 +237,21 @@ TEST_CASE("the pivot takes the shape of a publication: one table for each other 
   CHECK(render_pivot(result, false).empty());
   result["context"]["experiment"]["report"] = {
       {"rows", "strategy.plugin"}, {"columns", "train.batch"}, {"value", "samples_per_second"}};
-  CHECK(render_pivot(result, false) == R"(samples_per_second [samples/s]: transport shm
+  CHECK(render_pivot(result, false) == R"(samples_per_second [samples/s, global]: transport shm
 strategy \ batch     32     64     128
 allreduce         494.1  988.2  1976.3
 sync_ps           494.1      -  1976.3
 
-samples_per_second [samples/s]: transport tcp
+samples_per_second [samples/s, global]: transport tcp
 strategy \ batch     32     64     128
 allreduce         394.1  888.2  1876.3
 sync_ps           394.1      -  1876.3
 )");
-  CHECK(has(render(result, format::console), "\n\nsamples_per_second [samples/s]: transport shm\n"));
+  CHECK(has(render(result, format::console), "\n\nsamples_per_second [samples/s, global]: transport shm\n"));
   result["context"]["experiment"]["report"] = {
       {"rows", "transport.plugin"}, {"columns", "workers"}, {"value", "loss.first"}};
   result["results"] = json::array({result["results"][0], result["results"][3]});
-  CHECK(render_pivot(result, true) == R"(loss.first
+  CHECK(render_pivot(result, true) == R"(loss.first [loss, global]
 
 | transport \ workers | 2 |
 | --- | ---: |
@@ -266,12 +270,181 @@ TEST_CASE("CSV: a row a case, paths as headers, quoted where it must be") {
   const std::string csv = render(result, format::csv);
   const std::string header = csv.substr(0, csv.find('\n'));
   CHECK(header.starts_with("case.cluster.workers,case.strategy.plugin,case.transport.plugin,status,error,workers,"));
-  CHECK(has(header, ",efficiency.max,efficiency.median,efficiency.min,contention,lost.compute,"));
+  CHECK(has(header,
+            ",efficiency.max,efficiency.median,efficiency.min,contention,efficiency_over_contention,lost.compute,"));
   CHECK_FALSE(has(header, ",efficiency,")); // null in one case, an object in the other
   CHECK(has(csv, "\n1,none,shm,ok,\"said \"\"no\"\", twice\nor so\",1,0,"));
   CHECK(has(csv, ",\"[138.9,138.9]\","));
   CHECK(has(csv, ",\"{\"\"conv1\"\":\"\"jit\"\"}\","));
   CHECK(has(csv, "\n2,allreduce,shm,ok,,2,0,"));
+}
+
+TEST_CASE("every cell of a pivot has the unit of its own case") {
+  json result = report_fixture::result();
+  json entries = json::array();
+  for (const auto& [model, unit] : {std::pair{"vgg16", "images/s"}, {"bert", "sequences/s"}})
+    for (const int batch : {32, 64}) {
+      json e = report_fixture::entry({{"model.plugin", model}, {"train.batch", batch}}, "none", 1, 0, 2.0 * batch);
+      e["throughput"] = {{"unit", unit}, {"scope", "global"}, {"median", 2.0 * batch}};
+      entries.push_back(std::move(e));
+    }
+  result["results"] = entries;
+  json& report = result["context"]["experiment"]["report"];
+  report = {{"rows", "model.plugin"}, {"columns", "train.batch"}, {"value", "throughput"}};
+  CHECK(render_pivot(result, false) == R"(throughput [global]
+model \ batch  unit           32     64
+vgg16          images/s     64.0  128.0
+bert           sequences/s  64.0  128.0
+)");
+  CHECK(has(render_pivot(result, true), "| bert | sequences/s | 64.0 | 128.0 |\n"));
+  std::swap(report["rows"], report["columns"]); // rows of mixed units
+  CHECK(render_pivot(result, false) == R"(throughput [global]
+batch \ model           vgg16               bert
+32              64.0 images/s   64.0 sequences/s
+64             128.0 images/s  128.0 sequences/s
+)");
+  for (json& e : result["results"]) e["throughput"]["unit"] = "sentences/s";
+  CHECK(render_pivot(result, false).starts_with("throughput [sentences/s, global]\n"));
+}
+
+TEST_CASE("what [report] asks for has a unit and a scope in every format") {
+  json result = report_fixture::result();
+  for (json& e : result["results"]) {
+    e["step_seconds"] = {{"median", 0.5}, {"p99", 0.75}};
+    e["strategy"] = {{"staleness", {{"mean", 1.5}}}, {"pack_seconds", {{"per_step", 0.25}}}};
+  }
+  result["results"][2]["status"] = "failed";
+  struct expected {
+    const char *path, *unit, *scope;
+  };
+  for (const expected& x : {expected{"step_seconds.p99", "s", "rank"},
+                            {"samples_per_second", "samples/s", "global"},
+                            {"samples_per_second.cv", "ratio", "global"},
+                            {"efficiency", "ratio", "global"},
+                            {"loss.last", "loss", "global"},
+                            {"bytes.sent_per_step.worker", "B/step", "rank"},
+                            {"strategy.staleness.mean", "as reported", "global"},
+                            {"strategy.pack_seconds.per_step", "s/step", "rank"}}) {
+    CAPTURE(x.path);
+    json& report = result["context"]["experiment"]["report"];
+    report = {{"rows", "strategy.plugin"}, {"columns", "cluster.workers"}, {"value", x.path}};
+    const std::string title = std::string(x.path) + " [" + x.unit + ", " + x.scope + "]";
+    CHECK(has(render(result, format::console), "\n" + title));
+    CHECK(has(render(result, format::markdown), "\n" + title));
+    const json in_json = parsed(render(result, format::json)).at("results");
+    for (const json& e : in_json) {
+      CHECK(e.at("report").at("path") == x.path);
+      CHECK(e.at("report").at("unit") == x.unit);
+      CHECK(e.at("report").at("scope") == x.scope);
+    }
+    CHECK(in_json[1].at("report").at("value").is_number());
+    CHECK(in_json[2].at("report").at("value").is_null());
+    const std::string csv = render(result, format::csv);
+    CHECK(has(csv.substr(0, csv.find('\n')), ",report.path,report.scope,report.unit,report.value"));
+    CHECK(has(csv, std::string(x.path) + "," + x.scope + "," + x.unit + ","));
+  }
+}
+
+TEST_CASE("a pivot that is wider than the terminal comes in blocks") {
+  json result = grid();
+  result["context"]["experiment"]["report"] = {
+      {"rows", "strategy.plugin"}, {"columns", "train.batch"}, {"value", "samples_per_second"}};
+  CHECK(has(render_pivot(result, false, 31), R"(strategy \ batch     32     64
+allreduce         494.1  988.2
+sync_ps           494.1      -
+
+strategy \ batch     128
+allreduce         1976.3
+sync_ps           1976.3
+)"));
+}
+
+TEST_CASE("the heading says which model it is, what it trains on and how") {
+  json result = report_fixture::result();
+  json& experiment = result["context"]["experiment"];
+  json& given = result["context"]["given"];
+  experiment["model"] = {{"plugin", "bert"}, {"parameters", {{"size", "base"}, {"layers", 2}, {"dropout", 0.1}}}};
+  given["model"]["bert"] = {{"layers", 2}};
+  experiment["train"]["batch_unit"] = "tokens";
+  given["train"] = {{"batch", 128}, {"accumulate", 4}};
+  given["optimizer"] = {
+      {"lr", 0.5}, {"weight_decay", 1e-4}, {"schedule.name", "step"}, {"schedule.milestones", {3, 6}}};
+  experiment["optimizer"]["lr"] = 0.5;
+  experiment["data"] = {{"source", "queue"}, {"of", "dataset"}, {"content", "normal"}};
+  given["data"] = {{"source", "queue"}, {"of", "dataset"}, {"format", "sentences"}, {"path", "/data/wiki"}};
+  result["context"]["plugins"] = json::array({{{"kind", "executor"}, {"id", "onednn"}},
+                                              {{"kind", "strategy"}, {"id", "geo_ps"}, {"parameters", {{"k", 400}}}}});
+  result["context"]["hosts"][0]["core_independence"] = {{"fma", 0.512}, {"copy", 0.93}};
+  const std::string text = render(result, format::console);
+  for (const char* part :
+       {"   bert base (layers 2), 15.25 M parameters, ",
+        "   momentum, lr 0.5, schedule.milestones [3, 6], schedule step, weight_decay 0.0001   ",
+        "   fp32, executor onednn   ", "   1 thread and batch 128 tokens a worker   ",
+        "   data queue, of dataset, format sentences, path /data/wiki\n", "\ngeo_ps.k: 400   train.accumulate: 4\n",
+        "\n2 cores Intel Xeon (AVX-512, AMX), FMA at once 0.51 of two, copies 0.93: hyperthreads of one core, 24 GiB"})
+    CHECK_MESSAGE(has(text, part), part << " in " << text);
+  experiment["data"]["of"] = "random";
+  experiment["data"]["content"] = "zeros";
+  CHECK(has(render(result, format::console), "data queue, of random, content zeros"));
+  for (const std::size_t width : {60, 80, 100}) CHECK(fits(render(result, format::console, {width, ""}), width));
+  // A key that was swept and has one value after all is no column.
+  result["results"].erase(2);
+  result["results"].erase(0);
+  experiment["sweep"].push_back({{"key", "model.layers"}, {"values", {2, 4}}});
+  result["results"][0]["case"]["model.layers"] = 4;
+  CHECK(has(render(result, format::console), "   model.layers: 4\n"));
+}
+
+TEST_CASE("what is lost adds up, gains have a minus") {
+  json result = report_fixture::result();
+  report_fixture::scale(result["results"][1], 1.021,
+                        {{"input", 0.0},
+                         {"compute", -0.042},
+                         {"update", 0.003},
+                         {"exposed_communication", 0.012},
+                         {"wait", 0.002},
+                         {"other", 0.004}});
+  CHECK(has(render(result, format::console), "  compute -4.2 %  communication 1.2 %  update 0.3 %  other 0.6 %  "));
+}
+
+TEST_CASE("an interrupted campaign says how many of its cases there are") {
+  json result = report_fixture::result();
+  CHECK_FALSE(has(render(result, format::console), " of 24 cases"));
+  result["context"]["cases"] = 24;
+  CHECK(has(render(result, format::console), "\n3 of 24 cases   replicas identical"));
+  result["results"][2]["status"] = "failed";
+  result["results"][2]["error"] = "interrupted after 0 of 3 repeats";
+  CHECK(has(render(result, format::console), "\n2 of 24 cases   replicas identical"));
+}
+
+TEST_CASE("texts of others stay texts in CSV and Markdown") {
+  json result = report_fixture::result();
+  result["results"].erase(2);
+  json& one = result["results"][0];
+  one["case"]["strategy.plugin"] = "=HYPERLINK(\"http://x\")";
+  one["error"] = "\tcmd";
+  one["throughput"] = {{"unit", "im\x1b[2Jages\n/s"}, {"scope", "@SUM(A1)"}, {"median", -4.5}};
+  one["precision"] = "-2+3";
+  result["results"][1]["precision"] = "+1";
+  const std::string csv = render(result, format::csv);
+  CHECK(has(csv, ",\"'=HYPERLINK(\"\"http://x\"\")\","));
+  CHECK(has(csv, ",' cmd,"));
+  CHECK(has(csv, ",'-2+3,"));
+  CHECK(has(csv, ",'+1,"));
+  CHECK(has(csv, ",'@SUM(A1),"));
+  CHECK(has(csv, ",-4.5,")); // a number is a number
+  CHECK_FALSE(has(csv, "\x1b"));
+
+  result = report_fixture::result();
+  result["context"]["warnings"] = {"<img src=x> & co|"};
+  result["context"]["experiment"]["experiment"]["name"] = "a<b>|c";
+  result["results"][1]["status"] = "failed";
+  result["results"][1]["error"] = "<b>no</b> & | never";
+  const std::string markdown = render(result, format::markdown);
+  CHECK(has(markdown, "* warning: &lt;img src=x&gt; &amp; co\\|\n"));
+  CHECK(has(markdown, "* a&lt;b&gt;\\|c; "));
+  CHECK(has(markdown, "| failed: &lt;b&gt;no&lt;/b&gt; &amp; \\| never |"));
+  CHECK_FALSE(has(markdown, "<"));
 }
 
 TEST_CASE("JSON is the document itself") {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/machine.hpp"
+
+#include "launch/cpus.hpp"
+#include "measure/core_independence.hpp"
+#include "measure/host.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace regatta {
+
+nlohmann::json describe_machine() {
+  nlohmann::json machine = describe_host(cgroup_cpu_limit());
+  machine["core_independence"] = nullptr;
+  if (const auto ranks = assign_cpus(2, 1, true).cpus; !ranks[0].empty())
+    machine["core_independence"] = to_json(measure_core_independence(ranks[0][0], ranks[1][0]));
+  return machine;
+}
+
+} // namespace regatta

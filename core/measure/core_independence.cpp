@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/core_independence.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "measure/multiply_add.hpp"
+
+namespace regatta {
+namespace of_cores { // its short names would meet those of other files in one unit of compilation
+namespace {
+
+using steady = std::chrono::steady_clock;
+using seconds = std::chrono::duration<double>;
+
+constexpr int rounds = 4;                           // the best counts: what disturbs only ever slows down
+constexpr seconds window{0.003};                    // of one measurement
+constexpr std::size_t copied = 16 << 20;            // bytes of a buffer
+constexpr std::size_t piece = 256 << 10;            // bytes between two looks at the clock
+constexpr std::size_t multiply_adds = 1000;         // rounds between two looks at the clock: some 10 us
+constexpr seconds longest_for_a_line{0.1};          // two CPUs that take turns on one core need milliseconds a trip
+constexpr int trips = 50;                           // of one measurement
+constexpr std::uint32_t no_more_trips = UINT32_MAX; // ends the other thread
+
+bool pin_this_thread(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
+bool can_pin(const std::vector<int>& cpus) {
+  std::atomic<bool> all = true;
+  for (const int cpu : cpus) std::thread([&] { all = all && pin_this_thread(cpu); }).join();
+  return all;
+}
+
+// One unit of the work of the thread with this number.
+using work = std::function<void(std::size_t thread)>;
+
+// Units a second of each CPU, all of them working at once.
+std::vector<double> rates(const std::vector<int>& cpus, std::size_t first_thread, const work& unit) {
+  std::vector<double> found(cpus.size());
+  std::atomic<std::size_t> ready = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < cpus.size(); ++i)
+    threads.emplace_back([&, i] {
+      pin_this_thread(cpus[i]);
+      for (++ready; ready < cpus.size();) std::this_thread::yield();
+      const auto begin = steady::now();
+      seconds passed{0};
+      double units = 0;
+      do {
+        unit(first_thread + i);
+        ++units;
+        passed = steady::now() - begin;
+      } while (passed < window);
+      found[i] = units / passed.count();
+    });
+  for (std::thread& t : threads) t.join();
+  return found;
+}
+
+// Throughput at once over the sum of each alone. A CPU can do alone what it did beside the other, so that counts as
+// alone, too: disturbances cannot make the ratio more than 1.
+double ratio_at_once(int first, int second, const work& unit) {
+  double best_first = 0, best_second = 0, best_both = 0;
+  for (int r = 0; r < rounds; ++r) {
+    const double alone_first = rates({first}, 0, unit)[0], alone_second = rates({second}, 1, unit)[0];
+    const std::vector<double> both = rates({first, second}, 0, unit);
+    best_first = std::max({best_first, alone_first, both[0]});
+    best_second = std::max({best_second, alone_second, both[1]});
+    best_both = std::max(best_both, both[0] + both[1]);
+  }
+  return best_both / (best_first + best_second);
+}
+
+double ratio_of_fma(int first, int second) {
+  struct alignas(64) result {
+    volatile float value = 0;
+  };
+  std::vector<result> keep(2); // the compiler must not leave the loop out
+  return ratio_at_once(first, second,
+                       [&](std::size_t thread) { keep[thread].value = multiply_add(multiply_adds, 0.999f, 0.001f); });
+}
+
+double ratio_of_copies(int first, int second) {
+  struct buffers {
+    std::vector<char> from = std::vector<char>(copied, 1), to = std::vector<char>(copied);
+    std::size_t at = 0;
+  };
+  std::vector<buffers> of_threads(2);
+  return ratio_at_once(first, second, [&](std::size_t thread) {
+    buffers& b = of_threads[thread];
+    std::memcpy(b.to.data() + b.at, b.from.data() + b.at, piece);
+    b.at = (b.at + piece) % copied;
+  });
+}
+
+// The first thread sets odd numbers, the second answers with the even number that follows.
+std::optional<double> line_round_trip(int first, int second) {
+  struct alignas(64) line {
+    std::atomic<std::uint32_t> number = 0;
+  } shared;
+  std::optional<double> best;
+  std::thread answering([&] {
+    pin_this_thread(second);
+    for (std::uint32_t next = 1;; next += 2) {
+      std::uint32_t seen = 0;
+      while ((seen = shared.number.load(std::memory_order_acquire)) != next)
+        if (seen == no_more_trips) return;
+      // The other thread may have given up since: then its last word stays.
+      if (!shared.number.compare_exchange_strong(seen, next + 1, std::memory_order_acq_rel)) return;
+    }
+  });
+  std::thread asking([&] {
+    pin_this_thread(first);
+    const auto begin = steady::now();
+    const auto too_late = [&] { return steady::now() - begin > longest_for_a_line; };
+    std::uint32_t next = 1;
+    for (int r = 0; r < 40 && !too_late(); ++r) {
+      const auto since = steady::now();
+      for (int t = 0; t < trips; ++t, next += 2) {
+        shared.number.store(next, std::memory_order_release);
+        for (int spins = 1; shared.number.load(std::memory_order_acquire) != next + 1; ++spins)
+          if (spins % 4096 == 0 && too_late()) {
+            shared.number.store(no_more_trips, std::memory_order_release);
+            return;
+          }
+      }
+      const double trip = seconds(steady::now() - since).count() / trips;
+      best = std::min(best.value_or(trip), trip);
+    }
+    shared.number.store(no_more_trips, std::memory_order_release);
+  });
+  asking.join();
+  answering.join();
+  return best;
+}
+
+} // namespace
+} // namespace of_cores
+
+using nlohmann::json;
+
+std::optional<core_independence> measure_core_independence(int first, int second) {
+  if (first == second) return std::nullopt;
+  try {
+    if (!of_cores::can_pin({first, second})) return std::nullopt;
+    core_independence c;
+    c.first = first;
+    c.second = second;
+    c.fma = of_cores::ratio_of_fma(first, second);
+    c.copy = of_cores::ratio_of_copies(first, second);
+    c.line_round_trip_seconds = of_cores::line_round_trip(first, second);
+    return c;
+  } catch (const std::exception&) { // no memory or no thread for it: unknown, and no reason to end a campaign
+    return std::nullopt;
+  }
+}
+
+json to_json(const std::optional<core_independence>& c) {
+  if (!c) return nullptr;
+  return {{"cpus", {c->first, c->second}},
+          {"fma", c->fma},
+          {"copy", c->copy},
+          {"line_round_trip_seconds", c->line_round_trip_seconds ? json(*c->line_round_trip_seconds) : json(nullptr)}};
+}
+
+std::string independence_text(const json& c) {
+  if (!c.is_object() || !c.value("fma", json()).is_number() || !c.value("copy", json()).is_number()) return "";
+  // Two hyperthreads do 0.5 to 0.6 of the multiply-adds of two cores; two cores that clock lower together do 0.85.
+  const double fma = c["fma"];
+  const char* const verdict = fma < 0.65   ? "hyperthreads of one core"
+                              : fma < 0.85 ? "they share"
+                                           : "cores of their own";
+  return fmt::format("FMA at once {:.2f} of two, copies {:.2f}: {}", fma, c["copy"].get<double>(), verdict);
+}
+
+} // namespace regatta
