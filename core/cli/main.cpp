@@ -27,9 +27,9 @@ using namespace regatta;
 namespace {
 
 // What the coordinator starts; not for people.
-int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd) {
+int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd, int status_fd) {
   invitation i = read_invitation(connect, rank, secret_fd);
-  control_client control(i.host, i.port, i.rank, std::move(i.secret));
+  control_client control(i.host, i.port, i.rank, std::move(i.secret), status_page(status_fd));
   return be_rank(control);
 }
 
@@ -176,11 +176,12 @@ int dispatch(int argc, char** argv) {
 
   std::string connect;
   std::uint32_t rank = 0;
-  int secret_fd = -1;
+  int secret_fd = -1, status_fd = -1;
   CLI::App* rank_app = app.add_subcommand("rank", "")->group("");
   rank_app->add_option("--connect", connect)->required();
   rank_app->add_option("--rank", rank)->required();
   rank_app->add_option("--secret-fd", secret_fd)->required();
+  rank_app->add_option("--status-fd", status_fd)->required();
 
   if (argc == 1) { // whoever does not know the verbs yet
     fmt::print("{}", app.help());
@@ -195,7 +196,7 @@ int dispatch(int argc, char** argv) {
     fmt::print(stderr, "see `regatta {}--help`\n", chosen.empty() ? "" : chosen[0]->get_name() + " ");
     return static_cast<int>(exit_code::usage);
   }
-  if (*rank_app) return rank_verb(connect, rank, secret_fd);
+  if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd);
   if (*comm_app) {
     communication.plugin_path = plugin_path;
     communication.command = command_line({argv, argv + argc});

@@ -52,9 +52,9 @@ outside_duties duties_of_a_rank() {
   duties.join = [](const std::string& file, const std::string& transport) {
     return guarded([&] { return join(file, transport); });
   };
-  duties.run = [](const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret) {
+  duties.run = [](const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status_fd) {
     return guarded([&] {
-      control_client control(host, port, rank, std::move(secret));
+      control_client control(host, port, rank, std::move(secret), status_page(status_fd));
       return be_rank(control);
     });
   };

@@ -39,6 +39,8 @@ constexpr std::uint32_t nobody = UINT32_MAX;
 
 // What the threads share is `mutex` with what stands below it, and the atomics; the rest belongs to the control thread.
 struct control_client::state {
+  explicit state(status_page p) : page(std::move(p)) {}
+
   asio::io_context io{1};
   asio::steady_timer beat{io}, deadline{io};
   std::shared_ptr<channel> wire;
@@ -50,8 +52,7 @@ struct control_client::state {
   nlohmann::json job;
   digest plugin_key{};
 
-  std::atomic<std::uint64_t> step{0}, samples{0};
-  std::atomic<const char*> operation{""};
+  status_page page;
   std::atomic<bool> aborted{false};
 
   std::mutex mutex;
@@ -72,7 +73,6 @@ struct control_client::state {
   void start();
   void stop();
 
-  nlohmann::json frame(const char* type) const; // every frame says where this rank stands
   void send(nlohmann::json header, std::shared_ptr<const blob> payload = {});
   message ask(nlohmann::json header, std::shared_ptr<const blob> payload);
   void begin(nlohmann::json header, std::shared_ptr<const blob> payload); // the two halves of ask
@@ -139,7 +139,7 @@ asio::awaitable<void> control_client::state::listen() {
 asio::awaitable<void> control_client::state::keep_beating() {
   boost::system::error_code cancelled;
   while (!cancelled) {
-    send(frame("beat"));
+    send({{"t", "beat"}});
     beat.expires_after(heartbeat);
     co_await beat.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
   }
@@ -166,20 +166,13 @@ void control_client::state::stop() {
       if (!cancelled) io.stop();
     });
     // The frame behind all others: when it is gone, everything is.
-    wire->send(frame("beat"), {}, [this] {
+    wire->send({{"t", "beat"}}, {}, [this] {
       beat.cancel();
       deadline.cancel();
       wire->close();
     });
   });
   thread.join();
-}
-
-nlohmann::json control_client::state::frame(const char* type) const {
-  return {{"t", type},
-          {"step", step.load(std::memory_order_relaxed)},
-          {"samples", samples.load(std::memory_order_relaxed)},
-          {"operation", operation.load(std::memory_order_acquire)}};
 }
 
 void control_client::state::send(nlohmann::json header, std::shared_ptr<const blob> payload) {
@@ -199,8 +192,10 @@ void control_client::state::begin(nlohmann::json header, std::shared_ptr<const b
 }
 
 message control_client::state::finish() {
+  const waiting_scope waiting(page);
   std::unique_lock lock(mutex);
   changed.wait(lock, [this] { return reply || ended; });
+  page.worked();
   if (!reply) throw failure(exit_code::run, *ended);
   return std::move(*reply);
 }
@@ -213,9 +208,7 @@ void control_client::state::begin_gathering(std::string_view tag, const blob& mi
                   fmt::format("exchange \"{}\": {} bytes are too many for the control channel ({} ranks "
                               "can exchange {} bytes each)",
                               tag, mine.size(), ranks, max_payload_bytes / ranks));
-  auto header = frame("gather");
-  header["tag"] = tag;
-  begin(std::move(header), std::make_shared<const blob>(mine));
+  begin({{"t", "gather"}, {"tag", tag}}, std::make_shared<const blob>(mine));
 }
 
 std::vector<blob> control_client::state::finish_gathering() {
@@ -249,8 +242,9 @@ void control_client::state::call_back() {
   callback(dead);
 }
 
-control_client::control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret)
-    : state_(std::make_unique<state>()) {
+control_client::control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret,
+                               status_page page)
+    : state_(std::make_unique<state>(std::move(page))) {
   auto& s = *state_;
   s.rank = rank;
   s.plugin_key = hmac_sha256(secret, {bytes_of("regatta 1: key for plugins")});
@@ -329,25 +323,25 @@ std::vector<double> control_client::end_sum() {
 }
 
 void control_client::progress(std::uint64_t step, std::uint64_t samples) noexcept {
-  state_->step.store(step, std::memory_order_relaxed);
-  state_->samples.store(samples, std::memory_order_relaxed);
+  state_->page.progress(step, samples);
 }
 
-void control_client::operation(const char* what) noexcept {
-  state_->operation.store(what == nullptr ? "" : what, std::memory_order_release); // with its text
+void control_client::operation(const char* what, pace p) noexcept {
+  state_->page.operation(what, p);
+}
+
+status_page& control_client::status() noexcept {
+  return state_->page;
 }
 
 void control_client::result(const nlohmann::json& j) {
   // CBOR, unlike JSON, keeps what is not finite.
-  state_->ask(state_->frame("result"), std::make_shared<const blob>(nlohmann::json::to_cbor(j)));
+  state_->ask({{"t", "result"}}, std::make_shared<const blob>(nlohmann::json::to_cbor(j)));
 }
 
 void control_client::failed(const std::string& why, int code, blame b) noexcept {
   try {
-    auto header = state_->frame("failed");
-    header["why"] = why;
-    header["code"] = code;
-    header["peer"] = b == blame::peer;
+    nlohmann::json header{{"t", "failed"}, {"why", why}, {"code", code}, {"peer", b == blame::peer}};
     const auto sent = std::make_shared<std::promise<void>>();
     asio::post(state_->io, [s = state_.get(), header = std::move(header), sent] {
       s->wire->send(header, {}, [sent] { sent->set_value(); });
@@ -360,10 +354,7 @@ void control_client::failed(const std::string& why, int code, blame b) noexcept 
 
 void control_client::log(int level, const std::string& text) noexcept {
   try {
-    auto header = state_->frame("log");
-    header["level"] = level;
-    header["text"] = text;
-    state_->send(std::move(header));
+    state_->send({{"t", "log"}, {"level", level}, {"text", text}});
   } catch (...) {
     // A line lost for want of memory is no reason to end.
   }

@@ -14,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "control/blob.hpp"
+#include "control/status_page.hpp"
 
 namespace regatta {
 
@@ -24,9 +25,9 @@ enum class blame { own, peer };
 class control_client {
 public:
   // Connects, authenticates and waits for the job, 10 s at most. `secret` was read from the pipe that the coordinator
-  // left in this process (read_invitation). Throws failure. If the connection is ever lost (the coordinator was killed)
+  // left in this process (read_invitation), `page` is the one it left. Throws failure. If the connection is ever lost (the coordinator was killed)
   // this process has 1 s to end, then the control thread ends it by _exit.
-  control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret);
+  control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, status_page page);
   ~control_client(); // what was logged still gets out
 
   // This rank, and the number of ranks of the case.
@@ -49,11 +50,13 @@ public:
   void begin_sum(std::string_view tag, const std::vector<double>& mine);
   std::vector<double> end_sum();
 
-  // Step and samples done, kept in two atomics and sent by the control thread a few times a second. Lock-free. [any]
+  // Step and samples done; the coordinator sees them at once, as all that is said to status(). Lock-free. [any]
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
-  // What this rank is doing, a string with static storage; sent with every heartbeat, and shown if the rank dies.
-  // Lock-free. [any]
-  void operation(const char* what) noexcept;
+  // What this rank begins to do, and how long that may show no progress; named if the rank dies or hangs. Lock-free.
+  // [any]
+  void operation(const char* what, pace p = pace::step) noexcept;
+  // Where this rank stands, as the coordinator sees it. [any]
+  status_page& status() noexcept;
   // The last call: what this rank measured. Returns once the coordinator has it. [main]
   void result(const nlohmann::json& j);
   // Why this rank gives up; the coordinator ends the case. `code` is an exit_code. Returns once it is on its way (1 s

@@ -13,7 +13,7 @@
 namespace regatta {
 
 std::vector<std::string> invitation_arguments(const std::string& host, std::uint16_t port, std::uint32_t rank,
-                                              int secret_fd) {
+                                              int secret_fd, int status_fd) {
   // An IPv6 address has colons of its own.
   const auto format = host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}";
   return {"rank",
@@ -22,7 +22,9 @@ std::vector<std::string> invitation_arguments(const std::string& host, std::uint
           "--rank",
           std::to_string(rank),
           "--secret-fd",
-          std::to_string(secret_fd)};
+          std::to_string(secret_fd),
+          "--status-fd",
+          std::to_string(status_fd)};
 }
 
 invitation read_invitation(const std::string& connect, std::uint32_t rank, int secret_fd) {

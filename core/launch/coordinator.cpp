@@ -52,8 +52,7 @@ void coordinator::stranger::drop() {
 }
 
 coordinator::coordinator(const launch_plan& plan, const launch_hooks& hooks)
-    : plan_(plan), hooks_(hooks), secret_(random_bytes(secret_bytes)), gathering_(plan.ranks.size()),
-      progress_(plan.ranks.size()) {
+    : plan_(plan), hooks_(hooks), secret_(random_bytes(secret_bytes)), gathering_(plan.ranks.size()) {
   result_.results.resize(plan.ranks.size());
 }
 
@@ -184,7 +183,8 @@ void coordinator::welcome(member& m, tcp::socket socket) {
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
   if (plan_.outside) {
-    plan_.outside->invite(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus);
+    plan_.outside->invite(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
+                          m.status.descriptor());
     m.pid = plan_.outside->pid(m.rank);
     m.running = true;
     ++running_;
@@ -194,9 +194,11 @@ void coordinator::start(member& m) {
     return;
   }
   const auto arguments = [&](int secret_fd) {
-    return invitation_arguments(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd);
+    return invitation_arguments(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd,
+                                m.status.descriptor());
   };
-  m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus);
+  m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus,
+                            m.status.descriptor());
   m.pid = m.process.pid;
   m.running = true;
   ++running_;
@@ -281,8 +283,6 @@ asio::awaitable<void> coordinator::serve(member& m) {
 }
 
 void coordinator::handle(member& m, message&& f) {
-  progress_[m.rank] = {f.header.at("step"), f.header.at("samples")};
-  m.operation = f.header.at("operation");
   const std::string type = f.header.at("t");
   if (type == "log") {
     log(m.rank, f.header.at("level"), f.header.at("text"));
@@ -331,7 +331,14 @@ asio::awaitable<void> coordinator::keep_time() {
     if (now - last > lateness)
       for (auto& m : members_) m->heard += now - last - tick;
     last = now;
-    if (hooks_.progress) hooks_.progress(progress_);
+    if (hooks_.progress) {
+      std::vector<rank_progress> all;
+      for (const auto& m : members_) {
+        const rank_status s = m->status.read();
+        all.push_back({s.step, s.samples});
+      }
+      hooks_.progress(all);
+    }
     look_for_silence(now);
   }
 }
@@ -374,9 +381,9 @@ asio::awaitable<void> coordinator::heed_signals() {
 
 rank_failure coordinator::make_failure(const member& m, const std::string& what, int code) const {
   auto text = fmt::format("rank {} ({}, pid {}): {}", m.rank, plan_.ranks[m.rank].role, m.pid, what);
-  if (!m.operation.empty()) {
-    text += fmt::format("; last operation: {}", m.operation);
-    if (const auto steps = progress_[m.rank].step; steps > 0) text += fmt::format(" ({} steps done)", steps);
+  if (const rank_status s = m.status.read(); !s.operation.empty()) {
+    text += fmt::format("; last operation: {}", s.operation);
+    if (s.step > 0) text += fmt::format(" ({} steps done)", s.step);
   }
   if (!m.reported && !m.error_lines.last().empty())
     text += fmt::format("; its last line on standard error: {}", m.error_lines.last());

@@ -20,6 +20,7 @@
 #include <boost/asio/signal_set.hpp>
 
 #include "control/channel.hpp"
+#include "control/status_page.hpp"
 #include "launch/gathering.hpp"
 #include "launch/launch.hpp"
 #include "launch/lines.hpp"
@@ -55,7 +56,7 @@ private:
     asio::steady_timer wire_ended;
     bool wire_open = false, running = false, reported = false, has_result = false;
     clock::time_point heard{};
-    std::string operation;
+    status_page status;
   };
 
   struct stranger {
@@ -111,7 +112,6 @@ private:
   std::vector<std::unique_ptr<member>> members_;
   std::size_t connected_ = 0, running_ = 0;
   gathering gathering_;
-  std::vector<rank_progress> progress_;
 
   bool ending_ = false;
   std::optional<rank_failure> suspicion_;

@@ -77,21 +77,48 @@ pid_t peer_of(int socket) {
   return ours ? who.pid : -1;
 }
 
-void put(int socket, const json& what) {
-  const auto packet = json::to_cbor(what);
-  if (::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(packet.size()))
+// A packet, and with it a descriptor (-1: none).
+void put(int socket, const json& what, int descriptor = -1) {
+  auto packet = json::to_cbor(what);
+  iovec data{packet.data(), packet.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> room{};
+  msghdr m{};
+  m.msg_iov = &data;
+  m.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    m.msg_control = room.data();
+    m.msg_controllen = room.size();
+    cmsghdr* const rights = CMSG_FIRSTHDR(&m);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+  }
+  if (::sendmsg(socket, &m, MSG_NOSIGNAL) != static_cast<ssize_t>(packet.size()))
     throw failure(exit_code::run, fmt::format("a process that the launcher started is gone: {}", std::strerror(errno)));
 }
 
-// Nothing: the other end is gone.
-std::optional<json> get(int socket) {
+// Nothing: the other end is gone. A descriptor that came along is put into `descriptor`.
+std::optional<json> get(int socket, unique_fd* descriptor = nullptr) {
   std::vector<std::uint8_t> packet(longest_packet);
+  iovec data{packet.data(), packet.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+  msghdr m{};
+  m.msg_iov = &data;
+  m.msg_iovlen = 1;
+  m.msg_control = descriptor ? room.data() : nullptr;
+  m.msg_controllen = descriptor ? room.size() : 0;
   ssize_t n = 0;
-  while ((n = ::recv(socket, packet.data(), packet.size(), 0)) < 0) {
+  while ((n = ::recvmsg(socket, &m, MSG_CMSG_CLOEXEC)) < 0) {
     if (errno == EINTR) continue;
     if (errno != EAGAIN) break;
     pollfd waiting{socket, POLLIN, 0}; // whoever watches it does so without blocking
     ::poll(&waiting, 1, -1);
+  }
+  if (const cmsghdr* const c = n > 0 ? CMSG_FIRSTHDR(&m) : nullptr; c && c->cmsg_type == SCM_RIGHTS) {
+    int got = -1;
+    std::memcpy(&got, CMSG_DATA(c), sizeof got);
+    *descriptor = unique_fd(got);
   }
   if (n <= 0) return {};
   packet.resize(static_cast<std::size_t>(n));
@@ -148,7 +175,8 @@ void forget_memory_peak() {
 
 // Does what the campaign asks for until it is over.
 void serve(int campaign, const outside_duties& duties) {
-  while (const auto asked = get(campaign)) {
+  unique_fd status;
+  while (const auto asked = get(campaign, &status)) {
     const std::string type = asked->at("t");
     int code = 0;
     if (type == "end") return;
@@ -157,7 +185,8 @@ void serve(int campaign, const outside_duties& duties) {
     } else {
       run_on(asked->at("cpus").get<std::vector<int>>());
       forget_memory_peak();
-      code = duties.run(asked->at("host"), asked->at("port"), asked->at("rank"), asked->at("secret").get_binary());
+      code = duties.run(asked->at("host"), asked->at("port"), asked->at("rank"), asked->at("secret").get_binary(),
+                        status.release());
     }
     put(campaign, {{"code", code}});
   }
@@ -222,8 +251,8 @@ outside_ranks::~outside_ranks() {
   }
 }
 
-void outside_ranks::tell(std::uint32_t rank, const json& what) {
-  put(members_[rank].socket.get(), what);
+void outside_ranks::tell(std::uint32_t rank, const json& what, int descriptor) {
+  put(members_[rank].socket.get(), what, descriptor);
 }
 
 void outside_ranks::join(const std::string& file, const std::string& transport) {
@@ -240,10 +269,10 @@ void outside_ranks::join(const std::string& file, const std::string& transport) 
 }
 
 void outside_ranks::invite(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
-                           const std::vector<int>& cpus) {
-  tell(
-      rank,
-      {{"t", "run"}, {"host", host}, {"port", port}, {"rank", rank}, {"secret", json::binary(secret)}, {"cpus", cpus}});
+                           const std::vector<int>& cpus, int status) {
+  tell(rank,
+       {{"t", "run"}, {"host", host}, {"port", port}, {"rank", rank}, {"secret", json::binary(secret)}, {"cpus", cpus}},
+       status);
 }
 
 unique_fd outside_ranks::watch(std::uint32_t rank) const {

@@ -50,9 +50,10 @@ public:
 
   // Every process loads the plugin and joins what its transport needs (regatta.launched/1). Once for each file.
   void join(const std::string& file, const std::string& transport);
-  // The rank takes part in the run of this coordinator, on these CPUs (none: wherever).
+  // The rank takes part in the run of this coordinator, on these CPUs (none: wherever), and writes to the status page
+  // behind `status`.
   void invite(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
-              const std::vector<int>& cpus);
+              const std::vector<int>& cpus, int status);
   // A descriptor that is readable once the run is over for the rank, and then how: its exit code; nothing: it is gone.
   unique_fd watch(std::uint32_t rank) const;
   std::optional<int> outcome(std::uint32_t rank);
@@ -62,7 +63,7 @@ private:
     unique_fd socket;
     pid_t pid = -1;
   };
-  void tell(std::uint32_t rank, const nlohmann::json& what);
+  void tell(std::uint32_t rank, const nlohmann::json& what, int descriptor = -1);
 
   std::string launcher_;
   std::vector<member> members_;
@@ -72,7 +73,7 @@ private:
 // What a process does when it is invited; both return an exit code and throw nothing.
 struct outside_duties {
   std::function<int(const std::string& file, const std::string& transport)> join;
-  std::function<int(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret)> run;
+  std::function<int(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status)> run;
 };
 
 // Under a launcher: in process 0's child returns the campaign's end; every other process does its duties until the

@@ -54,7 +54,7 @@ struct child_plan {
   const char* program;
   char* const* argv;
   pid_t parent;
-  int input, output, errors, secret, trouble;
+  int input, output, errors, secret, inherited, trouble;
   const cpu_set_t* cpus;
   std::size_t cpus_bytes;
   unsigned descriptors; // there may be
@@ -95,6 +95,7 @@ struct trouble {
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) // Linux before 5.11
     for (unsigned fd = 3; fd < plan.descriptors; ++fd) ::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
   ::fcntl(plan.secret, F_SETFD, 0);
+  if (plan.inherited > STDERR_FILENO) ::fcntl(plan.inherited, F_SETFD, 0);
 
   if (plan.cpus != nullptr && ::sched_setaffinity(0, plan.cpus_bytes, plan.cpus) != 0) give_up(stage::affinity);
   ::execv(plan.program, plan.argv);
@@ -143,7 +144,7 @@ void unique_fd::reset() noexcept {
 }
 
 process start_process(const std::string& program, const std::function<std::vector<std::string>(int)>& arguments,
-                      const blob& secret, const std::vector<int>& cpus) {
+                      const blob& secret, const std::vector<int>& cpus, int inherited) {
   unique_fd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (input.get() < 0) fail("open /dev/null", errno);
   input = above_standard(std::move(input));
@@ -170,6 +171,7 @@ process start_process(const std::string& program, const std::function<std::vecto
                         output.write.get(),
                         errors.write.get(),
                         key.read.get(),
+                        inherited,
                         problem.write.get(),
                         mask.set,
                         mask.bytes,

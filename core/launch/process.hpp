@@ -41,12 +41,12 @@ struct process {
 
 // Starts `program`. `arguments(fd)` makes its arguments after argv[0], `fd` being where it can read `secret`. Standard
 // input is /dev/null, all signals are as by default but SIGINT (a terminal's Ctrl-C is the parent's to handle) and
-// SIGPIPE, which are ignored. It leads a process group of its own, runs on `cpus` (empty: wherever this thread may),
-// is taken by the
-// kernel before this process when memory runs out, and is killed when the calling THREAD ends. Throws failure (run) if anything of that is impossible. Safe with other
-// threads around.
+// SIGPIPE, which are ignored. It inherits the descriptor `inherited` (above 2; -1: none) beside that. It leads a process
+// group of its own, runs on `cpus` (empty: wherever this thread may), is taken by the kernel before this process when
+// memory runs out, and is killed when the calling THREAD ends. Throws failure (run) if anything of that is impossible.
+// Safe with other threads around.
 process start_process(const std::string& program, const std::function<std::vector<std::string>(int)>& arguments,
-                      const blob& secret, const std::vector<int>& cpus);
+                      const blob& secret, const std::vector<int>& cpus, int inherited = -1);
 
 // SIGKILL to the process and whatever else is in its group.
 void kill_process(const process& p) noexcept;

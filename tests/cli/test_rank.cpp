@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <future>
 #include <optional>
@@ -73,7 +72,7 @@ struct rank_program {
   invitation invited;
   std::vector<std::string> open_at_start;
   std::optional<control_client> client;
-  std::deque<std::string> kept; // operations need static storage
+  std::optional<status_page> page;
   std::promise<std::uint32_t> death;
 
   void run();
@@ -81,7 +80,7 @@ struct rank_program {
 };
 
 void rank_program::run() {
-  client.emplace(invited.host, invited.port, invited.rank, invited.secret);
+  client.emplace(invited.host, invited.port, invited.rank, invited.secret, std::move(*page));
   client->on_death([this](std::uint32_t rank) { death.set_value(rank); });
   try {
     for (const auto& s : client->job().at("steps")) step(s);
@@ -109,8 +108,7 @@ void rank_program::step(const json& s) {
     check(sum == std::vector<double>{n, 0.25 * n * (n - 1)}, "sum");
     check(client->sum("nothing", {}).empty(), "empty sum");
   } else if (what == "operation") {
-    kept.push_back(s.at("text"));
-    client->operation(kept.back().c_str());
+    client->operation(s.at("text").get<std::string>().c_str());
   } else if (what == "progress") {
     client->progress(s.at("step"), s.at("samples"));
   } else if (what == "log") {
@@ -181,7 +179,7 @@ int coordinate(std::uint32_t ranks) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "coordinate") == 0) return coordinate(std::stoul(argv[2]));
-  if (argc != 8 || std::strcmp(argv[1], "rank") != 0) return 2;
+  if (argc != 10 || std::strcmp(argv[1], "rank") != 0) return 2;
   const char* mode = std::getenv("TEST_RANK_MODE");
   if (mode != nullptr && std::strcmp(mode, "never connect") == 0) hang();
   rank_program program;
@@ -190,6 +188,7 @@ int main(int argc, char** argv) {
   std::vector<tcp::socket> bothering;
   try {
     program.invited = read_invitation(argv[3], std::stoul(argv[5]), std::stoi(argv[7]));
+    program.page.emplace(std::stoi(argv[9]));
     if (mode != nullptr && std::strcmp(mode, "strangers") == 0) bothering = strangers(io, program.invited);
     program.run();
   } catch (const std::exception&) {

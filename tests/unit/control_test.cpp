@@ -104,8 +104,9 @@ TEST_CASE("an invitation is read back as it was written") {
   for (const std::string host : {"127.0.0.1", "::1"}) {
     REQUIRE(::pipe(ends.data()) == 0);
     REQUIRE(::write(ends[1], secret.data(), secret.size()) == static_cast<ssize_t>(secret.size()));
-    const auto words = invitation_arguments(host, 4711, 3, ends[0]);
-    REQUIRE(words.size() == 7);
+    const auto words = invitation_arguments(host, 4711, 3, ends[0], 17);
+    REQUIRE(words.size() == 9);
+    CHECK(words[8] == "17");
     CHECK(words[0] == "rank");
     CHECK(words[1] == "--connect");
     const auto got = read_invitation(words[2], 3, ends[0]);
@@ -254,7 +255,7 @@ TEST_CASE("a rank whose coordinator is gone ends itself") {
   if (child == 0) {
     ::close(acceptor.native_handle());
     try {
-      const control_client client("127.0.0.1", port, 5, secret);
+      const control_client client("127.0.0.1", port, 5, secret, status_page());
       for (;;) ::pause();
     } catch (...) {
       ::_exit(99);
