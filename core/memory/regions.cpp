@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t guard_floats = 16, guard_bytes = guard_floats * sizeof(float);
 constexpr float guard_value = -7.6543e29F;
 
+// Where the guard behind a region of `bytes` begins. A multiple of a float's size: a device fills it as floats.
 std::uint64_t guard_begin_behind(std::uint64_t bytes) {
-  return guard_bytes +
-         (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float); // on a device it is filled as floats
+  return guard_bytes + (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
 }
 
 } // namespace

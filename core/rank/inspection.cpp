@@ -30,14 +30,6 @@ exchange::show_function by_slice(const rg_arena& arena, const part_function& f) 
   };
 }
 
-[[noreturn]] void report_damage(const std::string& when, const std::string& what) {
-  throw failure(
-      exit_code::plugin,
-      fmt::format("{}: {} was written: the model, the strategy or the transport writes out of bounds (`regatta "
-                  "check` of each tells which)",
-                  when, what));
-}
-
 // The first element of a tensor's padding that is not 0.
 void require_zero_padding(const exchange& x, const char* of, const std::string& when,
                           const std::function<void(const exchange::show_function&)>& show) {
@@ -78,6 +70,14 @@ look look_at_gradients(const exchange& x) {
 }
 
 } // namespace
+
+void report_damage(const std::string& when, const std::string& what) {
+  throw failure(
+      exit_code::plugin,
+      fmt::format("{}: {} was written: the model, the strategy or the transport writes out of bounds (`regatta "
+                  "check` of each tells which)",
+                  when, what));
+}
 
 void require_no_damage(const exchange& x, const std::string& when) {
   if (const auto where = x.find_damage()) report_damage(when, *where);

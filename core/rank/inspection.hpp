@@ -15,6 +15,9 @@ namespace regatta {
 // [loop] On a rank of any role; waits for a device.
 void require_no_damage(const exchange& x, const std::string& when);
 
+// What it throws: `what` was written. "memory behind the gradients"
+[[noreturn]] void report_damage(const std::string& when, const std::string& what);
+
 // Throws failure (wrong) where a gradient has elements that are infinite or not a number. `when` as above. Returns
 // whether a tensor that is trained (lr_scale above 0) has an element whose gradient is not 0. [loop] On a worker.
 bool require_finite_gradients(const exchange& x, const std::string& when);

@@ -2,6 +2,7 @@
 #include "rank/session.hpp"
 
 #include "base/failure.hpp"
+#include "rank/inspection.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::uint64_t connect_timeout_ns = 20'000'000'000;
 constexpr std::uint64_t close_timeout_ns = 10'000'000'000;
+constexpr std::size_t state_margin = 16; // floats: a cache line
 
 std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& files) {
   return {files.begin(), files.end()};
@@ -199,7 +201,9 @@ void session::load_weights() {
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t count = rg::storage_of(model_->tensors()[i]);
     if (model_->tensors()[i].kind == RG_TENSOR_STATE) {
-      states_[i] = {static_cast<float*>(unit.allocate(count * sizeof(float))), count};
+      // Zeros before and behind, which stay zeros: they tell whether the model writes outside.
+      auto* const first = static_cast<float*>(unit.allocate((count + 2 * state_margin) * sizeof(float)));
+      states_[i] = {first + state_margin, count};
       w[i] = states_[i].data();
     }
     if (!w[i]) continue;
@@ -213,6 +217,24 @@ void session::load_weights() {
   memory.gradients = g.data();
   memory.memory = place_.memory;
   model_->ask(model_->functions().bind(model_->self(), &memory), "bind");
+}
+
+void session::require_no_damage(const std::string& when) {
+  regatta::require_no_damage(*exchange_, when);
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i].empty()) continue;
+    for (const bool behind : {false, true}) {
+      const float* const at = behind ? states_[i].data() + states_[i].size() : states_[i].data() - state_margin;
+      float margin[state_margin];
+      if (device_)
+        device_->read(margin, at, sizeof margin);
+      else
+        std::memcpy(margin, at, sizeof margin);
+      if (std::any_of(std::begin(margin), std::end(margin), [](float x) { return x != 0; }))
+        report_damage(when, fmt::format("memory {} the state of tensor {}", behind ? "behind" : "before",
+                                        model_->tensors()[i].name));
+    }
+  }
 }
 
 void session::average_states() {

@@ -47,6 +47,9 @@ public:
   // Adds up running statistics and the like over the workers, and divides by their number. All workers at once; waits for
   // a device.
   void average_states();
+  // Throws failure (plugin) where somebody wrote outside of a buffer or a tensor, states included: see inspection.hpp.
+  // [loop] While nothing is under way; waits for a device.
+  void require_no_damage(const std::string& when);
   // Where weights are, and what models compute on; null: the host.
   regatta::device* device() { return device_.get(); }
   // What the strategy had to say, for the result.

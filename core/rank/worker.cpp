@@ -364,8 +364,9 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
 // Looks at memory and gradients after `done` steps, while nothing is under way. Holds the exchange afterwards.
 void worker::inspect(const std::string& when, std::uint64_t done, rank_record& record) {
   exchange& x = session_.exchange();
+  session_.control.operation("looking at memory and gradients");
   loop_.take();
-  require_no_damage(x, when);
+  session_.require_no_damage(when);
   // fp16 may overflow: such a step is skipped, and the loss scaled less.
   const bool gradient =
       session_.job.config.train.precision == "fp16" ? finite_and_not_zero(x) : require_finite_gradients(x, when);

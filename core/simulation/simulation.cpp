@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation.hpp"
 
+#include "base/failure.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -162,6 +164,12 @@ public:
   }
 
   bool over() const { return phase_ == phase::over; }
+  // Throws failure where the strategy's own code wrote outside of its buffers.
+  void require_no_damage() const {
+    if (const auto where = exchange_->find_damage())
+      throw failure(exit_code::plugin, fmt::format("{}: rank {}: {} was written: its own code writes out of bounds",
+                                                   setup_.strategy, rank_, *where));
+  }
   std::uint64_t next_event() const {
     // What is due already waits for something else, which comes as an event of its own.
     return std::min(exchange_->next_timer(), next_at_ > network_.now() ? next_at_ : never);
@@ -313,6 +321,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   }
   simulation_result result;
   for (std::uint32_t r = 0; r < layout.size(); ++r) {
+    ranks[r]->require_no_damage();
     if (ranks[r]->is_worker()) result.weights.push_back(ranks[r]->weights());
     const auto changed = [&](bool as_server) {
       std::map<std::uint64_t, std::vector<float>> rows;

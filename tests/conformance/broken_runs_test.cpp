@@ -135,12 +135,24 @@ TEST_CASE("who writes outside of a buffer is found after warm-up, or after the l
   fails(misuses("behind_weight", 0), 3, {"after warm-up: memory behind the gradients was written"});
   fails(misuses("behind_weight", 4), 3, {"after the last step: memory behind the gradients was written"});
   fails(misuses("before_bias", 0), 3, {"after warm-up: memory before the gradients was written"});
+  fails(misuses("behind_state", 4), 3, {"after the last step: memory behind the state of tensor mean was written"});
   const std::string outside = "--set strategy.plugin=writes_outside --set strategy.where=";
   for (const char* transport : {"tcp", "shm"}) {
     const std::string over = std::string(" --set transport.plugin=") + transport;
     fails(outside + "behind" + over, 3, {"memory behind buffer 1 of strategy writes_outside was written"});
     fails(outside + "before" + over, 3, {"memory before buffer 1 of strategy writes_outside was written"});
     fails(outside + "padding" + over, 3, {"the padding behind the weights of tensor "});
+  }
+}
+
+TEST_CASE("regatta check finds a strategy whose own code writes outside of its buffers") {
+  for (const std::string where : {"behind", "before"}) {
+    CAPTURE(where);
+    const scratch s;
+    const outcome o = program(
+        s, "check strategy/writes_outside --plugin-path " BROKEN_PLUGINS " --only drain --json --set where=" + where);
+    CHECK(o.code == 1);
+    CHECK(o.out.find("memory " + where + " buffer 1 of strategy writes_outside was written") != std::string::npos);
   }
 }
 

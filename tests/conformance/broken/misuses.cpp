@@ -25,16 +25,28 @@ struct misuses : linear_regression {
       rg::fields(rg::field("features", &parameters::features, "numbers that a sample has"),
                  rg::field("how", &parameters::how, "the rule that is broken")
                      .one_of("nothing", "ready_99", "need_99", "backwards", "first_only", "never_ready", "behind_bias",
-                             "behind_weight", "before_bias", "nan_gradient", "nan_loss"),
+                             "behind_weight", "before_bias", "behind_state", "nan_gradient", "nan_loss"),
                  rg::field("step", &parameters::step, "first step that breaks it"));
 
   misuses(const rg_host* host, const parameters& p, const rg_model_setup& setup)
       : linear_regression(host, {p.features}, setup), p_(p) {}
 
+  rg_model_info describe() {
+    rg_model_info info = linear_regression::describe();
+    if (p_.how != "behind_state") return info;
+    tensors_.assign(info.tensors, info.tensors + info.tensor_count);
+    tensors_.push_back(rg::dense_tensor("mean", {5}));
+    tensors_.back().kind = RG_TENSOR_STATE;
+    info.tensors = tensors_.data();
+    info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+    return info;
+  }
+
   void bind(const rg_model_memory& memory) {
     linear_regression::bind(memory);
     bias_ = memory.gradients[0];
     weight_ = memory.gradients[1];
+    if (p_.how == "behind_state") state_ = memory.weights[2];
   }
   rg_step_result step(rg_batch batch, const rg::hooks& hooks) {
     if (batch.step < static_cast<std::uint64_t>(p_.step)) return linear_regression::step(batch, hooks);
@@ -45,6 +57,7 @@ struct misuses : linear_regression {
     if (p_.how == "behind_bias") std::fill_n(bias_ + 1, 20, 1.0F);
     if (p_.how == "behind_weight") std::fill_n(weight_ + p_.features, 20, 1.0F);
     if (p_.how == "before_bias") bias_[-3] = 1;
+    if (p_.how == "behind_state") state_[5] = 1;
     if (p_.how == "nan_gradient") weight_[2] = std::numeric_limits<float>::quiet_NaN();
     if (p_.how == "nan_loss") result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     if (!last || p_.how == "never_ready") return result;
@@ -60,7 +73,8 @@ struct misuses : linear_regression {
 
 private:
   parameters p_;
-  float *bias_ = nullptr, *weight_ = nullptr;
+  std::vector<rg_tensor> tensors_; // with a state behind those of the example
+  float *bias_ = nullptr, *weight_ = nullptr, *state_ = nullptr;
 };
 
 } // namespace
