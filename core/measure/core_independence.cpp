@@ -184,9 +184,9 @@ std::string independence_text(const json& c) {
   // Two hyperthreads do 0.5 to 0.6 of the multiply-adds of two cores; two cores that clock lower together do 0.85.
   const double fma = c["fma"];
   const char* const verdict = fma < 0.65   ? "hyperthreads of one core"
-                              : fma < 0.85 ? "they share"
-                                           : "cores of their own";
-  return fmt::format("FMA at once {:.2f} of two, copies {:.2f}: {}", fma, c["copy"].get<double>(), verdict);
+                              : fma < 0.85 ? "cores that share"
+                                           : "independent cores";
+  return fmt::format("FMA {:.2f}, copies {:.2f} of two ({})", fma, c["copy"].get<double>(), verdict);
 }
 
 } // namespace regatta

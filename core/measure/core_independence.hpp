@@ -13,7 +13,7 @@ namespace regatta {
 
 struct core_independence {
   int first = 0, second = 0; // the two CPUs
-  // Throughput of both at once over the sum of each alone, above 0 and at most 1: 1 for two cores that share nothing,
+  // Throughput of both at once over the sum of each alone, above 0 and at most 1: 1 for two independent cores,
   // about 0.5 for two hyperthreads of one core.
   double fma = 0;  // multiply-adds in registers
   double copy = 0; // copies of 16 MiB, more than a core's own caches hold
@@ -28,7 +28,7 @@ std::optional<core_independence> measure_core_independence(int first, int second
 // {"cpus": [0, 1], "fma": 0.51, "copy": 0.93, "line_round_trip_seconds": 1.1e-7}; null for nothing.
 nlohmann::json to_json(const std::optional<core_independence>& c);
 
-// "FMA at once 0.51 of two, copies 0.93: hyperthreads of one core", from the JSON; empty for null.
+// What two cores do at once, from the JSON: "FMA 0.51, copies 0.93 of two (hyperthreads of one core)"; empty for null.
 std::string independence_text(const nlohmann::json& c);
 
 } // namespace regatta

@@ -14,11 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-// Follows a dotted path; a null where it leads nowhere.
+// Follows a dotted path; a null where it leads nowhere. A member's own name may have dots, as "schedule.name" has.
 json walk(const json& from, const std::string& path) {
   const json* at = &from;
   for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const bool whole = at->is_object() && at->contains(path.substr(begin));
+    const std::size_t end = whole ? path.size() : std::min(path.find('.', begin), path.size());
     const std::string name = path.substr(begin, end - begin);
     if (!at->is_object() || !at->contains(name)) return nullptr;
     at = &(*at)[name];

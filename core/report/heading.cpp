@@ -22,11 +22,12 @@ using items = std::vector<std::string>;
 
 // Keys that the heading or a column of the table says in words of its own.
 const std::vector<std::string> told_otherwise = {
-    "model.plugin",    "optimizer.plugin", "optimizer.lr",     "strategy.plugin",   "transport.plugin",
-    "train.batch",     "train.batch_unit", "train.scaling",    "train.precision",   "cluster.workers",
-    "cluster.servers", "cluster.threads",  "cluster.colocate", "cluster.slow.rank", "cluster.slow.factor",
-    "measure.steps",   "measure.seconds",  "measure.repeats",  "data.source",       "data.of",
-    "data.content"};
+    "model.plugin",    "optimizer.plugin", "optimizer.lr",      "optimizer.schedule.name",
+    "strategy.plugin", "transport.plugin", "train.batch",       "train.batch_unit",
+    "train.scaling",   "train.precision",  "cluster.workers",   "cluster.servers",
+    "cluster.threads", "cluster.colocate", "cluster.slow.rank", "cluster.slow.factor",
+    "measure.steps",   "measure.seconds",  "measure.repeats",   "data.source",
+    "data.of",         "data.content"};
 
 bool is_told(const std::string& key) {
   return std::find(told_otherwise.begin(), told_otherwise.end(), key) != told_otherwise.end();
@@ -81,13 +82,20 @@ std::string model_text(const json& result, const common_settings& common, const 
   return join(parts);
 }
 
-// "momentum, lr 0.01, weight_decay 0.0001, schedule linear"
+// "momentum, lr 0.01, weight_decay 0.0001, schedule linear (length 1000, warmup 10)"
 std::string optimizer_text(const common_settings& common) {
-  items parts;
+  const std::string of_schedule = "schedule.";
+  items parts, schedule;
   if (const std::string rule = common.text("optimizer.plugin"); !rule.empty()) parts.push_back(rule);
   add_named(parts, "lr", common.text("optimizer.lr"));
-  for (const auto& [name, text] : common.given("optimizer"))
-    if (!is_told("optimizer." + name)) add_named(parts, name == "schedule.name" ? "schedule" : name, text);
+  for (const auto& [name, text] : common.given("optimizer")) {
+    if (is_told("optimizer." + name)) continue;
+    const bool length = name.starts_with(of_schedule);
+    add_named(length ? schedule : parts, length ? name.substr(of_schedule.size()) : name, text);
+  }
+  std::string how = common.text("optimizer.schedule.name");
+  if (!schedule.empty()) how += (how.empty() ? "(" : " (") + join(schedule) + ")";
+  if (how != "constant") add_named(parts, "schedule", how);
   return join(parts);
 }
 
@@ -165,8 +173,6 @@ items machine_texts(const json& context) {
     const auto cores = host.value("cores", json());
     items parts{fmt::format("{} {} {}", plain_text(cores), cores == 1 ? "core" : "cores",
                             plain_text(host.value("cpu", json())))};
-    if (const std::string truth = independence_text(host.value("core_independence", json())); !truth.empty())
-      parts.push_back(truth);
     if (const json quota = host.value("cgroup_cpus", json()); quota.is_number())
       parts.push_back(fmt::format("limited to {:g} CPUs", quota.get<double>()));
     if (const json memory = host.value("memory_bytes", json()); memory.is_number())
@@ -174,7 +180,10 @@ items machine_texts(const json& context) {
     for (const json& gpu : host.value("gpus", json::array())) parts.push_back(plain_text(gpu));
     if (const json kernel = host.value("kernel", json()); kernel.is_string()) parts.push_back(plain_text(kernel));
     const std::string text = join(parts);
-    if (alike[text]++ == 0) lines.push_back(text);
+    if (alike[text]++ > 0) continue;
+    lines.push_back(text);
+    if (const std::string truth = independence_text(host.value("core_independence", json())); !truth.empty())
+      lines.push_back("2 cores at once: " + truth);
   }
   for (std::string& line : lines)
     if (alike[line] > 1) line = fmt::format("{} hosts, each {}", alike[line], line);

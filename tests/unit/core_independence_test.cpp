@@ -65,9 +65,9 @@ TEST_CASE("where nothing can be measured the answer is null") {
 }
 
 TEST_CASE("the figures in words") {
-  CHECK(independence_text(measured(0.51)) == "FMA at once 0.51 of two, copies 0.93: hyperthreads of one core");
-  CHECK(independence_text(measured(0.75)) == "FMA at once 0.75 of two, copies 0.93: they share");
-  CHECK(independence_text(measured(0.99)) == "FMA at once 0.99 of two, copies 0.93: cores of their own");
+  CHECK(independence_text(measured(0.51)) == "FMA 0.51, copies 0.93 of two (hyperthreads of one core)");
+  CHECK(independence_text(measured(0.75)) == "FMA 0.75, copies 0.93 of two (cores that share)");
+  CHECK(independence_text(measured(0.99)) == "FMA 0.99, copies 0.93 of two (independent cores)");
 }
 
 TEST_CASE("multiply-adds are computed, not left out") {

@@ -370,6 +370,7 @@ TEST_CASE("the heading says which model it is, what it trains on and how") {
   given["optimizer"] = {
       {"lr", 0.5}, {"weight_decay", 1e-4}, {"schedule.name", "step"}, {"schedule.milestones", {3, 6}}};
   experiment["optimizer"]["lr"] = 0.5;
+  experiment["optimizer"]["schedule.name"] = "step";
   experiment["data"] = {{"source", "queue"}, {"of", "dataset"}, {"content", "normal"}};
   given["data"] = {{"source", "queue"}, {"of", "dataset"}, {"format", "sentences"}, {"path", "/data/wiki"}};
   result["context"]["plugins"] = json::array({{{"kind", "executor"}, {"id", "onednn"}},
@@ -378,10 +379,11 @@ TEST_CASE("the heading says which model it is, what it trains on and how") {
   const std::string text = render(result, format::console);
   for (const char* part :
        {"   bert base (layers 2), 15.25 M parameters, ",
-        "   momentum, lr 0.5, schedule.milestones [3, 6], schedule step, weight_decay 0.0001   ",
-        "   fp32, executor onednn   ", "   1 thread and batch 128 tokens a worker   ",
+        "   momentum, lr 0.5, weight_decay 0.0001, schedule step (milestones [3, 6])   ", "   fp32, executor onednn   ",
+        "   1 thread and batch 128 tokens a worker   ",
         "   data queue, of dataset, format sentences, path /data/wiki\n", "\ngeo_ps.k: 400   train.accumulate: 4\n",
-        "\n2 cores Intel Xeon (AVX-512, AMX), FMA at once 0.51 of two, copies 0.93: hyperthreads of one core, 24 GiB"})
+        "\n2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18   2 cores at once: FMA 0.51, copies 0.93 of two "
+        "(hyperthreads of one core)   regatta "})
     CHECK_MESSAGE(has(text, part), part << " in " << text);
   experiment["data"]["of"] = "random";
   experiment["data"]["content"] = "zeros";
