@@ -40,6 +40,7 @@ inline constexpr const char* entry_members[] = {"case",
                                                 "replicas_identical",
                                                 "weights_sha256",
                                                 "kernels",
-                                                "warnings"};
+                                                "warnings",
+                                                "repeats"};
 
 } // namespace regatta

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/canary.hpp"
+#include "measure/summary.hpp"
 #include "report/fields.hpp"
 
 namespace regatta {
@@ -194,21 +195,22 @@ items warnings_of(const json& result) {
 
 items verdict_of(const json& result) {
   const json& entries = result.at("results");
-  std::size_t ok = 0, failed = 0, skipped = 0, identical = 0, different = 0;
+  std::size_t ok = 0, partial = 0, failed = 0, skipped = 0, identical = 0, different = 0;
   for (const json& entry : entries) {
     const std::string status = entry.at("status");
-    ++(status == "ok" ? ok : status == "skipped" ? skipped : failed);
-    if (const json replicas = entry.value("replicas_identical", json()); status == "ok" && replicas.is_boolean())
+    ++(status == "ok" ? ok : status == "partial" ? partial : status == "skipped" ? skipped : failed);
+    if (const json replicas = entry.value("replicas_identical", json()); has_figures(entry) && replicas.is_boolean())
       ++(replicas.get<bool>() ? identical : different);
   }
   items texts;
   if (failed > 0) texts.push_back(fmt::format("{} of {} cases failed", failed, entries.size()));
+  if (partial > 0) texts.push_back(fmt::format("{} of {} cases with some of their repeats", partial, entries.size()));
   if (skipped > 0) texts.push_back(fmt::format("{} of {} cases skipped", skipped, entries.size()));
   if (different > 0)
     texts.push_back("REPLICAS DIFFER");
   else if (identical > 0)
     texts.push_back("replicas identical");
-  if (ok > 0) texts.push_back(check_results(entries).empty() ? "canary passed" : "CANARY FAILED");
+  if (ok + partial > 0) texts.push_back(check_results(entries).empty() ? "canary passed" : "CANARY FAILED");
   return texts;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/canary.hpp"
+#include "measure/summary.hpp"
 #include "report/fields.hpp"
 #include "report/render.hpp"
 #include "report/text_table.hpp"
@@ -56,7 +57,7 @@ text_table table_of(const json& result, const std::vector<const json*>& entries,
   for (const json* entry : entries) {
     add_new(row_names, plain_text(field(result, *entry, a.rows)));
     add_new(column_names, plain_text(field(result, *entry, a.columns)));
-    values.push_back(entry->at("status") == "ok" ? field(result, *entry, a.value) : json());
+    values.push_back(has_figures(*entry) ? field(result, *entry, a.value) : json());
   }
   const std::vector<std::string> texts = aligned_numbers(values);
   text_table table;
