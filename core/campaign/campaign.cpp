@@ -2,12 +2,11 @@
 #include "campaign/campaign.hpp"
 
 #include "base/failure.hpp"
+#include "base/text.hpp"
 #include "campaign/facts.hpp"
 #include "campaign/prepare.hpp"
 #include "launch/memory.hpp"
 #include "launch/outside.hpp"
-#include "measure/record.hpp"
-#include "measure/summary.hpp"
 #include "rank/clock.hpp"
 
 #include <algorithm>
@@ -20,8 +19,9 @@ struct campaign::planned {
   std::size_t index; // of the case
   const case_config* config;
   case_facts facts;
-  std::vector<repeat_figures> repeats;
   bool over = false; // failed or skipped: runs no more
+
+  std::uint64_t repeats() const { return static_cast<std::uint64_t>(config->measure.repeats); }
 };
 
 struct campaign::group {
@@ -29,7 +29,7 @@ struct campaign::group {
 };
 
 struct campaign::outcome {
-  std::optional<run_figures> figures;
+  std::optional<std::uint64_t> number; // of its record; nothing: it failed, or was interrupted
   std::string error;
   int code = 0;
   bool interrupted = false;
@@ -42,6 +42,15 @@ std::string label_of(const case_config& c) {
                      c.cluster.workers == 1 ? "" : "s");
 }
 
+// SHA-256 of what the case reads, as the context has it.
+std::string data_sums(const nlohmann::json& context, const data_config& d) {
+  std::vector<std::string> sums;
+  for (const std::string& path : {d.path, d.evaluation_path, d.vocabulary})
+    for (const nlohmann::json& set : context.value("data", nlohmann::json::array()))
+      if (set.at("path") == path && set.at("sha256").is_string()) sums.push_back(set.at("sha256").get<std::string>());
+  return join(sums);
+}
+
 // Of several causes the one that comes first here decides how the program ends.
 int worse(int a, int b) {
   constexpr int order[] = {2, 3, 4, 1, 5, 77};
@@ -52,9 +61,9 @@ int worse(int a, int b) {
 
 } // namespace
 
-campaign::campaign(plugin_answers& answers, const experiment& e, std::function<bool(std::size_t)> done,
+campaign::campaign(plugin_answers& answers, const experiment& e, plugin_files& files, campaign_records& records,
                    campaign_hooks hooks)
-    : answers_(answers), experiment_(e), hooks_(std::move(hooks)), done_(std::move(done)) {
+    : answers_(answers), experiment_(e), files_(files), records_(records), hooks_(std::move(hooks)) {
   progress_.cases = e.cases.size();
   answers_.interrupted = [this] { return interruption_.requested(); };
 }
@@ -65,14 +74,15 @@ bool campaign::run() {
   std::map<std::string, group> groups;
   std::vector<case_config> asked; // of the plugins, all at once
   for (std::size_t i = 0; i < experiment_.cases.size(); ++i) {
-    if (done_(i)) continue;
     const case_config& c = experiment_.cases[i];
+    std::size_t missing = 0;
+    for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(c.measure.repeats); ++r) missing += !records_.has(i, r);
+    if (!missing) continue;
     // Without a baseline nothing is shared.
     const std::string key = c.measure.baseline ? baseline_key(c) : fmt::format("case {}", i);
     if (!groups.count(key)) keys.push_back(key);
-    planned p{i, &c, {}, {}, false};
-    groups[key].cases.push_back(std::move(p));
-    runs_planned_ += static_cast<std::size_t>(c.measure.repeats);
+    groups[key].cases.push_back({i, &c, {}, false});
+    runs_planned_ += missing;
     for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
     if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // as prepare_tuning() will
   }
@@ -87,7 +97,7 @@ bool campaign::run_group(group& g) {
   std::uint64_t repeats = 0;
   for (planned& p : g.cases) {
     const case_config& c = *p.config;
-    repeats = std::max(repeats, static_cast<std::uint64_t>(c.measure.repeats));
+    repeats = std::max(repeats, p.repeats());
     try {
       const model_facts& m = answers_.of(c).model;
       const prepared_run run = prepare(answers_, c, "");
@@ -103,6 +113,7 @@ bool campaign::run_group(group& g) {
       p.facts.batch_statistics = m.batch_statistics;
       p.facts.parameters = m.parameters;
       p.facts.table_parameters = m.table_parameters;
+      p.facts.data = data_sums(records_.context(), c.data);
       p.facts.warnings = run.warnings;
       const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers), there = available_bytes();
       if (there && needed > there)
@@ -118,61 +129,54 @@ bool campaign::run_group(group& g) {
     }
   }
   for (std::uint64_t r = 0; r < repeats; ++r)
-    if (!run_repeat(g, r)) {
-      for (planned& p : g.cases)
-        if (!p.over)
-          fail(p, "failed",
-               fmt::format("interrupted after {} of {} repeats", p.repeats.size(), p.config->measure.repeats), 0);
-      return false;
-    }
+    if (!run_repeat(g, r)) return false;
   return true;
 }
 
 bool campaign::run_repeat(group& g, std::uint64_t repeat) {
-  std::optional<run_figures> baseline;
-  std::map<std::int64_t, run_figures> contention; // by workers
+  std::optional<std::uint64_t> baseline;
+  std::map<std::int64_t, std::uint64_t> contention; // by workers
   progress_.repeat = repeat + 1;
   for (planned& p : g.cases) {
     const case_config& c = *p.config;
-    if (p.over || repeat >= static_cast<std::uint64_t>(c.measure.repeats)) continue;
+    if (p.over || repeat >= p.repeats() || records_.has(p.index, repeat)) continue;
     progress_.case_number = p.index + 1;
     progress_.repeats = static_cast<std::size_t>(c.measure.repeats);
     progress_.label = label_of(c);
-    const auto control = [&](const case_config& what, const std::string& name, auto&& keep) {
-      outcome o = run_once(what, name);
+    const auto control = [&](const case_config& what, const std::string& role, auto&& take) {
+      const outcome o = run_once(what, {role, p.index, repeat});
       if (o.interrupted) return false;
-      if (o.figures)
-        keep(std::move(*o.figures));
+      if (o.number)
+        take(*o.number);
       else
-        fail(p, "failed", name + ": " + o.error, o.code);
+        fail(p, "failed", role + ": " + o.error, o.code);
       return true;
     };
+    // Runs that are compared run close together: those of an earlier program are not taken here.
     const bool compared = c.measure.baseline && !is_baseline(c);
-    if (compared && !baseline && !control(baseline_of(c), "baseline", [&](run_figures f) { baseline = std::move(f); }))
+    if (compared && !baseline && !control(baseline_of(c), "baseline", [&](std::uint64_t n) { baseline = n; }))
       return false;
     // Several workers alone: once for every number of workers, as a case of its own where the sweep has it.
     if (compared && !p.over && has_control(c) && !contention.count(c.cluster.workers) &&
-        !control(contention_of(c), "contention", [&](run_figures f) { contention[c.cluster.workers] = std::move(f); }))
+        !control(contention_of(c), "contention", [&](std::uint64_t n) { contention[c.cluster.workers] = n; }))
       return false;
     if (p.over) continue;
-    outcome o = run_once(c, "");
+    finished_run r{"case", p.index, repeat};
+    r.facts = p.facts;
+    if (compared) r.baseline = baseline;
+    if (const auto found = contention.find(c.cluster.workers); compared && found != contention.end())
+      r.contention = found->second;
+    const outcome o = run_once(c, std::move(r));
     if (o.interrupted) return false;
-    if (!o.figures) {
+    if (o.number)
+      ++runs_done_;
+    else
       fail(p, o.code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed", o.error, o.code);
-      continue;
-    }
-    repeat_figures f;
-    f.run = std::move(*o.figures);
-    if (compared) f.baseline = baseline;
-    if (compared && contention.count(c.cluster.workers)) f.contention = contention[c.cluster.workers];
-    p.repeats.push_back(std::move(f));
-    ++runs_done_;
-    if (p.repeats.size() == static_cast<std::size_t>(c.measure.repeats)) finish(p);
   }
   return true;
 }
 
-campaign::outcome campaign::run_once(const case_config& c, const std::string& phase) {
+campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
   outcome o;
   try {
     const std::string kernels = kernels_for(c);
@@ -181,7 +185,8 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
       return o;
     }
     const prepared_run run = prepare(answers_, c, kernels);
-    progress_.phase = phase;
+    done.plugins = files_.verified(run.job.files);
+    progress_.phase = done.role == "case" ? "" : done.role;
     progress_.step = 0;
     progress_.steps = run.job.warmup + run.job.steps;
     run_begin_ = steady_ns();
@@ -200,9 +205,10 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
       o.code = r.failure->code;
       return o;
     }
-    std::vector<rank_record> records;
-    for (const nlohmann::json& j : r.results) records.push_back(record_from_json(j));
-    o.figures = figures_of(records, !run.synchronous && run.communicates);
+    done.asynchronous = !run.synchronous && run.communicates;
+    done.ranks = r.results;
+    keep(records_.run_record(done));
+    o.number = records_.last_run();
   } catch (const failure& e) {
     o.error = e.what();
     o.code = static_cast<int>(e.code());
@@ -217,7 +223,7 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
 std::string campaign::kernels_for(const case_config& c) {
   if (c.train.kernels != "timed") return "";
   const std::string key = kernels_key(c);
-  if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
+  if (const auto known = records_.picks(key)) return *known;
   const prepared_run run = prepare_tuning(answers_, c);
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
@@ -226,24 +232,22 @@ std::string campaign::kernels_for(const case_config& c) {
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";
-  return kernels_[key] = r.results.at(0).at("kernels").get<std::string>();
+  const auto picks = r.results.at(0).at("kernels").get<std::string>();
+  keep(records_.kernels_record(key, picks));
+  return picks;
 }
 
-void campaign::finish(planned& p) {
-  p.over = true;
-  hooks_.entry(p.index, case_entry(*p.config, p.facts, p.repeats));
+void campaign::keep(const nlohmann::json& record) {
+  records_.add(record);
+  if (hooks_.record) hooks_.record(record);
 }
 
 void campaign::fail(planned& p, const std::string& status, const std::string& error, int code) {
   p.over = true;
-  runs_planned_ -= std::min(runs_planned_, static_cast<std::size_t>(p.config->measure.repeats) - p.repeats.size());
+  for (std::uint64_t r = 0; r < p.repeats(); ++r)
+    if (!records_.has(p.index, r) && runs_planned_) --runs_planned_;
   worst_ = worst_ ? worse(worst_, code) : code;
-  // Repeats that did finish are figures all the same.
-  nlohmann::json entry =
-      p.repeats.empty() ? case_entry(*p.config, p.facts, status, error) : case_entry(*p.config, p.facts, p.repeats);
-  entry["status"] = status;
-  entry["error"] = error;
-  hooks_.entry(p.index, entry);
+  keep(records_.failure_record(p.index, status, error, p.facts));
 }
 
 void campaign::show(const std::vector<rank_progress>& ranks) {

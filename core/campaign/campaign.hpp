@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All cases of an experiment, one after the other, every repeat paired with its baseline. Cases that share a baseline
-// form a group and take turns within each repeat, so that a machine whose clock drifts drifts for all of them. What is
-// finished is handed out at once: an interrupted campaign keeps it.
+// form a group and take turns within each repeat, so that a machine whose clock drifts drifts for all of them. A run
+// that is finished becomes a record at once; runs that have their record already do not run again.
 #pragma once
 
 #include "campaign/answers.hpp"
 #include "campaign/interruption.hpp"
+#include "campaign/plugin_files.hpp"
+#include "campaign/records.hpp"
 #include "config/experiment.hpp"
 #include "launch/launch.hpp"
-#include "measure/figures.hpp"
 #include "report/progress.hpp"
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,18 +26,19 @@ namespace regatta {
 struct campaign_hooks {
   std::function<void(const regatta::progress&)> progress;
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
-  // A case of the experiment has its entry.
-  std::function<void(std::size_t index, const nlohmann::json& entry)> entry;
+  // A run or a case is over; the record is among the campaign's already.
+  std::function<void(const nlohmann::json& record)> record;
   outside_ranks* outside = nullptr; // the processes that take part; null: they are started for every run
 };
 
 class campaign {
 public:
-  // `done`: whether the case of this index ran earlier and is kept.
-  campaign(plugin_answers& answers, const experiment& e, std::function<bool(std::size_t)> done, campaign_hooks hooks);
+  // `records` gets those of the runs, and says which are there already. All arguments but the hooks are the caller's.
+  campaign(plugin_answers& answers, const experiment& e, plugin_files& files, campaign_records& records,
+           campaign_hooks hooks);
 
-  // Runs what is not done. Returns false when it was interrupted. Never throws for what happens to a case: that is in
-  // its entry.
+  // Runs every repeat of every case that has no record. Returns false when it was interrupted. Never throws for what
+  // happens to a case: that is in its record.
   bool run();
 
   int worst_exit_code() const { return worst_; } // of the failed cases; 0: none failed
@@ -49,17 +50,18 @@ private:
 
   bool run_group(group& g);
   bool run_repeat(group& g, std::uint64_t repeat);
-  outcome run_once(const case_config& c, const std::string& phase);
+  // Runs `c`. The record of a run that ended well says what `done` says, and what was measured.
+  outcome run_once(const case_config& c, finished_run done);
   std::string kernels_for(const case_config& c);
-  void finish(planned& p);
+  void keep(const nlohmann::json& record);
   void fail(planned& p, const std::string& status, const std::string& error, int code);
   void show(const std::vector<rank_progress>& ranks);
 
   plugin_answers& answers_;
   const experiment& experiment_;
+  plugin_files& files_;
+  campaign_records& records_;
   campaign_hooks hooks_;
-  std::function<bool(std::size_t)> done_;
-  std::map<std::string, std::string> kernels_; // by kernels_key
   regatta::progress progress_;
   std::int64_t run_begin_ = 0, campaign_begin_ = 0;
   std::size_t runs_done_ = 0, runs_planned_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/comm.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -134,7 +135,7 @@ json measure(const comm::plan& p, bool pin, outside_ranks* outside, std::vector<
   launch_hooks hooks;
   hooks.log = [](std::uint32_t rank, int level, const std::string& text) {
     if (level <= RG_LOG_WARNING)
-      fmt::print(stderr, "{}{}\n", rank == coordinator_rank ? "" : fmt::format("rank {}: ", rank), text);
+      print_error(fmt::format("{}{}\n", rank == coordinator_rank ? "" : fmt::format("rank {}: ", rank), text));
   };
   const launch_result result = launch(launched, hooks);
   if (result.interrupted) throw failure(exit_code::interrupted, "interrupted");
@@ -197,7 +198,7 @@ int comm_verb(const comm_options& o) {
       {"results", results}};
   fmt::print("{}", comm::render_comm(document, *form, terminal_width(STDOUT_FILENO)));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
-  if (wrong) fmt::print(stderr, "regatta: results are wrong: see #wrong\n");
+  if (wrong) print_error("regatta: results are wrong: see #wrong\n");
   return static_cast<int>(wrong ? exit_code::wrong : exit_code::done);
 }
 

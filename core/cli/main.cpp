@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
@@ -17,6 +18,7 @@
 #include "measure/context.hpp"
 #include "registry/registry.hpp"
 
+#include <csignal>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -59,7 +61,7 @@ int dispatch(int argc, char** argv) {
       ->type_name("KEY=V1,V2,...")
       ->allow_extra_args(false);
   run_app->add_option("--out", run.out, "folder for the results (default: results/NAME-TIME)")->type_name("DIR");
-  run_app->add_flag("--resume", run.resume, "go on in a folder that holds results: run what is not ok there");
+  run_app->add_flag("--resume", run.resume, "go on in a folder that holds a campaign: run what is missing there");
   run_app->add_option("--format", run.format, "of standard output: console, markdown, csv, json")->type_name("FORMAT");
   run_app->add_option("--progress", run.progress, "a live line on standard error: auto, always, never")
       ->type_name("WHEN")
@@ -191,9 +193,9 @@ int dispatch(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e); // --help, --version
-    fmt::print(stderr, "regatta: {}\n", e.what());
     const auto chosen = app.get_subcommands();
-    fmt::print(stderr, "see `regatta {}--help`\n", chosen.empty() ? "" : chosen[0]->get_name() + " ");
+    print_error(fmt::format("regatta: {}\nsee `regatta {}--help`\n", e.what(),
+                            chosen.empty() ? "" : chosen[0]->get_name() + " "));
     return static_cast<int>(exit_code::usage);
   }
   if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd);
@@ -220,13 +222,17 @@ int dispatch(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+  // A reader that is gone and a limit of file sizes become errors of the writes that meet them.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  int code = static_cast<int>(exit_code::run);
   try {
-    return dispatch(argc, argv);
+    code = dispatch(argc, argv);
   } catch (const failure& e) {
-    fmt::print(stderr, "{}\n", e.what()); // FILE:LINE:COLUMN: ... stays at the beginning of its line
-    return static_cast<int>(e.code());
+    print_error(fmt::format("{}\n", e.what())); // FILE:LINE:COLUMN: ... stays at the beginning of its line
+    code = static_cast<int>(e.code());
   } catch (const std::exception& e) {
-    fmt::print(stderr, "regatta: {}\n", e.what());
-    return static_cast<int>(exit_code::run);
+    print_error(fmt::format("regatta: {}\n", e.what()));
   }
+  return finish_output(code);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/outside.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "comm/rank.hpp"
 #include "control/client.hpp"
@@ -8,7 +9,6 @@
 #include "registry/launched.hpp"
 #include "registry/transport_host.hpp"
 
-#include <cstdio>
 #include <exception>
 
 #include <fmt/format.h>
@@ -22,10 +22,10 @@ template <class F> int guarded(F&& f) {
   try {
     return f();
   } catch (const failure& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    print_error(fmt::format("{}\n", e.what()));
     return static_cast<int>(e.code());
   } catch (const std::exception& e) {
-    fmt::print(stderr, "regatta: {}\n", e.what());
+    print_error(fmt::format("regatta: {}\n", e.what()));
     return static_cast<int>(exit_code::run);
   }
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "campaign/campaign.hpp"
+#include "campaign/plugin_files.hpp"
 #include "campaign/prepare.hpp"
+#include "campaign/records.hpp"
 #include "cli/columns.hpp"
 #include "cli/data.hpp"
 #include "cli/devices.hpp"
@@ -12,15 +15,16 @@
 #include "cli/outside.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
+#include "measure/data_fingerprint.hpp"
 #include "rank/model.hpp"
 #include "report/render.hpp"
-#include "report/result_file.hpp"
+#include "report/result_folder.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -41,18 +45,16 @@ public:
     if (!live_) return;
     const std::string line = progress_line(p, terminal_width(STDERR_FILENO));
     if (line == shown_) return;
-    fmt::print(stderr, "\r{}\x1b[K", line);
-    std::fflush(stderr);
+    print_error(fmt::format("\r{}\x1b[K", line));
     shown_ = line;
   }
   void say(const std::string& text) {
     clear();
-    fmt::print(stderr, "{}\n", text);
+    print_error(text + "\n");
   }
 
   void clear() {
-    if (!shown_.empty()) fmt::print(stderr, "\r\x1b[K");
-    std::fflush(stderr);
+    if (!shown_.empty()) print_error("\r\x1b[K");
     shown_.clear();
   }
 
@@ -61,14 +63,8 @@ private:
   std::string shown_;
 };
 
-json case_of(const case_config& c) {
-  json j = json::object();
-  for (const auto& [key, value] : c.swept) j[key] = value;
-  return j;
-}
-
 // Every plugin that any case uses, baselines included, with the parameters of the first case that does.
-json plugins_of(const registry& plugins, const experiment& e) {
+json plugins_of(const registry& plugins, const experiment& e, plugin_files& files) {
   json list = json::array();
   std::set<std::pair<int, std::string>> seen;
   const auto add = [&](kind k, const component_choice& choice) {
@@ -78,7 +74,7 @@ json plugins_of(const registry& plugins, const experiment& e) {
                     {"id", choice.id},
                     {"version", c.plugin_version},
                     {"path", c.file.string()},
-                    {"sha256", sha256_of(c.file)},
+                    {"sha256", files.verified({c.file.string()}).begin()->second},
                     {"parameters", choice.parameters}});
   };
   for (const case_config& c : e.cases) {
@@ -111,13 +107,41 @@ json this_host(const registry& plugins, const experiment& e) {
 
 fs::path default_folder(const std::string& name) {
   const std::time_t now = std::time(nullptr);
-  return fs::path("results") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
+  return result_folder::make_new(fs::path("results") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now)));
 }
 
-void write_resolved(const fs::path& folder, const experiment& e) {
+void add_resolved(result_folder& folder, const experiment& e) {
   for (std::size_t i = 0; i < e.cases.size(); ++i)
-    write_atomically(folder / (e.cases.size() == 1 ? "resolved.toml" : fmt::format("resolved-{}.toml", i + 1)),
-                     resolved_toml(e.cases[i], e.plugin_path));
+    folder.add_file(e.cases.size() == 1 ? "resolved.toml" : fmt::format("resolved-{}.toml", i + 1),
+                    resolved_toml(e.cases[i], e.plugin_path));
+}
+
+// Takes over what the folder holds of the campaign, or begins it. Throws failure (usage) where what is there was
+// measured with something else.
+void begin_or_resume(result_folder& folder, campaign_records& records, const json& context, const experiment& e,
+                     screen& s) {
+  const auto refuse = [&](const std::string& why) {
+    throw failure(exit_code::usage,
+                  fmt::format("{}: cannot resume: {}; choose another folder with --out", folder.path().string(), why));
+  };
+  std::size_t read = 0;
+  for (const std::string& damage : folder.read([&](json&& record) {
+         records.add(record);
+         ++read;
+       }))
+    s.say("warning: " + damage);
+  if (read && !records.context().is_object()) refuse("its first record is damaged");
+  if (records.context().is_object()) {
+    if (const std::string why = resume_conflict(records.context(), context); !why.empty()) refuse(why);
+    for (const auto& [path, sum] : records.plugins())
+      if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " is another binary");
+  } else {
+    const json record = records.campaign_record(context);
+    records.add(record);
+    folder.append(record);
+  }
+  add_resolved(folder, e);
+  if (const std::string problem = folder.write(); !problem.empty()) throw failure(exit_code::run, problem);
 }
 
 } // namespace
@@ -138,17 +162,22 @@ int run_verb(const run_options& o) {
   std::vector<std::string> warnings;
   if (auto w = build_warning()) warnings.push_back(*w);
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
-  std::vector<json> cases;
-  for (const case_config& c : e.cases) cases.push_back(case_of(c));
-  const fs::path folder = o.out.empty() ? default_folder(e.name) : fs::path(o.out);
-  result_file file(folder,
-                   make_context(o.command, e, json::array({this_host(plugins, e)}), plugins_of(plugins, e), warnings),
-                   cases, o.resume);
-  write_resolved(folder, e);
-
+  plugin_files files(plugins);
+  json context =
+      make_context(o.command, e, json::array({this_host(plugins, e)}), plugins_of(plugins, e, files), warnings);
+  context["data"] = fingerprints_of_data(e);
+  result_folder folder(o.out.empty() ? default_folder(e.name) : fs::path(o.out), o.resume);
+  campaign_records records(e);
   screen s(o.progress);
+  begin_or_resume(folder, records, context, e, s);
+
   for (const std::string& w : warnings) s.say("warning: " + w);
-  std::vector<json> entries = file.entries();
+  std::string unwritten; // why; the same is said once
+  const auto write = [&] {
+    const std::string before = std::exchange(unwritten, folder.write());
+    if (!unwritten.empty() && before.empty())
+      s.say(fmt::format("{}; the campaign goes on, and writing is tried again after every run", unwritten));
+  };
   campaign_hooks hooks;
   hooks.outside = outside.get();
   hooks.progress = [&](const progress& p) { s.show(p); };
@@ -156,21 +185,22 @@ int run_verb(const run_options& o) {
     if (level > RG_LOG_WARNING) return;
     s.say(rank == coordinator_rank ? text : fmt::format("rank {}: {}", rank, text));
   };
-  hooks.entry = [&](std::size_t index, const json& entry) {
-    entries[index] = entry;
-    file.store(entries);
-    if (entry.at("status") != "ok")
-      s.say(fmt::format("case {} {}: {}", index + 1, entry.at("status").get<std::string>(),
-                        entry.at("error").get<std::string>()));
+  hooks.record = [&](const json& record) {
+    folder.append(record);
+    folder.set_result(records.document());
+    write();
+    if (record.at("kind") == "failure")
+      s.say(fmt::format("case {} {}: {}", record.at("index").get<std::size_t>() + 1,
+                        record.at("status").get<std::string>(), record.at("error").get<std::string>()));
   };
-  campaign all(
-      answers, e, [&](std::size_t i) { return !entries[i].is_null(); }, std::move(hooks));
+  campaign all(answers, e, files, records, std::move(hooks));
   const bool finished = all.run();
 
-  const json document = file.document();
+  const json document = records.document();
+  folder.set_result(document);
+  write();
   s.clear(); // the live line must not stand before the table
-  fmt::print("{}", render(document, *form, {terminal_width(STDOUT_FILENO), file.path().string()}));
-  std::fflush(stdout);
+  print_output(render(document, *form, {terminal_width(STDOUT_FILENO), folder.result().string()}));
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
     // The tables say it themselves.
@@ -178,19 +208,24 @@ int run_verb(const run_options& o) {
     wrong = static_cast<int>(exit_code::wrong);
   }
   for (std::size_t i = 0; i < e.cases.size(); ++i)
-    for (const json& entry : document.at("results"))
-      if (entry.at("case") == cases[i])
-        if (const auto missed = missed_target(entry, e.cases[i].measure.target)) {
-          s.say("wrong: " + *missed);
-          wrong = static_cast<int>(exit_code::wrong);
-        }
-  if (!finished) return static_cast<int>(exit_code::interrupted);
+    if (const json& entry = records.entry(i); !entry.is_null())
+      if (const auto missed = missed_target(entry, e.cases[i].measure.target)) {
+        s.say("wrong: " + *missed);
+        wrong = static_cast<int>(exit_code::wrong);
+      }
+  if (!unwritten.empty()) s.say(unwritten + "; results are missing on the disk");
+  if (!finished) {
+    s.say(fmt::format("interrupted: {} of {} case{} finished, in {}; go on with --resume", records.finished_cases(),
+                      e.cases.size(), e.cases.size() == 1 ? "" : "s", folder.path().string()));
+    return static_cast<int>(exit_code::interrupted);
+  }
   if (all.worst_exit_code() == static_cast<int>(exit_code::usage) ||
       all.worst_exit_code() == static_cast<int>(exit_code::plugin))
     return all.worst_exit_code();
   if (wrong) return wrong;
   if (all.worst_exit_code() && all.worst_exit_code() != static_cast<int>(exit_code::skipped))
     return all.worst_exit_code();
+  if (!unwritten.empty()) return static_cast<int>(exit_code::run);
   const auto& results = document.at("results");
   const bool none_ran = !results.empty() && std::all_of(results.begin(), results.end(),
                                                         [](const json& r) { return r.at("status") == "skipped"; });

@@ -11,7 +11,7 @@
 
 namespace regatta {
 
-// What is wrong with the entries of result.json's "results", a sentence each; only those that are "ok" are looked at.
+// What is wrong with the entries of result.json's "results", a sentence each; those without figures are left out.
 //  - the loss of a step is not finite
 //  - replicas that must agree do not
 //  - the weights never moved, though a gradient was not zero and a learning rate above 0

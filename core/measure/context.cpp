@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 #include <iterator>
+#include <map>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -76,6 +77,38 @@ json given_of(const experiment& e) {
   return given;
 }
 
+// "model mlp" -> SHA-256 of its file
+std::map<std::string, json> plugins_in(const json& context) {
+  std::map<std::string, json> sums;
+  for (const json& plugin : context.value("plugins", json::array()))
+    sums[plugin.value("kind", "") + " " + plugin.value("id", "")] = plugin.value("sha256", json());
+  return sums;
+}
+
+// Path -> SHA-256 in every format. Data that could not be read are left out.
+std::map<std::string, json> data_in(const json& context) {
+  std::map<std::string, json> sums;
+  for (const json& set : context.value("data", json::array()))
+    if (const json sum = set.value("sha256", json()); !sum.is_null()) sums[set.value("path", "")].push_back(sum);
+  return sums;
+}
+
+// How full the memory is, and the like, does not decide whether two campaigns measure the same.
+json hosts_in(const json& context) {
+  json list = json::array();
+  for (const json& host : context.value("hosts", json::array()))
+    list.push_back({host.value("name", json()), host.value("cpu", json()), host.value("cores", json())});
+  return list;
+}
+
+// The first key whose value is another now, or is gone.
+std::optional<std::string> difference(const std::map<std::string, json>& before,
+                                      const std::map<std::string, json>& now) {
+  for (const auto& [key, value] : before)
+    if (const auto found = now.find(key); found == now.end() || found->second != value) return key;
+  return std::nullopt;
+}
+
 } // namespace
 
 json resolved_experiment(const experiment& e) {
@@ -105,6 +138,16 @@ json make_context(const std::string& command, const experiment& e, json hosts, j
   context["given"] = given_of(e);
   context["cases"] = e.cases.size();
   return context;
+}
+
+std::string resume_conflict(const json& before, const json& now) {
+  if (before.value("experiment", json()) != now.value("experiment", json())) return "the experiment is another";
+  for (const char* member : {"regatta", "git", "build"})
+    if (before.value(member, json()) != now.value(member, json())) return "regatta was rebuilt from other sources";
+  if (const auto plugin = difference(plugins_in(before), plugins_in(now))) return *plugin + " is another binary";
+  if (const auto path = difference(data_in(before), data_in(now))) return "the data of " + *path + " are others";
+  if (hosts_in(before) != hosts_in(now)) return "the hosts are others";
+  return "";
 }
 
 std::string command_line(const std::vector<std::string>& arguments) {

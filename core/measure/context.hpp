@@ -25,6 +25,10 @@ nlohmann::json make_context(const std::string& command, const experiment& e, nlo
 nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nlohmann::json plugins,
                             const std::vector<std::string>& warnings);
 
+// Why a campaign begun under `before` cannot be resumed under `now`; empty: it can. Experiment, program, plugins' binaries,
+// data and hosts must be the same, which is said by name.
+std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
+
 // Arguments as one line that a shell would split again.
 std::string command_line(const std::vector<std::string>& arguments);
 

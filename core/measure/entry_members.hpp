@@ -43,6 +43,7 @@ inline constexpr const char* entry_members[] = {"case",
                                                 "weights_moved",
                                                 "given_bytes",
                                                 "kernels",
-                                                "warnings"};
+                                                "warnings",
+                                                "repeats"};
 
 } // namespace regatta

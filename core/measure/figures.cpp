@@ -114,8 +114,12 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
   }
   if (with_steps == 0) throw failure(exit_code::run, "no step ended within the timed region");
   for (const auto& [name, part] : time_part_names) f.time.*part /= static_cast<double>(with_steps);
+  f.samples = samples;
   f.samples_per_second = samples / f.region_seconds;
-  if (units_known) f.units_per_second = units / f.region_seconds;
+  if (units_known) {
+    f.units = units;
+    f.units_per_second = units / f.region_seconds;
+  }
   f.batches_per_second = steps / static_cast<double>(workers.size()) / f.region_seconds;
 }
 
@@ -156,8 +160,27 @@ void add_strategy(run_figures& f, const std::vector<rank_record>& records, doubl
   for (auto& [name, sum] : f.strategy.sums) sum /= reporting[name] * steps;
 }
 
+// When the last worker ended each timed step, since its own begin of the region, evaluations left out.
+std::vector<double> ends_of_steps(const records_view& workers) {
+  std::vector<double> ends(workers.front()->steps.size());
+  for (const rank_record* w : workers) {
+    std::int64_t paused = 0;
+    for (std::size_t s = 0; s < ends.size(); ++s) {
+      paused += w->steps[s].paused;
+      ends[s] = std::max(ends[s], seconds(w->steps[s].end - w->region_begin - paused));
+    }
+  }
+  return ends;
+}
+
 // Step s is averaged over the samples of all workers that recorded it. A step that counted nothing has no loss.
 void add_losses(run_figures& f, const records_view& workers) {
+  const std::vector<double> ends = ends_of_steps(workers);
+  const auto second_of = [&, first = workers.front()](std::size_t step) -> std::optional<double> {
+    const std::size_t warmup = std::max(first->loss_counts.size(), ends.size()) - ends.size();
+    if (step < warmup || step - warmup >= ends.size()) return std::nullopt;
+    return ends[step - warmup];
+  };
   std::size_t steps = 0;
   for (const rank_record* w : workers) steps = std::max(steps, std::min(w->loss_sums.size(), w->loss_counts.size()));
   for (std::size_t s = 0; s < steps; ++s) {
@@ -169,8 +192,12 @@ void add_losses(run_figures& f, const records_view& workers) {
     }
     if (count == 0) continue;
     f.losses.push_back(sum / count);
+    f.loss_steps.push_back(s);
+    f.loss_seconds.push_back(second_of(s));
     f.loss_finite = f.loss_finite && std::isfinite(sum);
   }
+  for (const auto& [done, value] : f.metric_curve)
+    f.metric_seconds.push_back(done ? second_of(done - 1) : std::nullopt);
 }
 
 void add_state(run_figures& f, const std::vector<rank_record>& records, const records_view& workers) {
@@ -216,8 +243,8 @@ run_figures figures_of(const std::vector<rank_record>& records, bool asynchronou
   add_throughput(f, workers, asynchronous);
   add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
   add_strategy(f, records, static_cast<double>(workers.front()->steps.size()));
-  add_losses(f, workers);
   add_state(f, records, workers);
+  add_losses(f, workers);
   return f;
 }
 

@@ -48,6 +48,8 @@ inline constexpr std::array<std::pair<const char*, double time_parts::*>, 7> tim
 }};
 
 struct run_figures {
+  double samples = 0;          // of the counted steps of all workers
+  std::optional<double> units; // likewise, the model's first count; nothing where it counts nothing
   double samples_per_second = 0, batches_per_second = 0;
   std::optional<double> units_per_second;        // by the model's first count; nothing where it counts nothing
   double region_seconds = 0;                     // without evaluations
@@ -67,6 +69,10 @@ struct run_figures {
   std::vector<std::optional<gpu_figures>> gpus; // likewise
 
   std::vector<double> losses; // mean over the samples of all workers, a step, warm-up included
+  // Beside each loss: its step, from 0 on, and when the last worker ended that step, in seconds of the timed region
+  // without evaluations; nothing for a step of the warm-up.
+  std::vector<std::uint64_t> loss_steps;
+  std::vector<std::optional<double>> loss_seconds;
   bool loss_finite = true;
   std::string weights_hash;               // of worker 0's final weights; empty: not hashed
   std::optional<bool> replicas_identical; // final weights of all workers; nothing where a rank did not hash them
@@ -75,6 +81,7 @@ struct run_figures {
   std::string metric;
   std::optional<double> metric_value;
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // by steps done
+  std::vector<std::optional<double>> metric_seconds;          // when those steps were done, as loss_seconds
   std::uint64_t skipped_records = 0;                          // of the dataset, by all workers
   std::string kernels, layout;                                // of worker 0
   std::optional<double> steal;                                // of the worst host

@@ -56,6 +56,7 @@ json data_of(const case_config& c, const case_facts& facts) {
       {"content", d.content},
       {"format", d.format},
       {"path", d.path},
+      {"content_of_path", facts.data},
       {"of", d.source == "queue" ? json(d.of) : json(nullptr)},
       {"zipf", d.zipf},
       {"endpoint", d.endpoint},

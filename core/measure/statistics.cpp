@@ -43,11 +43,10 @@ std::vector<std::size_t> middle(const std::vector<double>& samples) {
   return {order[half - 1], order[half]};
 }
 
-std::vector<double> thinned(const std::vector<double>& samples, std::size_t most) {
-  if (samples.size() <= most || most < 2) return samples;
-  std::vector<double> out(most);
-  for (std::size_t i = 0; i < most; ++i) out[i] = samples[i * (samples.size() - 1) / (most - 1)];
-  return out;
+std::vector<std::size_t> thinned(std::size_t count, std::size_t most) {
+  std::vector<std::size_t> kept(std::min(count, most));
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = count <= most ? i : i * (count - 1) / (most - 1);
+  return kept;
 }
 
 } // namespace regatta

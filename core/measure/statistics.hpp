@@ -25,7 +25,8 @@ std::optional<double> variation(const std::vector<double>& samples);
 // was measured along are consistent with the median, which medians of each by itself would not be.
 std::vector<std::size_t> middle(const std::vector<double>& samples);
 
-// At most `most` samples, evenly picked, the first and the last among them.
-std::vector<double> thinned(const std::vector<double>& samples, std::size_t most);
+// Which of `count` samples to keep where at most `most` (2 or more) are kept: evenly picked, the first and the last among
+// them.
+std::vector<std::size_t> thinned(std::size_t count, std::size_t most);
 
 } // namespace regatta

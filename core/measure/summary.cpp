@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "measure/context.hpp"
 #include "measure/entry_members.hpp"
+#include "measure/run_entry.hpp"
 #include "measure/statistics.hpp"
 
 namespace regatta {
@@ -18,14 +19,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_samples = 1000; // of a curve or of a rank's steps in a result: the file stays readable
 // Warnings say no exact figure, so that those of many cases come together in one line.
 constexpr double spread_worth_a_warning = 0.05;
 constexpr double steal_worth_a_warning = 0.02;
-
-json or_null(const std::optional<double>& value) {
-  return value ? json(*value) : json(nullptr);
-}
 
 // One number of every repeat; repeats without it are left out.
 template <class Get> std::vector<double> over(const std::vector<repeat_figures>& repeats, Get get) {
@@ -59,23 +55,22 @@ json rate_entry(const std::vector<double>& rates) {
 }
 
 json step_entry(const std::vector<repeat_figures>& repeats) {
-  std::vector<std::vector<double>> by_worker;
   std::vector<double> all;
-  for (const repeat_figures& r : repeats) {
-    by_worker.resize(std::max(by_worker.size(), r.run.step_seconds.size()));
-    for (std::size_t w = 0; w < r.run.step_seconds.size(); ++w) {
-      const std::vector<double>& steps = r.run.step_seconds[w];
-      by_worker[w].insert(by_worker[w].end(), steps.begin(), steps.end());
-      all.insert(all.end(), steps.begin(), steps.end());
-    }
-  }
-  json per_rank = json::array();
-  for (const std::vector<double>& steps : by_worker) per_rank.push_back(thinned(steps, most_samples));
+  for (const repeat_figures& r : repeats)
+    for (const std::vector<double>& steps : r.run.step_seconds) all.insert(all.end(), steps.begin(), steps.end());
   return {{"median", or_null(median(all))},
           {"p10", or_null(quantile(all, 0.1))},
           {"p90", or_null(quantile(all, 0.9))},
-          {"p99", or_null(quantile(all, 0.99))},
-          {"per_rank", per_rank}};
+          {"p99", or_null(quantile(all, 0.99))}};
+}
+
+json repeats_entry(const std::vector<repeat_figures>& repeats) {
+  json j = json::array();
+  for (const repeat_figures& r : repeats)
+    j.push_back({{"case", run_entry(r.run)},
+                 {"baseline", r.baseline ? run_entry(*r.baseline) : json(nullptr)},
+                 {"contention", r.contention ? run_entry(*r.contention) : json(nullptr)}});
+  return j;
 }
 
 json time_entry(const std::vector<repeat_figures>& repeats, const std::vector<double>& rates) {
@@ -133,18 +128,6 @@ void add_scaling(json& entry, const case_config& config, const std::vector<repea
                    {"exposed_communication", share([](const time_parts& p) { return p.exposed_communication; })},
                    {"wait", share([](const time_parts& p) { return p.wait; })},
                    {"other", share([](const time_parts& p) { return p.other; })}};
-}
-
-json loss_entry(const run_figures& run) {
-  if (run.losses.empty()) return nullptr;
-  return {{"first", run.losses.front()}, {"last", run.losses.back()}, {"curve", thinned(run.losses, most_samples)}};
-}
-
-// As the loss's, of the first repeat.
-json metric_curve(const run_figures& run) {
-  json curve = json::array();
-  for (const auto& [step, value] : run.metric_curve) curve.push_back({{"step", step}, {"value", value}});
-  return curve;
 }
 
 // True only if every repeat's workers ended with the same weights; null where that is not asked or not known.
@@ -318,6 +301,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
                            return a.run.given_bytes < b.run.given_bytes;
                          })->run.given_bytes;
   entry["kernels"] = kernels_entry(first.kernels);
+  entry["repeats"] = repeats_entry(repeats);
 }
 
 // Everything that is known before a case runs; the rest is null.
@@ -343,24 +327,30 @@ json entry_of(const case_config& config, const case_facts& facts) {
 } // namespace
 
 json case_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
+  return case_entry(config, facts, "ok", "", repeats);
+}
+
+json case_entry(const case_config& config, const case_facts& facts, const std::string& status, const std::string& error,
+                const std::vector<repeat_figures>& repeats) {
   json entry = entry_of(config, facts);
-  entry["status"] = "ok";
-  const run_figures& first = repeats.at(0).run;
+  entry["status"] = status;
+  if (!error.empty()) entry["error"] = error;
+  if (repeats.empty()) {
+    entry["fingerprint"] = fingerprint(config, facts, "", "");
+    entry["warnings"] = facts.warnings;
+    return entry;
+  }
+  const run_figures& first = repeats.front().run;
   entry["fingerprint"] = fingerprint(config, facts, first.kernels, first.layout);
   add_measured(entry, config, facts, repeats);
   add_scaling(entry, config, repeats);
   entry["warnings"] = warnings_of(facts, repeats);
+  if (status == "partial") entry["warnings"].push_back(status + ": " + error);
   return entry;
 }
 
-json case_entry(const case_config& config, const case_facts& facts, const std::string& status,
-                const std::string& error) {
-  json entry = entry_of(config, facts);
-  entry["status"] = status;
-  entry["error"] = error;
-  entry["fingerprint"] = fingerprint(config, facts, "", "");
-  entry["warnings"] = facts.warnings;
-  return entry;
+bool has_figures(const json& entry) {
+  return entry.at("status") == "ok" || entry.at("status") == "partial";
 }
 
 } // namespace regatta

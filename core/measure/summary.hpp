@@ -41,6 +41,7 @@ struct case_facts {
   bool batch_statistics = false;      // the model has RG_TENSOR_STATE: its loss depends on how workers share the batch
   std::uint64_t parameters = 0;       // by shape, tables included; 0: unknown
   std::uint64_t table_parameters = 0; // those in sparse tables
+  std::string data; // SHA-256 of the data set and of what is evaluated on, as in the context; empty: there is none
   std::vector<std::string> warnings;
 };
 
@@ -49,13 +50,17 @@ struct repeat_figures {
   std::optional<run_figures> baseline, contention; // of the same repeat; nothing: not run
 };
 
-// The entry of a case that ran. At least one repeat. [main]
+// The entry of a case all of whose repeats ran. At least one repeat. [main]
 nlohmann::json case_entry(const case_config& config, const case_facts& facts,
                           const std::vector<repeat_figures>& repeats);
 
-// The entry of a case that did not run to its end: `status` is "failed" or "skipped". What was not measured is null.
+// The entry of a case that is not "ok": `status` is "failed", "skipped" or "partial". Repeats that ran give figures all
+// the same; values that were not measured are null.
 nlohmann::json case_entry(const case_config& config, const case_facts& facts, const std::string& status,
-                          const std::string& error);
+                          const std::string& error, const std::vector<repeat_figures>& repeats = {});
+
+// Whether an entry of result.json has the figures of at least one repeat and did not fail: "ok" or "partial".
+bool has_figures(const nlohmann::json& entry);
 
 // Hashes by name: two cases that agree on one may be compared as far as it goes. [any]
 //   model       plugin and parameters               optimizer   rule, coefficients, scaling of the rate

@@ -7,6 +7,7 @@
 #include "registry/description.hpp"
 #include "registry/elf.hpp"
 #include "registry/inspect.hpp"
+#include "registry/sha256.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,8 +17,6 @@
 #include <fstream>
 #include <set>
 #include <utility>
-
-#include <openssl/evp.h>
 
 #include <fmt/core.h>
 
@@ -269,20 +268,14 @@ std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_lin
 std::string sha256_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw failure(exit_code::plugin, fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
-  bool well = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  sha256 sum;
   std::vector<char> buffer(1 << 16);
-  while (well && in) {
+  while (in) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    well = EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(in.gcount())) == 1;
+    sum.add({buffer.data(), static_cast<std::size_t>(in.gcount())});
   }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  if (!well || !in.eof() || EVP_DigestFinal_ex(context.get(), digest.data(), &length) != 1)
-    throw failure(exit_code::plugin, fmt::format("{}: its SHA-256 cannot be taken", file.string()));
-  std::string text;
-  for (unsigned i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
+  if (!in.eof()) throw failure(exit_code::plugin, fmt::format("{}: cannot be read to its end", file.string()));
+  return sum.hex();
 }
 
 } // namespace regatta

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/canary.hpp"
+#include "measure/summary.hpp"
 #include "report/fields.hpp"
 
 namespace regatta {
@@ -41,9 +42,6 @@ bool all_equal(const cells& c) {
 bool all_unknown(const cells& c) {
   return std::all_of(c.begin(), c.end(), [](const std::string& text) { return text == "-"; });
 }
-bool is_ok(const json& entry) {
-  return entry.at("status") == "ok";
-}
 
 template <class Of> cells each(const json& result, Of of) {
   cells out;
@@ -54,7 +52,8 @@ template <class Of> cells each(const json& result, Of of) {
 // Numbers of those that are ok, aligned among themselves.
 cells numbers(const json& result, const std::string& path) {
   std::vector<json> values;
-  for (const json& entry : result.at("results")) values.push_back(is_ok(entry) ? field(result, entry, path) : json());
+  for (const json& entry : result.at("results"))
+    values.push_back(has_figures(entry) ? field(result, entry, path) : json());
   return aligned_numbers(values);
 }
 
@@ -73,7 +72,7 @@ std::string servers_of(const json& result, const json& entry) {
 std::string lost_to(const json& entry, std::size_t parts) {
   constexpr double visible = 0.0005; // rounds to 0.1 %
   const json lost = entry.value("lost", json());
-  if (!is_ok(entry) || !lost.is_object()) return "-";
+  if (!has_figures(entry) || !lost.is_object()) return "-";
   std::vector<std::pair<double, std::string>> shares;
   double others = 0;
   for (const auto& [name, value] : lost.items()) {
@@ -97,7 +96,7 @@ std::string lost_to(const json& entry, std::size_t parts) {
 std::string input_of(const json& entry) {
   constexpr double visible = 0.01;
   const json time = entry.value("time", json());
-  if (!is_ok(entry) || !time.is_object()) return "-";
+  if (!has_figures(entry) || !time.is_object()) return "-";
   double step = 0;
   for (const auto& [name, seconds] : time.items()) step += seconds.is_number() ? seconds.get<double>() : 0;
   const json input = time.value("input", json());
@@ -107,7 +106,7 @@ std::string input_of(const json& entry) {
 
 std::string loss_of(const json& entry) {
   const json loss = entry.value("loss", json());
-  if (!is_ok(entry) || !loss.is_object()) return "-";
+  if (!has_figures(entry) || !loss.is_object()) return "-";
   const auto text = [](const json& value) {
     return value.is_number() ? fmt::format("{:.3g}", value.get<double>()) : std::string("not finite");
   };
@@ -130,7 +129,7 @@ std::string staleness_of(const json& seen) {
 
 std::string sent_of(const json& result, const json& entry) {
   const json sent = field(result, entry, "bytes.sent_per_step.worker");
-  return is_ok(entry) && sent.is_number() && communicates(result, entry) ? human_bytes(sent) : "-";
+  return has_figures(entry) && sent.is_number() && communicates(result, entry) ? human_bytes(sent) : "-";
 }
 
 table_column left(const std::string& header, int dispensable = 0) {
@@ -152,7 +151,7 @@ public:
   template <class Text>
   void add_field(const table_column& column, const std::string& path, Text text, const std::string& constant = "") {
     add(column,
-        each(result_, [&](const json& e) { return is_ok(e) ? text(field(result_, e, path)) : std::string("-"); }),
+        each(result_, [&](const json& e) { return has_figures(e) ? text(field(result_, e, path)) : std::string("-"); }),
         constant);
   }
   std::vector<filled_column> take() { return std::move(columns_); }
@@ -211,7 +210,7 @@ std::vector<filled_column> figure_columns(const json& result, std::size_t parts)
 }
 
 std::string note_of(const json& entry) {
-  if (is_ok(entry)) return "";
+  if (has_figures(entry)) return "";
   const std::string status = entry.at("status");
   const json error = entry.value("error", json());
   return error.is_string() ? status + ": " + one_line(error.get<std::string>()) : status;

@@ -27,6 +27,7 @@ std::size_t place_of(const std::string& path) {
 
 // Names of kernels are the model's, as many as it has layers: one cell.
 void flatten(const json& value, const std::string& path, flat_row& row) {
+  if (path == "repeats") return; // the samples behind the figures: result.json has them
   if (!value.is_object() || path == "kernels") {
     row[path] = value;
     return;

@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "measure/canary.hpp"
 #include "measure/core_independence.hpp"
+#include "measure/summary.hpp"
 #include "report/common_settings.hpp"
 #include "report/fields.hpp"
 
@@ -258,27 +259,26 @@ items warnings_of(const json& result) {
 
 items verdict_of(const json& result) {
   const json& entries = result.at("results");
-  std::size_t ok = 0, failed = 0, skipped = 0, interrupted = 0, identical = 0, different = 0;
+  std::size_t ok = 0, partial = 0, failed = 0, skipped = 0, identical = 0, different = 0;
   for (const json& entry : entries) {
     const std::string status = entry.at("status");
-    const json error = entry.value("error", json());
-    const bool stopped = status == "failed" && error.is_string() && error.get<std::string>().starts_with("interrupted");
-    ++(status == "ok" ? ok : status == "skipped" ? skipped : stopped ? interrupted : failed);
-    if (const json replicas = entry.value("replicas_identical", json()); status == "ok" && replicas.is_boolean())
+    ++(status == "ok" ? ok : status == "partial" ? partial : status == "skipped" ? skipped : failed);
+    if (const json replicas = entry.value("replicas_identical", json()); has_figures(entry) && replicas.is_boolean())
       ++(replicas.get<bool>() ? identical : different);
   }
   items texts;
   // Cases that had not begun when a campaign was interrupted have no entry.
   const std::size_t planned = std::max(entries.size(), result.at("context").value("cases", std::size_t{0}));
-  if (const std::size_t ended = entries.size() - interrupted; ended < planned)
+  if (const std::size_t ended = entries.size() - partial; ended < planned)
     texts.push_back(fmt::format("{} of {} cases", ended, planned));
   if (failed > 0) texts.push_back(fmt::format("{} of {} cases failed", failed, planned));
+  if (partial > 0) texts.push_back(fmt::format("{} of {} cases with some of their repeats", partial, planned));
   if (skipped > 0) texts.push_back(fmt::format("{} of {} cases skipped", skipped, planned));
   if (different > 0)
     texts.push_back("REPLICAS DIFFER");
   else if (identical > 0)
     texts.push_back("replicas identical");
-  if (ok > 0) texts.push_back(check_results(entries).empty() ? "canary passed" : "CANARY FAILED");
+  if (ok + partial > 0) texts.push_back(check_results(entries).empty() ? "canary passed" : "CANARY FAILED");
   return texts;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "measure/canary.hpp"
+#include "measure/summary.hpp"
 #include "report/fields.hpp"
 #include "report/quantity.hpp"
 #include "report/render.hpp"
@@ -56,7 +57,7 @@ std::vector<figure> figures_of(const json& result, const std::vector<const json*
   std::vector<figure> figures;
   for (const json* entry : entries)
     figures.push_back({plain_text(field(result, *entry, a.rows)), plain_text(field(result, *entry, a.columns)),
-                       entry->at("status") == "ok" ? field(result, *entry, a.value) : json(),
+                       has_figures(*entry) ? field(result, *entry, a.value) : json(),
                        quantity_of(*entry, a.value)});
   return figures;
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "measure/summary.hpp"
 #include "report/fields.hpp"
 
 namespace regatta {
@@ -86,7 +87,7 @@ json with_report(json result) {
   for (json& entry : result["results"]) {
     const quantity q = quantity_of(entry, path);
     entry["report"] = {{"path", path},
-                       {"value", entry.at("status") == "ok" ? field(whole, entry, path) : json()},
+                       {"value", has_figures(entry) ? field(whole, entry, path) : json()},
                        {"unit", q.unit.empty() ? json() : json(q.unit)},
                        {"scope", q.scope}};
   }

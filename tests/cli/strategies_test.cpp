@@ -186,7 +186,7 @@ baseline = false
 )";
   const json all = results(s, text);
   const auto steps = [&](std::size_t k, std::size_t worker) {
-    return all.at(k).at("step_seconds").at("per_rank").at(worker).size();
+    return all.at(k).at("repeats").at(0).at("case").at("counted_steps").at(worker).get<int>();
   };
   CHECK(steps(0, 0) == 10);
   CHECK(steps(0, 1) == 10);

@@ -283,8 +283,35 @@ TEST_CASE("order statistics") {
   CHECK(*variation({9, 10, 11}) == Approx(0.1)); // standard deviation with n - 1: exactly 1
   CHECK(middle({30, 10, 20}) == std::vector<std::size_t>{2});
   CHECK(middle({30, 10, 20, 40}) == std::vector<std::size_t>{2, 0});
-  CHECK(thinned({1, 2, 3, 4, 5}, 3) == std::vector<double>{1, 3, 5});
-  CHECK(thinned({1, 2}, 3) == std::vector<double>{1, 2});
+  CHECK(thinned(5, 3) == std::vector<std::size_t>{0, 2, 4});
+  CHECK(thinned(2, 3) == std::vector<std::size_t>{0, 1});
+  CHECK(thinned(0, 3).empty());
+}
+
+TEST_CASE("losses and evaluations have their step, and when it ended in the timed region") {
+  // A step of warm-up, then two timed ones of 10 ms; worker 1 takes 12. An evaluation pauses both for 5 ms in between.
+  rank_record fast = worker(0, 100, {{0, 4, 6, 0, 0, 0}, {0, 4, 6, 0, 0, 0}}),
+              slow = worker(1, 200, {{0, 6, 6, 0, 0, 0}, {0, 6, 6, 0, 0, 0}});
+  for (rank_record* r : {&fast, &slow}) {
+    r->loss_sums = {30, 20, 10};
+    r->loss_counts = {10, 10, 10};
+    step_time& second = r->steps[1];
+    second.paused = 5 * ms;
+    for (std::int64_t* t : {&second.begin, &second.compute_end, &second.end, &r->region_end}) *t += 5 * ms;
+  }
+  fast.metric = "top1";
+  fast.metric_value = 0.5;
+  fast.metric_curve = {{1, 0.1}, {2, 0.3}, {3, 0.5}};
+  const run_figures f = figures_of({fast, slow}, false);
+  CHECK(f.loss_steps == std::vector<std::uint64_t>{0, 1, 2});
+  REQUIRE(f.loss_seconds.size() == 3);
+  CHECK_FALSE(f.loss_seconds[0]); // nobody times the warm-up
+  CHECK(*f.loss_seconds[1] == Approx(0.012));
+  CHECK(*f.loss_seconds[2] == Approx(0.024));
+  REQUIRE(f.metric_seconds.size() == 3);
+  CHECK_FALSE(f.metric_seconds[0]);
+  CHECK(*f.metric_seconds[1] == Approx(0.012)); // two steps were done: the warm-up's and the first timed one
+  CHECK(*f.metric_seconds[2] == Approx(0.024));
 }
 
 TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean over those who report them") {

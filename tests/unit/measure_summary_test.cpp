@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include <doctest/doctest.h>
 
 #include "../json.hpp"
+#include "../recompute.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
+#include "measure/data_fingerprint.hpp"
 #include "measure/host.hpp"
 #include "measure/summary.hpp"
 
@@ -16,6 +21,13 @@ using doctest::Approx;
 using nlohmann::json;
 
 namespace {
+
+void set_losses(run_figures& f, const std::vector<double>& losses) {
+  f.losses = losses;
+  f.loss_steps.clear();
+  for (std::size_t s = 0; s < losses.size(); ++s) f.loss_steps.push_back(s);
+  f.loss_seconds.assign(losses.size(), std::nullopt);
+}
 
 run_figures run(double rate, const time_parts& time, double samples = 10) {
   run_figures f;
@@ -29,7 +41,7 @@ run_figures run(double rate, const time_parts& time, double samples = 10) {
   f.worker_received_bytes = 50;
   f.memory_peak_bytes = {1000, 0};
   f.cpu_seconds = {1, 2};
-  f.losses = {2, 1.5, 1};
+  set_losses(f, {2, 1.5, 1});
   f.replicas_identical = true;
   f.kernels = "conv1: jit_wino\nconv2: jit\n";
   f.layout = "nchw";
@@ -66,7 +78,7 @@ double sum_of(const json& parts) {
 
 json entry(double first_loss, const case_config& config = two_workers()) {
   run_figures f = run(180, shared);
-  f.losses = {first_loss, 1};
+  set_losses(f, {first_loss, 1});
   f.loss_finite = std::isfinite(first_loss);
   return parsed(text_of(case_entry(config, weak(), {{f, {}, {}}}))); // as it comes back from a file
 }
@@ -134,8 +146,14 @@ TEST_CASE("the entry has what the contract names, and null where nothing is know
   CHECK(e["samples_per_second"]["max"] == 200);
   CHECK(e["samples_per_second"]["cv"].get<double>() == Approx(std::sqrt(200.0) / 190));
   CHECK(e["throughput"] == json{{"unit", "images/s"}, {"scope", "global"}, {"median", 190.0}});
-  CHECK(e["step_seconds"]["per_rank"].size() == 1);
-  CHECK(e["step_seconds"]["per_rank"][0].size() == 4); // two steps of two repeats
+  REQUIRE(e["repeats"].size() == 2);
+  for (const json& repeat : e["repeats"]) {
+    CHECK(repeat["case"]["step_seconds"]["steps"] == json::array({{0, 1}})); // one worker, two steps
+    CHECK(repeat["case"]["step_seconds"]["per_rank"].size() == 1);
+    CHECK(repeat["case"]["step_seconds"]["per_rank"][0].size() == 2);
+    CHECK(repeat["baseline"].is_null());
+    CHECK(repeat["contention"].is_null());
+  }
   for (const char* unknown : {"efficiency", "speedup", "contention", "baseline_samples_per_second", "lost", "metric"})
     CHECK_MESSAGE(e.at(unknown).is_null(), unknown);
   CHECK(e["bytes"]["sent_per_step"] == json{{"worker", 100.0}, {"server", nullptr}});
@@ -158,6 +176,118 @@ TEST_CASE("a case that did not run has the same members") {
   for (const auto& member : ok.items()) CHECK_MESSAGE(failed.contains(member.key()), member.key());
   CHECK(failed["samples_per_second"].is_null());
   CHECK(check_results(json::array({failed})).empty());
+}
+
+TEST_CASE("a case with some of its repeats has their figures") {
+  const json partial = case_entry(two_workers(), weak(), "partial", "1 of 3 repeats", {{run(180, shared), {}, {}}});
+  CHECK(partial["status"] == "partial");
+  CHECK(partial["error"] == "1 of 3 repeats");
+  CHECK(partial["samples_per_second"]["median"] == 180);
+}
+
+namespace {
+
+// What a rank measures in `steps` steps after two of warm-up, all numbers different from those of other seeds.
+rank_record rank_of(std::int32_t rank, std::int32_t worker, std::int32_t server, std::size_t steps, int seed) {
+  std::int64_t state = seed * 7919 + rank * 104729 + 1;
+  const auto some = [&](std::int64_t below) { return (state = (state * 48271) % 2147483647) % below; };
+  rank_record r;
+  r.rank = rank;
+  r.worker = worker;
+  r.server = server;
+  r.host = "here";
+  r.region_begin = r.region_end = 1'000'000'000 + some(1'000'000);
+  for (std::size_t s = 0; worker >= 0 && s < steps; ++s) {
+    step_time t;
+    t.paused = s == 3 ? 50'000'000 : 0;
+    t.begin = r.region_end + t.paused;
+    t.input = some(1'000'000);
+    t.forward = 3'000'000 + some(1'000'000);
+    t.backward = 6'000'000 + some(1'000'000);
+    t.update = some(2'000'000);
+    t.blocked = some(4'000'000);
+    t.compute_end = t.begin + t.input + t.forward + t.backward;
+    t.end = r.region_end = t.compute_end + t.blocked + t.update + some(500'000);
+    r.steps.push_back(t);
+    r.unit_counts.push_back(static_cast<std::uint64_t>(90 + some(20)));
+  }
+  if (worker >= 0) {
+    r.samples = 10 * steps;
+    for (std::size_t s = 0; s < steps + 2; ++s) {
+      r.loss_sums.push_back(static_cast<double>(20 + some(5)));
+      r.loss_counts.push_back(10);
+    }
+    r.weights_hash = "ab";
+  } else {
+    r.region_end += 400'000'000;
+  }
+  r.communication_ns = 1'000'000 + some(1'000'000);
+  r.server_update_ns = server < 0 ? 0 : 2'000'000 + some(1'000'000);
+  r.drain_ns = 3'000'000 + some(1'000'000);
+  r.bytes_sent = static_cast<std::uint64_t>(1000 + some(1000));
+  r.bytes_received = static_cast<std::uint64_t>(2000 + some(1000));
+  r.memory_peak_bytes = rank == 1 ? 0 : static_cast<std::uint64_t>(1'000'000 + some(1'000'000));
+  r.cpu_seconds = 0.001 * static_cast<double>(some(1000));
+  r.steal = 0.0001 * static_cast<double>(some(500));
+  r.strategy.counts["staleness"] = {{0, some(9) + 1}, {2, some(9)}, {5, 1}};
+  r.strategy.sums["encode_seconds"] = 0.001 * static_cast<double>(some(100));
+  if (rank == 0) {
+    r.gpu = gpu_figures{"G", "1", 0.01 * static_cast<double>(some(100)), {}, {}, {}, {}, {}, {}, {}};
+    r.gpu->temperature_celsius = static_cast<double>(40 + some(30));
+    r.metric = "top1";
+    r.metric_value = 0.01 * static_cast<double>(some(100));
+    r.metric_curve = {{steps, 0.1}, {steps + 2, *r.metric_value}};
+  }
+  return r;
+}
+
+run_figures run_of(int workers, int servers, std::size_t steps, int seed, bool asynchronous) {
+  std::vector<rank_record> ranks;
+  for (int w = 0; w < workers; ++w) ranks.push_back(rank_of(w, w, -1, steps, seed));
+  for (int s = 0; s < servers; ++s) ranks.push_back(rank_of(workers + s, -1, s, steps, seed));
+  return figures_of(ranks, asynchronous);
+}
+
+} // namespace
+
+TEST_CASE("every figure of an entry can be computed again from its repeats, by other code than ours") {
+  for (const bool asynchronous : {false, true})
+    for (const int repeats : {1, 2, 3})
+      for (const char* unit : {"images", "tokens"}) {
+        CAPTURE(asynchronous);
+        CAPTURE(repeats);
+        CAPTURE(unit);
+        case_facts facts = weak();
+        facts.synchronous = !asynchronous;
+        facts.unit = unit;
+        std::vector<repeat_figures> runs;
+        for (int r = 0; r < repeats; ++r)
+          runs.push_back({run_of(2, 1, 20, 3 * r, asynchronous), run_of(1, 0, 20, 3 * r + 1, false),
+                          run_of(2, 0, 20, 3 * r + 2, false)});
+        const json e = parsed(text_of(case_entry(two_workers(), facts, runs)));
+        CHECK(e["efficiency"]["median"].is_number());
+        CHECK(e["contention"].is_number());
+        check_recomputed(e);
+      }
+}
+
+TEST_CASE("curves of more than a thousand steps are sampled, and say which steps they have") {
+  const json e = case_entry(two_workers(), weak(), {{run_of(2, 0, 3000, 1, false), {}, {}}});
+  const json& steps = e["repeats"][0]["case"]["step_seconds"];
+  REQUIRE(steps["per_rank"].size() == 2);
+  for (const json& member :
+       {steps["steps"][0], steps["per_rank"][0], e["loss"]["steps"], e["loss"]["curve"], e["loss"]["seconds"]})
+    CHECK(member.size() == 1000);
+  CHECK(steps["steps"][0][0] == 0);
+  CHECK(steps["steps"][0][999] == 2999);
+  CHECK(e["repeats"][0]["case"]["counted_steps"] == json{3000, 3000});
+  const run_figures all = run_of(2, 0, 3000, 1, false);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    const std::size_t step = e["loss"]["steps"][i];
+    REQUIRE(e["loss"]["curve"][i] == all.losses[step]);
+    if (step >= 2) REQUIRE(e["loss"]["seconds"][i] == *all.loss_seconds[step]);
+    REQUIRE(steps["per_rank"][0][i] == all.step_seconds[0][steps["steps"][0][i].get<std::size_t>()]);
+  }
 }
 
 TEST_CASE("replicas are not asked of those who need not agree") {
@@ -271,6 +401,103 @@ TEST_CASE("the context says where and how") {
   CHECK(context["date"].get<std::string>().size() == 20);
   CHECK(command_line({"regatta", "run", "a b.toml", "--set", "x='1'", ""}) ==
         R"(regatta run 'a b.toml' --set 'x='\''1'\''' '')");
+}
+
+TEST_CASE(
+    "a campaign goes on only with the same experiment, program, plugins, data and hosts, and says which differs") {
+  const json before = {
+      {"regatta", "0.1.0"},
+      {"git", "abc"},
+      {"build", "Release"},
+      {"date", "2026-01-01T00:00:00Z"},
+      {"experiment", {{"train", {{"batch", 32}}}}},
+      {"hosts", json::array({{{"name", "a"}, {"cpu", "b"}, {"cores", 2}}})},
+      {"plugins", json::array({{{"kind", "model"}, {"id", "mlp"}, {"sha256", "12"}},
+                               {{"kind", "strategy"}, {"id", "none"}, {"sha256", "34"}}})},
+      {"data", json::array({{{"path", "/d"}, {"sha256", "56"}}, {{"path", "/none"}, {"sha256", nullptr}}})}};
+  const auto conflict = [&](const char* pointer, const json& value) {
+    json now = before;
+    now[json::json_pointer(pointer)] = value;
+    return resume_conflict(before, now);
+  };
+  CHECK(resume_conflict(before, before) == "");
+  CHECK(conflict("/date", "2026-01-02T00:00:00Z") == "");
+  CHECK(conflict("/hosts/0/memory_bytes", 1) == ""); // free memory may differ
+  CHECK(conflict("/experiment/train/batch", 33) == "the experiment is another");
+  CHECK(conflict("/git", "def") == "regatta was rebuilt from other sources");
+  CHECK(conflict("/build", "Debug") == "regatta was rebuilt from other sources");
+  CHECK(conflict("/plugins/0/sha256", "13") == "model mlp is another binary");
+  CHECK(conflict("/plugins/1/sha256", "13") == "strategy none is another binary");
+  CHECK(conflict("/data/0/sha256", "57") == "the data of /d are others");
+  CHECK(conflict("/data/0/sha256", nullptr) == "the data of /d are others"); // gone
+  CHECK(conflict("/data/1/sha256", "57") == "");                             // a vocabulary that the campaign made
+  CHECK(conflict("/hosts/0/cores", 4) == "the hosts are others");
+}
+
+namespace {
+
+struct data_folder {
+  std::filesystem::path path;
+  data_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "regatta-data-XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~data_folder() { std::filesystem::remove_all(path); }
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((path / name).parent_path());
+    std::ofstream(path / name) << text;
+  }
+  json of(const std::string& format) const { return fingerprint_of_data(path.string(), format); }
+};
+
+} // namespace
+
+TEST_CASE("a data set is known by its names, sizes and contents, not by its times or what runs write beside it") {
+  const data_folder d;
+  d.write("a.txt", "one two\n");
+  d.write("b.txt", "three\n");
+  const json before = d.of("words");
+  CHECK(before["files"] == 2);
+  CHECK(before["bytes"] == 14);
+  CHECK(before["sha256"].get<std::string>().size() == 64);
+  std::filesystem::last_write_time(d.path / "a.txt", std::filesystem::file_time_type{});
+  d.write("a.txt.1.vocabulary", "made by a run");
+  d.write("r/result.json", "{}");
+  CHECK(d.of("words") == before);
+  d.write("b.txt", "threE\n"); // as long as before
+  CHECK(d.of("words")["sha256"] != before["sha256"]);
+  d.write("b.txt", "three\n");
+  CHECK(d.of("words") == before);
+  std::filesystem::rename(d.path / "b.txt", d.path / "c.txt");
+  CHECK(d.of("words")["sha256"] != before["sha256"]);
+  CHECK(d.of("npy")["files"] == 0);
+  CHECK(fingerprint_of_data((d.path / "a.txt").string(), "words")["bytes"] == 8);
+  CHECK(fingerprint_of_data((d.path / "none").string(), "words")["sha256"].is_null());
+}
+
+TEST_CASE("of the images of a data set those in the folders of classes count") {
+  const data_folder d;
+  d.write("cat/1.jpg", "x");
+  d.write("dog/2.jpg", "y");
+  d.write("notes.txt", "z");
+  const json before = d.of("imagenet");
+  CHECK(before["files"] == 2);
+  d.write("dog/2.jpg", "Y");
+  CHECK(d.of("imagenet")["sha256"] != before["sha256"]);
+}
+
+TEST_CASE("of large data pieces are read, the first and the last bytes among them") {
+  const data_folder d;
+  d.write("x.bin", "");
+  const auto file = d.path / "x.bin";
+  std::filesystem::resize_file(file, 100 << 20); // a hole: it takes no room
+  const json before = d.of("cifar10");
+  for (const std::streamoff at : {0, (100 << 20) - 1}) {
+    std::fstream(file, std::ios::in | std::ios::out).seekp(at).put('x');
+    CHECK(d.of("cifar10")["sha256"] != before["sha256"]);
+    std::fstream(file, std::ios::in | std::ios::out).seekp(at).put('\0');
+    CHECK(d.of("cifar10") == before);
+  }
 }
 
 TEST_CASE("a strategy's own report: counts of all repeats together, sums by their median, null without any") {

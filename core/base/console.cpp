@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/console.hpp"
+
+#include "base/failure.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace regatta {
+namespace {
+
+int lost_output = 0; // errno of the first failed write; 0: none
+
+}
+
+void print_error(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void print_output(std::string_view text) noexcept {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written && !lost_output) lost_output = errno;
+}
+
+int finish_output(int code) {
+  print_output("");
+  if (!lost_output && !std::ferror(stdout)) return code;
+  print_error(fmt::format("regatta: standard output could not be written{}\n",
+                          lost_output ? fmt::format(": {}", std::strerror(lost_output)) : ""));
+  return code ? code : static_cast<int>(exit_code::run);
+}
+
+} // namespace regatta

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "campaign/records.hpp"
+
+#include "base/failure.hpp"
+#include "measure/record.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+json swept_of(const case_config& c) {
+  json j = json::object();
+  for (const auto& [key, value] : c.swept) j[key] = value;
+  return j;
+}
+
+json to_json(const case_facts& f) {
+  return {{"servers", f.servers},
+          {"synchronous", f.synchronous},
+          {"batch_per_worker", f.batch_per_worker},
+          {"global_batch", f.global_batch},
+          {"unit", f.unit},
+          {"batch_statistics", f.batch_statistics},
+          {"parameters", f.parameters},
+          {"table_parameters", f.table_parameters},
+          {"data", f.data},
+          {"warnings", f.warnings}};
+}
+
+case_facts facts_from(const json& j) {
+  case_facts f;
+  j.at("servers").get_to(f.servers);
+  j.at("synchronous").get_to(f.synchronous);
+  j.at("batch_per_worker").get_to(f.batch_per_worker);
+  j.at("global_batch").get_to(f.global_batch);
+  j.at("unit").get_to(f.unit);
+  j.at("batch_statistics").get_to(f.batch_statistics);
+  j.at("parameters").get_to(f.parameters);
+  j.at("table_parameters").get_to(f.table_parameters);
+  j.at("data").get_to(f.data);
+  j.at("warnings").get_to(f.warnings);
+  return f;
+}
+
+json number_or_null(const std::optional<std::uint64_t>& number) {
+  return number ? json(*number) : json(nullptr);
+}
+
+} // namespace
+
+campaign_records::campaign_records(const experiment& e) : experiment_(e), cases_(e.cases.size()) {}
+
+json campaign_records::campaign_record(const json& context) const {
+  return {{"kind", "campaign"}, {"context", context}};
+}
+
+json campaign_records::run_record(const finished_run& r) const {
+  json j = {{"kind", "run"},
+            {"number", last_ + 1},
+            {"role", r.role},
+            {"index", r.index},
+            {"case", swept_of(experiment_.cases.at(r.index))},
+            {"repeat", r.repeat},
+            {"asynchronous", r.asynchronous},
+            {"plugins", r.plugins},
+            {"ranks", r.ranks}};
+  if (r.role == "case") {
+    j["facts"] = to_json(r.facts);
+    j["baseline"] = number_or_null(r.baseline);
+    j["contention"] = number_or_null(r.contention);
+  }
+  return j;
+}
+
+json campaign_records::failure_record(std::size_t index, const std::string& status, const std::string& error,
+                                      const case_facts& facts) const {
+  return {{"kind", "failure"}, {"index", index}, {"case", swept_of(experiment_.cases.at(index))},
+          {"status", status},  {"error", error}, {"facts", to_json(facts)}};
+}
+
+json campaign_records::kernels_record(const std::string& key, const std::string& picks) const {
+  return {{"kind", "kernels"}, {"key", key}, {"picks", picks}};
+}
+
+campaign_records::case_state& campaign_records::case_of(const json& record) {
+  const auto index = record.at("index").get<std::size_t>();
+  if (index >= cases_.size() || record.at("case") != swept_of(experiment_.cases[index]))
+    throw failure(exit_code::usage, "the experiment has no such case");
+  return cases_[index];
+}
+
+void campaign_records::add(const json& record) {
+  const auto kind = record.at("kind").get<std::string>();
+  if (kind == "campaign") {
+    if (!record.at("context").is_object()) throw failure(exit_code::usage, "its context is no object");
+    context_ = record.at("context");
+  } else if (kind == "run") {
+    add_run(record);
+  } else if (kind == "failure") {
+    record.at("status").get<std::string>();
+    record.at("error").get<std::string>();
+    const case_facts facts = facts_from(record.at("facts"));
+    case_state& c = case_of(record);
+    c.facts = facts;
+    c.failure = record;
+    if (!c.complete) summarise(record.at("index"));
+  } else if (kind == "kernels") {
+    picks_[record.at("key").get<std::string>()] = record.at("picks").get<std::string>();
+  } else {
+    throw failure(exit_code::usage, fmt::format("unknown kind \"{}\"", kind));
+  }
+}
+
+void campaign_records::add_run(const json& record) {
+  const auto number = record.at("number").get<std::uint64_t>();
+  const auto role = record.at("role").get<std::string>();
+  const auto sums = record.at("plugins").get<std::map<std::string, std::string>>();
+  case_state& c = case_of(record);
+  std::vector<rank_record> ranks;
+  for (const json& rank : record.at("ranks")) ranks.push_back(record_from_json(rank));
+  run_figures figures = figures_of(ranks, record.at("asynchronous"));
+  if (role == "case") {
+    repeat_figures repeat;
+    const auto paired = [&](const char* with) -> std::optional<run_figures> {
+      const json& other = record.at(with);
+      if (other.is_null()) return std::nullopt;
+      const auto found = compared_.find(other.get<std::uint64_t>());
+      if (found == compared_.end())
+        throw failure(exit_code::usage, fmt::format("the record of its {} run is missing", with));
+      return found->second;
+    };
+    repeat.run = std::move(figures);
+    repeat.baseline = paired("baseline");
+    repeat.contention = paired("contention");
+    c.facts = facts_from(record.at("facts"));
+    c.repeats[record.at("repeat").get<std::uint64_t>()] = std::move(repeat);
+    c.failure = nullptr; // that was an earlier attempt
+    if (!c.complete) summarise(record.at("index"));
+  } else {
+    compared_[number] = std::move(figures);
+  }
+  sums_.insert(sums.begin(), sums.end());
+  last_ = std::max(last_, number);
+}
+
+bool campaign_records::has(std::size_t index, std::uint64_t repeat) const {
+  return cases_.at(index).complete || cases_.at(index).repeats.count(repeat) != 0;
+}
+
+std::optional<std::string> campaign_records::picks(const std::string& key) const {
+  const auto found = picks_.find(key);
+  return found == picks_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::size_t campaign_records::finished_cases() const {
+  return static_cast<std::size_t>(
+      std::count_if(cases_.begin(), cases_.end(), [](const case_state& c) { return c.complete; }));
+}
+
+void campaign_records::summarise(std::size_t index) {
+  case_state& c = cases_.at(index);
+  const case_config& config = experiment_.cases.at(index);
+  std::vector<repeat_figures> repeats;
+  for (const auto& [number, figures] : c.repeats) repeats.push_back(figures);
+  std::string status = "ok", error;
+  if (!c.failure.is_null()) {
+    status = c.failure.at("status");
+    error = c.failure.at("error");
+  } else if (repeats.size() < static_cast<std::size_t>(config.measure.repeats)) {
+    status = "partial";
+    error = fmt::format("{} of {} repeats", repeats.size(), config.measure.repeats);
+  }
+  c.entry = case_entry(config, c.facts, status, error, repeats);
+  c.complete = status == "ok";
+  if (c.complete) c.repeats.clear();
+}
+
+json campaign_records::document() const {
+  json results = json::array();
+  for (const case_state& c : cases_)
+    if (!c.entry.is_null()) results.push_back(c.entry);
+  return {{"schema", "regatta.result/1"}, {"context", context_}, {"results", std::move(results)}};
+}
+
+} // namespace regatta

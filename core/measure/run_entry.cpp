@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/run_entry.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "measure/statistics.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_samples = 1000; // the file stays readable; records.jsonl has all
+
+// By worker: the numbers of the steps, and how long each took.
+json steps_entry(const run_figures& run) {
+  json numbers = json::array(), seconds = json::array();
+  for (const std::vector<double>& steps : run.step_seconds) {
+    const std::vector<std::size_t> kept = thinned(steps.size(), most_samples);
+    json& of_worker = seconds.emplace_back(json::array());
+    for (const std::size_t s : kept) of_worker.push_back(steps[s]);
+    numbers.push_back(kept);
+  }
+  return {{"steps", numbers}, {"per_rank", seconds}};
+}
+
+// 0, unknown, becomes null.
+json memory_entry(const run_figures& run) {
+  json j = json::array();
+  for (const std::uint64_t bytes : run.memory_peak_bytes) j.push_back(bytes == 0 ? json(nullptr) : json(bytes));
+  return j;
+}
+
+json strategy_entry(const strategy_records& strategy) {
+  json j = json::object();
+  for (const auto& [name, seen] : strategy.counts)
+    for (const auto& [value, times] : seen) j[name]["counts"][std::to_string(value)] = times;
+  for (const auto& [name, sum] : strategy.sums) j[name]["per_step"] = sum;
+  return j.empty() ? json(nullptr) : j;
+}
+
+json gpus_entry(const run_figures& run) {
+  json j = json::array();
+  bool any = false;
+  for (const auto& gpu : run.gpus) {
+    j.push_back(gpu ? to_json(*gpu) : json(nullptr));
+    any = any || gpu;
+  }
+  return any ? j : json(nullptr);
+}
+
+} // namespace
+
+json or_null(const std::optional<double>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+json loss_entry(const run_figures& run) {
+  if (run.losses.empty()) return nullptr;
+  json j = {{"first", run.losses.front()}, {"last", run.losses.back()}};
+  for (const char* member : {"steps", "curve", "seconds"}) j[member] = json::array();
+  for (const std::size_t i : thinned(run.losses.size(), most_samples)) {
+    j["steps"].push_back(run.loss_steps.at(i));
+    j["curve"].push_back(run.losses[i]);
+    j["seconds"].push_back(or_null(run.loss_seconds.at(i)));
+  }
+  return j;
+}
+
+json metric_curve(const run_figures& run) {
+  json curve = json::array();
+  for (std::size_t i = 0; i < run.metric_curve.size(); ++i)
+    curve.push_back({{"step", run.metric_curve[i].first},
+                     {"value", run.metric_curve[i].second},
+                     {"seconds", or_null(run.metric_seconds.at(i))}});
+  return curve;
+}
+
+json run_entry(const run_figures& run) {
+  json time = json::object(), counted = json::array();
+  for (const auto& [name, part] : time_part_names) time[name] = run.time.*part;
+  for (const std::vector<double>& steps : run.step_seconds) counted.push_back(steps.size());
+  return {{"samples", run.samples},
+          {"units", or_null(run.units)},
+          {"counted_steps", counted},
+          {"region_seconds", run.region_seconds},
+          {"samples_per_second", run.samples_per_second},
+          {"samples_per_worker_step", run.samples_per_worker_step},
+          {"step_seconds", steps_entry(run)},
+          {"time", time},
+          {"communication_total", run.communication_seconds},
+          {"server_update", or_null(run.server_update_seconds)},
+          {"drain_seconds", run.drain_seconds},
+          {"bytes",
+           {{"sent_per_step", {{"worker", or_null(run.worker_sent_bytes)}, {"server", or_null(run.server_sent_bytes)}}},
+            {"received_per_step",
+             {{"worker", or_null(run.worker_received_bytes)}, {"server", or_null(run.server_received_bytes)}}}}},
+          {"strategy", strategy_entry(run.strategy)},
+          {"memory_peak_bytes", memory_entry(run)},
+          {"cpu_seconds", run.cpu_seconds},
+          {"gpu", gpus_entry(run)},
+          {"steal", or_null(run.steal)},
+          {"loss", loss_entry(run)},
+          {"metric", run.metric_value
+                         ? json{{"name", run.metric}, {"value", *run.metric_value}, {"curve", metric_curve(run)}}
+                         : json(nullptr)},
+          {"skipped_records", run.skipped_records},
+          {"replicas_identical", run.replicas_identical ? json(*run.replicas_identical) : json(nullptr)},
+          {"weights_sha256", run.weights_hash.empty() ? json(nullptr) : json(run.weights_hash)}};
+}
+
+} // namespace regatta

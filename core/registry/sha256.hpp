@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace regatta {
+
+// SHA-256 of bytes that come piece by piece.
+class sha256 {
+public:
+  // Throws std::runtime_error where OpenSSL cannot compute it, as the others do.
+  sha256();
+  ~sha256();
+  sha256(const sha256&) = delete;
+  sha256& operator=(const sha256&) = delete;
+  void add(std::string_view bytes);
+  std::string hex(); // 64 digits; the last call
+
+private:
+  void* context_;
+};
+
+std::string sha256_of_text(std::string_view text);
+
+} // namespace regatta

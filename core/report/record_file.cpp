@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/record_file.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+#include "registry/sha256.hpp"
+#include "report/write_atomically.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::string_view before_sum = R"({"sha256":")", after_sum = R"(","record":)", line_end = "}\n";
+constexpr std::size_t sum_digits = 64;
+constexpr int deepest =
+    64; // records of ours nest a dozen levels; reading what nests without end would use up the stack
+
+// Throws failure where the line is not what append() wrote.
+json record_of(std::string_view line) {
+  constexpr std::size_t frame = before_sum.size() + sum_digits + after_sum.size();
+  const std::string_view end = line_end.substr(0, 1);
+  if (line.size() < frame + end.size() || !line.starts_with(before_sum) || !line.ends_with(end) ||
+      line.substr(before_sum.size() + sum_digits, after_sum.size()) != after_sum)
+    throw failure(exit_code::usage, "no record");
+  const std::string_view text = line.substr(frame, line.size() - frame - end.size());
+  if (line.substr(before_sum.size(), sum_digits) != sha256_of_text(text))
+    throw failure(exit_code::usage, "the checksum differs");
+  return json::parse(text, [](int depth, json::parse_event_t, json&) {
+    if (depth > deepest) throw failure(exit_code::usage, "nested too deeply");
+    return true;
+  });
+}
+
+[[noreturn]] void cannot(const char* what, const fs::path& path) {
+  throw failure(exit_code::run, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
+}
+
+} // namespace
+
+record_file::record_file(const fs::path& path) : path_(path) {
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  struct stat s {};
+  if (fd_ < 0 || ::fstat(fd_, &s) != 0) cannot("open", path);
+  size_ = static_cast<std::uint64_t>(s.st_size);
+  sync_folder_of(path);
+}
+
+record_file::~record_file() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::vector<std::string> record_file::read(const std::function<void(json&&)>& take) {
+  std::vector<std::string> ignored;
+  std::ifstream in(path_, std::ios::binary);
+  std::uint64_t whole = 0, number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (in.eof()) { // no newline: the program or the machine ended while it wrote
+      ignored.push_back(fmt::format("{}:{}: the last record is incomplete; it is ignored", path_.string(), number));
+      break;
+    }
+    whole += line.size() + 1;
+    try {
+      take(record_of(line));
+    } catch (const std::exception& e) {
+      ignored.push_back(
+          fmt::format("{}:{}: this record is damaged ({}); it is ignored", path_.string(), number, one_line(e.what())));
+    }
+  }
+  if (in.bad()) cannot("read", path_);
+  size_ = whole;
+  if (::ftruncate(fd_, static_cast<off_t>(size_)) != 0) cannot("write", path_);
+  return ignored;
+}
+
+void record_file::append(const json& record) {
+  const std::string text = record.dump(-1, ' ', false, json::error_handler_t::replace);
+  pending_ += fmt::format("{}{}{}{}{}", before_sum, sha256_of_text(text), after_sum, text, line_end);
+}
+
+void record_file::write() {
+  if (!is_in_place()) make_again();
+  if (pending_.empty()) return;
+  for (std::size_t done = 0; done < pending_.size();) {
+    const ssize_t n = ::pwrite(fd_, pending_.data() + done, pending_.size() - done, static_cast<off_t>(size_ + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int why = errno;
+      (void)!::ftruncate(fd_, static_cast<off_t>(size_)); // half a record would only be in the way
+      errno = why;
+      cannot("write", path_);
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  if (::fsync(fd_) != 0) cannot("write", path_);
+  size_ += pending_.size();
+  pending_.clear();
+}
+
+bool record_file::is_in_place() const {
+  struct stat mine {
+  }, there{};
+  return ::fstat(fd_, &mine) == 0 && ::lstat(path_.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+         mine.st_ino == there.st_ino;
+}
+
+// The removed file's contents last as long as it is open.
+void record_file::make_again() {
+  std::string text(size_, '\0');
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = ::pread(fd_, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) cannot("read", path_);
+    done += static_cast<std::size_t>(n);
+  }
+  write_atomically(path_, text);
+  const int fd = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) cannot("open", path_);
+  ::close(std::exchange(fd_, fd));
+}
+
+} // namespace regatta

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/write_atomically.hpp"
+
+#include "base/failure.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace regatta {
+namespace {
+
+namespace fs = std::filesystem;
+
+class descriptor {
+public:
+  descriptor(const fs::path& file, int flags) : fd_(::open(file.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~descriptor() { close(); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+
+  bool open() const { return fd_ >= 0; }
+  bool write(const std::string& text) const {
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
+      if (n < 0 && errno != EINTR) return false;
+      if (n > 0) done += static_cast<std::size_t>(n);
+    }
+    return true;
+  }
+  bool sync() const { return ::fsync(fd_) == 0; }
+  bool close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd < 0 || ::close(fd) == 0;
+  }
+
+private:
+  int fd_;
+};
+
+constexpr const char* ending = ".tmp";
+constexpr std::size_t digits = 16;
+
+// A name that nobody can foresee, and so nobody can have put a link there.
+fs::path temporary_of(const fs::path& file) {
+  std::random_device random;
+  const std::uint64_t value = (static_cast<std::uint64_t>(random()) << 32) ^ random();
+  fs::path temporary = file;
+  return temporary += fmt::format(".{:0{}x}{}", value, digits, ending);
+}
+
+} // namespace
+
+void write_atomically(const fs::path& file, const std::string& text) {
+  const fs::path temporary = temporary_of(file);
+  descriptor out(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+  const bool made = out.open();
+  const auto give_up = [&](const char* step) {
+    const std::string why = std::strerror(errno);
+    std::error_code ignored;
+    if (made) fs::remove(temporary, ignored);
+    throw failure(exit_code::run, fmt::format("cannot write {}: {}: {}", file.string(), step, why));
+  };
+  if (!made) give_up("open");
+  if (!out.write(text)) give_up("write");
+  if (!out.sync()) give_up("fsync");
+  if (!out.close()) give_up("close");
+  if (std::rename(temporary.c_str(), file.c_str()) != 0) give_up("rename");
+  sync_folder_of(file);
+}
+
+bool is_leftover(const std::string& name, const std::string& file) {
+  return name.size() == file.size() + 1 + digits + std::strlen(ending) && name.starts_with(file + ".") &&
+         name.ends_with(ending);
+}
+
+void sync_folder_of(const fs::path& file) {
+  const descriptor folder(file.has_parent_path() ? file.parent_path() : fs::path("."), O_RDONLY | O_DIRECTORY);
+  if (folder.open()) folder.sync();
+}
+
+} // namespace regatta
