@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
+#include "report/render.hpp"
 
 namespace regatta {
 namespace {
@@ -93,13 +95,13 @@ void write_atomically(const fs::path& file, const std::string& text) {
 }
 
 json load_result(const fs::path& file) {
-  std::ifstream in(file);
+  std::ifstream in(file, std::ios::binary);
   if (!in) refuse(file, std::strerror(errno));
   json document;
   try {
-    document = json::parse(in);
-  } catch (const json::exception& e) {
-    refuse(file, fmt::format("no JSON: {}", e.what()));
+    document = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
+  } catch (const failure& e) {
+    refuse(file, e.what());
   }
   if (!document.is_object() || document.value("schema", json()) != schema)
     refuse(file, fmt::format("expected a result of schema \"{}\"", schema));
@@ -131,8 +133,16 @@ result_file::result_file(const fs::path& folder, json context, const std::vector
   if (!fs::exists(path_)) return;
   if (!resume) refuse(path_, "this folder already holds a result; choose another with --out, or add --resume");
   json before = load_result(path_);
-  if (const std::string why = resume_conflict(before["context"], context_); !why.empty())
-    refuse(path_, fmt::format("cannot resume: {}; choose another folder with --out", why));
+  try {
+    if (const std::string why = resume_conflict(before["context"], context_); !why.empty())
+      refuse(path_, fmt::format("cannot resume: {}; choose another folder with --out", why));
+    // What is kept is shown at the end, after hours perhaps: an entry of which a part is no number has to be found now.
+    for (const format f : {format::console, format::csv}) render(before, f);
+  } catch (const json::type_error& e) {
+    refuse(path_, fmt::format("cannot resume: the file is damaged ({}); choose another folder with --out", e.what()));
+  } catch (const json::out_of_range&) {
+    // An entry that lacks something: it is shown as far as it goes.
+  }
   context_ = before["context"]; // the figures that are there were measured then
   for (json& entry : before["results"])
     for (std::size_t i = 0; i < cases.size(); ++i)

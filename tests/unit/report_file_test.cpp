@@ -130,6 +130,35 @@ TEST_CASE("resuming where there is nothing begins") {
   CHECK(file.entries() == std::vector<json>(3));
 }
 
+TEST_CASE("a damaged result is refused by name when it is resumed") {
+  temporary_folder folder;
+  const fs::path path = folder.path / "result.json";
+  const auto resumed = [&](const std::string& text) {
+    write(path, text);
+    const std::string said = refusal([&] { result_file(folder.path, context(), cases, true); });
+    CHECK(said.starts_with(path.string() + ": "));
+    return said;
+  };
+  const auto damaged = [&](const json& at, const json& value, const char* entry_member = nullptr) {
+    json document = {{"schema", "regatta.result/1"}, {"context", context()}, {"results", {entry(32, "ok")}}};
+    if (entry_member)
+      document["results"][0][entry_member] = value;
+    else
+      document["context"].update({{at.get<std::string>(), value}});
+    return resumed(document.dump());
+  };
+  for (const char* key : {"plugins", "hosts"}) {
+    CAPTURE(key);
+    CHECK(damaged(key, {1, 2}).find("the file is damaged") != std::string::npos);
+  }
+  CHECK(damaged("plugins", json::array({{{"kind", 5}}})).find("the file is damaged") != std::string::npos);
+  CHECK(damaged({}, "much", "samples_per_second").find("the file is damaged") != std::string::npos);
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  CHECK(resumed(R"({"schema": "regatta.result/1", "context": {"experiment": )" + deep + R"(}, "results": []})") ==
+        path.string() + ": JSON nested more than 64 deep");
+  CHECK(resumed("{").find("no JSON") != std::string::npos);
+}
+
 TEST_CASE("what would mix two measurements is refused") {
   CHECK(resume_conflict(context(), context()) == "");
   json other = context();
