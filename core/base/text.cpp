@@ -64,10 +64,51 @@ std::string join(const std::vector<std::string>& items, std::string_view separat
   return out;
 }
 
+std::size_t utf8_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;
+  if (first == 0xed && byte(1) > 0x9f) return 0;
+  if (first == 0xf0 && byte(1) < 0x90) return 0;
+  if (first == 0xf4 && byte(1) > 0x8f) return 0;
+  return length;
+}
+
+namespace {
+
+// A valid sequence that a terminal would obey instead of show.
+bool is_control(std::string_view sequence) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
+  if (sequence.size() == 2) return (byte(0) == 0xc2 && byte(1) < 0xa0) || sequence == "\xd8\x9c"; // C1; U+061C
+  if (sequence.size() != 3 || byte(0) != 0xe2) return false;
+  if (byte(1) == 0x80) return (byte(2) >= 0x8e && byte(2) <= 0x8f) || (byte(2) >= 0xa8 && byte(2) <= 0xae); // U+200E,
+  return byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9; // U+200F, U+2028 to U+202E; U+2066 to U+2069
+}
+
+} // namespace
+
+std::string cleaned(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence(text);
+    if (length == 0 || is_control(text.substr(0, length)))
+      out += ' ';
+    else
+      out += text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
 std::string one_line(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  std::string out = cleaned(text);
   auto end = out.find_last_not_of(' ');
   out.erase(end == std::string::npos ? 0 : end + 1);
   out.erase(0, std::min(out.find_first_not_of(' '), out.size()));

@@ -23,7 +23,15 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 // "a, b, c"
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
 
-// Foreign text as part of one line: line breaks and other control characters become spaces, the ends are trimmed.
+// Length of the UTF-8 sequence that `text` begins with; 0 where it begins with none (overlong forms and surrogates
+// are none). Requires that `text` is not empty.
+std::size_t utf8_sequence(std::string_view text);
+
+// Foreign text as a terminal may show it: control characters (C0, DEL, C1), line separators, characters that change the
+// direction of text, and bytes that are not UTF-8 become a space each. Valid UTF-8 stays otherwise.
+std::string cleaned(std::string_view text);
+
+// Foreign text as part of one line: cleaned(), and the ends are trimmed.
 std::string one_line(std::string_view text);
 
 } // namespace regatta

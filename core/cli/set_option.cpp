@@ -2,6 +2,7 @@
 #include "cli/set_option.hpp"
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +10,11 @@
 namespace regatta {
 
 nlohmann::json value_of_option(const std::string& text) {
-  auto value = nlohmann::json::parse(text, nullptr, false);
-  return value.is_discarded() ? nlohmann::json(text) : value;
+  try {
+    return parse_json(text);
+  } catch (const failure&) {
+    return text; // a string without its quotes, as shells leave them
+  }
 }
 
 std::map<std::string, nlohmann::json> read_set(const std::vector<std::string>& set) {

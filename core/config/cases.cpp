@@ -2,6 +2,10 @@
 #include "config/cases.hpp"
 
 #include "base/text.hpp"
+#include "config/effect.hpp"
+#include "config/parameter_check.hpp"
+#include "config/report_values.hpp"
+#include "config/written.hpp"
 #include "registry/parameters.hpp"
 
 #include <algorithm>
@@ -80,6 +84,7 @@ public:
     for (const plugin_section s : plugin_sections) choose(p, s, choice_of(c, s));
     check_batch(p, c);
     check_data(p, c);
+    check_target(p, c);
     check_schedule(p, c);
     for (const auto& [path, s] : p.swept())
       if (counts(path, c)) c.swept.emplace_back(path, value_of(s->node));
@@ -119,23 +124,19 @@ private:
     }
     for (const auto& [name, given] : chosen) take(s, choice, *table, name, given.first, *given.second);
     for (const rg_param& parameter : *table)
-      if (!chosen.contains(parameter.name)) complete(p, section, choice, parameter);
+      if (!chosen.contains(parameter.name) && !p.spoiled(own + parameter.name)) complete(p, section, choice, parameter);
   }
 
   void take(plugin_section s, component_choice& choice, const std::vector<rg_param>& table, const std::string& name,
             const std::string& path, const setting& given) {
-    const auto parameter = std::find_if(table.begin(), table.end(), [&](const rg_param& r) { return name == r.name; });
-    if (parameter == table.end()) {
+    if (const auto problem = check_parameter(components_, s, choice.id, name, given.node)) {
       const origin at_key{given.from.option, given.node.key.line ? given.node.key : given.from.at};
-      return wrong_.add(at_key, path, unknown(s, choice.id, table, name));
+      return wrong_.add(problem->of_name ? at_key : given.from, path, problem->text);
     }
-    const auto value = accept(*parameter, value_of(given.node));
-    if (!value)
-      return wrong_.add(given.from, path,
-                        fmt::format("expected {}, got {}{}", expectation(*parameter), quoted(given.node),
-                                    near_choice(*parameter, given.node)));
+    const rg_param& parameter = *std::ranges::find_if(table, [&](const rg_param& r) { return name == r.name; });
+    const auto value = accept(parameter, value_of(given.node));
     choice.parameters[name] = *value;
-    if (given.from_layer != setting::layer::sweep && *value != default_of(*parameter))
+    if (given.from_layer != setting::layer::sweep && *value != default_of(parameter))
       choice.given[name] = value_of(given.node);
   }
 
@@ -147,30 +148,6 @@ private:
                              one_line(parameter.help ? parameter.help : "")));
     else
       choice.parameters[parameter.name] = std::move(value);
-  }
-
-  static std::string near_choice(const rg_param& parameter, const toml_node& node) {
-    if (!parameter.choices || !node.scalar.is_string()) return {};
-    std::vector<std::string> choices;
-    for (auto c = parameter.choices; *c; ++c) choices.emplace_back(*c);
-    return did_you_mean(node.scalar.get<std::string>(), choices);
-  }
-
-  std::string unknown(plugin_section s, const std::string& id, const std::vector<rg_param>& table,
-                      const std::string& name) const {
-    std::vector<std::string> names;
-    for (const rg_param& r : table) names.emplace_back(r.name);
-    std::string text = fmt::format("{} \"{}\" has no such parameter", name_of(s), id);
-    if (const std::string near = nearest(name, names); !near.empty())
-      return fmt::format("{}, did you mean \"{}\"?", text, near);
-    std::string home;
-    for (const std::string& other : components_.ids(kind_of(s))) {
-      const auto* parameters = components_.parameters(kind_of(s), other);
-      if (parameters && std::any_of(parameters->begin(), parameters->end(), [&](auto& r) { return name == r.name; }))
-        home += fmt::format("{}[{}.{}]", home.empty() ? "" : " or ", name_of(s), other);
-    }
-    if (!home.empty()) return fmt::format("{}; if it is meant for another, write it under {}", text, home);
-    return names.empty() ? text + ": it has none" : fmt::format("{}; it has {}", text, join(names));
   }
 
   std::string ids(plugin_section s) const { return fmt::format(" ({})", ids_text(components_, s)); }
@@ -194,14 +171,44 @@ private:
     if (c.data.source == "stream" && c.data.endpoint.empty())
       wrong_.add(p.where("data.source"), "data.endpoint",
                  "must be given with data.source = \"stream\": an address such as \"tcp://127.0.0.1:5599\"");
-    const bool queued = c.data.source == "queue" && c.data.of == "dataset";
-    if (c.data.source != "dataset" && !queued) return;
+    const std::string source = c.data.source == "queue" ? "data.of" : "data.source";
+    const bool trained = (c.data.source == "queue" ? c.data.of : c.data.source) == "dataset";
+    const bool evaluated = !c.data.evaluation_path.empty();
+    if (!trained && !evaluated) return;
+    const std::string why = trained ? source : "data.evaluation_path";
+    const std::string with = trained ? source + " = \"dataset\"" : why;
     if (c.data.format.empty() && !p.spoiled("data.format"))
-      wrong_.add(p.where("data.source"), "data.format",
-                 "must be given with data.source = \"dataset\": " + expectation(*find_key("data.format")));
-    if (c.data.path.empty() && !p.spoiled("data.path"))
-      wrong_.add(p.where("data.source"), "data.path",
-                 "must be given with data.source = \"dataset\": a file or a folder");
+      wrong_.add(p.where(why), "data.format",
+                 fmt::format("must be given with {}: {}", with, expectation(*find_key("data.format"))));
+    if (evaluated) require_file(p, "data.evaluation_path", c.data.evaluation_path);
+    if (!c.data.vocabulary.empty() && has_effect("data.vocabulary", c))
+      require_file(p, "data.vocabulary", c.data.vocabulary);
+    if (!has_effect("data.path", c)) return;
+    if (!c.data.path.empty()) return require_file(p, "data.path", c.data.path);
+    if (p.spoiled("data.path")) return;
+    wrong_.add(p.where(why), "data.path",
+               trained
+                   ? fmt::format("must be given with {}: a file or a folder", with)
+                   : fmt::format("must be given with data.evaluation_path and data.format = \"{}\": what is trained "
+                                 "on, where vocabulary and classes are taken from",
+                                 c.data.format));
+  }
+
+  void require_file(const point& p, const std::string& key, const std::string& path) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return;
+    wrong_.add(p.where(key), key,
+               fmt::format("expected a file or a folder, got {}, {}; paths start at the file's folder",
+                           toml_literal(one_line(path)),
+                           error ? "which cannot be looked at: " + error.message() : "which is not there"));
+  }
+
+  void check_target(const point& p, const case_config& c) {
+    if (c.measure.target != 0 && c.data.evaluation_path.empty() && !p.spoiled("data.evaluation_path"))
+      wrong_.add(p.where("measure.target"), "measure.target",
+                 fmt::format("expected data.evaluation_path beside it, got {} and nothing to evaluate on: give a file "
+                             "or a folder there, or leave the target out",
+                             c.measure.target));
   }
 
   void check_schedule(const point& p, const case_config& c) {
@@ -229,6 +236,39 @@ private:
   problems& wrong_;
 };
 
+// A key of the schema, or a parameter that a plugin of its section has.
+bool names_a_key(const std::string& path, const catalogue& components) {
+  problems unknown("");
+  const auto name = find_name(path, {}, components, unknown);
+  if (!name || name->key) return name.has_value();
+  const auto has = [&](const std::string& id) {
+    const auto* table = components.parameters(kind_of(*name->section), id);
+    return table && std::ranges::any_of(*table, [&](const rg_param& p) { return name->parameter == p.name; });
+  };
+  return name->id.empty() ? std::ranges::any_of(components.ids(kind_of(*name->section)), has) : has(name->id);
+}
+
+void check_report(const point& base, const catalogue& components, const report_config& report, problems& wrong) {
+  const std::pair<const char*, const std::string*> parts[] = {
+      {"report.rows", &report.rows}, {"report.columns", &report.columns}, {"report.value", &report.value}};
+  std::vector<std::string> missing;
+  for (const auto& [path, value] : parts)
+    if (value->empty() && !base.spoiled(path)) missing.emplace_back(path);
+  bool said = missing.empty();
+  for (const auto& [path, value] : parts) {
+    if (value->empty()) continue;
+    if (!std::exchange(said, true))
+      wrong.add(base.where(path), path,
+                fmt::format("expected {} beside it: a table has rows, columns and a value", join(missing, " and ")));
+    const bool figure = value == &report.value;
+    if (names_a_key(*value, components) || (figure && is_report_value(*value))) continue;
+    wrong.add(base.where(path), path,
+              fmt::format("expected {}a key such as \"train.batch\", got {}{}",
+                          figure ? "a figure that a result has, such as \"samples_per_second\", or " : "",
+                          toml_literal(one_line(*value)), figure ? did_you_mean(*value, report_values()) : ""));
+  }
+}
+
 void check_whole(const settings& all, const catalogue& components, const folders& start, experiment& out,
                  problems& wrong) {
   const point base(all, {});
@@ -242,13 +282,7 @@ void check_whole(const settings& all, const catalogue& components, const folders
         base.where("experiment.name"), "experiment.name",
         fmt::format("expected a name for a folder: up to 100 bytes without '/', not beginning with a point, got {}",
                     toml_literal(one_line(out.name.substr(0, 120)))));
-  for (const auto& [path, value] : {std::pair{"report.rows", out.report.rows}, {"report.columns", out.report.columns}})
-    if (!value.empty()) {
-      problems unknown("");
-      if (!find_name(value, {}, components, unknown))
-        wrong.add(base.where(path), path,
-                  fmt::format("expected a key such as \"train.batch\", got {}", toml_literal(value)));
-    }
+  check_report(base, components, out.report, wrong);
 }
 
 } // namespace
@@ -269,6 +303,8 @@ void make_cases(const settings& all, const catalogue& components, const folders&
   }
 
   case_maker maker(components, start, wrong);
+  const std::string file = one_line(out.file);
+  const auto written = std::make_shared<const places::map>(written_in(all, file));
   std::set<std::string> seen;
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::pair<std::string, const setting*>> swept;
@@ -277,11 +313,14 @@ void make_cases(const settings& all, const catalogue& components, const folders&
       stride /= a.length();
       for (const swept_key& k : a.keys) swept.emplace_back(k.path, &k.values[i / stride % a.length()]);
     }
+    places where(file, written, written_in(swept, file));
     case_config c = maker.make(point(all, std::move(swept)), out);
+    c.written = std::move(where);
     if (seen.insert(json(c.swept).dump()).second) out.cases.push_back(std::move(c));
   }
   out.name = out.cases.front().name;
   check_whole(all, components, start, out, wrong);
+  if (wrong.none()) out.notices = without_effect(all, file, out.cases);
 }
 
 } // namespace regatta

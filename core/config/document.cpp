@@ -61,22 +61,6 @@ private:
   position at_{1, 1};
 };
 
-// Length of the UTF-8 sequence at `s`, 0 where it is none (overlong forms and surrogates included).
-std::size_t sequence(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  if (length == 0 || s.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;
-  if (first == 0xed && byte(1) > 0x9f) return 0;
-  if (first == 0xf0 && byte(1) < 0x90) return 0;
-  if (first == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
-}
-
 // What the parser takes badly: bytes that are no text, and keys so deep that recursion over them ends the stack.
 void check_text(std::string_view text) {
   if (text.size() > largest_file) throw toml_error({}, "larger than 1 MiB: this is no experiment");
@@ -85,7 +69,7 @@ void check_text(std::string_view text) {
   char previous = 0;
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
-    const std::size_t length = sequence(text.substr(i));
+    const std::size_t length = utf8_sequence(text.substr(i));
     if (c == 0) throw toml_error(here.at(), "a NUL byte: this is no text file");
     if (length == 0) throw toml_error(here.at(), "not UTF-8");
     if (c == '.' && previous != '.' && ++dots > deepest_key) throw toml_error(here.at(), "a key of too many parts");
@@ -156,6 +140,28 @@ std::string quoted_value(const toml_node& node) {
   return node.scalar.is_null() ? "a date or time" : toml_literal(node.scalar);
 }
 
+bool asserts(std::string_view text) {
+  try {
+    static_cast<void>(toml::parse(text));
+  } catch (const toml::parse_error&) {
+  } catch (const std::logic_error&) {
+    return true;
+  }
+  return false;
+}
+
+// TOML++ says no place with an assertion. It reads from the beginning to the end, so that the first line whose end makes
+// it fail is the one that is wrong.
+position position_of_assertion(std::string_view text) {
+  std::vector<std::size_t> ends; // of lines
+  for (std::size_t at = 0; at < text.size(); ++at)
+    if (text[at] == '\n') ends.push_back(at + 1);
+  ends.push_back(text.size());
+  const auto first =
+      std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) { return !asserts(text.substr(0, end)); });
+  return {static_cast<std::uint32_t>(std::min(first, std::prev(ends.end())) - ends.begin()) + 1, 1};
+}
+
 } // namespace
 
 const toml_node* toml_node::find(std::string_view name) const {
@@ -192,7 +198,7 @@ toml_node parse_toml(std::string_view text) {
     const position at = of(e.source().begin);
     throw toml_error(at.line ? at : position{1, 1}, one_line(e.description()));
   } catch (const std::logic_error&) {
-    throw toml_error({1, 1}, "malformed TOML");
+    throw toml_error(position_of_assertion(text), "malformed TOML: something that no TOML file may hold");
   }
 }
 
@@ -210,7 +216,7 @@ std::string read_text(const std::filesystem::path& file) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = sequence(text);
+    const std::size_t length = utf8_sequence(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }

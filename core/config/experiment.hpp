@@ -13,6 +13,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/places.hpp"
+
 namespace regatta {
 
 // A plugin as the file chooses it, with a value for every one of its parameters.
@@ -42,6 +44,7 @@ struct data_config {
   std::string endpoint;                     // stream: "tcp://HOST:PORT"
   std::string producer;                     // stream: a command; empty: somebody else starts it
   std::int64_t timeout_ns = 60'000'000'000; // stream
+  std::uint64_t first_records = 0;          // not 0: only so many are looked at, and nothing is written. No key.
 };
 
 struct train_config {
@@ -93,6 +96,9 @@ struct cluster_config {
   slow_config slow;
 };
 
+// Of every step some 100 bytes are kept until the run ends.
+inline constexpr std::int64_t most_measured_steps = 10'000'000;
+
 struct measure_config {
   std::int64_t warmup = 5, steps = 30;
   double seconds = 0; // not 0: instead of steps
@@ -113,6 +119,7 @@ struct case_config {
   optimizer_config optimizer;
   cluster_config cluster;
   measure_config measure;
+  places written; // for messages; no part of the JSON
 };
 
 // A case travels to its ranks as JSON.
@@ -128,7 +135,8 @@ struct experiment {
   std::string file; // as given
   std::vector<std::string> plugin_path;
   std::vector<case_config> cases;
-  std::vector<std::string> swept; // names of the keys that vary
+  std::vector<std::string> swept;   // names of the keys that vary
+  std::vector<std::string> notices; // "FILE:LINE:COL: notice: KEY has no effect ...": of keys that change nothing
   report_config report;
 };
 

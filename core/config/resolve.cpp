@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "base/units.hpp"
 #include "config/document.hpp"
+#include "config/effect.hpp"
 #include "config/load.hpp"
 #include "config/schema.hpp"
 
@@ -34,6 +35,8 @@ std::string resolved_toml(const case_config& c, const std::vector<std::string>& 
     }
     // What is not set and has no value that says so (no dataset has no format) is left out.
     if (!accept(key, value)) continue;
+    // Nor is a default that makes no difference here: it would be named as a key without effect.
+    if (!has_effect(key.path(), c) && value == read(key, {}, {})) continue;
     const bool time = key.rule.unit == RG_UNIT_NANOSECONDS;
     text += fmt::format("{} = {}\n", key.leaf(),
                         toml_literal(time ? json(exact_nanoseconds(value.get<std::int64_t>())) : value));

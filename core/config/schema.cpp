@@ -19,6 +19,7 @@ using nlohmann::json;
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 constexpr double largest_count = 1'000'000'000;
+constexpr double most_steps = most_measured_steps;
 
 template <class T> constexpr std::uint32_t type_of() {
   if constexpr (std::is_same_v<T, bool>)
@@ -39,6 +40,14 @@ struct row : schema_key {
     rule.min = low;
     rule.max = high;
     return *this;
+  }
+  row& above(double low) { // up to any number
+    above_min = true;
+    return range(low, unlimited);
+  }
+  row& below(double high) { // from 0 on
+    below_max = true;
+    return range(0, high);
   }
   row& unit(std::uint32_t u) {
     rule.unit = u;
@@ -162,9 +171,9 @@ std::vector<schema_key> make_schema() {
       POINT(optimizer.momentum, "for momentum").range(0, 1),
       POINT(optimizer.nesterov, "for momentum: look ahead"),
       POINT(optimizer.weight_decay, "L2 penalty, added to the gradient").range(0, unlimited),
-      POINT(optimizer.beta1, "for adam: decay of the first moment").range(0, 1),
-      POINT(optimizer.beta2, "for adam: decay of the second moment").range(0, 1),
-      POINT(optimizer.epsilon, "for adagrad and adam").range(0, unlimited),
+      POINT(optimizer.beta1, "for adam: decay of the first moment").below(1),
+      POINT(optimizer.beta2, "for adam: decay of the second moment").below(1),
+      POINT(optimizer.epsilon, "for adagrad and adam: what keeps a division by 0 away").above(0),
       POINT(optimizer.clip_norm, "largest norm of the whole gradient; 0: no clipping").range(0, unlimited),
       POINT(optimizer.lr_scaling, "linear: lr times the number of workers").one_of(lr_scalings),
       POINT(optimizer.schedule.name, "how lr changes over the run; docs/experiments.md has the formulas")
@@ -204,8 +213,8 @@ std::vector<schema_key> make_schema() {
       POINT(cluster.slow.rank, "a worker that computes more slowly than the others").range(0, 4095),
       POINT(cluster.slow.factor, "how many times as long it takes; 1: as long as the others").range(1, 1000),
 
-      POINT(measure.warmup, "steps before the measurement").range(0, largest_count),
-      POINT(measure.steps, "steps that are measured").range(1, largest_count),
+      POINT(measure.warmup, "steps before the measurement").range(0, most_steps),
+      POINT(measure.steps, "steps that are measured; each is kept in memory").range(1, most_steps),
       POINT(measure.seconds, "not 0: instead of steps, as many as take about so long").range(0, 1'000'000),
       POINT(measure.repeats, "runs of every case, each in fresh processes").range(1, 1000),
       POINT(measure.baseline, "also run one worker without communication: efficiency is against that"),
@@ -223,7 +232,7 @@ std::vector<schema_key> make_schema() {
           .fixed(),
       make_row(
           "report.value", [](experiment& e, case_config&) { return config_member(&e.report.value); },
-          "the figure in its cells, e.g. samples_per_second")
+          "the figure in its cells, e.g. samples_per_second: a path in an entry of result.json")
           .fixed(),
   };
 }
@@ -296,11 +305,18 @@ const component_choice& choice_of(const case_config& c, plugin_section s) {
 std::string expectation(const schema_key& key) {
   if (is_text_list(key)) return "a list of strings";
   if (is_plugin_choice(key)) return fmt::format("the id of a {}", key.section());
+  if (key.above_min) return fmt::format("a number above {}", key.rule.min);
+  if (key.below_max) return fmt::format("a number from {} to below {}", key.rule.min, key.rule.max);
   return expectation(key.rule);
 }
 
 std::optional<json> accept(const schema_key& key, const json& given) {
-  if (!is_text_list(key)) return accept(key.rule, given);
+  if (!is_text_list(key)) {
+    const auto value = accept(key.rule, given);
+    if (value && key.above_min && !(value->get<double>() > key.rule.min)) return {};
+    if (value && key.below_max && !(value->get<double>() < key.rule.max)) return {};
+    return value;
+  }
   if (given.is_string()) return json::array({given}); // as --set gives it
   const bool texts =
       given.is_array() && std::all_of(given.begin(), given.end(), [](const json& i) { return i.is_string(); });

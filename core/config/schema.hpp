@@ -26,6 +26,7 @@ struct schema_key {
   rg_param rule; // type, unit, bounds, choices and help as in a plugin's table; `name` is the whole path "train.batch"
   config_member (*member)(experiment& whole, case_config& point);
   bool sweepable;
+  bool above_min = false, below_max = false; // the bound itself is not allowed
 
   std::string path() const { return rule.name; }
   std::string section() const; // "train"

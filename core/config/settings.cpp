@@ -2,6 +2,7 @@
 #include "config/settings.hpp"
 
 #include "base/text.hpp"
+#include "config/parameter_check.hpp"
 
 #include <algorithm>
 
@@ -131,9 +132,17 @@ private:
     }
   }
 
-  // Plugins' parameters are judged when a case has chosen them.
+  // A parameter of whichever plugin is chosen is judged when a case has chosen one.
   bool fits(const std::string& path, const key_name& name, const setting& s) {
-    if (!name.key || accept(*name.key, value_of(s.node))) return true;
+    if (!name.key && name.id.empty()) return true;
+    if (!name.key) {
+      const auto problem = check_parameter(components_, *name.section, name.id, name.parameter, s.node);
+      if (!problem) return true;
+      const bool at_key = problem->of_name && s.node.key.line;
+      wrong_.add(at_key ? origin{s.from.option, s.node.key} : s.from, path, problem->text);
+      return false;
+    }
+    if (accept(*name.key, value_of(s.node))) return true;
     std::string near;
     if (name.key->rule.choices && s.node.scalar.is_string()) {
       std::vector<std::string> choices;

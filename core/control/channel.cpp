@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 
 namespace regatta {
 
@@ -51,7 +52,7 @@ asio::awaitable<message> channel::receive() {
   const std::array<asio::mutable_buffer, 2> parts{asio::buffer(header), asio::buffer(m.payload)};
   co_await asio::async_read(socket_, parts, note, asio::use_awaitable);
   heard_ = std::chrono::steady_clock::now();
-  m.header = nlohmann::json::parse(header, nullptr, false);
+  m.header = parse_json(header);
   if (!m.header.is_object()) throw failure(exit_code::run, "a frame of the control channel has no header");
   co_return m;
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "control/channel.hpp"
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
@@ -105,7 +106,7 @@ asio::awaitable<void> control_client::state::join(asio::ip::address address, std
   const message m = co_await wire->receive();
   if (m.header.value("t", "") != "job") throw failure(exit_code::run, "the coordinator did not send a job");
   ranks = m.header.at("ranks").get<std::uint32_t>();
-  job = nlohmann::json::from_cbor(m.payload);
+  job = parse_cbor(m.payload);
 }
 
 asio::awaitable<void> control_client::state::listen() {

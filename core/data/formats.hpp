@@ -28,14 +28,16 @@ std::unique_ptr<data_source> make_queue(std::vector<data_input> inputs, std::uni
 std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config);
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
                                           data_split split, bool shuffle, std::uint64_t seed);
+// Indices of all samples are checked; `first_samples`, where it is not 0: of so many.
 std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
-                                      bool shuffle, std::uint64_t seed);
+                                      bool shuffle, std::uint64_t seed, std::uint64_t first_samples = 0);
 
 // Formats that are read a sample at a time: each in formats/, where its files are described. `path` is what to read;
 // what is learned of the training text or its folders (vocabulary, classes) is taken from config.path always.
 std::unique_ptr<dataset_format> make_imagenet(const std::vector<data_input>& inputs, const data_config& config,
                                               const std::filesystem::path& path, bool training);
-std::unique_ptr<dataset_format> make_criteo(const std::vector<data_input>& inputs, const std::filesystem::path& path);
+std::unique_ptr<dataset_format> make_criteo(const std::vector<data_input>& inputs, const data_config& config,
+                                            const std::filesystem::path& path);
 std::unique_ptr<dataset_format> make_words(const std::vector<data_input>& inputs, const data_config& config,
                                            const std::filesystem::path& path);
 std::unique_ptr<dataset_format> make_sentences(const std::vector<data_input>& inputs, const data_config& config,

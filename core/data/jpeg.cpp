@@ -34,13 +34,24 @@ struct error_handler {
   }
 };
 
+// The largest pictures of photographic data sets have some 60 megapixels. A file of 3 KB can claim 65000 x 65000: all of
+// it would be allocated before the first damaged byte is found.
+constexpr std::uint64_t most_pixels = std::uint64_t{1} << 27;
+constexpr long most_memory = 1L << 30; // of libjpeg's own, which keeps a progressive picture whole
+
 // Nothing in here may need a destructor between setjmp and longjmp.
 bool decode(jpeg_decompress_struct& info, error_handler& errors, std::span<const std::uint8_t> file,
             std::uint32_t least, picture& out) {
   if (setjmp(errors.back)) return false;
   jpeg_create_decompress(&info);
+  info.mem->max_memory_to_use = most_memory;
   jpeg_mem_src(&info, file.data(), file.size());
   jpeg_read_header(&info, TRUE);
+  if (std::uint64_t{info.image_width} * info.image_height > most_pixels) {
+    std::snprintf(errors.text, sizeof errors.text, "claims %u x %u pixels: more than %llu are not decoded",
+                  info.image_width, info.image_height, static_cast<unsigned long long>(most_pixels));
+    return false;
+  }
   info.out_color_space = JCS_RGB;
   info.dct_method = JDCT_ISLOW;
   const std::uint32_t shorter = std::min(info.image_width, info.image_height);

@@ -3,8 +3,13 @@
 
 #include "base/failure.hpp"
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,6 +19,72 @@
 #include <unistd.h>
 
 namespace regatta {
+
+// One mapping, for the handler of SIGBUS. Entries are never freed, but used again: the handler may walk the list at any
+// moment, so that nothing in it may go away.
+struct mapped_file::mapping {
+  std::atomic<bool> taken{true};
+  std::atomic<std::uintptr_t> begin{UINTPTR_MAX}, end{0}; // so as long as nothing is mapped: no address is between
+  std::string name;                                       // written before begin
+  mapping* next = nullptr;
+
+  static std::atomic<mapping*> all;
+
+  static mapping* record(std::span<const std::uint8_t> bytes, const std::string& name);
+  void forget() noexcept;
+};
+
+std::atomic<mapped_file::mapping*> mapped_file::mapping::all{nullptr};
+
+namespace {
+
+struct sigaction before_us; // what SIGBUS did before
+
+} // namespace
+
+mapped_file::mapping* mapped_file::mapping::record(std::span<const std::uint8_t> bytes, const std::string& name) {
+  // A file that is truncated while it is mapped answers a read with SIGBUS: say which one before the process dies.
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action {};
+    action.sa_flags = SA_SIGINFO;
+    action.sa_sigaction = [](int number, siginfo_t* info, void*) {
+      const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+      const mapping* m = all.load();
+      while (m && !(at >= m->begin.load() && at < m->end.load())) m = m->next;
+      if (m) {
+        const auto say = [](std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); };
+        say("data file ");
+        say(m->name);
+        say(" was truncated while it was read: restore it, and run again\n");
+        ::signal(number, SIG_DFL);
+      } else {
+        ::sigaction(number, &before_us, nullptr);
+      }
+      // The instruction runs once more when this returns, and the signal then does what it would have done.
+    };
+    ::sigaction(SIGBUS, &action, &before_us);
+  });
+  mapping* m = all.load();
+  while (m && m->taken.exchange(true)) m = m->next; // the first that was free
+  const bool fresh = !m;
+  if (fresh) m = new mapping; // never freed
+  m->name = name;
+  m->end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
+  m->begin = reinterpret_cast<std::uintptr_t>(bytes.data());
+  if (fresh) {
+    m->next = all.load();
+    while (!all.compare_exchange_weak(m->next, m)) {
+    }
+  }
+  return m;
+}
+
+void mapped_file::mapping::forget() noexcept {
+  begin = UINTPTR_MAX;
+  end = 0;
+  taken = false;
+}
 
 mapped_file::mapped_file(const std::filesystem::path& path) : name_(path.string()) {
   const auto fail = [&](const char* what) {
@@ -33,13 +104,16 @@ mapped_file::mapped_file(const std::filesystem::path& path) : name_(path.string(
   errno = error;
   if (address == MAP_FAILED) throw fail("mapped into memory");
   bytes_ = {static_cast<const std::uint8_t*>(address), size};
+  if (size > 0) mapping_ = mapping::record(bytes_, name_);
 }
 
 mapped_file::~mapped_file() {
+  if (mapping_) mapping_->forget();
   if (!bytes_.empty()) ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
 }
 
 mapped_file::mapped_file(mapped_file&& other) noexcept
-    : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})) {}
+    : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})),
+      mapping_(std::exchange(other.mapping_, nullptr)) {}
 
 } // namespace regatta

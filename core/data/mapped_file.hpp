@@ -8,7 +8,8 @@
 
 namespace regatta {
 
-// A regular file's bytes, read as they are touched. Do not truncate it meanwhile: the kernel answers that with SIGBUS.
+// A regular file's bytes, read as they are touched. Where somebody truncates it meanwhile, the kernel answers a read with
+// SIGBUS: the process says on standard error which file it was, and dies of the signal.
 class mapped_file {
 public:
   // Throws failure (usage) where there is no such file or it cannot be read.
@@ -21,8 +22,11 @@ public:
   const std::string& name() const noexcept { return name_; } // its path, for messages
 
 private:
+  struct mapping;
+
   std::string name_;
   std::span<const std::uint8_t> bytes_;
+  mapping* mapping_ = nullptr;
 };
 
 } // namespace regatta

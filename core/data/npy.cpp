@@ -54,7 +54,7 @@ template <class T> std::uint64_t first_bad(const std::uint8_t* in, std::uint64_t
 
 class npy_array {
 public:
-  npy_array(const std::filesystem::path& folder, const data_input& input)
+  npy_array(const std::filesystem::path& folder, const data_input& input, std::uint64_t first_samples)
       : input_(input), file_(folder / (input.name + ".npy")), header_(parse_npy_header(file_.bytes(), file_.name())) {
     const auto& shape = header_.shape;
     if (shape.empty()) throw bad("is a single number; expected an array with a sample a row");
@@ -67,7 +67,8 @@ public:
     if (!convertible())
       throw bad(
           fmt::format("has elements of type {}, which the model's input \"{}\" cannot take", type_name(), input_.name));
-    for (std::uint64_t s = 0; input_.kind == RG_INPUT_INDEX && s < samples(); ++s) require_indices(s);
+    const std::uint64_t checked = first_samples ? std::min(first_samples, samples()) : samples();
+    for (std::uint64_t s = 0; input_.kind == RG_INPUT_INDEX && s < checked; ++s) require_indices(s);
   }
 
   std::uint64_t samples() const noexcept { return header_.shape[0]; }
@@ -131,13 +132,13 @@ private:
 class npy_source final : public data_source {
 public:
   npy_source(const std::vector<data_input>& inputs, const std::filesystem::path& folder, bool shuffle,
-             std::uint64_t seed)
+             std::uint64_t seed, std::uint64_t first_samples)
       : order_{1, shuffle, seed} {
     for (const auto& input : inputs) {
       if (input.name.find('/') != std::string::npos)
         throw failure(exit_code::usage,
                       fmt::format("the model's input \"{}\" cannot be the name of a file", input.name));
-      arrays_.emplace_back(folder, input);
+      arrays_.emplace_back(folder, input, first_samples);
       const auto& first = arrays_.front();
       if (arrays_.back().samples() != first.samples())
         throw failure(exit_code::run, fmt::format("{}: has {} samples, but {} has {}", arrays_.back().name(),
@@ -164,8 +165,8 @@ private:
 } // namespace
 
 std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
-                                      bool shuffle, std::uint64_t seed) {
-  return std::make_unique<npy_source>(inputs, folder, shuffle, seed);
+                                      bool shuffle, std::uint64_t seed, std::uint64_t first_samples) {
+  return std::make_unique<npy_source>(inputs, folder, shuffle, seed, first_samples);
 }
 
 } // namespace regatta

@@ -28,10 +28,10 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
   const bool shuffle = train && config.shuffle;
   auto checked = checked_inputs(inputs);
   if (config.format == "cifar10") return make_cifar10(std::move(checked), path, split, shuffle, seed);
-  if (config.format == "npy") return make_npy(checked, path, shuffle, seed);
+  if (config.format == "npy") return make_npy(checked, path, shuffle, seed, config.first_records);
   std::unique_ptr<dataset_format> format;
   if (config.format == "imagenet") format = make_imagenet(checked, config, path, train);
-  if (config.format == "criteo") format = make_criteo(checked, path);
+  if (config.format == "criteo") format = make_criteo(checked, config, path);
   if (config.format == "words") format = make_words(checked, config, path);
   if (config.format == "sentences") format = make_sentences(checked, config, path);
   if (config.format == "parallel") format = make_parallel(checked, config, path);
@@ -49,8 +49,7 @@ std::unique_ptr<data_source> make_kind(const std::string& kind, const data_confi
   if (kind == "queue")
     return make_queue(checked_inputs(inputs), make_kind(config.of, config, inputs, seed),
                       static_cast<std::uint64_t>(config.prefetch));
-  if (kind == "stream")
-    return make_stream(checked_inputs(inputs), config);
+  if (kind == "stream") return make_stream(checked_inputs(inputs), config);
   throw failure(exit_code::usage, fmt::format("data.source: no \"{}\"", kind));
 }
 

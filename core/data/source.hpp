@@ -75,4 +75,9 @@ std::unique_ptr<data_source> make_source(const data_config& config, std::span<co
 std::unique_ptr<data_source> make_evaluation_source(const data_config& config, std::span<const rg_input> inputs,
                                                     std::uint64_t seed);
 
+// Opens what [data] names and reads a first sample of it, so that a missing file, a wrong format or one that does not
+// fit the model is found before anything starts. Looks at the first records only and writes nothing. Throws failure
+// (usage), the text beginning with the key that is wrong: "data.path: ...". [main]
+void check_data(const data_config& config, std::span<const rg_input> inputs);
+
 } // namespace regatta

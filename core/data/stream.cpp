@@ -5,6 +5,7 @@
 #include "data/formats.hpp"
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "config/experiment.hpp"
 #include "data/producer.hpp"
@@ -137,7 +138,12 @@ private:
   // Which input each of the message's tensors is for.
   std::vector<std::size_t> read_head(const zmq::message_t& part, std::uint64_t samples) {
     const auto text = part.to_string_view();
-    const json head = json::parse(text.begin(), text.end(), nullptr, false);
+    json head;
+    try {
+      head = parse_json(text);
+    } catch (const failure& e) {
+      throw bad(fmt::format("has no head {{\"regatta\": 1, \"tensors\": [...]}} as its first part ({})", e.what()));
+    }
     if (!head.is_object() || head.value("regatta", json()) != 1 || !head.contains("tensors") ||
         !head["tensors"].is_array())
       throw bad("has no head {\"regatta\": 1, \"tensors\": [...]} as its first part");

@@ -3,14 +3,15 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "base/write_atomically.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #if REGATTA_SENTENCEPIECE
 #include <sentencepiece_processor.h>
@@ -75,7 +76,7 @@ private:
   sentencepiece::SentencePieceProcessor processor_;
 };
 
-// Written to a file of its own first: every rank may do this at once.
+// Every rank may do this at once.
 void train(const std::filesystem::path& model, const std::vector<const text_file*>& texts, std::uint64_t most) {
   text_lines lines(texts);
   sentencepiece::SetRandomGeneratorSeed(1); // all ranks train the same
@@ -91,15 +92,11 @@ void train(const std::filesystem::path& model, const std::vector<const text_file
     throw failure(exit_code::run, fmt::format("{}: no {} subwords can be made of it, as many as the model has rows for "
                                               "words: {}",
                                               texts.front()->path().string(), most, one_line(status.ToString())));
-  const std::string temporary = fmt::format("{}.{}.tmp", model.string(), ::getpid());
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out << bytes;
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(temporary, model, error);
-  if (!out || error)
-    throw failure(exit_code::run,
-                  fmt::format("{}: cannot be written; name another place with data.vocabulary", model.string()));
+  try {
+    write_atomically(model, bytes);
+  } catch (const failure& e) {
+    throw failure(exit_code::run, fmt::format("{}; name another place with data.vocabulary", e.what()));
+  }
 }
 
 // What a model was trained on stands in a file beside it.
@@ -123,7 +120,10 @@ std::unique_ptr<vocabulary> open_subwords(const std::filesystem::path& model, bo
   const std::filesystem::path state = model.string() + ".made_of.subwords";
   if (!given && (!std::filesystem::exists(model) || text_of(state) != state_of(texts))) {
     train(model, texts, most);
-    std::ofstream(state, std::ios::binary | std::ios::trunc) << state_of(texts);
+    try {
+      write_atomically(state, state_of(texts));
+    } catch (const failure&) { // without it the model is trained again
+    }
   }
   return std::make_unique<subwords>(model, most);
 }

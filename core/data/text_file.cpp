@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <system_error>
 
 #include <fmt/core.h>
@@ -29,7 +30,8 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
 
 } // namespace
 
-text_file::text_file(const std::filesystem::path& path) : path_(path) {
+text_file::text_file(const std::filesystem::path& path, std::uint64_t first_lines) : path_(path) {
+  const std::uint64_t most = first_lines ? first_lines : std::numeric_limits<std::uint64_t>::max();
   for (const auto& name : files_of(path)) {
     mapped_file file(name);
     std::error_code ignored;
@@ -37,7 +39,7 @@ text_file::text_file(const std::filesystem::path& path) : path_(path) {
     state_ += fmt::format("{} {} {};", name.filename().string(), file.bytes().size(), changed);
     const char *at = reinterpret_cast<const char*>(file.bytes().data()), *const end = at + file.bytes().size();
     parts_.push_back({starts_.size(), std::move(file)});
-    while (at != end) {
+    while (at != end && starts_.size() < most) {
       starts_.push_back(at);
       const void* newline = std::memchr(at, '\n', static_cast<std::size_t>(end - at));
       at = newline ? static_cast<const char*>(newline) + 1 : end;

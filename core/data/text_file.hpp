@@ -17,8 +17,8 @@ class text_file {
 public:
   // `path` is a file, or a folder, whose files are taken in the order of their names, without those that begin with a
   // point or lie in folders, and without our own caches (*.vocabulary, *.subwords). Throws failure (usage) where there
-  // is none.
-  explicit text_file(const std::filesystem::path& path);
+  // is none. `first_lines`: not 0: at most so many are there.
+  explicit text_file(const std::filesystem::path& path, std::uint64_t first_lines = 0);
 
   std::uint64_t lines() const noexcept { return starts_.size(); }
   std::string_view line(std::uint64_t i) const noexcept;

@@ -2,6 +2,7 @@
 #include "data/vocabulary.hpp"
 
 #include "base/failure.hpp"
+#include "base/write_atomically.hpp"
 #include "config/experiment.hpp"
 
 #include <algorithm>
@@ -9,13 +10,11 @@
 #include <fstream>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace regatta {
 namespace {
@@ -67,19 +66,12 @@ std::optional<std::vector<counted_word>> read_words(const std::filesystem::path&
 
 // Every rank may do this at once: the file appears whole or not at all. It is a convenience, so failing is no error.
 void keep_words(const std::filesystem::path& path, const std::string& head, const std::vector<counted_word>& words) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path.string(), ::getpid());
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out << head << '\n';
-    for (const counted_word& w : words) out << w.word << ' ' << w.count << '\n';
-    if (!out.flush()) {
-      std::error_code ignored;
-      std::filesystem::remove(temporary, ignored);
-      return;
-    }
+  std::string text = head + '\n';
+  for (const counted_word& w : words) text += fmt::format("{} {}\n", w.word, w.count);
+  try {
+    write_atomically(path, text);
+  } catch (const failure&) { // the folder may be somebody else's
   }
-  std::error_code ignored;
-  std::filesystem::rename(temporary, path, ignored);
 }
 
 class words final : public vocabulary {
@@ -139,6 +131,11 @@ std::unique_ptr<vocabulary> open_vocabulary(const data_config& config, const std
     return given ? std::filesystem::path(config.vocabulary)
                  : std::filesystem::path(texts.front()->path().string() + extension);
   };
+  if (config.first_records && !given) {
+    auto all = count_words(texts, 1);
+    if (all.empty()) throw failure(exit_code::usage, fmt::format("{}: holds no words", texts.front()->path().string()));
+    return std::make_unique<words>(all, most, specials);
+  }
   if (config.tokens == "subwords") return open_subwords(beside(fmt::format(".{}.subwords", most)), given, texts, most);
   const auto min_count = static_cast<std::uint64_t>(config.min_count);
   return open_words(beside(fmt::format(".{}.vocabulary", min_count)), given, min_count, texts, most, specials);

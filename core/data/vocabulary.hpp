@@ -35,7 +35,8 @@ public:
 // The vocabulary that `config` asks for: data.tokens = "words", split at spaces, those that come min_count times at
 // least, the frequent ones first, at most `most` ids with the first `specials` of them kept free; or "subwords" of
 // sentencepiece (a unigram model, Kudo 2018), always with the five special ids. data.vocabulary: its file, else beside
-// the first text. Throws failure.
+// the first text. With config.first_records, where the file is not there yet: one of words of the texts, which is not
+// kept. Throws failure.
 std::unique_ptr<vocabulary> open_vocabulary(const data_config& config, const std::vector<const text_file*>& texts,
                                             std::uint64_t most, std::uint32_t specials);
 

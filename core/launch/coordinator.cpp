@@ -13,6 +13,7 @@
 #include <regatta/abi.h>
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
 #include "control/invitation.hpp"
@@ -301,7 +302,7 @@ void coordinator::handle(member& m, message&& f) {
     const nlohmann::json header{{"t", "gathered"}, {"sizes", std::move(sizes)}};
     for (const auto& other : members_) other->wire->send(header, payload);
   } else if (type == "result") {
-    result_.results[m.rank] = nlohmann::json::from_cbor(f.payload);
+    result_.results[m.rank] = parse_cbor(f.payload);
     m.has_result = true;
     gathering_.leave(m.rank);
     m.wire->send({{"t", "taken"}});

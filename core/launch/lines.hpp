@@ -5,9 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.hpp"
+
 namespace regatta {
 
-// Cuts a stream into lines, for people: without their ends, without empty ones, a very long one in pieces.
+// Cuts a stream into lines, for people: cleaned of what a terminal obeys, without their ends, without empty ones, a very
+// long one in pieces.
 class line_splitter {
 public:
   static constexpr std::size_t longest = 4096;
@@ -24,7 +27,7 @@ public:
   // What came without a newline at the end is a line, too.
   void flush() {
     if (partial_.empty()) return;
-    const std::string line = std::exchange(partial_, {});
+    const std::string line = cleaned(std::exchange(partial_, {}));
     last_ = line;
     line_(line);
   }

@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 #include "launch/memory.hpp"
+#include "base/json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -122,8 +123,12 @@ std::optional<json> get(int socket, unique_fd* descriptor = nullptr) {
   }
   if (n <= 0) return {};
   packet.resize(static_cast<std::size_t>(n));
-  json what = json::from_cbor(packet, true, false);
-  return what.is_object() ? std::optional(std::move(what)) : std::nullopt;
+  try {
+    json what = parse_cbor(packet);
+    return what.is_object() ? std::optional(std::move(what)) : std::nullopt;
+  } catch (const failure&) {
+    return {};
+  }
 }
 
 bool wait_readable(int fd, std::chrono::steady_clock::time_point until) {

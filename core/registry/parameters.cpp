@@ -2,6 +2,7 @@
 #include "registry/parameters.hpp"
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "registry/registry.hpp"
@@ -75,7 +76,11 @@ std::optional<json> accept_string(const rg_param& p, const json& given) {
 
 // What the plugin wrote as a default. TOML's literals of these types are JSON's, as long as they are finite numbers.
 json parse_literal(const char* text) {
-  return json::parse(text, nullptr, false);
+  try {
+    return parse_json(text);
+  } catch (const failure&) {
+    return json(json::value_t::discarded);
+  }
 }
 
 std::string bounds_text(const rg_param& p) {

@@ -2,9 +2,10 @@
 #include "report/record_file.hpp"
 
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/write_atomically.hpp"
 #include "registry/sha256.hpp"
-#include "report/write_atomically.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -25,8 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view before_sum = R"({"sha256":")", after_sum = R"(","record":)", line_end = "}\n";
 constexpr std::size_t sum_digits = 64;
-constexpr int deepest =
-    64; // records of ours nest a dozen levels; reading what nests without end would use up the stack
 
 // Throws failure where the line is not what append() wrote.
 json record_of(std::string_view line) {
@@ -38,10 +37,7 @@ json record_of(std::string_view line) {
   const std::string_view text = line.substr(frame, line.size() - frame - end.size());
   if (line.substr(before_sum.size(), sum_digits) != sha256_of_text(text))
     throw failure(exit_code::usage, "the checksum differs");
-  return json::parse(text, [](int depth, json::parse_event_t, json&) {
-    if (depth > deepest) throw failure(exit_code::usage, "nested too deeply");
-    return true;
-  });
+  return parse_json(text);
 }
 
 [[noreturn]] void cannot(const char* what, const fs::path& path) {

@@ -2,7 +2,7 @@
 #include "report/result_folder.hpp"
 
 #include "base/failure.hpp"
-#include "report/write_atomically.hpp"
+#include "base/write_atomically.hpp"
 
 #include <system_error>
 

@@ -134,6 +134,8 @@ while True:
   };
   const one cases[] = {
       {"[b'hello']", "has no head"},
+      {"[b'{\"regatta\":1,\"tensors\":[{\"name\":' + b'[' * 200000 + b']' * 200000 + b'}]}']",
+       "nested more than 64 deep"},
       {"[head(image, label), pixels]", "ends before the data of its tensors"},
       {"[head(image, label), pixels, zeros, b'more']", "more parts than tensors"},
       {"[head(image, ('lable', 'i32', [8])), pixels, zeros]", "a tensor \"lable\", which the model does not take"},

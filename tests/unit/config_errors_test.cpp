@@ -238,8 +238,118 @@ TEST_CASE("what does not go together") {
         "f.toml:4:10: error: data.format: must be given with data.source = \"dataset\": one of \"cifar10\", \"npy\", "
         "\"imagenet\", \"criteo\", \"words\", \"sentences\", \"parallel\", \"queries\"\n"
         "f.toml:4:10: error: data.path: must be given with data.source = \"dataset\": a file or a folder");
-  CHECK(after_model("[report]\nrows = \"train.bacth\"\n") ==
+}
+
+TEST_CASE("a report that no table can be made of") {
+  const auto report = [](const std::string& rows, const std::string& columns, const std::string& value) {
+    return after_model("[report]\nrows = \"" + rows + "\"\ncolumns = \"" + columns + "\"\nvalue = \"" + value + "\"\n");
+  };
+  CHECK(report("train.bacth", "strategy.plugin", "efficiency") ==
         "f.toml:4:8: error: report.rows: expected a key such as \"train.batch\", got \"train.bacth\"");
+  CHECK(report("train.batch", "model.depth", "efficiency") ==
+        "f.toml:5:11: error: report.columns: expected a key such as \"train.batch\", got \"model.depth\"");
+  CHECK(
+      report("train.batch", "strategy.plugin", "eficiency") ==
+      "f.toml:6:9: error: report.value: expected a figure that a result has, such as \"samples_per_second\", or a key "
+      "such as \"train.batch\", got \"eficiency\", did you mean \"efficiency\"?");
+  CHECK(report("train.batch", "strategy.plugin", "time") != "");
+  CHECK(
+      after_model("[report]\ncolumns = \"train.batch\"\n") ==
+      "f.toml:4:11: error: report.columns: expected report.rows and report.value beside it: a table has rows, columns "
+      "and a value");
+  for (const char* value : {"efficiency", "lost.wait", "step_seconds.p99", "strategy.staleness.mean", "cluster.workers",
+                            "model.dropout", "strategy.geo_ps.k"}) {
+    CAPTURE(value);
+    CHECK(report("model.hidden", "strategy.plugin", value) == "");
+  }
+}
+
+TEST_CASE("bounds that are not allowed themselves") {
+  CHECK(after_model("[optimizer]\nplugin = \"adam\"\nbeta1 = 1\nbeta2 = 1.0\nepsilon = 0\n") ==
+        "f.toml:5:9: error: optimizer.beta1: expected a number from 0 to below 1, got 1\n"
+        "f.toml:6:9: error: optimizer.beta2: expected a number from 0 to below 1, got 1.0\n"
+        "f.toml:7:11: error: optimizer.epsilon: expected a number above 0, got 0");
+  CHECK(after_model("[optimizer]\nplugin = \"adam\"\nbeta1 = 0\nbeta2 = 0.9999999\nepsilon = 1e-300\n") == "");
+  // Every step is kept in memory.
+  CHECK(after_model("[measure]\nsteps = 1_000_000_000\nwarmup = 10_000_001\n") ==
+        "f.toml:4:9: error: measure.steps: expected an integer from 1 to 10000000, got 1000000000\n"
+        "f.toml:5:10: error: measure.warmup: expected an integer from 0 to 10000000, got 10000001");
+}
+
+TEST_CASE("tables of plugins that are not chosen are checked, too") {
+  CHECK(after_model("[strategy.geo_ps]\nk = -1\n") ==
+        "f.toml:4:5: error: strategy.geo_ps.k: expected an integer from 1 to 10000, got -1");
+  CHECK(after_model("[strategy.geo_ps]\nnonsense = 1\n") ==
+        "f.toml:4:1: error: strategy.geo_ps.nonsense: strategy \"geo_ps\" has no such parameter; it has k");
+  CHECK(after_model("[sweep]\n\"strategy.geo_ps.k\" = [1, 0]\n") ==
+        "f.toml:4:27: error: strategy.geo_ps.k: expected an integer from 1 to 10000, got 0");
+  // Once, also where it is chosen.
+  CHECK(after_model("[strategy]\nplugin = \"geo_ps\"\n[strategy.geo_ps]\nk = -1\n") ==
+        "f.toml:6:5: error: strategy.geo_ps.k: expected an integer from 1 to 10000, got -1");
+}
+
+TEST_CASE("data that is not there") {
+  const std::string npy = "[data]\nsource = \"dataset\"\nformat = \"npy\"\n";
+  CHECK(
+      after_model(npy + "path = \"/nowhere\"\nevaluation_path = \"/no where\"\n") ==
+      "f.toml:6:8: error: data.path: expected a file or a folder, got \"/nowhere\", which is not there; paths start at "
+      "the file's folder\n"
+      "f.toml:7:19: error: data.evaluation_path: expected a file or a folder, got \"/no where\", which is not there; "
+      "paths start at the file's folder");
+  CHECK(after_model("[data]\nsource = \"queue\"\nof = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
+            .starts_with("f.toml:7:8: error: data.path: "));
+  CHECK(after_model(npy + "path = \".\"\n") == "");
+  CHECK(after_model("[data]\npath = \"/nowhere\"\n") == ""); // nobody reads it
+  CHECK(after_model("[data]\nevaluation_path = \".\"\n").starts_with("f.toml:4:19: error: data.format: must be given"));
+  CHECK(after_model("[measure]\ntarget = 0.9\n") ==
+        "f.toml:4:10: error: measure.target: expected data.evaluation_path beside it, got 0.9 and nothing to evaluate "
+        "on: give a file or a folder there, or leave the target out");
+}
+
+TEST_CASE("TOML on which the parser gives up is named by its line") {
+  CHECK(complaint("a = 1\n\n[\xc3\xa9]\nb = 2\n").starts_with("f.toml:3:1: error: malformed TOML"));
+  CHECK(complaint("a = 1\nb = 1979-05-27T:32:00Z\n").starts_with("f.toml:2:"));
+}
+
+TEST_CASE("keys that make no difference are named") {
+  const auto notices = [](const std::string& text, const overrides& o = {}) {
+    const scratch_folder folder;
+    std::string all;
+    for (const std::string& n : load_experiment(folder.write("f.toml", mlp + text), o, test_catalogue()).notices)
+      all += n.substr(n.starts_with("notice") ? 0 : folder.path().string().size() + 1) + "\n";
+    return all;
+  };
+  CHECK(notices("") == "");
+  CHECK(notices("[optimizer]\nmomentum = 0.8\nlr = 0.1\n") == "");
+  CHECK(notices("[optimizer]\nplugin = \"sgd\"\nmomentum = 0.8\n") ==
+        "f.toml:5:1: notice: optimizer.momentum has no effect with optimizer.plugin = \"sgd\"\n");
+  CHECK(notices("[optimizer]\nmomentum = 0.8\n[sweep]\n\"optimizer.plugin\" = [\"sgd\", \"adam\"]\n") ==
+        "f.toml:4:1: notice: optimizer.momentum has no effect with optimizer.plugin = \"sgd\", \"adam\"\n");
+  CHECK(notices("[optimizer]\nmomentum = 0.8\n[sweep]\n\"optimizer.plugin\" = [\"sgd\", \"momentum\"]\n") == "");
+  CHECK(notices("[optimizer.schedule]\nfactor = 0.5\n[data]\npath = \"/nowhere\"\n", {{"optimizer.beta1=0.5"}, {}}) ==
+        "f.toml:4:1: notice: optimizer.schedule.factor has no effect with optimizer.schedule.name = \"constant\"\n"
+        "f.toml:6:1: notice: data.path has no effect with data.source = \"constant\"\n"
+        "notice: --set optimizer.beta1 has no effect with optimizer.plugin = \"momentum\"\n");
+  CHECK(notices("[sweep]\n\"optimizer.epsilon\" = [1, 2]\n") ==
+        "f.toml:4:1: notice: optimizer.epsilon has no effect with optimizer.plugin = \"momentum\"\n");
+  // A resolved file, which holds the defaults, gives none.
+  CHECK(load(resolved_toml(load(mlp + "[optimizer]\nplugin = \"sgd\"\n").cases[0])).notices.empty());
+}
+
+TEST_CASE("what is found out later is said with the place in the file") {
+  const experiment e =
+      load(mlp + "[cluster]\nservers = 0\n[sweep]\n\"train.batch\" = [1, 2]\n", {{"cluster.hosts=2"}, {}});
+  const auto before = [&](const std::string& text) {
+    const std::string said = e.cases[1].written.before(text);
+    return said.substr(said.starts_with("--") ? 0 : said.find("f.toml"));
+  };
+  CHECK(before("cluster.servers: too few") == "f.toml:4:11: error: cluster.servers: too few");
+  CHECK(before("train.batch: too large") == "f.toml:6:21: error: train.batch: too large");
+  CHECK(before("cluster.hosts: too many") == "--set cluster.hosts: too many");
+  CHECK(before("cluster.workers: too many") == "f.toml:3:1: error: cluster.workers: too many"); // its section
+  CHECK(before("data.path: not there") == "f.toml:1:1: error: data.path: not there");
+  CHECK(before("model mlp: out of memory") == "f.toml: error: model mlp: out of memory");
+  CHECK(case_config{}.written.before("data.path: x") == "data.path: x");
 }
 
 TEST_CASE("options") {

@@ -44,6 +44,8 @@ spin = "20us"
 "cluster.servers" = [2, 1]
 [report]
 rows = "train.batch"
+columns = "cluster.workers"
+value = "efficiency"
 )";
 
 // Throws nothing but failure, with a message.

@@ -2,6 +2,7 @@
 #include "data/source.hpp"
 
 #include "base/failure.hpp"
+#include "data/mapped_file.hpp"
 #include "data/order.hpp"
 
 #include <algorithm>
@@ -14,6 +15,12 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include <csignal>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -36,6 +43,38 @@ data_config synthetic(const std::string& source, const std::string& content) {
 const std::vector<rg_input> image_and_label{values("image", RG_F32, {3, 5, 7}), index("label", RG_I32, {}, 10)};
 
 } // namespace
+
+TEST_CASE("a file that is truncated while it is mapped is named before the process dies") {
+  const temporary_folder f;
+  const auto first = f.write("first.bin", std::string(1 << 16, 'x')),
+             name = f.write("data.bin", std::string(1 << 16, 'x'));
+  int said[2];
+  REQUIRE(::pipe(said) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(said[1], STDERR_FILENO);
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    { const mapped_file gone(name); } // its entry is used again
+    const mapped_file other(first), file(name);
+    mapped_file moved(mapped_file{name});
+    (void)!::truncate(name.c_str(), 100);
+    const volatile std::uint8_t byte = moved.bytes()[60000];
+    ::_exit(byte == 'x' ? 0 : 1);
+  }
+  REQUIRE(child > 0);
+  ::close(said[1]);
+  char text[1000] = "";
+  const auto count = ::read(said[0], text, sizeof text - 1);
+  ::close(said[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(count > 0);
+  CHECK(std::string(text) ==
+        "data file " + name.string() + " was truncated while it was read: restore it, and run again\n");
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGBUS);
+}
 
 TEST_CASE("a permutation takes every place once, whatever the size, another one for every key") {
   for (std::uint64_t n = 1; n <= 300; ++n) {

@@ -14,6 +14,9 @@
 #include <map>
 #include <set>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #if REGATTA_SENTENCEPIECE
 #include <sentencepiece_trainer.h>
 #endif
@@ -311,6 +314,64 @@ TEST_CASE("queries: two columns or three") {
   CHECK(contains(failure_of([&] { all(*bad, inputs); }, exit_code::run), "bad.tsv:2: 1 columns"));
 }
 
+TEST_CASE("a vocabulary is not written through a link that somebody else planted") {
+  const temporary_folder f;
+  const auto text = f.write("text", "a b c a\n"), victim = f.write("victim", "untouched");
+  const std::vector<rg_input> inputs{index("word", RG_I32, {}, 9), index("context", RG_I32, {}, 9)};
+  // Names that can be guessed: in a folder that others may write they can lead anywhere.
+  const std::string name = text.string() + ".1.vocabulary";
+  for (const std::string& planted : {name + "." + std::to_string(::getpid()) + ".tmp", name})
+    std::filesystem::create_symlink(victim, planted);
+  open(dataset("words", text), inputs);
+  CHECK(f.read("victim") == "untouched");
+  CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(name)));
+  CHECK(f.read("text.1.vocabulary").starts_with("regatta-vocabulary 1 "));
+  // Nothing else stays.
+  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 4);
+}
+
+TEST_CASE("data is opened and read before anything starts, and what is wrong is said with its key") {
+  const temporary_folder f;
+  const std::vector<rg_input> inputs{index("label", RG_I32, {}, 2), values("features", RG_F32, {13})};
+  data_config c = dataset("criteo", f.write("good.tsv", "1" + line_tail + "\n"));
+  c.evaluation_path = c.path;
+  check_data(c, inputs);
+  const auto refusal = [&](const data_config& of, const std::vector<rg_input>& by) {
+    return failure_of([&] { check_data(of, by); }, exit_code::usage);
+  };
+  CHECK(refusal(c, {index("pixel", RG_I32, {}, 9)}).starts_with("data.format: the model's input \"pixel\""));
+  data_config wrong = c;
+  wrong.evaluation_path = f.write("rubbish", "rubbish\n").string();
+  CHECK(refusal(wrong, inputs).starts_with("data.evaluation_path: "));
+  CHECK(contains(refusal(wrong, inputs), "rubbish:1: 1 columns instead of 40"));
+  wrong.path = wrong.evaluation_path;
+  CHECK(refusal(wrong, inputs).starts_with("data.path: "));
+  wrong.source = "queue";
+  wrong.of = "dataset";
+  CHECK(refusal(wrong, inputs).starts_with("data.path: "));
+  wrong.of = "random";
+  wrong.evaluation_path.clear();
+  check_data(wrong, inputs); // nobody reads a file
+  wrong.source = "dataset";
+  wrong.path = (f.path() / "gone").string();
+  CHECK(refusal(wrong, inputs) == "data.path: there is no " + wrong.path);
+
+  // The first records only, and nothing is written.
+  std::string many;
+  for (int i = 0; i < 3000; ++i) many += i == 2000 ? "rubbish\n" : "0" + line_tail + "\n";
+  c.path = f.write("many.tsv", many).string();
+  check_data(c, inputs);
+  const std::vector<rg_input> words{index("query", RG_I32, {4}, 9), index("positive", RG_I32, {4}, 9)};
+  data_config text = dataset("queries", f.write("queries", "a b\tc d\te f\n"));
+  for (const char* tokens : {"words", "subwords"}) {
+    text.tokens = tokens;
+    check_data(text, words);
+  }
+  CHECK(contains(refusal(dataset("sentences", f.write("empty", "\n\n")), {index("tokens", RG_I32, {8}, 9)}),
+                 "data.path: "));
+  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 5); // no vocabulary
+}
+
 #if REGATTA_SENTENCEPIECE
 TEST_CASE("subwords are trained once, kept, and the same for training and evaluation") {
   const temporary_folder f;
@@ -345,6 +406,27 @@ TEST_CASE("subwords are trained once, kept, and the same for training and evalua
 #endif
 
 #if REGATTA_JPEG
+TEST_CASE("a small file that claims to be a huge picture is refused before memory is taken for it") {
+  const picture p{32, 32, std::vector<std::uint8_t>(std::size_t{3} * 32 * 32, 100)};
+  auto bytes = encode_jpeg(p, 90);
+  const std::uint8_t start_of_frame[] = {0xff, 0xc0};
+  const auto at = std::ranges::search(bytes, start_of_frame).begin();
+  REQUIRE(at + 9 < bytes.end());
+  for (const std::uint8_t kind : {0xc0, 0xc2}) { // baseline and progressive
+    at[1] = kind;
+    for (int i = 0; i < 4; ++i) at[5 + i] = i % 2 ? 0xe8 : 0xfd; // 65000 x 65000
+    picture out;
+    std::string why;
+    rusage before{}, after{};
+    getrusage(RUSAGE_SELF, &before);
+    CHECK_FALSE(decode_jpeg(bytes, 32, out, why));
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(contains(why, "claims 65000 x 65000 pixels"));
+    CHECK(after.ru_maxrss - before.ru_maxrss < 16 << 10); // KiB; 12 GB were asked for
+    CHECK(out.pixels.empty());
+  }
+}
+
 TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unknown ones named") {
   const temporary_folder f;
   make_imagenet_like(f.path(), 3, 5, 64, 1);

@@ -9,6 +9,7 @@
 
 #include "../json.hpp"
 #include "../recompute.hpp"
+#include "config/report_values.hpp"
 #include "measure/canary.hpp"
 #include "measure/context.hpp"
 #include "measure/data_fingerprint.hpp"
@@ -102,6 +103,35 @@ TEST_CASE("weak scaling: efficiency and what it was lost to") {
   CHECK(lost["update"].get<double>() == Approx(0).epsilon(1e-12));
   CHECK(sum_of(lost) == Approx(1 - efficiency).epsilon(1e-12));
   CHECK(sum_of(e["time"]) == Approx(0.110));
+}
+
+TEST_CASE("[report] may name every figure of an entry, and no other") {
+  run_figures f = run(180, shared), one = run(10 / 0.100, alone), both = run(198, alone);
+  f.server_sent_bytes = f.server_received_bytes = 1;
+  f.server_update_seconds = 1;
+  f.metric = "top1";
+  f.metric_value = 0.5;
+  case_facts facts = weak();
+  facts.parameters = facts.table_parameters = 1;
+  const json e = case_entry(two_workers(), facts, {{f, one, both}, {f, one, both}});
+  std::vector<std::string> figures;
+  const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
+    if (at.is_number() || (at.is_object() && at.contains("median"))) figures.push_back(path);
+    if (!at.is_object()) return;
+    for (const auto& [name, member] : at.items()) self(self, member, path.empty() ? name : path + "." + name);
+  };
+  walk(walk, e, "");
+  for (const std::string& path : figures) {
+    CAPTURE(path); // to be added to core/config/report_values.cpp, or not to be a number of an entry
+    CHECK((is_report_value(path) || path.starts_with("case.") || path.starts_with("strategy.")));
+  }
+  for (const std::string& path : report_values()) {
+    CAPTURE(path);
+    CHECK(std::ranges::find(figures, path) != figures.end());
+  }
+  CHECK(is_report_value("strategy.staleness.mean"));
+  for (const char* none : {"", "time", "strategy", "strategy.x", "strategy..mean", "strategy.x.y.mean", "efficienc"})
+    CHECK_FALSE(is_report_value(none));
 }
 
 TEST_CASE("strong scaling: the baseline's parts are scaled to a worker's share") {

@@ -15,7 +15,7 @@
 #include "base/failure.hpp"
 #include "report/record_file.hpp"
 #include "report/result_folder.hpp"
-#include "report/write_atomically.hpp"
+#include "base/write_atomically.hpp"
 
 using namespace regatta;
 using nlohmann::json;
@@ -187,7 +187,7 @@ TEST_CASE("a record that nests without end is refused before anything walks it")
   const reading r = read_back(file);
   CHECK(r.records.empty());
   REQUIRE(r.ignored.size() == 1);
-  CHECK(r.ignored[0].find("nested too deeply") != std::string::npos);
+  CHECK(r.ignored[0].find("nested more than 64 deep") != std::string::npos);
 }
 
 namespace {

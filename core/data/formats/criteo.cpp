@@ -34,7 +34,8 @@ class criteo final : public dataset_format {
   static constexpr const char* name = "criteo";
 
 public:
-  criteo(const std::vector<data_input>& inputs, const std::filesystem::path& path) : text_(path) {
+  criteo(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
+      : text_(path, config.first_records) {
     for (const data_input& input : inputs) {
       if (input.name == "label") {
         require_scalar(input, name);
@@ -101,8 +102,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<dataset_format> make_criteo(const std::vector<data_input>& inputs, const std::filesystem::path& path) {
-  return std::make_unique<criteo>(inputs, path);
+std::unique_ptr<dataset_format> make_criteo(const std::vector<data_input>& inputs, const data_config& config,
+                                            const std::filesystem::path& path) {
+  return std::make_unique<criteo>(inputs, config, path);
 }
 
 } // namespace regatta

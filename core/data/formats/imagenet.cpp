@@ -72,6 +72,7 @@ public:
       }
     }
     for (const auto& folder : sorted(path, true)) {
+      if (config.first_records && files_.size() >= config.first_records) break;
       const auto at = std::ranges::lower_bound(classes, folder.filename().string());
       if (at == classes.end() || *at != folder.filename().string())
         throw failure(exit_code::usage, fmt::format("{}: no class of that name in {}", folder.string(), config.path));

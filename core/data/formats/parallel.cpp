@@ -20,7 +20,7 @@ class parallel final : public dataset_format {
 
 public:
   parallel(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
-      : source_(path / "source.txt"), target_(path / "target.txt") {
+      : source_(path / "source.txt", config.first_records), target_(path / "target.txt", config.first_records) {
     if (source_.lines() != target_.lines())
       throw failure(exit_code::run,
                     fmt::format("{} has {} lines, {} has {}: they must be each other's translation",
@@ -36,7 +36,8 @@ public:
     if (path == training) {
       vocabulary_ = open_vocabulary(config, {&source_, &target_}, range, id_mask + 1);
     } else {
-      const text_file a(training / "source.txt"), b(training / "target.txt");
+      const text_file a(training / "source.txt", config.first_records),
+          b(training / "target.txt", config.first_records);
       vocabulary_ = open_vocabulary(config, {&a, &b}, range, id_mask + 1);
     }
   }

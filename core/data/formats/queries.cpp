@@ -20,7 +20,7 @@ class queries final : public dataset_format {
 
 public:
   queries(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
-      : text_(path) {
+      : text_(path, config.first_records) {
     std::uint64_t range = std::numeric_limits<std::uint32_t>::max();
     for (const data_input& input : inputs) {
       if (input.name != "query" && input.name != "positive" && input.name != "negative")
@@ -28,7 +28,7 @@ public:
       require_indices(input, name);
       range = std::min(range, input.range);
     }
-    const text_file training(config.path);
+    const text_file training(config.path, config.first_records);
     vocabulary_ = open_vocabulary(config, {&training}, range, config.tokens == "words" ? id_unknown + 1 : id_mask + 1);
   }
 

@@ -27,7 +27,7 @@ class sentences final : public dataset_format {
 
 public:
   sentences(const std::vector<data_input>& inputs, const data_config& config, const std::filesystem::path& path)
-      : text_(path) {
+      : text_(path, config.first_records) {
     std::uint64_t range = std::numeric_limits<std::uint32_t>::max();
     for (const data_input& input : inputs) {
       if (input.name == "next_sentence") {
@@ -58,7 +58,7 @@ public:
     if (path == config.path) {
       vocabulary_ = open_vocabulary(config, {&text_}, range, id_mask + 1);
     } else {
-      const text_file training(config.path);
+      const text_file training(config.path, config.first_records);
       vocabulary_ = open_vocabulary(config, {&training}, range, id_mask + 1);
     }
     if (vocabulary_->size() <= id_mask + 1)

@@ -38,11 +38,11 @@ public:
       require_scalar(input, name);
       range = std::min(range, input.range);
     }
-    const text_file text(config.path);
+    const text_file text(config.path, config.first_records);
     data_config words = config;
     words.tokens = "words";
     const auto vocabulary = open_vocabulary(words, {&text}, range, 0);
-    path == config.path ? encode(text, *vocabulary) : encode(text_file(path), *vocabulary);
+    path == config.path ? encode(text, *vocabulary) : encode(text_file(path, config.first_records), *vocabulary);
     counts_.assign(vocabulary->counts().begin(), vocabulary->counts().end());
     keep(config.subsample);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/write_atomically.hpp"
+#include "base/write_atomically.hpp"
 
 #include "base/failure.hpp"
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/effect.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace regatta {
+namespace {
+
+bool among(const std::string& value, std::initializer_list<const char*> values) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+const std::string& made_by(const data_config& d) {
+  return d.source == "queue" ? d.of : d.source;
+}
+bool generated(const case_config& c) {
+  return among(made_by(c.data), {"constant", "random"});
+}
+bool trained_on_files(const case_config& c) {
+  return made_by(c.data) == "dataset";
+}
+bool reads_files(const case_config& c) {
+  return trained_on_files(c) || !c.data.evaluation_path.empty();
+}
+bool reads_text(const case_config& c) {
+  return reads_files(c) && among(c.data.format, {"words", "sentences", "parallel", "queries"});
+}
+bool counts_words(const case_config& c) {
+  return reads_text(c) && c.data.vocabulary.empty() && (c.data.tokens == "words" || c.data.format == "words");
+}
+bool streamed(const case_config& c) {
+  return c.data.source == "stream";
+}
+bool is_schedule(const case_config& c, std::initializer_list<const char*> names) {
+  return among(c.optimizer.schedule.name, names);
+}
+
+struct rule {
+  std::string_view key, decided_by;
+  bool (*counts)(const case_config&);
+};
+
+constexpr rule rules[] = {
+    {"data.of", "data.source", [](const case_config& c) { return c.data.source == "queue"; }},
+    {"data.prefetch", "data.source", [](const case_config& c) { return c.data.source == "queue" || streamed(c); }},
+    {"data.content", "data.source", generated},
+    {"data.zipf", "data.source", generated},
+    {"data.format", "data.source", reads_files},
+    // What evaluation needs to know of the training data (vocabulary, classes) is read there, too.
+    {"data.path", "data.source",
+     [](const case_config& c) {
+       return trained_on_files(c) || reads_text(c) || (reads_files(c) && c.data.format == "imagenet");
+     }},
+    {"data.shuffle", "data.source", trained_on_files},
+    {"data.threads", "data.format",
+     [](const case_config& c) {
+       return reads_files(c) && !among(c.data.format, {"cifar10", "npy"});
+     }},
+    {"data.on_bad_record", "data.format",
+     [](const case_config& c) {
+       return reads_files(c) && !among(c.data.format, {"cifar10", "npy"});
+     }},
+    {"data.tokens", "data.format", [](const case_config& c) { return reads_text(c) && c.data.format != "words"; }},
+    {"data.vocabulary", "data.format", reads_text},
+    {"data.min_count", "data.format", counts_words},
+    {"data.window", "data.format", [](const case_config& c) { return reads_text(c) && c.data.format == "words"; }},
+    {"data.subsample", "data.format", [](const case_config& c) { return reads_text(c) && c.data.format == "words"; }},
+    {"data.endpoint", "data.source", streamed},
+    {"data.timeout", "data.source", streamed},
+    {"train.emulate", "train.precision", [](const case_config& c) { return c.train.precision != "fp32"; }},
+    {"train.graphs", "train.device", [](const case_config& c) { return c.train.device == "cuda"; }},
+    {"optimizer.momentum", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "momentum"; }},
+    {"optimizer.nesterov", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "momentum"; }},
+    {"optimizer.beta1", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "adam"; }},
+    {"optimizer.beta2", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "adam"; }},
+    {"optimizer.epsilon", "optimizer.plugin",
+     [](const case_config& c) {
+       return among(c.optimizer.plugin, {"adagrad", "adam"});
+     }},
+    {"optimizer.schedule.unit", "optimizer.schedule.name",
+     [](const case_config& c) { return !is_schedule(c, {"constant"}) || c.optimizer.schedule.warmup > 0; }},
+    {"optimizer.schedule.start", "optimizer.schedule.warmup",
+     [](const case_config& c) { return !is_schedule(c, {"noam"}) && c.optimizer.schedule.warmup > 0; }},
+    {"optimizer.schedule.milestones", "optimizer.schedule.name",
+     [](const case_config& c) { return is_schedule(c, {"step"}); }},
+    {"optimizer.schedule.factor", "optimizer.schedule.name",
+     [](const case_config& c) {
+       return is_schedule(c, {"step", "exponential"});
+     }},
+    {"optimizer.schedule.every", "optimizer.schedule.name",
+     [](const case_config& c) { return is_schedule(c, {"exponential"}); }},
+    {"optimizer.schedule.length", "optimizer.schedule.name",
+     [](const case_config& c) { return is_schedule(c, {"linear"}); }},
+    {"optimizer.schedule.end", "optimizer.schedule.name",
+     [](const case_config& c) { return is_schedule(c, {"linear"}); }},
+    {"optimizer.schedule.model_size", "optimizer.schedule.name",
+     [](const case_config& c) { return is_schedule(c, {"noam"}); }},
+    {"cluster.slow.rank", "cluster.slow.factor", [](const case_config& c) { return c.cluster.slow.factor > 1; }},
+    {"measure.steps", "measure.seconds", [](const case_config& c) { return !(c.measure.seconds > 0); }},
+    {"measure.evaluate_every", "data.evaluation_path",
+     [](const case_config& c) { return !c.data.evaluation_path.empty(); }},
+};
+
+const rule* rule_of(std::string_view key) {
+  const auto found = std::ranges::find(rules, key, &rule::key);
+  return found == std::end(rules) ? nullptr : &*found;
+}
+
+} // namespace
+
+bool has_effect(std::string_view key, const case_config& c) {
+  const rule* r = rule_of(key);
+  return !r || r->counts(c);
+}
+
+std::string decided_by(std::string_view key) {
+  const rule* r = rule_of(key);
+  return r ? std::string(r->decided_by) : std::string{};
+}
+
+} // namespace regatta
