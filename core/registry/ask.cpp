@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/ask.hpp"
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 #include <cerrno>
@@ -198,10 +199,12 @@ private:
     std::memcpy(&size, heard_.data(), sizeof size);
     if (size > longest_frame) throw failure(exit_code::plugin, epitaph("wrote into a descriptor that is not its own"));
     if (heard_.size() < sizeof size + size) return false;
-    frame = json::from_cbor(heard_.begin() + sizeof size, heard_.begin() + static_cast<long>(sizeof size + size), true,
-                            false);
+    try {
+      frame = parse_cbor({reinterpret_cast<const std::uint8_t*>(heard_.data()) + sizeof size, size});
+    } catch (const failure&) {
+      throw failure(exit_code::plugin, epitaph("wrote into a descriptor that is not its own"));
+    }
     heard_.erase(0, sizeof size + size);
-    if (frame.is_discarded()) throw failure(exit_code::plugin, epitaph("wrote into a descriptor that is not its own"));
     return true;
   }
 
