@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 #include "campaign/facts.hpp"
+#include "campaign/limits.hpp"
 #include "campaign/prepare.hpp"
 #include "launch/outside.hpp"
 #include "measure/record.hpp"
@@ -29,7 +30,7 @@ struct campaign::group {
 
 struct campaign::outcome {
   std::optional<run_figures> figures;
-  std::string error;
+  std::string error, dump;
   int code = 0;
   bool interrupted = false;
 };
@@ -135,7 +136,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
       if (o.figures)
         keep(std::move(*o.figures));
       else
-        fail(p, "failed", name + ": " + o.error, o.code);
+        fail(p, "failed", name + ": " + o.error, o.code, o.dump);
       return true;
     };
     const bool compared = c.measure.baseline && !is_baseline(c);
@@ -150,7 +151,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
     outcome o = run_once(c, "");
     if (o.interrupted) return false;
     if (!o.figures) {
-      fail(p, o.code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed", o.error, o.code);
+      fail(p, o.code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed", o.error, o.code, o.dump);
       continue;
     }
     repeat_figures f;
@@ -180,20 +181,22 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
     show({});
     launch_plan plan{run.ranks, run.address};
     plan.outside = hooks_.outside;
+    set_limits(plan, c);
     if (hooks_.outside && run.launched) hooks_.outside->join(*run.launched, c.transport.id);
-    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log,
-                                          [&] { return interruption_.requested(); }});
+    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
     if (r.interrupted) {
       interrupted_ = o.interrupted = true;
       return o;
     }
     if (r.failure) {
       o.error = r.failure->message;
+      o.dump = r.failure->dump;
       o.code = r.failure->code;
       return o;
     }
     std::vector<rank_record> records;
     for (const nlohmann::json& j : r.results) records.push_back(record_from_json(j));
+    for (const auto& [rank, warning] : r.warnings) records[rank].warnings.push_back(warning);
     o.figures = figures_of(records, !run.synchronous && run.communicates);
   } catch (const failure& e) {
     o.error = e.what();
@@ -214,7 +217,9 @@ std::string campaign::kernels_for(const case_config& c) {
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
-  const launch_result r = launch({run.ranks, run.address}, {{}, hooks_.log, [&] { return interruption_.requested(); }});
+  launch_plan plan{run.ranks, run.address};
+  set_limits(plan, c);
+  const launch_result r = launch(plan, {{}, hooks_.log});
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";
@@ -226,7 +231,8 @@ void campaign::finish(planned& p) {
   hooks_.entry(p.index, case_entry(*p.config, p.facts, p.repeats));
 }
 
-void campaign::fail(planned& p, const std::string& status, const std::string& error, int code) {
+void campaign::fail(planned& p, const std::string& status, const std::string& error, int code,
+                    const std::string& dump) {
   p.over = true;
   runs_planned_ -= std::min(runs_planned_, static_cast<std::size_t>(p.config->measure.repeats) - p.repeats.size());
   worst_ = worst_ ? worse(worst_, code) : code;
@@ -235,6 +241,7 @@ void campaign::fail(planned& p, const std::string& status, const std::string& er
       p.repeats.empty() ? case_entry(*p.config, p.facts, status, error) : case_entry(*p.config, p.facts, p.repeats);
   entry["status"] = status;
   entry["error"] = error;
+  if (!dump.empty()) entry["dump"] = dump;
   hooks_.entry(p.index, entry);
 }
 

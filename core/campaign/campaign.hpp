@@ -5,8 +5,8 @@
 // finished is handed out at once: an interrupted campaign keeps it.
 #pragma once
 
-#include "campaign/interruption.hpp"
 #include "config/experiment.hpp"
+#include "launch/interruption.hpp"
 #include "launch/launch.hpp"
 #include "measure/figures.hpp"
 #include "registry/registry.hpp"
@@ -52,7 +52,7 @@ private:
   outcome run_once(const case_config& c, const std::string& phase);
   std::string kernels_for(const case_config& c);
   void finish(planned& p);
-  void fail(planned& p, const std::string& status, const std::string& error, int code);
+  void fail(planned& p, const std::string& status, const std::string& error, int code, const std::string& dump = "");
   void show(const std::vector<rank_progress>& ranks);
 
   const registry& plugins_;

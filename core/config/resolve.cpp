@@ -34,7 +34,7 @@ std::string resolved_toml(const case_config& c, const std::vector<std::string>& 
     }
     // What is not set and has no value that says so (no dataset has no format) is left out.
     if (!accept(key, value)) continue;
-    const bool time = key.rule.unit == RG_UNIT_NANOSECONDS;
+    const bool time = key.rule.unit == RG_UNIT_NANOSECONDS && value.is_number();
     text += fmt::format("{} = {}\n", key.leaf(),
                         toml_literal(time ? json(exact_nanoseconds(value.get<std::int64_t>())) : value));
     if (const auto s = find_plugin_section(section))

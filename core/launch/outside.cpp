@@ -2,6 +2,7 @@
 #include "launch/outside.hpp"
 
 #include "base/failure.hpp"
+#include "launch/interruption.hpp"
 
 #include <algorithm>
 #include <array>
@@ -299,6 +300,7 @@ std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties
       return std::make_unique<outside_ranks>(std::move(listener), *place);
     }
   }
+  forget_interruptions(); // the launcher ends what it has started
   serve(find_campaign(*place).get(), duties);
   int status = 0;
   while (campaign > 0 && ::waitpid(campaign, &status, 0) < 0 && errno == EINTR) {

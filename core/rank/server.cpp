@@ -63,8 +63,9 @@ rank_record run_server(session& s) {
     }
   });
   try {
+    const waiting_scope waits(s.control.status(), waiting::peers);
     while (!x.done(exchange::serve)) {
-      x.poll(std::numeric_limits<std::uint64_t>::max(), s.job.spin_ns);
+      s.report().poll(x, s.job.spin_ns);
       if (s.control.aborted()) throw peer_failure("ended because another rank failed");
       if (phase.load() == met) {
         region.begin(record);
@@ -83,8 +84,8 @@ rank_record run_server(session& s) {
   if (error) std::rethrow_exception(error);
   if (meeting_error) std::rethrow_exception(meeting_error);
   region.end(record);
-  while (x.busy()) {
-    x.poll(std::numeric_limits<std::uint64_t>::max(), 0);
+  for (const waiting_scope waits(s.control.status(), waiting::peers); x.busy();) {
+    s.report().poll(x, 0);
     if (s.control.aborted()) throw peer_failure("ended because another rank failed");
   }
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);

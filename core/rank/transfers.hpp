@@ -47,6 +47,16 @@ public:
   // Moves bytes and appends what ended; waits as rg_transport.poll does while there is nothing. Throws failure.
   void poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vector<rg_completion>& out);
 
+  // For people: what has not ended, receives first. [loop]
+  struct open_operation {
+    const char* kind;   // "send", "receive", "collective operation"
+    std::uint32_t peer; // UINT32_MAX: none, of a collective
+    std::uint32_t lane;
+    std::uint64_t bytes;
+    bool receives, refused; // refused: the transport has not taken it yet
+  };
+  std::vector<open_operation> open() const;
+
   // Operations that have not ended.
   std::size_t outstanding() const noexcept { return outstanding_; }
 

@@ -55,7 +55,8 @@ void write_all(int fd, std::string_view text) {
   // exit() in the plugin must not run the destructors and handlers of the parent, of which this is a copy: registered
   // last, this one runs first.
   std::atexit([] { ::_exit(EXIT_FAILURE); });
-  for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGPIPE}) ::signal(signal, SIG_DFL);
+  for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGHUP, SIGPIPE})
+    ::signal(signal, SIG_DFL);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   if (const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC); nowhere >= 0) {
