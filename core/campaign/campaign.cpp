@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "campaign/facts.hpp"
+#include "campaign/limits.hpp"
 #include "campaign/prepare.hpp"
 #include "launch/memory.hpp"
 #include "launch/outside.hpp"
@@ -30,7 +31,7 @@ struct campaign::group {
 
 struct campaign::outcome {
   std::optional<std::uint64_t> number; // of its record; nothing: it failed, or was interrupted
-  std::string error;
+  std::string error, dump;
   int code = 0;
   bool interrupted = false;
 };
@@ -149,7 +150,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
       if (o.number)
         take(*o.number);
       else
-        fail(p, "failed", role + ": " + o.error, o.code);
+        fail(p, "failed", role + ": " + o.error, o.code, o.dump);
       return true;
     };
     // Runs that are compared run close together: those of an earlier program are not taken here.
@@ -171,7 +172,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
     if (o.number)
       ++runs_done_;
     else
-      fail(p, o.code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed", o.error, o.code);
+      fail(p, o.code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed", o.error, o.code, o.dump);
   }
   return true;
 }
@@ -193,20 +194,22 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
     show({});
     launch_plan plan{run.ranks, run.address};
     plan.outside = hooks_.outside;
+    set_limits(plan, c);
     if (hooks_.outside && run.launched) hooks_.outside->join(*run.launched, c.transport.id);
-    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log,
-                                          [&] { return interruption_.requested(); }});
+    const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
     if (r.interrupted) {
       interrupted_ = o.interrupted = true;
       return o;
     }
     if (r.failure) {
       o.error = r.failure->message;
+      o.dump = r.failure->dump;
       o.code = r.failure->code;
       return o;
     }
     done.asynchronous = !run.synchronous && run.communicates;
     done.ranks = r.results;
+    for (const auto& [rank, warning] : r.warnings) done.ranks[rank]["warnings"].push_back(warning);
     keep(records_.run_record(done));
     o.number = records_.last_run();
   } catch (const failure& e) {
@@ -228,7 +231,9 @@ std::string campaign::kernels_for(const case_config& c) {
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
-  const launch_result r = launch({run.ranks, run.address}, {{}, hooks_.log, [&] { return interruption_.requested(); }});
+  launch_plan plan{run.ranks, run.address};
+  set_limits(plan, c);
+  const launch_result r = launch(plan, {{}, hooks_.log});
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";
@@ -242,12 +247,13 @@ void campaign::keep(const nlohmann::json& record) {
   if (hooks_.record) hooks_.record(record);
 }
 
-void campaign::fail(planned& p, const std::string& status, const std::string& error, int code) {
+void campaign::fail(planned& p, const std::string& status, const std::string& error, int code,
+                    const std::string& dump) {
   p.over = true;
   for (std::uint64_t r = 0; r < p.repeats(); ++r)
     if (!records_.has(p.index, r) && runs_planned_) --runs_planned_;
   worst_ = worst_ ? worse(worst_, code) : code;
-  keep(records_.failure_record(p.index, status, error, p.facts));
+  keep(records_.failure_record(p.index, status, error, p.facts, dump));
 }
 
 void campaign::show(const std::vector<rank_progress>& ranks) {

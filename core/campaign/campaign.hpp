@@ -6,10 +6,10 @@
 #pragma once
 
 #include "campaign/answers.hpp"
-#include "campaign/interruption.hpp"
 #include "campaign/plugin_files.hpp"
 #include "campaign/records.hpp"
 #include "config/experiment.hpp"
+#include "launch/interruption.hpp"
 #include "launch/launch.hpp"
 #include "report/progress.hpp"
 
@@ -54,7 +54,7 @@ private:
   outcome run_once(const case_config& c, finished_run done);
   std::string kernels_for(const case_config& c);
   void keep(const nlohmann::json& record);
-  void fail(planned& p, const std::string& status, const std::string& error, int code);
+  void fail(planned& p, const std::string& status, const std::string& error, int code, const std::string& dump = "");
   void show(const std::vector<rank_progress>& ranks);
 
   plugin_answers& answers_;

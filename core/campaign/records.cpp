@@ -78,9 +78,11 @@ json campaign_records::run_record(const finished_run& r) const {
 }
 
 json campaign_records::failure_record(std::size_t index, const std::string& status, const std::string& error,
-                                      const case_facts& facts) const {
-  return {{"kind", "failure"}, {"index", index}, {"case", swept_of(experiment_.cases.at(index))},
-          {"status", status},  {"error", error}, {"facts", to_json(facts)}};
+                                      const case_facts& facts, const std::string& dump) const {
+  json record = {{"kind", "failure"}, {"index", index}, {"case", swept_of(experiment_.cases.at(index))},
+                 {"status", status},  {"error", error}, {"facts", to_json(facts)}};
+  if (!dump.empty()) record["dump"] = dump;
+  return record;
 }
 
 json campaign_records::kernels_record(const std::string& key, const std::string& picks) const {
@@ -176,6 +178,7 @@ void campaign_records::summarise(std::size_t index) {
     error = fmt::format("{} of {} repeats", repeats.size(), config.measure.repeats);
   }
   c.entry = case_entry(config, c.facts, status, error, repeats);
+  if (c.failure.is_object() && c.failure.contains("dump")) c.entry["dump"] = c.failure["dump"];
   c.complete = status == "ok";
   if (c.complete) c.repeats.clear();
 }

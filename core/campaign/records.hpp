@@ -49,7 +49,7 @@ public:
   nlohmann::json campaign_record(const nlohmann::json& context) const;
   nlohmann::json run_record(const finished_run& r) const; // with the next number
   nlohmann::json failure_record(std::size_t index, const std::string& status, const std::string& error,
-                                const case_facts& facts) const;
+                                const case_facts& facts, const std::string& dump = "") const;
   nlohmann::json kernels_record(const std::string& key, const std::string& picks) const;
 
   const nlohmann::json& context() const { return context_; }           // null before the first record

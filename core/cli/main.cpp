@@ -15,14 +15,18 @@
 #include "config/schema.hpp"
 #include "control/client.hpp"
 #include "control/invitation.hpp"
+#include "launch/interruption.hpp"
 #include "measure/context.hpp"
 #include "registry/registry.hpp"
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 using namespace regatta;
 
@@ -33,6 +37,15 @@ int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd, int
   invitation i = read_invitation(connect, rank, secret_fd);
   control_client control(i.host, i.port, i.rank, std::move(i.secret), status_page(status_fd));
   return be_rank(control);
+}
+
+// Or the first files and pipes that are opened would be taken for them.
+void open_standard_descriptors() {
+  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR))
+    if (fd > STDERR_FILENO) {
+      ::close(fd);
+      return;
+    }
 }
 
 int dispatch(int argc, char** argv) {
@@ -222,9 +235,11 @@ int dispatch(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   // A reader that is gone and a limit of file sizes become errors of the writes that meet them.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  if (argc < 2 || std::strcmp(argv[1], "rank") != 0) end_at_interruptions();
   int code = static_cast<int>(exit_code::run);
   try {
     code = dispatch(argc, argv);

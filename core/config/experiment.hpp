@@ -106,6 +106,7 @@ struct measure_config {
   bool baseline = true;
   std::int64_t evaluate_every = 0; // steps; 0: only after the last
   double target = 0;               // not 0: what the metric must reach
+  std::string timeout = "auto";    // auto | none | a time, as exact_nanoseconds writes it
 };
 
 // One point of a sweep, run `repeats` times.

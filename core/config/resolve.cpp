@@ -37,7 +37,7 @@ std::string resolved_toml(const case_config& c, const std::vector<std::string>& 
     if (!accept(key, value)) continue;
     // Nor is a default that makes no difference here: it would be named as a key without effect.
     if (!has_effect(key.path(), c) && value == read(key, {}, {})) continue;
-    const bool time = key.rule.unit == RG_UNIT_NANOSECONDS;
+    const bool time = key.rule.unit == RG_UNIT_NANOSECONDS && value.is_number();
     text += fmt::format("{} = {}\n", key.leaf(),
                         toml_literal(time ? json(exact_nanoseconds(value.get<std::int64_t>())) : value));
     if (const auto s = find_plugin_section(section))

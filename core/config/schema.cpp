@@ -90,6 +90,7 @@ const char* const devices[] = {"cpu", "cuda", nullptr};
 const char* const kernels[] = {"timed", "fixed", nullptr};
 const char* const optimizers[] = {"sgd", "momentum", "adagrad", "adam", nullptr};
 const char* const lr_scalings[] = {"none", "linear", nullptr};
+const char* const timeouts[] = {"auto", "none", nullptr};
 const char* const schedules[] = {"constant", "step", "linear", "exponential", "noam", nullptr};
 const char* const schedule_units[] = {"step", "epoch", nullptr};
 
@@ -221,6 +222,11 @@ std::vector<schema_key> make_schema() {
       POINT(measure.evaluate_every, "evaluate after every so many steps, untimed; 0: only after the last")
           .range(0, largest_count),
       POINT(measure.target, "what the model's metric must reach; 0: it need not"),
+      POINT(measure.timeout, "longest time without any progress of a rank, then the case fails; auto: 30 s or 20 usual "
+                             "steps within the steps, minutes elsewhere; none: for debuggers")
+          .one_of(timeouts)
+          .range(1e8, 1e15)
+          .unit(RG_UNIT_NANOSECONDS),
 
       make_row(
           "report.rows", [](experiment& e, case_config&) { return config_member(&e.report.rows); },
@@ -250,12 +256,32 @@ bool is_plugin_choice(const schema_key& key) {
   return key.leaf() == "plugin" && find_plugin_section(key.section()).has_value();
 }
 
+// Words, or a time: no plugin can have such a parameter.
+bool is_words_or_time(const schema_key& key) {
+  return key.rule.type == RG_PARAM_STRING && key.rule.unit == RG_UNIT_NANOSECONDS;
+}
+
+rg_param time_rule(const schema_key& key) {
+  rg_param rule = key.rule;
+  rule.type = RG_PARAM_INT;
+  rule.choices = nullptr;
+  return rule;
+}
+
+rg_param word_rule(const schema_key& key) {
+  rg_param rule = key.rule;
+  rule.unit = RG_UNIT_NONE;
+  rule.min = rule.max = 0;
+  return rule;
+}
+
 // For people: sizes and times with their units.
 std::string default_text(const schema_key& key) {
   if (key.path() == "model.plugin") return "must be given";
   if (key.path() == "experiment.name") return "default the file's name";
   const json value = read(key, {}, {});
-  if (key.rule.unit == RG_UNIT_NANOSECONDS) return "default " + exact_nanoseconds(value.get<std::int64_t>());
+  if (key.rule.type == RG_PARAM_INT && key.rule.unit == RG_UNIT_NANOSECONDS)
+    return "default " + exact_nanoseconds(value.get<std::int64_t>());
   return "default " + toml_literal(value);
 }
 
@@ -305,12 +331,18 @@ const component_choice& choice_of(const case_config& c, plugin_section s) {
 std::string expectation(const schema_key& key) {
   if (is_text_list(key)) return "a list of strings";
   if (is_plugin_choice(key)) return fmt::format("the id of a {}", key.section());
+  if (is_words_or_time(key)) return expectation(word_rule(key)) + ", or " + expectation(time_rule(key));
   if (key.above_min) return fmt::format("a number above {}", key.rule.min);
   if (key.below_max) return fmt::format("a number from {} to below {}", key.rule.min, key.rule.max);
   return expectation(key.rule);
 }
 
 std::optional<json> accept(const schema_key& key, const json& given) {
+  if (is_words_or_time(key)) {
+    if (auto word = accept(word_rule(key), given)) return word;
+    const auto time = accept(time_rule(key), given);
+    return time ? std::optional<json>(exact_nanoseconds(time->get<std::int64_t>())) : std::nullopt;
+  }
   if (!is_text_list(key)) {
     const auto value = accept(key.rule, given);
     if (value && key.above_min && !(value->get<double>() > key.rule.min)) return {};

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/failure.hpp"
@@ -23,6 +24,7 @@
 #include "control/channel.hpp"
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
+#include "control/stack.hpp"
 
 namespace regatta {
 
@@ -66,9 +68,14 @@ struct control_client::state {
   std::function<void(std::uint32_t)> callback;
   bool called = false;
 
+  std::mutex describe_mutex; // held while it is described
+  std::function<nlohmann::json()> description;
+  pid_t main_thread = 0;
+
   std::thread thread;
 
   asio::awaitable<void> join(asio::ip::address address, std::uint16_t port, blob secret);
+  void take_job(const message& m);
   asio::awaitable<void> listen();
   asio::awaitable<void> keep_beating();
   void start();
@@ -82,6 +89,7 @@ struct control_client::state {
   std::vector<blob> finish_gathering();
   void end(std::uint32_t dead_rank, const std::string& why);
   void call_back();
+  void describe();
 };
 
 asio::awaitable<void> control_client::state::join(asio::ip::address address, std::uint16_t port, blob secret) {
@@ -90,20 +98,23 @@ asio::awaitable<void> control_client::state::join(asio::ip::address address, std
     tcp::socket socket(io);
     co_await socket.async_connect({address, port}, asio::use_awaitable);
     ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-    bool admitted = true;
+    std::optional<message> first;
     try {
       co_await prove_rank(socket, secret, rank);
-    } catch (const boost::system::system_error&) {
-      admitted = false;
-    }
-    if (admitted) {
       wire = std::make_shared<channel>(std::move(socket));
-      break;
+      first = co_await wire->receive();
+    } catch (const boost::system::system_error&) {
+    }
+    if (first) {
+      take_job(*first);
+      co_return;
     }
     deadline.expires_after(join_pause);
     co_await deadline.async_wait(asio::use_awaitable);
   }
-  const message m = co_await wire->receive();
+}
+
+void control_client::state::take_job(const message& m) {
   if (m.header.value("t", "") != "job") throw failure(exit_code::run, "the coordinator did not send a job");
   ranks = m.header.at("ranks").get<std::uint32_t>();
   job = parse_cbor(m.payload);
@@ -117,6 +128,8 @@ asio::awaitable<void> control_client::state::listen() {
       const auto type = m.header.value("t", "");
       if (type == "ended") {
         end(m.header.value("rank", nobody), m.header.value("why", ""));
+      } else if (type == "describe") {
+        describe();
       } else {
         const std::lock_guard lock(mutex);
         reply = std::move(m);
@@ -193,7 +206,7 @@ void control_client::state::begin(nlohmann::json header, std::shared_ptr<const b
 }
 
 message control_client::state::finish() {
-  const waiting_scope waiting(page);
+  const waiting_scope waits(page, waiting::coordinator);
   std::unique_lock lock(mutex);
   changed.wait(lock, [this] { return reply || ended; });
   page.worked();
@@ -243,11 +256,30 @@ void control_client::state::call_back() {
   callback(dead);
 }
 
+// {"t": "state", "lines": [...], "stacks": [{"thread": "main", "frames": [...]}, ...]} and what the description adds.
+void control_client::state::describe() {
+  nlohmann::json answer{{"lines", nlohmann::json::array()}};
+  try {
+    const std::lock_guard lock(describe_mutex);
+    if (description) answer.update(description());
+  } catch (const std::exception& e) {
+    answer["lines"].push_back(e.what());
+  }
+  answer["t"] = "state";
+  answer["stacks"] = nlohmann::json::array();
+  const auto loop = answer.value("loop", pid_t{0});
+  if (loop && loop != main_thread) answer["stacks"].push_back({{"thread", "exchange"}, {"frames", stack_of(loop)}});
+  answer["stacks"].push_back({{"thread", "main"}, {"frames", stack_of(main_thread)}});
+  wire->send(answer);
+}
+
 control_client::control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret,
                                status_page page)
     : state_(std::make_unique<state>(std::move(page))) {
   auto& s = *state_;
   s.rank = rank;
+  s.main_thread = static_cast<pid_t>(::syscall(SYS_gettid));
+  prepare_stacks();
   s.plugin_key = hmac_sha256(secret, {bytes_of("regatta 1: key for plugins")});
 
   const auto where = fmt::format("rank {}: the coordinator at {} port {}", rank, host, port);
@@ -367,6 +399,11 @@ void control_client::on_death(std::function<void(std::uint32_t)> f) {
     state_->callback = std::move(f);
   }
   if (aborted()) asio::post(state_->io, [s = state_.get()] { s->call_back(); });
+}
+
+void control_client::on_describe(std::function<nlohmann::json()> f) {
+  const std::lock_guard lock(state_->describe_mutex);
+  state_->description = std::move(f);
 }
 
 bool control_client::aborted() const noexcept {

@@ -69,6 +69,10 @@ public:
   // number), or for another reason (UINT32_MAX). Called also when that was before on_death. Replaces the callback there
   // was, which is not running any more when this returns; so an empty one withdraws it. Not from the callback. [main]
   void on_death(std::function<void(std::uint32_t rank)> f);
+  // What the coordinator is told when the run stands still, beside the stacks: an object with "lines" and, where a
+  // thread of its own is to be looked at too, its number as "loop". Called on the control thread, also while all others
+  // hang; it takes no longer than some 100 ms. Replacing it works as for on_death. [main]
+  void on_describe(std::function<nlohmann::json()> f);
   // The case has ended before its time. Lock-free. [any]
   bool aborted() const noexcept;
 

@@ -29,7 +29,7 @@ digest proof(const blob& secret, const char* role, bytes_view nonce_c, bytes_vie
 
 } // namespace
 
-asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret) {
+asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret, bool& proven) {
   const blob nonce_c = random_bytes(nonce_bytes);
   const std::array<asio::const_buffer, 2> challenge{asio::buffer(challenge_magic), asio::buffer(nonce_c)};
   co_await asio::async_write(socket, challenge, asio::use_awaitable);
@@ -40,6 +40,7 @@ asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secre
   co_await asio::async_read(socket, parts, asio::use_awaitable);
   if (!equal_in_constant_time(answer, proof(secret, role_of_rank, nonce_c, nonce_r, rank)))
     throw failure(exit_code::run, "it does not know the run's secret");
+  proven = true;
 
   const digest ours = proof(secret, role_of_coordinator, nonce_c, nonce_r, rank);
   co_await asio::async_write(socket, asio::buffer(ours), asio::use_awaitable);

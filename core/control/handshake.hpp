@@ -17,8 +17,9 @@
 namespace regatta {
 
 // The coordinator's side: returns the rank that has proven itself. Throws failure for a stranger, system_error when the
-// connection ends. The caller bounds the time by closing the socket. `secret` outlives the coroutine.
-asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret);
+// connection ends. The caller bounds the time by closing the socket, which it does not do any more once `proven` is
+// true: the rank's proof is good. `secret` and `proven` outlive the coroutine.
+asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret, bool& proven);
 
 // The rank's side, likewise.
 asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::uint32_t rank);

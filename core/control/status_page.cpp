@@ -27,9 +27,9 @@ struct status_page::layout {
     std::atomic<std::uint32_t> pace;
     std::array<std::atomic<char>, 60> text;
   };
-  std::atomic<std::uint64_t> step, samples, work;
-  std::atomic<std::int32_t> waits;             // threads that do
-  std::atomic<std::uint64_t> taken, published; // tickets; the first is 1
+  std::atomic<std::uint64_t> step, samples, work, rounds;
+  std::array<std::atomic<std::int32_t>, 3> waits; // by `waiting`: threads that do
+  std::atomic<std::uint64_t> taken, published;    // tickets; the first is 1
   std::array<entry, ring> operations;
 };
 
@@ -69,7 +69,11 @@ status_page::status_page(int descriptor) {
 
 status_page::~status_page() {
   if (page_) ::munmap(page_, page_bytes);
-  if (descriptor_ >= 0) ::close(descriptor_);
+  close_descriptor();
+}
+
+void status_page::close_descriptor() noexcept {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 status_page::status_page(status_page&& other) noexcept
@@ -102,12 +106,16 @@ void status_page::worked() noexcept {
   page_->work.fetch_add(1, std::memory_order_relaxed);
 }
 
-void status_page::begin_wait() noexcept {
-  page_->waits.fetch_add(1, std::memory_order_relaxed);
+void status_page::round() noexcept {
+  page_->rounds.fetch_add(1, std::memory_order_relaxed);
 }
 
-void status_page::end_wait() noexcept {
-  page_->waits.fetch_sub(1, std::memory_order_relaxed);
+void status_page::begin_wait(waiting what) noexcept {
+  page_->waits[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void status_page::end_wait(waiting what) noexcept {
+  page_->waits[static_cast<std::size_t>(what)].fetch_sub(1, std::memory_order_relaxed);
 }
 
 rank_status status_page::read() const {
@@ -115,7 +123,9 @@ rank_status status_page::read() const {
   s.work = page_->work.load(std::memory_order_acquire);
   s.step = page_->step.load(std::memory_order_acquire);
   s.samples = page_->samples.load(std::memory_order_relaxed);
-  s.waits = page_->waits.load(std::memory_order_relaxed) > 0;
+  s.rounds = page_->rounds.load(std::memory_order_relaxed);
+  for (const waiting what : {waiting::coordinator, waiting::peers}) // a server's main thread serves all the while
+    if (page_->waits[static_cast<std::size_t>(what)].load(std::memory_order_relaxed) > 0) s.waits = what;
   // Again where the writer came round to the entry meanwhile; a rank that does so each time has some entry to show.
   for (int attempt = 0; attempt < 8; ++attempt) {
     const std::uint64_t ticket = page_->published.load(std::memory_order_acquire);

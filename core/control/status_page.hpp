@@ -16,11 +16,15 @@ enum class pace : std::uint32_t {
   unseen, // may take minutes of which the engine sees nothing: kernel timing, opening a data set
 };
 
+// What a rank waits for that is not its own work.
+enum class waiting : std::uint32_t { nothing, coordinator, peers };
+
 // One reading of the page. The fields are read one after the other, not at one instant.
 struct rank_status {
   std::uint64_t step = 0, samples = 0; // done
   std::uint64_t work = 0;              // moves with everything that the rank achieves
-  bool waits = false;                  // the rank waits for others: in an exchange, or for the coordinator
+  waiting waits = waiting::nothing;    // peers: its main thread runs the exchange
+  std::uint64_t rounds = 0;            // of the exchange: stands still while the code of a plugin does not return
   std::string operation;               // empty: none yet
   regatta::pace pace = regatta::pace::rare;
 };
@@ -37,17 +41,19 @@ public:
   status_page(status_page&& other) noexcept;
   status_page& operator=(status_page&& other) noexcept;
 
-  // Names the page for a child that inherits it. The page's own; -1 where it was made of a descriptor. Its size is
-  // sealed, so nobody can take memory away from under the coordinator.
+  // Names the page for a child that inherits it. The page's own; -1 where it was made of a descriptor, or after
+  // close_descriptor(). Its size is sealed, so nobody can take memory away from under the coordinator.
   int descriptor() const noexcept { return descriptor_; }
+  void close_descriptor() noexcept; // the mapping stays
 
   // The rank's side. `what` is copied, 59 bytes at most.
   void operation(const char* what, pace p) noexcept;
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
   void worked() noexcept;
-  // Between the two the calling thread waits for others. Threads may overlap.
-  void begin_wait() noexcept;
-  void end_wait() noexcept;
+  void round() noexcept;
+  // Between the two the calling thread waits. Threads may overlap.
+  void begin_wait(waiting what) noexcept;
+  void end_wait(waiting what) noexcept;
 
   // The coordinator's side.
   rank_status read() const;
@@ -60,16 +66,17 @@ private:
   layout* page_ = nullptr;
 };
 
-// The calling thread waits for others for as long as this lives. [any]
+// The calling thread waits for `what` for as long as this lives. [any]
 class waiting_scope {
 public:
-  explicit waiting_scope(status_page& page) : page_(page) { page_.begin_wait(); }
-  ~waiting_scope() { page_.end_wait(); }
+  waiting_scope(status_page& page, waiting what) : page_(page), what_(what) { page_.begin_wait(what_); }
+  ~waiting_scope() { page_.end_wait(what_); }
   waiting_scope(const waiting_scope&) = delete;
   waiting_scope& operator=(const waiting_scope&) = delete;
 
 private:
   status_page& page_;
+  waiting what_;
 };
 
 } // namespace regatta

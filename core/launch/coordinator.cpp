@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,19 +26,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto tick = 250ms;
 constexpr auto stranger_limit = 2s; // from a connection to its proof
 constexpr std::size_t strangers_beyond_ranks = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto suspicion_limit = 500ms;
-constexpr auto quiet = 400ms;        // a heartbeat missed: perhaps it will be found silent; less than suspicion_limit
 constexpr auto last_frames = 500ms;  // for what a dead process sent before, which is already in our kernel
 constexpr auto grace = 1s;           // for the others, after one has died
 constexpr auto outside_grace = 60s;  // likewise where killing one ends the whole campaign: a step may take long
-constexpr auto lateness = 1s;        // we ourselves were stopped or starved
 constexpr auto accept_pause = 100ms; // when there is no descriptor left
-
-constexpr std::uint32_t nobody = UINT32_MAX;
 
 } // namespace
 
@@ -53,12 +49,12 @@ void coordinator::stranger::drop() {
 }
 
 coordinator::coordinator(const launch_plan& plan, const launch_hooks& hooks)
-    : plan_(plan), hooks_(hooks), secret_(random_bytes(secret_bytes)), gathering_(plan.ranks.size()) {
+    : plan_(plan), hooks_(hooks), secret_(random_bytes(secret_bytes)), gathering_(plan.ranks.size()),
+      standstill_(plan.standstill, plan.ranks.size()) {
   result_.results.resize(plan.ranks.size());
 }
 
 coordinator::~coordinator() {
-  signal_scope_.hold();
   kill_all();
   for (auto& m : members_)
     if (m->running && !plan_.outside) reap_process(m->process);
@@ -75,8 +71,6 @@ void coordinator::spawn(asio::awaitable<void> coroutine) {
 launch_result coordinator::run() {
   if (plan_.ranks.empty()) return result_;
   listen();
-  for (const int number : {SIGINT, SIGTERM})
-    if (!signal_scope_.was_ignored(number)) signals_.add(number);
   spawn(heed_signals());
   for (std::uint32_t r = 0; r < plan_.ranks.size(); ++r) {
     members_.push_back(std::make_unique<member>(*this, r));
@@ -109,45 +103,61 @@ void coordinator::listen() {
 
 asio::awaitable<void> coordinator::accept() {
   asio::steady_timer pause(io_);
+  rlimit descriptors{};
+  ::getrlimit(RLIMIT_NOFILE, &descriptors);
+  const std::size_t most_strangers = std::min<std::size_t>(plan_.ranks.size() + strangers_beyond_ranks,
+                                                           std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
   while (connected_ < plan_.ranks.size()) {
     boost::system::error_code error;
     tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) co_return;
+    // Where strangers hold all descriptors, the oldest gives its own to the next.
+    if (error == asio::error::no_descriptors && drop_oldest_stranger()) {
+      pause.expires_after(0s); // its coroutine has to let go of it first
+      co_await pause.async_wait(asio::use_awaitable);
+      continue;
+    }
     if (error) {
       log(coordinator_rank, RG_LOG_WARNING, fmt::format("cannot accept a connection: {}", error.message()));
       pause.expires_after(accept_pause);
       co_await pause.async_wait(asio::use_awaitable);
       continue;
     }
-    // The oldest is the least likely to be a rank: those answer at once, and try again when dropped.
-    if (strangers_.size() >= plan_.ranks.size() + strangers_beyond_ranks) strangers_.front()->drop();
+    if (strangers_.size() >= most_strangers) drop_oldest_stranger();
     auto s = std::make_shared<stranger>(std::move(socket));
     strangers_.push_back(s);
     spawn(admit(std::move(s)));
   }
 }
 
+// The oldest is the least likely to be a rank: ranks answer at once, and try again when dropped.
+bool coordinator::drop_oldest_stranger() {
+  const auto oldest = std::ranges::find_if(strangers_, [](const auto& s) { return !s->proven && s->socket.is_open(); });
+  if (oldest == strangers_.end()) return false;
+  (*oldest)->drop();
+  return true;
+}
+
 asio::awaitable<void> coordinator::admit(std::shared_ptr<stranger> s) {
-  const auto place = std::prev(strangers_.end());
   boost::system::error_code error;
   const auto peer = s->socket.remote_endpoint(error);
   const auto who = fmt::format("{} port {}", peer.address().to_string(), peer.port());
   s->patience.expires_after(stranger_limit);
   s->patience.async_wait([s](boost::system::error_code cancelled) {
-    if (!cancelled) s->drop();
+    if (!cancelled && !s->proven) s->drop();
   });
 
   std::uint32_t rank = nobody;
   std::string why;
   try {
-    rank = co_await admit_rank(s->socket, secret_);
+    rank = co_await admit_rank(s->socket, secret_, s->proven);
   } catch (const boost::system::system_error& e) {
     why = s->socket.is_open() ? e.code().message() : "it did not prove itself in time";
   } catch (const failure& e) {
     why = e.what();
   }
   s->patience.cancel();
-  strangers_.erase(place);
+  strangers_.remove(s);
   if (!why.empty()) {
     refuse(who, why);
   } else if (rank >= members_.size() || members_[rank]->wire) {
@@ -175,7 +185,7 @@ void coordinator::welcome(member& m, tcp::socket socket) {
   // Nobody else is expected.
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  for (const auto& s : strangers_) s->drop();
+  for (const auto& s : strangers_) s->drop(); // a second connection of a rank that is here is no rank either
 }
 
 // -------------------------------------------------------------------------------------------------------- processes
@@ -186,6 +196,7 @@ void coordinator::start(member& m) {
   if (plan_.outside) {
     plan_.outside->invite(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
                           m.status.descriptor());
+    m.status.close_descriptor();
     m.pid = plan_.outside->pid(m.rank);
     m.running = true;
     ++running_;
@@ -200,6 +211,7 @@ void coordinator::start(member& m) {
   };
   m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus,
                             m.status.descriptor());
+  m.status.close_descriptor();
   m.pid = m.process.pid;
   m.running = true;
   ++running_;
@@ -252,8 +264,12 @@ asio::awaitable<void> coordinator::watch(member& m) {
 void coordinator::ended(member& m, const std::string& how, bool well) {
   m.running = false;
   --running_;
-  if (!(well && m.has_result) && !m.reported)
-    certain(m, how + (m.has_result ? " after its result" : " before its result"), static_cast<int>(exit_code::run));
+  standstill_.leave(m.rank);
+  if (m.has_result) {
+    if (!well) warn(m, how + " after its result");
+  } else if (!m.reported) {
+    certain(m, how + " before its result", static_cast<int>(exit_code::run));
+  }
   if (running_ == 0) io_.stop();
 }
 
@@ -304,9 +320,12 @@ void coordinator::handle(member& m, message&& f) {
   } else if (type == "result") {
     result_.results[m.rank] = parse_cbor(f.payload);
     m.has_result = true;
+    standstill_.leave(m.rank);
     gathering_.leave(m.rank);
     m.wire->send({{"t", "taken"}});
     if (const auto deadlock = gathering_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+  } else if (type == "state") {
+    m.state = std::move(f.header);
   } else if (type == "failed") {
     const std::string why = f.header.at("why");
     const int code = f.header.at("code");
@@ -318,83 +337,41 @@ void coordinator::handle(member& m, message&& f) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------ silence and signals
-// ---
-
-asio::awaitable<void> coordinator::keep_time() {
-  asio::steady_timer timer(io_);
-  auto last = clock::now();
-  for (;;) {
-    timer.expires_after(tick);
-    co_await timer.async_wait(asio::use_awaitable);
-    const auto now = clock::now();
-    // While we did not run, nobody could be heard.
-    if (now - last > lateness)
-      for (auto& m : members_) m->heard += now - last - tick;
-    last = now;
-    if (hooks_.progress) {
-      std::vector<rank_progress> all;
-      for (const auto& m : members_) {
-        const rank_status s = m->status.read();
-        all.push_back({s.step, s.samples});
-      }
-      hooks_.progress(all);
-    }
-    look_for_silence(now);
-  }
-}
-
-void coordinator::look_for_silence(clock::time_point now) {
-  for (const auto& m : members_) {
-    if (!m->running || m->reported) continue;
-    if (m->wire) m->heard = std::max(m->heard, m->wire->heard());
-    const auto since = now - m->heard;
-    const auto seconds = std::chrono::duration<double>(since).count();
-    if (!m->wire) {
-      if (since > plan_.start)
-        certain(*m, fmt::format("did not connect within {:.1f} s of its start", seconds),
-                static_cast<int>(exit_code::run));
-    } else if (since > plan_.silence) {
-      certain(*m,
-              m->has_result ? fmt::format("did not end within {:.1f} s of its result", seconds)
-                            : fmt::format("stopped answering {:.1f} s ago", seconds),
-              static_cast<int>(exit_code::run));
-    }
-  }
-}
-
-bool coordinator::somebody_is_quiet(clock::time_point now) const {
-  return std::any_of(members_.begin(), members_.end(), [&](const auto& m) {
-    return m->running && m->wire_open && !m->reported && !m->has_result && now - m->wire->heard() > quiet;
-  });
-}
-
-asio::awaitable<void> coordinator::heed_signals() {
-  if (!(hooks_.interrupted && hooks_.interrupted())) co_await signals_.async_wait(asio::use_awaitable);
-  result_.interrupted = true;
-  end(nobody, "interrupted");
-  co_await signals_.async_wait(asio::use_awaitable);
-  kill_all();
-}
-
 // ------------------------------------------------------------------------------------------------------------ the end
 // ---
 
+std::string coordinator::name_of(const member& m) const {
+  return fmt::format("rank {} ({}, pid {})", m.rank, plan_.ranks[m.rank].role, m.pid);
+}
+
 rank_failure coordinator::make_failure(const member& m, const std::string& what, int code) const {
-  auto text = fmt::format("rank {} ({}, pid {}): {}", m.rank, plan_.ranks[m.rank].role, m.pid, what);
+  auto text = fmt::format("{}: {}", name_of(m), what);
   if (const rank_status s = m.status.read(); !s.operation.empty()) {
     text += fmt::format("; last operation: {}", s.operation);
     if (s.step > 0) text += fmt::format(" ({} steps done)", s.step);
   }
   if (!m.reported && !m.error_lines.last().empty())
     text += fmt::format("; its last line on standard error: {}", m.error_lines.last());
-  return {m.rank, std::move(text), code};
+  return {m.rank, std::move(text), code, {}};
 }
 
 void coordinator::certain(const member& m, const std::string& what, int code) {
   if (ending_) return;
   result_.failure = make_failure(m, what, code);
   end(m.rank, result_.failure->message);
+}
+
+// There is nothing to wait for: it cannot hear that the run is over.
+void coordinator::certain_of_lifeless(const member& m, const std::string& what) {
+  certain(m, what, static_cast<int>(exit_code::run));
+  if (!plan_.outside) kill(m);
+}
+
+void coordinator::warn(const member& m, const std::string& what) {
+  auto& w = members_[m.rank]->warned;
+  if (std::exchange(w, true)) return;
+  result_.warnings.emplace_back(m.rank, fmt::format("{}: {}", name_of(m), what));
+  log(coordinator_rank, RG_LOG_WARNING, result_.warnings.back().second);
 }
 
 void coordinator::suspect(const member& m, const std::string& what, int code) {

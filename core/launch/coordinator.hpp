@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One run from the first process to the last: rendezvous, frames, and who is to blame when it ends early. All in one
-// thread; the ranks' end of it is control/client.hpp.
+// thread; the ranks' end of it is control/client.hpp. Here are the parts that wait for ranks to do something;
+// coordinator_watch.cpp has those that wait for them to do nothing.
 //
 // The first cause counts. A process that died, an exception of a rank's own and a rank that fell silent are certain. A
 // rank that lost a connection only suspects: a peer's death is known to it sometimes before it is known here, so such a
@@ -17,16 +18,17 @@
 #include "control/asio.hpp" // before any other of Asio's
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/signal_set.hpp>
 
 #include "control/channel.hpp"
 #include "control/status_page.hpp"
 #include "launch/gathering.hpp"
+#include "launch/interruption.hpp"
 #include "launch/launch.hpp"
 #include "launch/lines.hpp"
 #include "launch/memory.hpp"
 #include "launch/process.hpp"
 #include "launch/signals.hpp"
+#include "launch/standstill.hpp"
 
 namespace regatta {
 
@@ -43,6 +45,8 @@ public:
 
 private:
   using clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds tick{250};
+  static constexpr std::uint32_t nobody = UINT32_MAX;
 
   struct member {
     member(coordinator& c, std::uint32_t number);
@@ -54,9 +58,11 @@ private:
     line_splitter output_lines, error_lines;
     std::shared_ptr<channel> wire; // null until it has proven itself
     asio::steady_timer wire_ended;
-    bool wire_open = false, running = false, reported = false, has_result = false;
+    bool wire_open = false, running = false, reported = false, has_result = false, warned = false;
     clock::time_point heard{};
     status_page status;
+    std::optional<clock::time_point> stopped; // seen so
+    nlohmann::json state;                     // its answer to "describe"
   };
 
   struct stranger {
@@ -64,6 +70,7 @@ private:
     void drop();
     tcp::socket socket;
     asio::steady_timer patience;
+    bool proven = false; // a rank, and never dropped
   };
 
   // Runs the coroutine on io_; what it throws ends the run and comes out of run().
@@ -71,6 +78,7 @@ private:
 
   void listen();
   asio::awaitable<void> accept();
+  bool drop_oldest_stranger();
   asio::awaitable<void> admit(std::shared_ptr<stranger> s);
   void refuse(const std::string& who, const std::string& why);
   void welcome(member& m, tcp::socket socket);
@@ -85,11 +93,19 @@ private:
 
   asio::awaitable<void> keep_time();
   void look_for_silence(clock::time_point now);
+  void look_for_stopped(clock::time_point now);
+  void look_for_standstill(clock::time_point now);
+  asio::awaitable<void> describe_standstill(std::vector<std::uint32_t> stuck);
+  bool all_described() const;
+  void end_standstill(const std::vector<std::uint32_t>& stuck);
   bool somebody_is_quiet(clock::time_point now) const;
   asio::awaitable<void> heed_signals();
 
+  std::string name_of(const member& m) const;
   rank_failure make_failure(const member& m, const std::string& what, int code) const;
   void certain(const member& m, const std::string& what, int code);
+  void certain_of_lifeless(const member& m, const std::string& what);
+  void warn(const member& m, const std::string& what);
   void suspect(const member& m, const std::string& what, int code);
   asio::awaitable<void> settle_suspicion();
   void end(std::uint32_t dead, const std::string& why);
@@ -101,17 +117,20 @@ private:
   const launch_plan& plan_;
   const launch_hooks& hooks_;
   signal_scope signal_scope_;
+  interruption interruption_;
   const blob secret_;
   const oom_watch oom_;
 
   asio::io_context io_{1};
-  asio::signal_set signals_{io_};
+  asio::posix::stream_descriptor interrupted_{io_};
   tcp::acceptor acceptor_{io_};
   std::list<std::shared_ptr<stranger>> strangers_; // the oldest first
   std::size_t refused_ = 0;
   std::vector<std::unique_ptr<member>> members_;
   std::size_t connected_ = 0, running_ = 0;
   gathering gathering_;
+  standstill standstill_;
+  bool describing_ = false;
 
   bool ending_ = false;
   std::optional<rank_failure> suspicion_;

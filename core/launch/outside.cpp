@@ -2,8 +2,9 @@
 #include "launch/outside.hpp"
 
 #include "base/failure.hpp"
-#include "launch/memory.hpp"
 #include "base/json.hpp"
+#include "launch/interruption.hpp"
+#include "launch/memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -306,6 +307,7 @@ std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties
     }
   }
   take_oom_score(raised_oom_score().c_str()); // the campaign does not
+  forget_interruptions();                     // the launcher ends what it has started
   serve(find_campaign(*place).get(), duties);
   int status = 0;
   while (campaign > 0 && ::waitpid(campaign, &status, 0) < 0 && errno == EINTR) {

@@ -82,7 +82,7 @@ struct trouble {
 
   struct sigaction action {};
   for (int signal = 1; signal < NSIG; ++signal) {
-    action.sa_handler = signal == SIGINT || signal == SIGPIPE ? SIG_IGN : SIG_DFL;
+    action.sa_handler = signal == SIGINT || signal == SIGPIPE || signal == SIGXFSZ ? SIG_IGN : SIG_DFL;
     ::sigaction(signal, &action, nullptr); // fails for SIGKILL, SIGSTOP and the C library's own
   }
   sigset_t none;
@@ -211,6 +211,17 @@ void kill_process(const process& p) noexcept {
   if (p.pid <= 0) return;
   ::kill(-p.pid, SIGKILL);
   ::kill(p.pid, SIGKILL);
+}
+
+bool is_stopped(pid_t pid) noexcept {
+  std::array<char, 64> path{};
+  *fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/stat", pid).out = '\0';
+  const unique_fd file(::open(path.data(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 128> text{}; // PID (NAME) STATE ...; a name is 15 characters at most
+  const ssize_t got = file.get() < 0 ? 0 : ::read(file.get(), text.data(), text.size());
+  const std::string_view line(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const auto name_end = line.rfind(')');
+  return name_end != std::string_view::npos && name_end + 2 < line.size() && line[name_end + 2] == 'T';
 }
 
 int reap_process(process& p) noexcept {

@@ -26,12 +26,12 @@ evaluation::evaluation(session& s)
   if (!s.model().functions().evaluate)
     throw failure(exit_code::usage,
                   fmt::format("data.evaluation_path: model {} cannot evaluate", s.job.config.model.id));
-  s.control.operation("opening the data to evaluate on");
+  s.control.operation("opening the data to evaluate on", pace::unseen);
   source_ = make_evaluation_source(s.job.config.data, s.model().inputs(), s.job.config.seed);
 }
 
 std::optional<double> evaluation::run(const std::function<void(rg_batch&)>& prepare) {
-  session_.control.operation("evaluating");
+  session_.control.operation("evaluating", pace::rare);
   model_instance& model = session_.model();
   const std::uint32_t workers = session_.cluster.workers;
   session_.average_states();
@@ -46,6 +46,7 @@ std::optional<double> evaluation::run(const std::function<void(rg_batch&)>& prep
     batch.seed = session_.job.config.seed;
     prepare(batch);
     model.ask(model.functions().evaluate(model.self(), &batch, sums.data()), "evaluate");
+    session_.control.status().worked();
   }
   const auto total = session_.control.sum("metric", sums);
   if (!model.functions().metric || total.empty()) return {};

@@ -134,6 +134,11 @@ public:
   // [loop] Whether anything is under way that could need the loop.
   bool busy() const { return transfers_.outstanding() || !timers_.empty() || !awaited_.empty() || running_[serve]; }
 
+  // [loop] What is under way, for people.
+  std::vector<transfers::open_operation> open_operations() const { return transfers_.open(); }
+  // [any] Elements [0, this) of the arena have their gradients of this step. Lock-free.
+  std::uint64_t gradients_ready_to() const noexcept { return ready_.load(std::memory_order_relaxed); }
+
   // [any] Elements from here on may be read by the model; what lies before is still coming. Lock-free.
   std::uint64_t weights_from() const noexcept { return weights_from_.load(std::memory_order_acquire); }
   // [any] On a device, once this has passed; to be asked for after weights_from() or the end of an activity.

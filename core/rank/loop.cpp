@@ -3,21 +3,15 @@
 
 #include "base/failure.hpp"
 
-#include <limits>
-
 #include <pthread.h>
 #include <time.h>
 
 namespace regatta {
 
-namespace {
-constexpr std::uint64_t forever = std::numeric_limits<std::uint64_t>::max();
-}
-
-loop::loop(exchange& x, std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns,
-           std::function<void(std::exception_ptr)> lost)
-    : exchange_(x), wake_(std::move(wake)), aborted_(std::move(aborted)), lost_(std::move(lost)), spin_ns_(spin_ns),
-      thread_([this] { thread(); }) {}
+loop::loop(exchange& x, control_client& control, state_report& report, std::function<void()> wake,
+           std::function<bool()> aborted, std::uint64_t spin_ns, std::function<void(std::exception_ptr)> lost)
+    : exchange_(x), control_(control), report_(report), wake_(std::move(wake)), aborted_(std::move(aborted)),
+      lost_(std::move(lost)), spin_ns_(spin_ns), thread_([this] { thread(); }) {}
 
 loop::~loop() {
   {
@@ -43,7 +37,7 @@ void loop::thread() {
     std::exception_ptr error;
     try {
       while (!yield_.load(std::memory_order_acquire)) {
-        exchange_.poll(forever, 0);
+        report_.poll(exchange_, 0);
         check_aborted();
       }
     } catch (...) {
@@ -97,8 +91,9 @@ void loop::gradients_ready(std::uint64_t end, rg_fence fence) {
 
 void loop::run_until(const std::function<bool()>& done) {
   take();
+  const waiting_scope waits(control_.status(), waiting::peers);
   while (!done()) {
-    exchange_.poll(forever, spin_ns_);
+    report_.poll(exchange_, spin_ns_);
     check_aborted();
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "rank/exchange.hpp"
+#include "rank/state_report.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -20,7 +21,8 @@ class loop {
 public:
   // `wake` ends the exchange's poll from any thread; `aborted` is asked whenever poll returns. Spins for `spin_ns`
   // while the compute thread waits; the other thread never spins, for it shares a core with the computation.
-  loop(exchange& x, std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns,
+  loop(exchange& x, control_client& control, state_report& report, std::function<void()> wake,
+       std::function<bool()> aborted, std::uint64_t spin_ns,
        std::function<void(std::exception_ptr)> lost = {}); // [its own thread] what it met, at once
   ~loop();
 
@@ -38,6 +40,8 @@ private:
   void check_aborted() const;
 
   exchange& exchange_;
+  control_client& control_;
+  state_report& report_;
   std::function<void()> wake_;
   std::function<bool()> aborted_;
   std::function<void(std::exception_ptr)> lost_;

@@ -48,8 +48,9 @@ std::string hash_of_weights(exchange& x) {
 nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, std::unique_ptr<session>& open) {
   session& s = *(open = std::make_unique<session>(control, std::move(job), rank));
   control.on_death([&s](std::uint32_t) { s.wake(); });
+  control.on_describe([&s] { return s.report().describe(); });
   s.open();
-  control.operation("meeting the other ranks");
+  control.operation("meeting the other ranks", pace::rare);
   control.barrier("ready");
   const bool worker = s.cluster.worker >= 0;
   rank_record record = worker ? run_worker(s) : run_server(s);
@@ -66,7 +67,7 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
   record.kernels = s.model().kernels();
   record.warnings.insert(record.warnings.end(), s.strategy_warnings().begin(), s.strategy_warnings().end());
   record.memory_peak_bytes = memory_peak_bytes();
-  control.operation("meeting the other ranks at the end");
+  control.operation("meeting the other ranks at the end", pace::rare);
   control.barrier("done"); // nobody leaves while others still read its memory
   s.close();
   return to_json(record);
@@ -74,7 +75,7 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
 
 // Times the candidates for every kernel and brings back what was picked.
 nlohmann::json tune(control_client& control, const rank_job& job) {
-  control.operation("timing kernels");
+  control.operation("timing kernels", pace::unseen);
   const registry plugins = registry::of_files({job.files.begin(), job.files.end()});
   model_instance model(plugins, job.config.model, job.config.train.device,
                        model_setup_of(job.config, job.batch / static_cast<std::uint64_t>(job.config.train.accumulate),
@@ -108,11 +109,14 @@ int run_rank(control_client& control, std::uint32_t rank) {
     rank_job job = job_from_json(control.job());
     if (job.tune) return tune(control, job);
     nlohmann::json result = train(control, std::move(job), rank, open);
-    control.on_death({}); // it names the session
+    control.on_death({}); // both name the session
+    control.on_describe({});
+    control.operation("destroying the plugins' objects", pace::rare);
     open.reset();
     return result;
   });
   control.on_death({});
+  control.on_describe({});
   return code;
 }
 

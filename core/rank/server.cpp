@@ -77,8 +77,9 @@ rank_record run_server(session& s) {
     }
   });
   try {
+    const waiting_scope waits(s.control.status(), waiting::peers);
     while (!x.done(exchange::serve) || phase.load() < ended) {
-      x.poll(std::numeric_limits<std::uint64_t>::max(), s.job.spin_ns);
+      s.report().poll(x, s.job.spin_ns);
       if (s.control.aborted()) throw peer_failure("ended because another rank failed");
       if (phase.load() == lost) break;
       if (phase.load() == begin_asked) {
@@ -99,8 +100,8 @@ rank_record run_server(session& s) {
   meeting.join(); // an aborted case ends its waiting too
   if (error) std::rethrow_exception(error);
   if (meeting_error) std::rethrow_exception(meeting_error);
-  while (x.busy()) {
-    x.poll(std::numeric_limits<std::uint64_t>::max(), 0);
+  for (const waiting_scope waits(s.control.status(), waiting::peers); x.busy();) {
+    s.report().poll(x, 0);
     if (s.control.aborted()) throw peer_failure("ended because another rank failed");
   }
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);

@@ -39,7 +39,12 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
       strategy_host_(log_), strategy_(plugins_.find(kind::strategy, job.config.strategy.id)),
       transport_(plugins_.find(kind::transport, job.config.transport.id)),
       strategy_values_(strategy_, job.config.strategy.parameters),
-      transport_values_(transport_, job.config.transport.parameters) {
+      transport_values_(transport_, job.config.transport.parameters), report_(
+                                                                          c, [this] { wake(); },
+                                                                          [this] {
+                                                                            const rg_counters n = counters();
+                                                                            return n.bytes_sent + n.bytes_received;
+                                                                          }) {
   place_ = rg::make_versioned<rg_place>();
   place_.memory = RG_MEMORY_HOST;
   authenticate_ = rg::make_versioned<rg_authenticate>();
@@ -52,6 +57,7 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
 }
 
 session::~session() {
+  report_.end_watch();
   if (device_) device_->silence(); // it wakes the transport
   exchange_.reset();               // its regions are the transport's
   if (void* self = transport_self_.exchange(nullptr)) transport_.transport.destroy(self);
@@ -63,7 +69,7 @@ void session::wake() {
 
 void session::open() {
   const bool worker = cluster.worker >= 0;
-  control.operation("making the model");
+  control.operation("making the model", pace::rare);
   rg_model_setup model_setup =
       model_setup_of(job.config, job.batch / static_cast<std::uint64_t>(job.config.train.accumulate),
                      worker ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT, job.kernels.empty() ? nullptr : job.kernels.c_str());
@@ -80,7 +86,7 @@ void session::open() {
                                 "different instruction sets; run on machines of one kind",
                                 r));
   if (worker) {
-    control.operation("opening the data");
+    control.operation("opening the data", pace::unseen);
     data_ = make_source(job.config.data, model_->inputs(), job.config.seed);
     model_->tell_frequencies([this](std::size_t input) { return data_->frequencies(input); });
   }
@@ -126,7 +132,9 @@ void session::open() {
   setup.link = link();
   exchange_ = std::make_unique<regatta::exchange>(std::move(setup));
   if (worker) load_weights();
+  control.operation("starting the strategy", pace::rare);
   exchange_->start();
+  report_.watch(*exchange_, model_->tensors());
 }
 
 // The transport as this rank has it: what measurements of it depend on.
@@ -147,7 +155,7 @@ double session::epoch_steps() {
 }
 
 void session::connect() {
-  control.operation("connecting to its peers");
+  control.operation("connecting to its peers", pace::rare);
   const rg_transport& t = transport_.transport;
   void* self = nullptr;
   check(t.create(transport_host_.c(), transport_values_.data(), &self), transport_host_, "transport " + transport_.id);
@@ -186,6 +194,7 @@ void session::connect() {
 }
 
 void session::load_weights() {
+  control.operation("initialising the weights", pace::rare);
   const rg_arena& arena = exchange_->arena();
   const auto weights = exchange_->weights(), gradients = exchange_->gradients();
   const std::size_t n = model_->tensors().size();
@@ -216,6 +225,7 @@ void session::load_weights() {
   memory.weights = w.data();
   memory.gradients = g.data();
   memory.memory = place_.memory;
+  control.operation("binding the model to its weights", pace::rare);
   model_->ask(model_->functions().bind(model_->self(), &memory), "bind");
 }
 
@@ -279,7 +289,7 @@ rg_counters session::counters() {
 }
 
 void session::close() {
-  control.operation("closing the transport");
+  control.operation("closing the transport", pace::rare);
   check(transport_.transport.close(transport_self_, close_timeout_ns), transport_host_, "transport " + transport_.id);
 }
 

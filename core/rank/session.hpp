@@ -9,6 +9,7 @@
 #include "rank/exchange.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
+#include "rank/state_report.hpp"
 #include "registry/transport_host.hpp"
 
 #include <atomic>
@@ -42,6 +43,7 @@ public:
   regatta::exchange& exchange() { return *exchange_; }
   const regatta::exchange& exchange() const { return *exchange_; }
   rg_counters counters();
+  state_report& report() { return report_; }
   // Ends the exchange's poll. [any]
   void wake();
   // Adds up running statistics and the like over the workers, and divides by their number. All workers at once; waits for
@@ -79,6 +81,7 @@ private:
   std::unique_ptr<model_instance> model_, row_model_; // row_model_ makes rows on the loop, while model_ computes
   std::unique_ptr<data_source> data_;
   std::unique_ptr<regatta::exchange> exchange_;
+  state_report report_;
   host_processor host_memory_;
   std::vector<std::span<float>> states_; // by tensor, where the model computes; empty for what is no state
   std::vector<std::string> strategy_warnings_;

@@ -297,6 +297,28 @@ void transfers::end(operation* o, rg_status status, rg_fence busy) {
   --outstanding_;
 }
 
+std::vector<transfers::open_operation> transfers::open() const {
+  std::vector<const operation*> all(receives_.begin(), receives_.end());
+  const auto has = [](const std::vector<operation*>& some, const operation* o) {
+    return std::find(some.begin(), some.end(), o) != some.end();
+  };
+  for (const auto& o : operations_)
+    if (!o->receive && !has(free_[0], o.get()) && !has(free_[1], o.get()) && !has(emptying_, o.get()))
+      all.push_back(o.get());
+  std::vector<open_operation> out;
+  for (const operation* o : all) {
+    const bool refused = std::any_of(lines_.begin(), lines_.end(), [&](const fifo& l) {
+      return std::find(l.items.begin() + static_cast<std::ptrdiff_t>(l.head), l.items.end(), o) != l.items.end();
+    });
+    const std::uint64_t bytes = bytes_of(o->function ? o->joint.buffer : o->target);
+    out.push_back({o->function  ? "collective operation"
+                   : o->receive ? "receive"
+                                : "send",
+                   o->function ? UINT32_MAX : o->transfer.peer, o->transfer.lane, bytes, o->receive, refused});
+  }
+  return out;
+}
+
 void transfers::free_emptied() {
   std::erase_if(emptying_, [&](operation* o) {
     if (!o->stage->passed(o->busy)) return false;

@@ -56,6 +56,16 @@ public:
   // Bytes of the sends and collectives that the transport took, since the start.
   std::uint64_t given_bytes() const noexcept { return given_bytes_; }
 
+  // For people: what has not ended, receives first. [loop]
+  struct open_operation {
+    const char* kind;   // "send", "receive", "collective operation"
+    std::uint32_t peer; // UINT32_MAX: none, of a collective
+    std::uint32_t lane;
+    std::uint64_t bytes;
+    bool receives, refused; // refused: the transport has not taken it yet
+  };
+  std::vector<open_operation> open() const;
+
   // Operations that have not ended.
   std::size_t outstanding() const noexcept { return outstanding_; }
 

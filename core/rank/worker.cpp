@@ -30,7 +30,8 @@ class worker {
 public:
   explicit worker(session& s)
       : session_(s), loop_(
-                         s.exchange(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); }, s.job.spin_ns,
+                         s.exchange(), s.control, s.report(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); },
+                         s.job.spin_ns,
                          // At once: the compute thread may be waiting for ranks that wait for us.
                          [&s](const std::exception_ptr& e) {
                            report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(e); });
@@ -66,6 +67,7 @@ public:
       };
     hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence fence) {
       auto& w = *static_cast<worker*>(self);
+      w.session_.control.status().worked();
       if (!w.last_micro_ || !w.keeps(w.rules_.ready(tensor))) return;
       w.slow_.compute(false);
       w.loop_.gradients_ready(w.ready_end_[tensor], fence);
@@ -271,7 +273,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   const auto micros = static_cast<std::uint64_t>(session_.job.config.train.accumulate);
   step_time t;
   t.begin = steady_ns();
-  session_.control.operation("reading input");
+  session_.control.operation("reading input", pace::rare);
   if (batches_.meets(n)) loop_.release(); // a server that shares the rank goes on serving those who still compute
   batches_.begin(n);
   const std::int64_t read = steady_ns();
@@ -455,7 +457,7 @@ rank_record worker::run() {
 
   end_together(region, record);
   if (sparse_) evaluate(warmup + steps, record); // a server holds the rows until it hears goodbye
-  session_.control.operation("finishing: the last bytes and updates");
+  session_.control.operation("finishing: the last bytes and updates", pace::rare);
   const std::int64_t finishing = sparse_ ? steady_ns() : record.region_end;
   loop_.take();
   x.begin(exchange::finish, warmup + steps);

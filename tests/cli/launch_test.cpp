@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,6 +29,7 @@
 
 #include "base/failure.hpp"
 #include "launch/cpus.hpp"
+#include "launch/interruption.hpp"
 #include "launch/launch.hpp"
 
 using namespace regatta;
@@ -130,7 +132,8 @@ using steps = std::vector<json>;
 launch_plan plan_of(const std::vector<steps>& ranks) {
   launch_plan plan;
   plan.program = TEST_RANK;
-  plan.silence = plan.start = 30s; // sanitizers on a busy machine: what is not about silence must not end by it
+  plan.silence = plan.start = plan.stopped =
+      30s; // sanitizers on a busy machine: what is not about silence must not end by it
   for (std::size_t r = 0; r < ranks.size(); ++r)
     plan.ranks.push_back({fmt::format("worker {}", r), {}, {{"steps", ranks[r]}}});
   return plan;
@@ -240,6 +243,19 @@ TEST_CASE("strangers disturb nothing") {
   CHECK(o.count("refused a connection") <= 20); // so many are logged
 }
 
+TEST_CASE("strangers that hold all descriptors keep no rank out") {
+  const environment mode("strangers");
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 100; // a rank's 80 strangers fit, those of all three ranks do not
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto o = run(plan_of(3, {step("exchange", {{"bytes", 100}}), step("result", {{"value", 1}})}));
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(o.message() == "");
+  CHECK(o.result.results == std::vector<json>(3, json(1)));
+}
+
 TEST_CASE("other threads of the coordinator do not disturb the start of ranks") {
   std::atomic<bool> done{false};
   std::vector<std::thread> threads;
@@ -277,24 +293,45 @@ TEST_CASE("computing for long is no silence, and progress is seen meanwhile") {
 TEST_CASE("a signal that came just before the run ends it; the caller's handling is back afterwards") {
   struct sigaction before {
   }, after{};
-  REQUIRE(::sigaction(SIGINT, nullptr, &before) == 0);
-  for (const bool raised : {false, true}) {
-    CAPTURE(raised);
-    launch_hooks hooks;
-    // Either it came before, or it does so now: by then the signals are launch()'s, or this process would end here.
-    hooks.interrupted = [raised] {
-      if (raised) ::raise(SIGINT);
-      return !raised;
-    };
-    const auto result = launch(plan_of(2, {step("loop")}), hooks);
+  REQUIRE(::sigaction(SIGTERM, nullptr, &before) == 0);
+  {
+    const interruption campaign;
+    CHECK_FALSE(campaign.requested());
+    ::raise(SIGTERM);
+    CHECK(campaign.requested());
+    const auto result = launch(plan_of(2, {step("loop")}), {});
     CHECK_FALSE(result.failure);
     CHECK(result.interrupted);
     CHECK(all_gone());
-    REQUIRE(::sigaction(SIGINT, nullptr, &after) == 0);
-    CHECK((after.sa_handler == before.sa_handler));
-    sigset_t mask;
-    REQUIRE(::pthread_sigmask(SIG_SETMASK, nullptr, &mask) == 0);
-    CHECK(sigismember(&mask, SIGINT) == 0);
+  }
+  REQUIRE(::sigaction(SIGTERM, nullptr, &after) == 0);
+  CHECK((after.sa_handler == before.sa_handler));
+  CHECK_FALSE(interruption().requested()); // forgotten
+}
+
+TEST_CASE("a second signal ends the program at once, whatever it does, and its ranks with it") {
+  for (const bool between : {false, true}) {
+    CAPTURE(between);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const interruption campaign;
+      launch_hooks hooks;
+      hooks.log = [&](std::uint32_t, int, const std::string&) { // the coordinator does not get to its signals
+        ::raise(SIGTERM);
+        ::raise(SIGTERM);
+      };
+      for (int i = 0; between && i < 2; ++i) ::raise(SIGTERM);
+      launch(plan_of({{step("grandchild"), step("exchange", {{"bytes", 8}}), step("hang")},
+                      {step("exchange", {{"bytes", 8}}), step("loop")}}),
+             hooks);
+      ::_exit(99);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 130);
+    CHECK(all_gone());
   }
 }
 
@@ -363,6 +400,12 @@ TEST_CASE("a rank that stops, leaves or never comes ends the run") {
   CHECK(o.result.failure->rank == 1);
   CHECK(has(o.message(), "stopped answering 1."));
 
+  plan.silence = 30s;
+  plan.stopped = 700ms;
+  o = run(plan);
+  CHECK(o.result.failure->rank == 1);
+  CHECK(has(o.message(), "stopped by a signal for "));
+
   o = run(plan_of({hang, {step("close")}}));
   CHECK(o.result.failure->rank == 1);
   CHECK(has(o.message(), "closed its connection to the coordinator"));
@@ -371,6 +414,15 @@ TEST_CASE("a rank that stops, leaves or never comes ends the run") {
   plan = plan_of(2, hang);
   plan.start = 300ms;
   CHECK(has(run(plan).message(), "did not connect within"));
+  plan.start = 30s;
+  plan.stopped = 700ms;
+  std::thread stopper([] {
+    std::vector<pid_t> there;
+    while (there.empty()) there = processes();
+    ::kill(there.front(), SIGSTOP);
+  });
+  CHECK(has(run(plan).message(), "stopped by a signal for "));
+  stopper.join();
 }
 
 TEST_CASE("after the result") {
@@ -379,14 +431,20 @@ TEST_CASE("after the result") {
     if (seen.count("hanging") == 2) // so both results are here
       for (const pid_t rank : processes()) ::kill(rank, SIGKILL);
   });
-  CHECK(has(o.message(), "killed by SIGKILL after its result"));
+  CHECK(o.message() == "");
+  REQUIRE(o.result.warnings.size() == 2);
+  for (const auto& [rank, warning] : o.result.warnings) CHECK(has(warning, "killed by SIGKILL after its result"));
+  CHECK(o.count("killed by SIGKILL after its result") == 2);
   CHECK(o.result.results == std::vector<json>(2, json(1)));
 
   auto plan = plan_of({{result}, {result, step("close")}});
   plan.silence = 1000ms;
   o = run(plan);
-  CHECK(o.result.failure->rank == 1);
-  CHECK(has(o.message(), "did not end within"));
+  CHECK(o.message() == "");
+  REQUIRE(o.result.warnings.size() == 1);
+  CHECK(o.result.warnings[0].first == 1);
+  CHECK(has(o.result.warnings[0].second, "did not end within"));
+  CHECK(o.result.results == std::vector<json>(2, json(1)));
 }
 
 TEST_CASE("ranks that wait for each other for ever are found") {
@@ -433,25 +491,24 @@ TEST_CASE("what a hook throws comes out, and nothing is left") {
 // -------------------------------------------------------------------------------------------------------- from outside
 // ---
 
-TEST_CASE("SIGINT and SIGTERM end a run, and are handled as before afterwards") {
-  struct sigaction before[4]{}, after{};
-  const int numbers[] = {SIGINT, SIGTERM, SIGPIPE, SIGCHLD};
+TEST_CASE("SIGINT, SIGTERM and SIGHUP end a run, and are handled as before afterwards") {
+  struct sigaction before[5]{}, after{};
+  const int numbers[] = {SIGINT, SIGTERM, SIGPIPE, SIGCHLD, SIGHUP};
   ::signal(SIGINT, [](int) { std::abort(); });
-  for (int i = 0; i < 4; ++i) ::sigaction(numbers[i], nullptr, &before[i]);
-  for (const int number : {SIGINT, SIGTERM})
-    for (const int times : {1, 2}) {
-      const auto o = run(plan_of(3, hang), [&](observed& seen) {
-        if (seen.lines.back().second == "hanging" && seen.count("hanging") == 3)
-          for (int i = 0; i < times; ++i) ::raise(number);
-      });
-      CHECK(o.result.interrupted);
-      CHECK_FALSE(o.result.failure);
-      for (int i = 0; i < 4; ++i) {
-        ::sigaction(numbers[i], nullptr, &after);
-        CHECK((after.sa_handler == before[i].sa_handler));
-        CHECK(after.sa_flags == before[i].sa_flags);
-      }
+  ::signal(SIGHUP, SIG_DFL); // nohup has it ignored
+  for (int i = 0; i < 5; ++i) ::sigaction(numbers[i], nullptr, &before[i]);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const auto o = run(plan_of(3, hang), [&](observed& seen) {
+      if (seen.lines.back().second == "hanging" && seen.count("hanging") == 3) ::raise(number);
+    });
+    CHECK(o.result.interrupted);
+    CHECK_FALSE(o.result.failure);
+    for (int i = 0; i < 5; ++i) {
+      ::sigaction(numbers[i], nullptr, &after);
+      CHECK((after.sa_handler == before[i].sa_handler));
+      CHECK(after.sa_flags == before[i].sa_flags);
     }
+  }
   // Ignored by who started us: so it stays.
   ::signal(SIGINT, SIG_IGN);
   const auto o = run(plan_of(1, {step("log", {{"text", "here"}}), step("result", {{"value", 1}})}),

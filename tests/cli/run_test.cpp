@@ -242,6 +242,62 @@ TEST_CASE("a coordinator killed at any moment takes its ranks along") {
   }
 }
 
+TEST_CASE("a signal before anything runs ends the program in order, and a second one always does") {
+  const auto handles = [](pid_t p, int number) { // as soon as the program's own first lines have run
+    std::ifstream status("/proc/" + std::to_string(p) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("SigCgt:")) return (std::stoull(line.substr(7), nullptr, 16) >> (number - 1) & 1) != 0;
+    return false;
+  };
+  for (const int number : {SIGTERM, SIGHUP}) {
+    CAPTURE(number);
+    const scratch s;
+    std::ofstream(s.path / "x.toml") << endless;
+    signal(SIGHUP, SIG_DFL);
+    const pid_t child = start(s);
+    REQUIRE(within(patience, [&] { return handles(child, number); }));
+    kill(child, number);
+    int status = 0;
+    REQUIRE(within(patience, [&] { return waitpid(child, &status, WNOHANG) == child; }));
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 130);
+  }
+  // Ranks that cannot end in order: the second signal kills them.
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << endless << "[cluster]\nworkers = 2\n";
+  const pid_t run = start(s);
+  std::vector<pid_t> ranks;
+  REQUIRE(within(patience, [&] { return (ranks = children_of(run)).size() >= 2; }));
+  for (const pid_t p : ranks) kill(p, SIGSTOP);
+  kill(run, SIGTERM);
+  kill(run, SIGHUP);
+  int status = 0;
+  REQUIRE(within(patience, [&] { return waitpid(run, &status, WNOHANG) == run; }));
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  for (const pid_t p : ranks) CHECK(within(patience, [&] { return !alive(p); }));
+}
+
+TEST_CASE("closed standard descriptors and a limit on files do no harm") {
+  const scratch s;
+  const outcome usual = program(s, "list models --json");
+  fs::remove(s.path / "out");
+  const outcome closed = program(s, "list models --json <&- 2>&- >out #");
+  CHECK(closed.code == 0);
+  CHECK(usual.out.find("\"mlp\"") != std::string::npos);
+  CHECK(closed.out == usual.out);
+  std::ofstream(s.path / "x.toml") << tiny;
+  const std::string command = "cd " + s.path.string() +
+                              " && (ulimit -f 1; " REGATTA_PROGRAM
+                              " run x.toml --out r --progress never --format json; "
+                              "echo code $?) 2>&1 | cat >said";
+  CHECK(std::system(command.c_str()) == 0);
+  const std::string said = read(s.path / "said");
+  CAPTURE(said);
+  CHECK(said.find("code 153") == std::string::npos); // killed by SIGXFSZ
+  CHECK(said.find("File too large") != std::string::npos);
+}
+
 TEST_CASE("Ctrl-C ends everything at once and keeps the finished cases") {
   const scratch s;
   // The first case is short, the second endless: the signal comes once the first one's entry is in the file.

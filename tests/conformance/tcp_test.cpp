@@ -6,13 +6,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <sstream>
 #include <thread>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace regatta;
@@ -83,6 +87,43 @@ TEST_CASE("tcp: strangers learn nothing and disturb nobody") {
     CHECK(recv(fd, answer, sizeof answer, 0) <= 0);
     close(fd);
   }
+  const memory m = a.allocate(8), n = b.allocate(8);
+  const std::uint64_t sent = a.send(1, 1, m, 0, 8);
+  a.finish(sent);
+  CHECK(b.finish(b.recv(0, 1, n, 0, 8)) == 8);
+}
+
+TEST_CASE("tcp: more strangers than there are descriptors keep no peer out") {
+  const subject& which = tcp();
+  endpoint a(which, 0, 2, 2), b(which, 1, 2, 2);
+  const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // also where this test fails
+    for (int i = 0; i < 200; ++i) intrude(blobs[0]);
+    (void)!write(ready[1], "x", 1);
+    for (;;) pause();
+  }
+  char all_there;
+  REQUIRE(::read(ready[0], &all_there, 1) == 1);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int next = dup(0);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next) + 30;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  close(next);
+  std::thread other([&] { b.connect(blobs); });
+  a.connect(blobs);
+  other.join();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
   const memory m = a.allocate(8), n = b.allocate(8);
   const std::uint64_t sent = a.send(1, 1, m, 0, 8);
   a.finish(sent);

@@ -65,7 +65,9 @@ std::function<void(std::exception_ptr)> into(ending& e) {
 
 asio::awaitable<void> admit(tcp::socket& socket, const blob& secret, std::optional<std::uint32_t>& rank) {
   try {
-    rank = co_await admit_rank(socket, secret);
+    bool proven = false;
+    rank = co_await admit_rank(socket, secret, proven);
+    CHECK(proven);
   } catch (...) {
     socket.close();
     throw;

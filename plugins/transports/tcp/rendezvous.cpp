@@ -10,6 +10,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
@@ -17,11 +19,14 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <list>
+#include <memory>
 #include <sstream>
 #include <type_traits>
 
 #include <netinet/tcp.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 namespace tcp {
 namespace {
@@ -107,6 +112,10 @@ listener parse_blob(std::uint32_t rank, const rg_blob& blob) {
   return l;
 }
 
+constexpr auto stranger_limit = std::chrono::seconds(2); // from a connection to its proof
+constexpr auto retry_pause = std::chrono::milliseconds(50);
+constexpr std::size_t strangers_beyond_links = 64;
+
 std::string in_words(const endpoint& e) {
   return e.address().to_string() + " port " + std::to_string(e.port());
 }
@@ -176,20 +185,62 @@ struct rendezvous::state {
     io.stop();
   }
 
+  // Somebody who connected and has not proven to be a peer yet.
+  struct stranger {
+    explicit stranger(socket s) : connection(std::move(s)), patience(connection.get_executor()) {}
+    void drop() {
+      boost::system::error_code ignored;
+      connection.close(ignored);
+    }
+    socket connection;
+    asio::steady_timer patience;
+    bool proven = false; // a peer, and never dropped
+  };
+
+  // The oldest is the least likely to be a peer: those answer at once, and try again when dropped.
+  bool drop_oldest_stranger() {
+    const auto oldest = std::find_if(strangers.begin(), strangers.end(),
+                                     [](const auto& s) { return !s->proven && s->connection.is_open(); });
+    if (oldest == strangers.end()) return false;
+    (*oldest)->drop();
+    return true;
+  }
+
   asio::awaitable<void> accept_all() {
-    try {
-      for (;;) {
-        socket s = co_await acceptor.async_accept(use_awaitable);
-        asio::co_spawn(io, answer(std::move(s)), asio::detached);
+    rlimit descriptors{};
+    ::getrlimit(RLIMIT_NOFILE, &descriptors);
+    const std::size_t most = std::min<std::size_t>(links.size() + strangers_beyond_links,
+                                                   std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
+    asio::steady_timer pause(io);
+    for (;;) {
+      boost::system::error_code failed;
+      socket s = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, failed));
+      if (failed == asio::error::operation_aborted) co_return;
+      if (failed) { // no descriptor left, say: a peer that therefore does not come shows at the deadline
+        pause.expires_after(drop_oldest_stranger() ? std::chrono::milliseconds(0) : retry_pause);
+        co_await pause.async_wait(use_awaitable);
+        continue;
       }
-    } catch (const boost::system::system_error& e) {
-      give_up(std::make_exception_ptr(rg::error(RG_E_OPERATION, "tcp: cannot accept: " + e.code().message())));
+      if (strangers.size() >= most) drop_oldest_stranger();
+      strangers.push_back(std::make_shared<stranger>(std::move(s)));
+      asio::co_spawn(io, answer(strangers.back()), asio::detached);
     }
   }
 
   // A stranger, or a peer that breaks off, is dropped without a word; a peer that is then missing shows at the
   // deadline.
-  asio::awaitable<void> answer(socket s) {
+  asio::awaitable<void> answer(std::shared_ptr<stranger> who) {
+    who->patience.expires_after(stranger_limit);
+    who->patience.async_wait([who](boost::system::error_code cancelled) {
+      if (!cancelled && !who->proven) who->drop();
+    });
+    co_await hear(*who);
+    who->patience.cancel();
+    strangers.remove(who);
+  }
+
+  asio::awaitable<void> hear(stranger& who) {
+    socket& s = who.connection;
     try {
       hello opening;
       co_await asio::async_read(s, bytes_of(opening), use_awaitable);
@@ -201,6 +252,7 @@ struct rendezvous::state {
       signature theirs;
       co_await asio::async_read(s, bytes_of(theirs), use_awaitable);
       if (!same_secret(theirs, sign(connecting, opening, challenge))) co_return;
+      who.proven = true;
       const link* l = find(opening.from, opening.lane);
       if (!l || l->socket) co_return;
       signature ours = sign(accepting, opening, challenge);
@@ -212,14 +264,24 @@ struct rendezvous::state {
     }
   }
 
+  // A peer whom strangers keep busy may drop us with them: try again, until the deadline.
   asio::awaitable<void> reach(std::uint32_t peer, std::uint32_t lane, listener to) {
+    asio::steady_timer pause(io);
+    while (!co_await try_to_reach(peer, lane, to)) {
+      pause.expires_after(retry_pause);
+      co_await pause.async_wait(use_awaitable);
+    }
+  }
+
+  // False: the peer broke off the handshake, or all descriptors were in use.
+  asio::awaitable<bool> try_to_reach(std::uint32_t peer, std::uint32_t lane, const listener& to) {
     const std::string who = "rank " + std::to_string(peer) + " at " + in_words(to.where);
-    std::string doing = "cannot connect to " + who;
+    bool connected = false;
     try {
       socket s(io, to.where.protocol());
       prepare(s, to.where.address());
       co_await s.async_connect(to.where, use_awaitable);
-      doing = who + " broke off the handshake: is it of the same run?";
+      connected = true;
       hello opening{hello_magic, world.rank, peer, lane, world.lanes, world.size, 0, to.name, random_bytes<nonce>()};
       co_await asio::async_write(s, bytes_of(opening), use_awaitable);
       nonce challenge;
@@ -232,10 +294,13 @@ struct rendezvous::state {
         throw rg::error(RG_E_PEER, "tcp: " + who + " does not know this run's secret");
       done(peer, lane, std::move(s));
     } catch (const boost::system::system_error& e) {
-      give_up(std::make_exception_ptr(rg::error(RG_E_PEER, "tcp: " + doing + ": " + e.code().message())));
+      if (connected || e.code() == asio::error::no_descriptors) co_return false;
+      give_up(
+          std::make_exception_ptr(rg::error(RG_E_PEER, "tcp: cannot connect to " + who + ": " + e.code().message())));
     } catch (...) {
       give_up(std::current_exception());
     }
+    co_return true;
   }
 
   std::string absent() const {
@@ -256,8 +321,9 @@ struct rendezvous::state {
   asio::ip::tcp::acceptor acceptor{io};
   const token name = random_bytes<token>();
   std::string blob;
-  std::vector<listener> peers; // in the order of world.peers; port 0: it comes to us
-  std::vector<link> links;     // by peer, then lane
+  std::vector<listener> peers;                    // in the order of world.peers; port 0: it comes to us
+  std::vector<link> links;                        // by peer, then lane
+  std::list<std::shared_ptr<stranger>> strangers; // the oldest first
   std::size_t missing = 0;
   std::exception_ptr failure;
 };

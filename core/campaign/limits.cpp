@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "campaign/limits.hpp"
+
+#include "base/units.hpp"
+
+#include <algorithm>
+
+namespace regatta {
+
+void set_limits(launch_plan& plan, const case_config& c) {
+  using namespace std::chrono;
+  plan.debugged = c.measure.timeout == "none";
+  standstill_limits& limits = plan.standstill;
+  limits.watched = !plan.debugged;
+  if (const auto time = parse_nanoseconds(c.measure.timeout))
+    limits.same = duration_cast<milliseconds>(nanoseconds(*time));
+  // A batch may be waited for that long, and then the source itself says that none came.
+  if (c.data.source == "stream")
+    limits.rare = std::max(limits.rare, duration_cast<milliseconds>(2 * nanoseconds(c.data.timeout_ns)));
+}
+
+} // namespace regatta

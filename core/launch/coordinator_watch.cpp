@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The coordinator's clock: ranks that are silent, stopped or stand still, and signals to the program.
+#include "launch/coordinator.hpp"
+
+#include <algorithm>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <regatta/abi.h>
+
+#include "base/failure.hpp"
+#include "launch/dump.hpp"
+
+namespace regatta {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto quiet = 400ms; // a heartbeat missed: perhaps it will be found silent; less than suspicion_limit
+constexpr auto lateness = 1s; // the coordinator itself was stopped or starved
+constexpr auto description_limit = 1500ms; // for all ranks to describe themselves
+constexpr auto description_pause = 20ms;
+
+// Of a rank's answer to "describe": it came, and the thread that runs the exchange had its part in it.
+bool answers(const nlohmann::json& state) {
+  return !state.is_null() && state.value("answers", true);
+}
+
+} // namespace
+
+asio::awaitable<void> coordinator::keep_time() {
+  asio::steady_timer timer(io_);
+  auto last = clock::now();
+  for (;;) {
+    timer.expires_after(tick);
+    co_await timer.async_wait(asio::use_awaitable);
+    const auto now = clock::now();
+    // While we did not run, nobody could be heard.
+    if (now - last > lateness) {
+      for (auto& m : members_) {
+        m->heard += now - last - tick;
+        m->stopped.reset();
+      }
+      standstill_.forgive(now - last - tick);
+    }
+    last = now;
+    if (hooks_.progress) {
+      std::vector<rank_progress> all;
+      for (const auto& m : members_) {
+        const rank_status s = m->status.read();
+        all.push_back({s.step, s.samples});
+      }
+      hooks_.progress(all);
+    }
+    if (!plan_.debugged) {
+      look_for_silence(now);
+      look_for_stopped(now);
+    }
+    look_for_standstill(now);
+  }
+}
+
+void coordinator::look_for_silence(clock::time_point now) {
+  for (const auto& m : members_) {
+    if (!m->running || m->reported) continue;
+    if (m->wire) m->heard = std::max(m->heard, m->wire->heard());
+    const auto since = now - m->heard;
+    const auto seconds = std::chrono::duration<double>(since).count();
+    if (!m->wire) {
+      if (since > plan_.start)
+        certain(*m, fmt::format("did not connect within {:.1f} s of its start", seconds),
+                static_cast<int>(exit_code::run));
+    } else if (since > plan_.silence && m->has_result) {
+      warn(*m, fmt::format("did not end within {:.1f} s of its result and was killed", seconds));
+      kill(*m);
+    } else if (since > plan_.silence) {
+      certain_of_lifeless(*m, fmt::format("stopped answering {:.1f} s ago", seconds));
+    }
+  }
+}
+
+void coordinator::look_for_stopped(clock::time_point now) {
+  for (const auto& m : members_) {
+    const bool heard = m->wire && now - m->wire->heard() < quiet;
+    if (!m->running || m->reported || heard || !is_stopped(m->pid)) {
+      m->stopped.reset();
+    } else if (!m->stopped) {
+      m->stopped = now;
+    } else if (now - *m->stopped > plan_.stopped) {
+      const auto seconds = std::chrono::duration<double>(now - *m->stopped).count();
+      const auto what = fmt::format("stopped by a signal for {:.1f} s", seconds);
+      if (m->has_result) {
+        warn(*m, what + " after its result, and was killed");
+        kill(*m);
+      } else {
+        certain_of_lifeless(*m, what);
+      }
+    }
+  }
+}
+
+void coordinator::look_for_standstill(clock::time_point now) {
+  if (!plan_.standstill.watched || ending_ || describing_) return;
+  for (const auto& m : members_)
+    if (m->running && m->wire && !m->has_result && !m->reported) standstill_.note(m->rank, m->status.read(), now);
+  if (connected_ < members_.size()) return; // those who are here may wait
+  auto stuck = standstill_.stuck(now);
+  if (stuck.empty()) return;
+  describing_ = true;
+  spawn(describe_standstill(std::move(stuck)));
+}
+
+asio::awaitable<void> coordinator::describe_standstill(std::vector<std::uint32_t> stuck) {
+  for (const auto& m : members_)
+    if (m->wire_open && !m->has_result) m->wire->send({{"t", "describe"}});
+  asio::steady_timer timer(io_);
+  const auto until = clock::now() + description_limit;
+  while (!all_described() && clock::now() < until && !ending_) {
+    timer.expires_after(description_pause);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  if (!ending_) end_standstill(stuck);
+}
+
+bool coordinator::all_described() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const auto& m) { return !m->wire_open || m->has_result || !m->state.is_null(); });
+}
+
+void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
+  const auto now = clock::now();
+  std::vector<rank_account> accounts;
+  for (const auto& m : members_)
+    if (m->running && !m->has_result)
+      accounts.push_back({name_of(*m), m->status.read(), standstill_.still_for(m->rank, now), m->state});
+  // Of several that are stuck, one that does not even answer comes first.
+  const auto blamed =
+      *std::ranges::min_element(stuck, {}, [&](std::uint32_t r) { return answers(members_[r]->state); });
+  const member& m = *members_[blamed];
+  const rank_account mine{name_of(m), m.status.read(), standstill_.still_for(m.rank, now), m.state};
+  rank_failure f{m.rank, fmt::format("{}: {}", mine.name, verdict_on(mine)), static_cast<int>(exit_code::run),
+                 dump_of(accounts)};
+  log(coordinator_rank, RG_LOG_WARNING, "the run stands still (measure.timeout); who waits for what:");
+  line_splitter lines([this](const std::string& line) { log(coordinator_rank, RG_LOG_WARNING, line); });
+  lines.feed(f.dump);
+  result_.failure = std::move(f);
+  end(m.rank, result_.failure->message);
+  // Ranks that wait hear that the run is over; one that does not come back from a call does not.
+  if (!plan_.outside && (mine.status.waits == waiting::nothing || !answers(mine.state))) kill(m);
+}
+
+bool coordinator::somebody_is_quiet(clock::time_point now) const {
+  return std::any_of(members_.begin(), members_.end(), [&](const auto& m) {
+    return m->running && m->wire_open && !m->reported && !m->has_result && now - m->wire->heard() > quiet;
+  });
+}
+
+asio::awaitable<void> coordinator::heed_signals() {
+  interrupted_.assign(::fcntl(interruption_.descriptor(), F_DUPFD_CLOEXEC, 3));
+  co_await interrupted_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  result_.interrupted = true;
+  end(nobody, "interrupted");
+}
+
+} // namespace regatta

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/state_report.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace regatta {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t round_ns = 250'000'000;
+constexpr auto answer_limit = 150ms;
+constexpr std::size_t most_listed = 12; // of what may be thousands
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i)
+    text += fmt::format("{}{}", i ? ", " : "", names[i]);
+  if (names.size() > most_listed) text += fmt::format(" and {} more", names.size() - most_listed);
+  return text;
+}
+
+std::string in_words(const transfers::open_operation& o) {
+  std::string text = o.kind;
+  if (o.peer != UINT32_MAX) text += fmt::format(" {} rank {}, lane {}", o.receives ? "from" : "to", o.peer, o.lane);
+  return text + fmt::format(", {} bytes{}", o.bytes, o.refused ? ": not taken by the transport (RG_AGAIN)" : "");
+}
+
+} // namespace
+
+state_report::state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes)
+    : control_(control), wake_(std::move(wake)), bytes_(std::move(bytes)) {}
+
+void state_report::watch(const exchange& x, const std::vector<rg_tensor>& tensors) {
+  const std::lock_guard lock(mutex_);
+  watched_ = &x;
+  for (std::uint32_t i = 0; i < x.arena().slice_count; ++i) {
+    const rg_slice& s = x.arena().slices[i];
+    const char* name = tensors[s.tensor].name;
+    tensors_.push_back({name ? name : fmt::format("tensor {}", s.tensor), s.first, s.first + s.count});
+  }
+}
+
+void state_report::end_watch() {
+  const std::lock_guard lock(mutex_);
+  watched_ = nullptr;
+}
+
+void state_report::poll(exchange& x, std::uint64_t spin_ns) {
+  thread_local const auto me = static_cast<pid_t>(::syscall(SYS_gettid));
+  control_.status().round();
+  if (asked_.load(std::memory_order_acquire)) {
+    auto lines = describe_exchange(x);
+    const std::lock_guard lock(mutex_);
+    asked_.store(false, std::memory_order_relaxed);
+    answer_ = std::move(lines);
+    has_answer_ = true;
+    answered_.notify_all();
+  }
+  polling_.store(me, std::memory_order_relaxed);
+  bool moved = x.poll(round_ns, spin_ns);
+  polling_.store(0, std::memory_order_relaxed);
+  if (!moved)
+    if (const std::uint64_t bytes = bytes_(); bytes != seen_bytes_) {
+      seen_bytes_ = bytes;
+      moved = true;
+    }
+  if (moved) control_.status().worked();
+}
+
+void state_report::describe_tensors(std::vector<std::string>& lines) const {
+  const std::string operation = control_.status().read().operation;
+  const bool backward = operation == "backward pass";
+  if (!backward && operation != "forward pass") return;
+  const std::uint64_t here = watched_->weights_from(), ready = watched_->gradients_ready_to();
+  std::vector<std::string> weights, gradients;
+  for (const tensor& t : tensors_) {
+    if (t.first < here) weights.push_back(t.name);
+    if (t.end > ready) gradients.push_back(t.name);
+  }
+  if (!weights.empty()) lines.push_back("need() would wait for the weights of " + listed(weights));
+  if (!gradients.empty()) lines.push_back(fmt::format("ready() has not come for {}", listed(gradients)));
+}
+
+std::vector<std::string> state_report::describe_exchange(exchange& x) const {
+  std::vector<std::string> lines;
+  const auto open = x.open_operations();
+  for (std::size_t i = 0; i < std::min(open.size(), most_listed); ++i) lines.push_back(in_words(open[i]));
+  if (open.size() > most_listed) lines.push_back(fmt::format("{} operations more", open.size() - most_listed));
+  return lines;
+}
+
+nlohmann::json state_report::describe() {
+  std::unique_lock lock(mutex_);
+  if (!watched_) return {{"lines", nlohmann::json::array()}, {"waits", ""}, {"answers", true}, {"loop", 0}};
+  std::vector<std::string> lines;
+  describe_tensors(lines);
+  has_answer_ = false;
+  asked_.store(true, std::memory_order_release);
+  wake_();
+  const bool answers = answered_.wait_for(lock, answer_limit, [this] { return has_answer_; });
+  asked_.store(false, std::memory_order_relaxed);
+  const pid_t loop = polling_.load(std::memory_order_relaxed);
+  std::string waits;
+  if (answers) {
+    waits = answer_.empty() ? "no operation is open" : answer_.front();
+    if (answer_.empty()) lines.push_back("no operation of the exchange is open");
+    for (const std::string& line : answer_) lines.push_back("open: " + line);
+  } else {
+    lines.push_back(loop ? "the exchange does not answer: the code of the transport or the strategy does not return"
+                         : "no thread runs the exchange");
+  }
+  return {{"lines", lines}, {"waits", waits}, {"answers", answers || loop == 0}, {"loop", answers ? 0 : loop}};
+}
+
+} // namespace regatta
