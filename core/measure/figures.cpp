@@ -88,7 +88,17 @@ std::size_t steps_within(const rank_record& worker, std::int64_t length) {
   return counted;
 }
 
-void add_throughput(run_figures& f, const records_view& workers, bool asynchronous) {
+// Of each worker: asynchronous ones end together with the first that finishes.
+std::vector<std::size_t> counted_steps(const records_view& workers, bool asynchronous) {
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+  for (const rank_record* w : workers) shortest = std::min(shortest, region_length(*w));
+  std::vector<std::size_t> counted;
+  for (const rank_record* w : workers) counted.push_back(asynchronous ? steps_within(*w, shortest) : w->steps.size());
+  return counted;
+}
+
+void add_throughput(run_figures& f, const records_view& workers, bool asynchronous,
+                    const std::vector<std::size_t>& counted_by) {
   auto [shortest, longest] = std::minmax_element(
       workers.begin(), workers.end(), [](auto* a, auto* b) { return region_length(*a) < region_length(*b); });
   const std::int64_t length = region_length(asynchronous ? **shortest : **longest);
@@ -96,8 +106,9 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
   double samples = 0, steps = 0, units = 0;
   bool units_known = true;
   std::size_t with_steps = 0;
-  for (const rank_record* w : workers) {
-    const std::size_t counted = asynchronous ? steps_within(*w, length) : w->steps.size();
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const rank_record* const w = workers[i];
+    const std::size_t counted = counted_by[i];
     const double samples_a_step = static_cast<double>(w->samples) / static_cast<double>(w->steps.size());
     samples += samples_a_step * static_cast<double>(counted);
     steps += static_cast<double>(counted);
@@ -143,11 +154,17 @@ void add_traffic(run_figures& f, const std::vector<rank_record>& records, double
   f.server_update_seconds = mean_over(is_server, [](const rank_record& r) { return seconds(r.server_update_ns); });
 }
 
-void add_strategy(run_figures& f, const std::vector<rank_record>& records, double steps) {
+// `counted`: steps of each worker, by its number.
+void add_strategy(run_figures& f, const std::vector<rank_record>& records, double steps,
+                  const std::vector<std::size_t>& counted) {
   std::map<std::string, double> reporting;
   for (const rank_record& r : records) {
     for (const auto& [name, seen] : r.strategy.counts)
       for (const auto& [value, times] : seen) f.strategy.counts[name][value] += times;
+    for (const auto& [name, seen] : r.strategy.by_step)
+      for (const auto& s : seen)
+        if (s.step >= r.first_step && s.worker < counted.size() && s.step - r.first_step < counted[s.worker])
+          f.strategy.counts[name][s.value] += s.times;
     for (const auto& [name, sum] : r.strategy.sums) {
       f.strategy.sums[name] += sum;
       ++reporting[name];
@@ -208,9 +225,10 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
 run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous) {
   const records_view workers = workers_of(records);
   run_figures f;
-  add_throughput(f, workers, asynchronous);
+  const std::vector<std::size_t> counted = counted_steps(workers, asynchronous);
+  add_throughput(f, workers, asynchronous, counted);
   add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
-  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()));
+  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()), counted);
   add_losses(f, workers);
   add_state(f, records, workers);
   return f;

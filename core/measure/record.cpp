@@ -59,7 +59,12 @@ json records_to_json(const strategy_records& r) {
   json counts = json::object();
   for (const auto& [name, seen] : r.counts)
     counts[name] = std::vector<std::pair<std::int64_t, std::uint64_t>>(seen.begin(), seen.end());
-  return {{"counts", std::move(counts)}, {"sums", r.sums}};
+  json by_step = json::object();
+  for (const auto& [name, seen] : r.by_step) {
+    json& list = by_step[name] = json::array();
+    for (const strategy_records::of_step& s : seen) list.push_back({s.worker, s.step, s.value, s.times});
+  }
+  return {{"counts", std::move(counts)}, {"sums", r.sums}, {"by_step", std::move(by_step)}};
 }
 
 strategy_records records_from_json(const json& j) {
@@ -67,6 +72,9 @@ strategy_records records_from_json(const json& j) {
   for (const auto& [name, pairs] : j.at("counts").items())
     for (const json& pair : pairs) r.counts[name][pair.at(0).get<std::int64_t>()] = pair.at(1).get<std::uint64_t>();
   for (const auto& [name, sum] : j.at("sums").items()) r.sums[name] = sum.get<double>();
+  for (const auto& [name, list] : j.at("by_step").items())
+    for (const json& s : list)
+      r.by_step[name].push_back({.worker = s.at(0), .step = s.at(1), .times = s.at(3), .value = s.at(2)});
   return r;
 }
 
@@ -76,6 +84,20 @@ void strategy_records::count(std::string_view name, std::int64_t value) {
   auto at = counts.find(name);
   if (at == counts.end()) at = counts.emplace(std::string(name), std::map<std::int64_t, std::uint64_t>{}).first;
   ++at->second[value];
+}
+
+void strategy_records::count(std::string_view name, std::int64_t value, std::uint32_t worker, std::uint64_t step) {
+  auto at = by_step.find(name);
+  if (at == by_step.end()) {
+    at = by_step.emplace(std::string(name), std::vector<of_step>{}).first;
+    at->second.reserve(4096);
+  }
+  // The buckets of a step often have the same value, one after the other.
+  if (auto& list = at->second;
+      !list.empty() && list.back().worker == worker && list.back().step == step && list.back().value == value)
+    ++list.back().times;
+  else
+    list.push_back({.worker = worker, .step = step, .times = 1, .value = value});
 }
 
 void strategy_records::add(std::string_view name, double amount) {
@@ -109,6 +131,7 @@ json to_json(const rank_record& r) {
           {"gpu", r.gpu ? to_json(*r.gpu) : json(nullptr)},
           {"steal", optional_to_json(r.steal)},
           {"strategy", records_to_json(r.strategy)},
+          {"first_step", r.first_step},
           {"weights_hash", r.weights_hash},
           {"layout", r.layout},
           {"kernels", r.kernels},
@@ -144,6 +167,7 @@ rank_record record_from_json(const json& j) {
   if (const json& gpu = j.at("gpu"); !gpu.is_null()) r.gpu = gpu_from_json(gpu);
   r.steal = optional_from_json(j.at("steal"));
   r.strategy = records_from_json(j.at("strategy"));
+  j.at("first_step").get_to(r.first_step);
   j.at("weights_hash").get_to(r.weights_hash);
   j.at("layout").get_to(r.layout);
   j.at("kernels").get_to(r.kernels);

@@ -39,9 +39,17 @@ struct step_time {
 struct strategy_records {
   std::map<std::string, std::map<std::int64_t, std::uint64_t>, std::less<>> counts; // how often each value was seen
   std::map<std::string, double, std::less<>> sums;
+  // Values that belong to one step of one worker. Whether a step counts is known when all ranks' records are there.
+  struct of_step {
+    std::uint32_t worker;
+    std::uint64_t step, times;
+    std::int64_t value;
+  };
+  std::map<std::string, std::vector<of_step>, std::less<>> by_step;
 
   // Allocate only what is new.
   void count(std::string_view name, std::int64_t value);
+  void count(std::string_view name, std::int64_t value, std::uint32_t worker, std::uint64_t step);
   void add(std::string_view name, double amount);
 };
 
@@ -75,7 +83,8 @@ struct rank_record {
   std::optional<gpu_figures> gpu;                   // inside the region; nothing: none, or no sensors
   std::optional<double> steal; // share of the host's CPU time that went to others, inside the region
 
-  strategy_records strategy; // inside the region
+  strategy_records strategy;    // inside the region; steps as the strategy numbers them, from the warm-up's first on
+  std::uint64_t first_step = 0; // of the region: the steps of the warm-up
 
   std::string weights_hash; // hex, of the final weights; empty: not hashed
   std::string layout;       // of the weights in memory, as the model names it

@@ -96,7 +96,7 @@ private:
   void bring_rows();
   void pull_rows(rg_batch& batch);
   std::uint64_t steps_to_time();
-  void end_together(timed_region& region, rank_record& record);
+  void end_together();
   void evaluate(std::uint64_t done, rank_record& record);
   void evaluate_if_due(std::uint64_t done, rank_record& record);
 
@@ -347,17 +347,12 @@ std::uint64_t worker::steps_to_time() {
 }
 
 // Servers end their regions when all workers have ended theirs, and before any says goodbye. Releases the exchange.
-void worker::end_together(timed_region& region, rank_record& record) {
-  const bool servers = session_.cluster.servers > 0;
-  if (servers) {
-    session_.control.operation("meeting the other workers after the last step");
-    loop_.release(); // a server that shares the rank goes on serving those who are not there yet
-    session_.control.barrier("end");
-    loop_.take();
-  }
-  region.take_records(record);
-  loop_.release();
-  if (servers) session_.control.barrier("finish");
+void worker::end_together() {
+  loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+  if (session_.cluster.servers == 0) return;
+  session_.control.operation("meeting the other workers after the last step");
+  session_.control.barrier("end");
+  session_.control.barrier("finish");
 }
 
 rank_record worker::run() {
@@ -406,7 +401,7 @@ rank_record worker::run() {
   record.samples = steps * session_.job.batch;
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
 
-  end_together(region, record);
+  end_together();
   if (sparse_) evaluate(warmup + steps, record); // a server holds the rows until it hears goodbye
   session_.control.operation("finishing: the last bytes and updates");
   const std::int64_t finishing = sparse_ ? steady_ns() : record.region_end;
@@ -415,6 +410,7 @@ rank_record worker::run() {
   loop_.run_until([&] { return x.done(exchange::finish) && x.done(exchange::serve) && !x.busy(); });
   x.settle();
   record.drain_ns = steady_ns() - finishing;
+  region.take_records_of_steps(record);
   if (!sparse_) evaluate(warmup + steps, record);
   record.skipped_records = session_.data().skipped();
   return record;

@@ -12,15 +12,15 @@ namespace {
 std::uint64_t seen(const simulation_result& r, const std::string& name) {
   std::uint64_t n = 0;
   for (const auto& record : r.records)
-    if (const auto at = record.counts.find(name); at != record.counts.end())
-      for (const auto& [value, times] : at->second) n += times;
+    if (const auto at = record.by_step.find(name); at != record.by_step.end())
+      for (const auto& s : at->second) n += s.times;
   return n;
 }
 std::int64_t largest(const simulation_result& r, const std::string& name) {
   std::int64_t most = 0;
   for (const auto& record : r.records)
-    if (const auto at = record.counts.find(name); at != record.counts.end())
-      most = std::max(most, at->second.rbegin()->first);
+    if (const auto at = record.by_step.find(name); at != record.by_step.end())
+      for (const auto& s : at->second) most = std::max(most, s.value);
   return most;
 }
 

@@ -305,3 +305,24 @@ TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean
   CHECK(f.strategy.sums.at("encode_seconds") == Approx((4.0 + 8.0) / 2 / 4));
   CHECK(f.strategy.sums.at("only_here") == Approx(2.0 / 4));
 }
+
+TEST_CASE("a value that belongs to a step counts where the step does") {
+  // Worker 0 is through after 20 ms; worker 1 has completed one step by then.
+  rank_record a = worker(0, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}}),
+              b = worker(1, 100, {{0, 8, 8, 0, 2, 0}, {0, 8, 8, 0, 2, 0}}), server;
+  server.rank = 2;
+  server.server = 0;
+  server.first_step = 3;
+  for (const std::uint64_t step : {2, 3, 4}) { // 2: the warm-up's last
+    server.strategy.count("staleness", 1, 0, step);
+    server.strategy.count("staleness", 1, 0, step); // of another bucket
+    server.strategy.count("staleness", static_cast<std::int64_t>(step), 1, step);
+  }
+  server.strategy.count("seldom", 9, 1, 4);
+  server = record_from_json(to_json(server));
+  const run_figures f = figures_of({a, b, server}, true);
+  CHECK(f.strategy.counts.size() == 1);
+  CHECK(f.strategy.counts.at("staleness") == std::map<std::int64_t, std::uint64_t>{{1, 4}, {3, 1}});
+  CHECK(figures_of({a, b, server}, false).strategy.counts.at("staleness") ==
+        std::map<std::int64_t, std::uint64_t>{{1, 4}, {3, 1}, {4, 1}});
+}

@@ -41,7 +41,7 @@ struct geo_ps {
 
   geo_ps(rg::comm& c, const parameters& p)
       : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)), rows(c, rows_to_servers, rows_to_workers),
-        row_server(c, rows_to_servers, rows_to_workers) {
+        row_server(c, k, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       c.own_as_worker(c.whole());
       if (c.arena().count) seen = c.alloc(c.arena().count); // a model may be of tables alone
@@ -177,7 +177,7 @@ private:
     const std::size_t shards = self.held.size(), slots = from.receives.size();
     const auto memory = [&](std::size_t b) { return rg::sub(from.memory[b % slots], 0, self.held[b].weights.count); };
     const auto post = [&](std::size_t b) { from.receives[b % slots] = self.comm.recv(w, memory(b), to_servers); };
-    for (;;) {
+    for (std::uint64_t step = self.k - 1;; step += self.k) { // the last of a period
       post(0);
       for (std::size_t b = 0; b < shards; ++b) {
         rg::operation& push = from.receives[b % slots];
@@ -188,7 +188,7 @@ private:
         if (b == 0)
           for (std::size_t next = 1; next < std::min(slots, shards); ++next) post(next);
         shard& part = self.held[b];
-        self.comm.record_value("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]));
+        self.comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
         co_await self.comm.axpy(part.weights, 1.0 / self.comm.workers(), memory(b));
         if (b + slots < shards) post(b + slots);
         from.pulled[b] = ++part.version;

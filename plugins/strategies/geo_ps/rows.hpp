@@ -230,8 +230,9 @@ private:
 
 class row_server {
 public:
-  row_server(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
-      : comm(c), to_servers_(to_servers), to_workers_(to_workers), pushed_(c.tables()) {
+  // `k`: steps of a period.
+  row_server(rg::comm& c, std::uint64_t k, std::uint32_t to_servers, std::uint32_t to_workers)
+      : comm(c), k_(k), to_servers_(to_servers), to_workers_(to_workers), pushed_(c.tables()) {
     if (!comm.tables() || !comm.is_server()) return;
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       comm.own_rows(t, rg::role::server, comm.servers(), static_cast<std::uint64_t>(comm.cluster().server));
@@ -243,7 +244,7 @@ public:
   static rg::task<> attend(row_server& self, std::uint32_t w) {
     rg::comm& comm = self.comm;
     customer& from = self.customers_[w];
-    for (;;) {
+    for (std::uint64_t step = self.k_ - 1;; step += self.k_) { // the last of a period
       for (;;) {
         const received r = co_await receive(comm, w, from.memory, self.to_servers_);
         if (r.what == word::goodbye) co_return self.forget(w);
@@ -253,7 +254,7 @@ public:
         auto& list = self.pushed_[r.table].numbers;
         list.insert(list.end(), numbers.begin(), numbers.end());
       }
-      comm.record_value("staleness", static_cast<std::int64_t>(self.periods_ - from.seen));
+      comm.record_of_step("staleness", static_cast<std::int64_t>(self.periods_ - from.seen), w, step);
       from.seen = ++self.periods_;
       co_await answer(self, w);
     }
@@ -312,6 +313,7 @@ private:
     l.first = known;
   }
 
+  std::uint64_t k_;
   std::uint32_t to_servers_, to_workers_;
   std::vector<list> pushed_; // by table
   std::vector<customer> customers_;

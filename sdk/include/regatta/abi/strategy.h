@@ -196,6 +196,9 @@ typedef struct rg_strategy_host {
   /* [main] As alloc, but of the host's memory wherever the arena is, for the numbers of rows and what goes with them:
    * operations on rows name nothing else. No operation names buffers of both kinds. Null: alloc() does it. */
   rg_status (*alloc_on_host)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
+  /* As record_value, of a value that belongs to one step of one worker, recorded on any rank: it is shown only if that
+   * step counts, which under asynchronous strategies the first worker to finish decides. Null: record_value() does it. */
+  void (*record_of_step)(void* context, const char* name, int64_t value, uint32_t worker, uint64_t step);
 } rg_strategy_host;
 
 typedef struct rg_strategy {
