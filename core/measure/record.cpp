@@ -24,6 +24,8 @@ constexpr std::pair<const char*, std::int64_t step_time::*> step_members[] = {
     {"blocked", &step_time::blocked},
     {"compute_end", &step_time::compute_end},
     {"end", &step_time::end},
+    {"stalled_at", &step_time::stalled_at},
+    {"stalled", &step_time::stalled},
     {"paused", &step_time::paused},
 };
 
@@ -116,6 +118,8 @@ json to_json(const rank_record& r) {
           {"role", r.role},
           {"region_begin", r.region_begin},
           {"region_end", r.region_end},
+          {"bound", r.bound ? json(*r.bound) : json(nullptr)},
+          {"agrees", r.agrees},
           {"steps", steps_to_json(r.steps)},
           {"samples", r.samples},
           {"loss_sums", r.loss_sums},
@@ -151,6 +155,8 @@ rank_record record_from_json(const json& j) {
   j.at("role").get_to(r.role);
   j.at("region_begin").get_to(r.region_begin);
   j.at("region_end").get_to(r.region_end);
+  if (const json& bound = j.at("bound"); !bound.is_null()) r.bound = bound.get<std::uint64_t>();
+  j.at("agrees").get_to(r.agrees);
   r.steps = steps_from_json(j.at("steps"));
   j.at("samples").get_to(r.samples);
   for (const json& sum : j.at("loss_sums"))

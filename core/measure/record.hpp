@@ -32,7 +32,10 @@ struct step_time {
   std::int64_t blocked = 0;     // waited for bytes, peers or servers, while not updating
   std::int64_t compute_end = 0; // when the backward pass ended
   std::int64_t end = 0;         // when the next step may begin
-  std::int64_t paused = 0;      // between the last step's end and `begin`, evaluating: no part of the region
+  // Blocked before the backward pass by what belongs to the step before (its weights, or rows that depend on it): since
+  // when, and for how long; part of `blocked`.
+  std::int64_t stalled_at = 0, stalled = 0;
+  std::int64_t paused = 0; // between the last step's end and `begin`, evaluating: no part of the region
 };
 
 // What a strategy reported about itself, by name. Its own thread's.
@@ -63,6 +66,10 @@ struct rank_record {
   // The timed region: from this rank's own return from the barrier after warm-up to its end of the last step, not
   // before that step's `end`.
   std::int64_t region_begin = 0, region_end = 0;
+  // Workers only, and the same on all: a step waits until all workers have computed the step this many before. Nothing:
+  // it waits for no other worker, or the strategy is synchronous.
+  std::optional<std::uint64_t> bound;
+  bool agrees = false; // the strategy promises the same final weights on all workers
   // Workers only. Call steps.reserve(n) before the region: push_back then allocates nothing.
   std::vector<step_time> steps;
   std::uint64_t samples = 0; // that this worker trained on inside the region

@@ -114,7 +114,8 @@ private:
   device_times times_;
   std::vector<device::span> updates_; // of a step
   std::vector<std::uint64_t> first_;  // by tensor: where its weights begin
-  std::int64_t waited_ = 0;           // for weights, within this step's passes
+  std::int64_t waited_ = 0;           // for weights, within a micro-batch's passes
+  std::int64_t waited_at_ = 0;        // since when, for the first of them
   std::exception_ptr waiting_error_;
   struct late_loss {
     std::uint64_t step;
@@ -169,6 +170,7 @@ rg_status worker::wait_for_weights(std::uint64_t first) noexcept {
   if (x.weights_from() <= first) return RG_OK;
   slow_.compute(false);
   const std::int64_t from = steady_ns();
+  if (!waited_) waited_at_ = from;
   try {
     loop_.run_until([&] { return x.weights_from() <= first; });
     loop_.release();
@@ -208,6 +210,7 @@ void worker::take_device_times(rank_record& record) {
     if (s.idle) t.input = std::min<std::int64_t>(t.input, std::llround(*s.idle));
     t.input += std::llround(s.input);
     t.compute_end = t.end;
+    t.stalled = 0;
   });
 }
 
@@ -259,7 +262,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   device_times::host_part host;
   if (sparse_) { // without, it is over at once
     t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated_before);
-    t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
+    t.stalled = t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
+    t.stalled_at = asked;
     host.update_before = static_cast<double>(t.update);
     host.blocked_before = static_cast<double>(t.blocked);
   }
@@ -288,6 +292,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     const std::int64_t to = steady_ns();
     t.forward += backward_begin_ - from - waited_; // all of it before the backward pass
     waited += waited_;
+    if (!t.stalled) t.stalled_at = waited_at_;
+    t.stalled += waited_;
     t.backward += to - backward_begin_;
     t.compute_end = to;
     late = result.late;
@@ -399,6 +405,8 @@ rank_record worker::run() {
   }
   region.end(record);
   record.samples = steps * session_.job.batch;
+  record.bound = session_.bound();
+  record.agrees = session_.agrees();
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
 
   end_together();

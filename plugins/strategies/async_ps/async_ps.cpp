@@ -39,7 +39,10 @@ struct async_ps {
           "it applies every push by itself and cannot clip by the norm of a whole gradient, nor leave out a "
           "step of fp16: set optimizer.clip_norm to 0 and train.precision to another, or use sync_ps");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | RG_PLAN_AGREES;
+    if (p.bound == 0) plan.flags |= RG_PLAN_SYNCHRONOUS;
+    if (p.bound > 0) plan.flags |= RG_PLAN_BOUNDED;
+    plan.bound = p.bound > 0 ? static_cast<std::uint64_t>(p.bound) : 0;
     plan.lanes = lanes;
     return plan;
   }

@@ -36,7 +36,12 @@ enum {
   RG_PLAN_MOMENTUM = 32, /* does the momentum itself: the optimiser's coefficient is handed over, its own part is sgd */
   /* Sends messages shorter than their receives, an empty one as a goodbye, say. Where it does so for the rows of sparse
    * tables alone, it need not say it. */
-  RG_PLAN_SHORT = 64
+  RG_PLAN_SHORT = 64,
+  /* Not synchronous, but workers wait for each other, if only in some step of every period: no such step s ends before all
+   * workers have computed step s - rg_plan.bound. Time that a worker is blocked until then is the slowest worker's. */
+  RG_PLAN_BOUNDED = 128,
+  RG_PLAN_AGREES =
+      256 /* not synchronous, but all workers have the same weights after finish: the engine compares them */
 };
 
 typedef struct rg_plan {
@@ -46,6 +51,7 @@ typedef struct rg_plan {
   uint32_t reserved;
   uint64_t period;      /* steps after which its behaviour repeats: a measurement covers whole periods; 0: 1 */
   uint64_t steady_from; /* first step that is representative */
+  uint64_t bound;       /* RG_PLAN_BOUNDED: steps that a worker may be ahead of the slowest */
 } rg_plan;
 
 /* The weights and gradients: one region each, dense tensors in the order in which their gradients become ready. */
