@@ -53,17 +53,26 @@ std::vector<std::int64_t> last_compute_end(const records_view& workers, const st
   return last;
 }
 
-std::int64_t wait_of(const step_time& step, std::int64_t last) {
+// How long the worker was blocked after its backward pass before the last worker had computed (at `last`) the step that
+// it waits for; and before its backward pass, for the step before that.
+std::int64_t wait_after(const step_time& step, std::int64_t last) {
   return std::clamp<std::int64_t>(std::min(step.end, last) - step.compute_end, 0,
-                                  std::max<std::int64_t>(step.blocked, 0));
+                                  std::max<std::int64_t>(step.blocked - step.stalled, 0));
+}
+std::int64_t wait_before(const step_time& step, std::int64_t last) {
+  return std::clamp<std::int64_t>(last - step.stalled_at, 0, std::max<std::int64_t>(step.stalled, 0));
 }
 
-// Means over the first `counted` steps of one worker. `last` is empty where peers are not waited for.
-time_parts partition(const rank_record& worker, std::size_t counted, const std::vector<std::int64_t>& last) {
+// Means over the first `counted` steps of one worker. `last` is empty where peers are not waited for. The worker may be
+// `bound` steps ahead.
+time_parts partition(const rank_record& worker, std::size_t counted, const std::vector<std::int64_t>& last,
+                     std::uint64_t bound) {
   time_parts sum;
   for (std::size_t s = 0; s < counted; ++s) {
     const step_time& t = worker.steps[s];
-    const std::int64_t wait = last.empty() ? 0 : wait_of(t, last[s]);
+    std::int64_t wait = 0;
+    if (!last.empty() && s >= bound) wait += wait_after(t, last[s - bound]);
+    if (!last.empty() && s > bound) wait += wait_before(t, last[s - bound - 1]);
     sum.input += seconds(t.input);
     sum.forward += seconds(t.forward);
     sum.backward += seconds(t.backward);
@@ -88,7 +97,18 @@ std::size_t steps_within(const rank_record& worker, std::int64_t length) {
   return counted;
 }
 
-void add_throughput(run_figures& f, const records_view& workers, bool asynchronous) {
+// Of each worker: asynchronous ones end together with the first that finishes.
+std::vector<std::size_t> counted_steps(const records_view& workers, bool asynchronous) {
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+  for (const rank_record* w : workers) shortest = std::min(shortest, region_length(*w));
+  std::vector<std::size_t> counted;
+  for (const rank_record* w : workers) counted.push_back(asynchronous ? steps_within(*w, shortest) : w->steps.size());
+  return counted;
+}
+
+void add_throughput(run_figures& f, const records_view& workers, bool asynchronous,
+                    const std::vector<std::size_t>& counted_by) {
+  const std::optional<std::uint64_t> bound = asynchronous ? workers.front()->bound : 0;
   auto [shortest, longest] = std::minmax_element(
       workers.begin(), workers.end(), [](auto* a, auto* b) { return region_length(*a) < region_length(*b); });
   const std::int64_t length = region_length(asynchronous ? **shortest : **longest);
@@ -96,8 +116,9 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
   double samples = 0, steps = 0, units = 0;
   bool units_known = true;
   std::size_t with_steps = 0;
-  for (const rank_record* w : workers) {
-    const std::size_t counted = asynchronous ? steps_within(*w, length) : w->steps.size();
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const rank_record* const w = workers[i];
+    const std::size_t counted = counted_by[i];
     const double samples_a_step = static_cast<double>(w->samples) / static_cast<double>(w->steps.size());
     samples += samples_a_step * static_cast<double>(counted);
     steps += static_cast<double>(counted);
@@ -108,8 +129,8 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
     for (std::size_t s = 0; s < counted; ++s) of_worker.push_back(seconds(w->steps[s].end - w->steps[s].begin));
     if (counted == 0) continue; // an asynchronous worker so slow that it finished nothing
     ++with_steps;
-    const time_parts mine =
-        partition(*w, counted, asynchronous ? std::vector<std::int64_t>{} : last_compute_end(workers, w->host));
+    const time_parts mine = partition(
+        *w, counted, bound ? last_compute_end(workers, w->host) : std::vector<std::int64_t>{}, bound.value_or(0));
     for (const auto& [name, part] : time_part_names) f.time.*part += mine.*part;
   }
   if (with_steps == 0) throw failure(exit_code::run, "no step ended within the timed region");
@@ -147,11 +168,17 @@ void add_traffic(run_figures& f, const std::vector<rank_record>& records, double
   f.server_update_seconds = mean_over(is_server, [](const rank_record& r) { return seconds(r.server_update_ns); });
 }
 
-void add_strategy(run_figures& f, const std::vector<rank_record>& records, double steps) {
+// `counted`: steps of each worker, by its number.
+void add_strategy(run_figures& f, const std::vector<rank_record>& records, double steps,
+                  const std::vector<std::size_t>& counted) {
   std::map<std::string, double> reporting;
   for (const rank_record& r : records) {
     for (const auto& [name, seen] : r.strategy.counts)
       for (const auto& [value, times] : seen) f.strategy.counts[name][value] += times;
+    for (const auto& [name, seen] : r.strategy.by_step)
+      for (const auto& s : seen)
+        if (s.step >= r.first_step && s.worker < counted.size() && s.step - r.first_step < counted[s.worker])
+          f.strategy.counts[name][s.value] += s.times;
     for (const auto& [name, sum] : r.strategy.sums) {
       f.strategy.sums[name] += sum;
       ++reporting[name];
@@ -205,6 +232,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   f.kernels = first.kernels;
   f.layout = first.layout;
   f.weights_hash = first.weights_hash;
+  f.must_agree = first.agrees;
   const bool hashed = std::none_of(workers.begin(), workers.end(), [](auto* w) { return w->weights_hash.empty(); });
   if (hashed)
     f.replicas_identical =
@@ -240,9 +268,10 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
 run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous) {
   const records_view workers = workers_of(records);
   run_figures f;
-  add_throughput(f, workers, asynchronous);
+  const std::vector<std::size_t> counted = counted_steps(workers, asynchronous);
+  add_throughput(f, workers, asynchronous, counted);
   add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
-  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()));
+  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()), counted);
   add_state(f, records, workers);
   add_losses(f, workers);
   return f;

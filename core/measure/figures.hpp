@@ -10,12 +10,14 @@
 //   samples/s = samples of the counted steps of all workers / length of the region
 //   batches/s = counted steps, averaged over workers / length of the region
 //
-// Partition of the step. For step s of worker r, with `last` = max over workers of compute_end[s]:
-//   wait                  = min(end, last) - compute_end[r], at least 0 and at most blocked: a peer had not got there yet
+// Partition of the step. For step s of worker r, with last[s] = max over workers of compute_end[s]; `stalled` is the part
+// of `blocked` before the backward pass, which weights or rows of the step before cause:
+//   wait                  = min(end, last[s]) - compute_end[r], at least 0 and at most blocked - stalled
+//                           + last[s - 1] - stalled_at, at least 0 and at most stalled: a peer had not got there yet
 //   exposed_communication = blocked - wait: bytes or a server's update were outstanding
 //   other                 = step - everything else, so that the parts sum to the step
-// An asynchronous worker waits for no peer's step, so all that it is blocked is exposed communication. Clocks of
-// different hosts are not compared: there, too, being blocked counts as communication.
+// A worker that may be `bound` steps ahead is compared with last[s - bound]. One that waits for no peer's step has no
+// wait. Clocks of different hosts are not compared: there, too, being blocked counts as communication.
 #pragma once
 
 #include <array>
@@ -78,6 +80,7 @@ struct run_figures {
   std::optional<bool> replicas_identical; // final weights of all workers; nothing where a rank did not hash them
   std::optional<bool> weights_moved;      // of any rank; nothing where no update had to move them
   std::uint64_t given_bytes = 0;          // by the strategy to the transport, on all ranks
+  bool must_agree = false;                // the strategy promises that they are the same
   std::string metric;
   std::optional<double> metric_value;
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // by steps done

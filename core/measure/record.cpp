@@ -24,6 +24,8 @@ constexpr std::pair<const char*, std::int64_t step_time::*> step_members[] = {
     {"blocked", &step_time::blocked},
     {"compute_end", &step_time::compute_end},
     {"end", &step_time::end},
+    {"stalled_at", &step_time::stalled_at},
+    {"stalled", &step_time::stalled},
     {"paused", &step_time::paused},
 };
 
@@ -59,7 +61,12 @@ json records_to_json(const strategy_records& r) {
   json counts = json::object();
   for (const auto& [name, seen] : r.counts)
     counts[name] = std::vector<std::pair<std::int64_t, std::uint64_t>>(seen.begin(), seen.end());
-  return {{"counts", std::move(counts)}, {"sums", r.sums}};
+  json by_step = json::object();
+  for (const auto& [name, seen] : r.by_step) {
+    json& list = by_step[name] = json::array();
+    for (const strategy_records::of_step& s : seen) list.push_back({s.worker, s.step, s.value, s.times});
+  }
+  return {{"counts", std::move(counts)}, {"sums", r.sums}, {"by_step", std::move(by_step)}};
 }
 
 strategy_records records_from_json(const json& j) {
@@ -67,6 +74,9 @@ strategy_records records_from_json(const json& j) {
   for (const auto& [name, pairs] : j.at("counts").items())
     for (const json& pair : pairs) r.counts[name][pair.at(0).get<std::int64_t>()] = pair.at(1).get<std::uint64_t>();
   for (const auto& [name, sum] : j.at("sums").items()) r.sums[name] = sum.get<double>();
+  for (const auto& [name, list] : j.at("by_step").items())
+    for (const json& s : list)
+      r.by_step[name].push_back({.worker = s.at(0), .step = s.at(1), .times = s.at(3), .value = s.at(2)});
   return r;
 }
 
@@ -76,6 +86,20 @@ void strategy_records::count(std::string_view name, std::int64_t value) {
   auto at = counts.find(name);
   if (at == counts.end()) at = counts.emplace(std::string(name), std::map<std::int64_t, std::uint64_t>{}).first;
   ++at->second[value];
+}
+
+void strategy_records::count(std::string_view name, std::int64_t value, std::uint32_t worker, std::uint64_t step) {
+  auto at = by_step.find(name);
+  if (at == by_step.end()) {
+    at = by_step.emplace(std::string(name), std::vector<of_step>{}).first;
+    at->second.reserve(4096);
+  }
+  // The buckets of a step often have the same value, one after the other.
+  if (auto& list = at->second;
+      !list.empty() && list.back().worker == worker && list.back().step == step && list.back().value == value)
+    ++list.back().times;
+  else
+    list.push_back({.worker = worker, .step = step, .times = 1, .value = value});
 }
 
 void strategy_records::add(std::string_view name, double amount) {
@@ -94,6 +118,8 @@ json to_json(const rank_record& r) {
           {"role", r.role},
           {"region_begin", r.region_begin},
           {"region_end", r.region_end},
+          {"bound", r.bound ? json(*r.bound) : json(nullptr)},
+          {"agrees", r.agrees},
           {"steps", steps_to_json(r.steps)},
           {"samples", r.samples},
           {"loss_sums", r.loss_sums},
@@ -112,6 +138,7 @@ json to_json(const rank_record& r) {
           {"given_bytes", r.given_bytes},
           {"weights_should_move", r.weights_should_move},
           {"weights_moved", r.weights_moved},
+          {"first_step", r.first_step},
           {"weights_hash", r.weights_hash},
           {"layout", r.layout},
           {"kernels", r.kernels},
@@ -131,6 +158,8 @@ rank_record record_from_json(const json& j) {
   j.at("role").get_to(r.role);
   j.at("region_begin").get_to(r.region_begin);
   j.at("region_end").get_to(r.region_end);
+  if (const json& bound = j.at("bound"); !bound.is_null()) r.bound = bound.get<std::uint64_t>();
+  j.at("agrees").get_to(r.agrees);
   r.steps = steps_from_json(j.at("steps"));
   j.at("samples").get_to(r.samples);
   for (const json& sum : j.at("loss_sums"))
@@ -150,6 +179,7 @@ rank_record record_from_json(const json& j) {
   j.at("given_bytes").get_to(r.given_bytes);
   j.at("weights_should_move").get_to(r.weights_should_move);
   j.at("weights_moved").get_to(r.weights_moved);
+  j.at("first_step").get_to(r.first_step);
   j.at("weights_hash").get_to(r.weights_hash);
   j.at("layout").get_to(r.layout);
   j.at("kernels").get_to(r.kernels);

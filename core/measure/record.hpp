@@ -32,16 +32,27 @@ struct step_time {
   std::int64_t blocked = 0;     // waited for bytes, peers or servers, while not updating
   std::int64_t compute_end = 0; // when the backward pass ended
   std::int64_t end = 0;         // when the next step may begin
-  std::int64_t paused = 0;      // between the last step's end and `begin`, evaluating: no part of the region
+  // Blocked before the backward pass by what belongs to the step before (its weights, or rows that depend on it): since
+  // when, and for how long; part of `blocked`.
+  std::int64_t stalled_at = 0, stalled = 0;
+  std::int64_t paused = 0; // between the last step's end and `begin`, evaluating: no part of the region
 };
 
 // What a strategy reported about itself, by name. Its own thread's.
 struct strategy_records {
   std::map<std::string, std::map<std::int64_t, std::uint64_t>, std::less<>> counts; // how often each value was seen
   std::map<std::string, double, std::less<>> sums;
+  // Values that belong to one step of one worker. Whether a step counts is known when all ranks' records are there.
+  struct of_step {
+    std::uint32_t worker;
+    std::uint64_t step, times;
+    std::int64_t value;
+  };
+  std::map<std::string, std::vector<of_step>, std::less<>> by_step;
 
   // Allocate only what is new.
   void count(std::string_view name, std::int64_t value);
+  void count(std::string_view name, std::int64_t value, std::uint32_t worker, std::uint64_t step);
   void add(std::string_view name, double amount);
 };
 
@@ -55,6 +66,10 @@ struct rank_record {
   // The timed region: from this rank's own return from the barrier after warm-up to its end of the last step, not
   // before that step's `end`.
   std::int64_t region_begin = 0, region_end = 0;
+  // Workers only, and the same on all: a step waits until all workers have computed the step this many before. Nothing:
+  // it waits for no other worker, or the strategy is synchronous.
+  std::optional<std::uint64_t> bound;
+  bool agrees = false; // the strategy promises the same final weights on all workers
   // Workers only. Call steps.reserve(n) before the region: push_back then allocates nothing.
   std::vector<step_time> steps;
   std::uint64_t samples = 0; // that this worker trained on inside the region
@@ -75,7 +90,8 @@ struct rank_record {
   std::optional<gpu_figures> gpu;                   // inside the region; nothing: none, or no sensors
   std::optional<double> steal; // share of the host's CPU time that went to others, inside the region
 
-  strategy_records strategy; // inside the region
+  strategy_records strategy;    // inside the region; steps as the strategy numbers them, from the warm-up's first on
+  std::uint64_t first_step = 0; // of the region: the steps of the warm-up
 
   // For the canary. Bytes that the strategy gave to the transport inside the region, as the engine counts them; whether a
   // gradient was not 0 and a learning rate above 0 (workers only); whether weights or rows that this rank holds changed

@@ -132,10 +132,10 @@ void add_scaling(json& entry, const case_config& config, const std::vector<repea
 
 // True only if every repeat's workers ended with the same weights; null where that is not asked or not known.
 json replicas_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
-  if (config.strategy.id == "none" || !facts.synchronous) return nullptr;
+  if (config.strategy.id == "none") return nullptr;
   bool identical = true;
   for (const repeat_figures& r : repeats) {
-    if (!r.run.replicas_identical) return nullptr;
+    if (!r.run.replicas_identical || !(facts.synchronous || r.run.must_agree)) return nullptr;
     identical = identical && *r.run.replicas_identical;
   }
   return identical;

@@ -226,6 +226,10 @@ void exchange::start() {
   host_.record_value = [](void* self, const char* name, std::int64_t value) {
     static_cast<exchange*>(self)->records_.count(name, value);
   };
+  host_.record_of_step = [](void* self, const char* name, std::int64_t value, std::uint32_t worker,
+                            std::uint64_t step) {
+    static_cast<exchange*>(self)->records_.count(name, value, worker, step);
+  };
   host_.record_sum = [](void* self, const char* name, double amount) {
     static_cast<exchange*>(self)->records_.add(name, amount);
   };

@@ -37,6 +37,7 @@ void timed_region::end(rank_record& record) {
   record.cpu_seconds = process_cpu_seconds() - cpu_;
   record.server_update_ns = static_cast<std::int64_t>(session_.exchange().server_update_ns() - server_update_);
   record.steal = steal_between(ticks_, read_cpu_ticks());
+  record.strategy = session_.exchange().records();
   const rg_counters c = session_.counters();
   record.bytes_sent = c.bytes_sent - counters_.bytes_sent;
   record.bytes_received = c.bytes_received - counters_.bytes_received;
@@ -45,8 +46,9 @@ void timed_region::end(rank_record& record) {
   record.gpu = sensors_.figures();
 }
 
-void timed_region::take_records(rank_record& record) {
-  record.strategy = session_.exchange().records();
+void timed_region::take_records_of_steps(rank_record& record) {
+  record.strategy.by_step = session_.exchange().records().by_step;
+  record.first_step = session_.job.warmup;
 }
 
 } // namespace regatta

@@ -17,8 +17,8 @@ public:
   // [loop] All are called by whoever holds the exchange.
   void begin(rank_record& record);
   void end(rank_record& record);
-  // Takes what the strategy recorded. Requires that the regions of all workers have ended, and that no finish() has begun.
-  void take_records(rank_record& record);
+  // Takes what the strategy recorded of steps, once serve() and finish() are over: servers record the last steps late.
+  void take_records_of_steps(rank_record& record);
   // [loop] What happens between the two is no part of the region: an evaluation. They take milliseconds themselves where
   // a device has sensors.
   void pause();

@@ -87,7 +87,6 @@ rank_record run_server(session& s) {
         reach(begun);
       } else if (phase.load() == end_asked) {
         region.end(record);
-        region.take_records(record);
         reach(ended);
       }
     }
@@ -100,6 +99,7 @@ rank_record run_server(session& s) {
   meeting.join(); // an aborted case ends its waiting too
   if (error) std::rethrow_exception(error);
   if (meeting_error) std::rethrow_exception(meeting_error);
+  region.take_records_of_steps(record);
   for (const waiting_scope waits(s.control.status(), waiting::peers); x.busy();) {
     s.report().poll(x, 0);
     if (s.control.aborted()) throw peer_failure("ended because another rank failed");

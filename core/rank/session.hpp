@@ -40,6 +40,13 @@ public:
   model_instance& model() { return *model_; }
   data_source& data() { return *data_; } // workers only
   bool synchronous() const { return plan_.flags & RG_PLAN_SYNCHRONOUS; }
+  // Whether all workers have the same weights after finish.
+  bool agrees() const { return plan_.flags & (RG_PLAN_SYNCHRONOUS | RG_PLAN_AGREES); }
+  // Steps that a worker may be ahead of the slowest; nothing: any number.
+  std::optional<std::uint64_t> bound() const {
+    if (synchronous()) return 0;
+    return plan_.flags & RG_PLAN_BOUNDED ? std::optional(plan_.bound) : std::nullopt;
+  }
   regatta::exchange& exchange() { return *exchange_; }
   const regatta::exchange& exchange() const { return *exchange_; }
   rg_counters counters();

@@ -104,7 +104,7 @@ private:
   void pull_rows(rg_batch& batch);
   void inspect(const std::string& when, std::uint64_t done, rank_record& record);
   std::uint64_t steps_to_time();
-  void end_together(timed_region& region, rank_record& record);
+  void end_together();
   void evaluate(std::uint64_t done, rank_record& record);
   void evaluate_if_due(std::uint64_t done, rank_record& record);
 
@@ -123,7 +123,8 @@ private:
   hook_rules rules_;
   std::vector<device::span> updates_; // of a step
   std::vector<std::uint64_t> first_;  // by tensor: where its weights begin
-  std::int64_t waited_ = 0;           // for weights, within this step's passes
+  std::int64_t waited_ = 0;           // for weights, within a micro-batch's passes
+  std::int64_t waited_at_ = 0;        // since when, for the first of them
   std::exception_ptr waiting_error_;  // thrown when the model's step has returned
   struct late_loss {
     std::uint64_t step;
@@ -197,6 +198,7 @@ rg_status worker::wait_for_weights(std::uint64_t first) noexcept {
   if (x.weights_from() <= first) return RG_OK;
   slow_.compute(false);
   const std::int64_t from = steady_ns();
+  if (!waited_) waited_at_ = from;
   try {
     loop_.run_until([&] { return x.weights_from() <= first; });
     loop_.release();
@@ -236,6 +238,7 @@ void worker::take_device_times(rank_record& record) {
     if (s.idle) t.input = std::min<std::int64_t>(t.input, std::llround(*s.idle));
     t.input += std::llround(s.input);
     t.compute_end = t.end;
+    t.stalled = 0;
   });
 }
 
@@ -292,7 +295,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   device_times::host_part host;
   if (sparse_) { // without, it is over at once
     t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated_before);
-    t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
+    t.stalled = t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
+    t.stalled_at = asked;
     host.update_before = static_cast<double>(t.update);
     host.blocked_before = static_cast<double>(t.blocked);
   }
@@ -323,6 +327,8 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     const std::int64_t to = steady_ns();
     t.forward += backward_begin_ - from - waited_; // all of it before the backward pass
     waited += waited_;
+    if (!t.stalled) t.stalled_at = waited_at_;
+    t.stalled += waited_;
     t.backward += to - backward_begin_;
     t.compute_end = to;
     late = result.late;
@@ -394,17 +400,12 @@ std::uint64_t worker::steps_to_time() {
 }
 
 // Servers end their regions when all workers have ended theirs, and before any says goodbye. Releases the exchange.
-void worker::end_together(timed_region& region, rank_record& record) {
-  const bool servers = session_.cluster.servers > 0;
-  if (servers) {
-    session_.control.operation("meeting the other workers after the last step");
-    loop_.release(); // a server that shares the rank goes on serving those who are not there yet
-    session_.control.barrier("end");
-    loop_.take();
-  }
-  region.take_records(record);
-  loop_.release();
-  if (servers) session_.control.barrier("finish");
+void worker::end_together() {
+  loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+  if (session_.cluster.servers == 0) return;
+  session_.control.operation("meeting the other workers after the last step");
+  session_.control.barrier("end");
+  session_.control.barrier("finish");
 }
 
 rank_record worker::run() {
@@ -453,9 +454,11 @@ rank_record worker::run() {
   }
   region.end(record);
   record.samples = steps * session_.job.batch;
+  record.bound = session_.bound();
+  record.agrees = session_.agrees();
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
 
-  end_together(region, record);
+  end_together();
   if (sparse_) evaluate(warmup + steps, record); // a server holds the rows until it hears goodbye
   session_.control.operation("finishing: the last bytes and updates", pace::rare);
   const std::int64_t finishing = sparse_ ? steady_ns() : record.region_end;
@@ -464,6 +467,7 @@ rank_record worker::run() {
   loop_.run_until([&] { return x.done(exchange::finish) && x.done(exchange::serve) && !x.busy(); });
   x.settle();
   record.drain_ns = steady_ns() - finishing;
+  region.take_records_of_steps(record);
   if (!sparse_) evaluate(warmup + steps, record);
   inspect("after the last step", warmup + steps, record);
   x.require_success();

@@ -4,6 +4,8 @@
 // synchronous, how far they may run apart where they are not, and their steps and bytes.
 #include "matrix.hpp"
 
+#include <utility>
+
 using namespace regatta;
 using namespace regatta::test;
 
@@ -12,15 +14,15 @@ namespace {
 std::uint64_t seen(const simulation_result& r, const std::string& name) {
   std::uint64_t n = 0;
   for (const auto& record : r.records)
-    if (const auto at = record.counts.find(name); at != record.counts.end())
-      for (const auto& [value, times] : at->second) n += times;
+    if (const auto at = record.by_step.find(name); at != record.by_step.end())
+      for (const auto& s : at->second) n += s.times;
   return n;
 }
 std::int64_t largest(const simulation_result& r, const std::string& name) {
   std::int64_t most = 0;
   for (const auto& record : r.records)
-    if (const auto at = record.counts.find(name); at != record.counts.end())
-      most = std::max(most, at->second.rbegin()->first);
+    if (const auto at = record.by_step.find(name); at != record.by_step.end())
+      for (const auto& s : at->second) most = std::max(most, s.value);
   return most;
 }
 
@@ -214,14 +216,161 @@ TEST_CASE("tables: geo_ps brings a worker what others pushed, of rows it never t
   s.steps = 6;
   s.table_rows = 1000;
   s.straggler_ns = 500'000; // worker 1 meets the servers when the others are gone
-  const auto r = simulate(plugins(), s);
-  const auto all = rows_of_servers(r);
-  const auto& copies = r.worker_rows[1];
-  CHECK(copies.size() == all.size());
-  for (const auto& [row, values] : all)
-    for (std::size_t e = 0; e < values.size(); ++e)
-      REQUIRE(copies.at(row)[e] == doctest::Approx(values[e]).epsilon(1e-6)); // moved there by a difference
-  CHECK(r.worker_rows[0].size() < all.size());                                // what came after it had left
+  std::set<std::uint64_t> own;
+  for (std::uint64_t step = 0; step < s.steps; ++step)
+    for (const std::uint64_t row : rows_touched(s, 1, step)) own.insert(row);
+  for (const bool adds : {true, false}) {
+    CAPTURE(adds);
+    s.parameters["merge"] = adds ? "add" : "replace";
+    const auto r = simulate(plugins(), s);
+    const auto all = rows_of_servers(r);
+    const auto& copies = r.worker_rows[1];
+    CHECK(copies.size() == all.size());
+    std::size_t compared = 0;
+    for (const auto& [row, values] : all) {
+      if (adds && own.count(row)) continue; // it keeps its own progress there
+      ++compared;
+      for (std::size_t e = 0; e < values.size(); ++e)
+        REQUIRE(copies.at(row)[e] == doctest::Approx(values[e]).epsilon(1e-6)); // moved there by a difference
+    }
+    CHECK(compared > 5);
+    CHECK(r.worker_rows[0].size() < all.size()); // what came after it had left
+  }
+}
+
+namespace {
+
+// Pushes in the order in which the only server took them: whose, and the last step of their period.
+std::vector<strategy_records::of_step> pushes_of(const simulation_setup& s, const simulation_result& r) {
+  return r.records[s.workers].by_step.at("staleness");
+}
+
+// The rule as docs/algorithms.md has it, in fp32 and in its order of operations.
+struct geo_rule {
+  bool adds;
+  float share; // 1 / workers
+  void push(float& server, const float& own, float& old) const {
+    float delta = own - old;
+    if (adds) {
+      delta *= share;
+      old += delta;
+      server += delta;
+    } else {
+      const float part = share * delta;
+      server += part;
+    }
+  }
+  void answer(float server, float& own, float& old) const {
+    const float news = server - (adds ? old : own);
+    own += news;
+    old = server;
+  }
+};
+
+float trained(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::uint64_t element, float weight) {
+  const float gradient = gradient_of(w, s.workers, step, element, weight) * static_cast<float>(s.workers);
+  const float change = static_cast<float>(s.optimizer.lr) * gradient;
+  return weight - change;
+}
+
+simulation_setup to_replay(bool adds, std::uint64_t k) {
+  simulation_setup s;
+  s.strategy = "geo_ps";
+  s.parameters = {{"k", k}, {"merge", adds ? "add" : "replace"}};
+  s.servers = 1;
+  s.steps = 20;
+  s.optimizer.plugin = "sgd";
+  s.optimizer.lr = 0.2;
+  return s;
+}
+
+} // namespace
+
+TEST_CASE("geo_ps: dense weights are merged by Paddle's rule, or replaced, to the bit") {
+  std::vector<std::vector<float>> ends;
+  for (const bool adds : {true, false})
+    for (std::uint32_t workers = 2; workers <= 4; ++workers) {
+      CAPTURE(adds);
+      CAPTURE(workers);
+      const std::uint64_t k = 3; // 20 steps: what is left over is pushed at the end
+      simulation_setup s = to_replay(adds, k);
+      s.workers = workers;
+      s.late_ns = 13'000;
+      s.straggler_ns = 9'000;
+      const auto r = simulate(plugins(), s);
+      const auto pushes = pushes_of(s, r);
+      CHECK(pushes.size() == workers * 7);
+      CHECK(largest(r, "staleness") > 0);
+      const geo_rule rule{adds, static_cast<float>(1.0 / workers)};
+      std::vector<float> end;
+      for (std::uint64_t i = 0; i < arena_elements(s); ++i) {
+        float server = initial_weight(i);
+        std::vector<float> own(workers, server), old(workers, server);
+        for (const auto& p : pushes) {
+          for (std::uint64_t step = p.step + 1 - k; step <= p.step && step < s.steps; ++step)
+            own[p.worker] = trained(s, p.worker, step, i, own[p.worker]);
+          rule.push(server, own[p.worker], old[p.worker]);
+          rule.answer(server, own[p.worker], old[p.worker]);
+          if (!adds) own[p.worker] = server; // dense weights are overwritten
+        }
+        REQUIRE(r.weights[0][i] == server);
+        end.push_back(server);
+      }
+      replicas_identical(r);
+      ends.push_back(end);
+    }
+  CHECK(ends[0] != ends[3]); // the rules differ
+}
+
+TEST_CASE("tables: geo_ps merges rows by Paddle's rule, or replaces them, to the bit") {
+  std::vector<rows_of_table> ends;
+  for (const bool adds : {true, false}) {
+    CAPTURE(adds);
+    const std::uint64_t k = 2;
+    simulation_setup s = to_replay(adds, k);
+    s.workers = 2;
+    s.tensors.clear();
+    s.table_rows = 30; // few, so that workers share most
+    s.late_ns = 4'000;
+    const auto r = simulate(plugins(), s);
+    const auto pushes = pushes_of(s, r);
+    CHECK(pushes.size() == 2 * 10);
+    CHECK(largest(r, "staleness") > 0);
+    const geo_rule rule{adds, static_cast<float>(1.0 / s.workers)};
+    const auto row = static_cast<std::uint64_t>(s.table_row), elements = 30 * row;
+    std::vector<float> server(elements);
+    for (std::uint64_t e = 0; e < elements; ++e) server[e] = initial_weight(e);
+    std::vector<std::vector<float>> own(2, server), old(2, server);
+    std::vector<std::set<std::uint64_t>> untold(2);
+    for (const auto& p : pushes) {
+      std::set<std::uint64_t> touched;
+      for (std::uint64_t step = p.step + 1 - k; step <= p.step; ++step)
+        for (const std::uint64_t t : rows_touched(s, p.worker, step)) {
+          const bool first = touched.insert(t).second;
+          for (std::uint64_t e = t * row; e < (t + 1) * row; ++e) {
+            float& weight = own[p.worker][e];
+            if (first && !adds) old[p.worker][e] = weight;
+            weight = trained(s, p.worker, step, e, weight);
+          }
+        }
+      for (const std::uint64_t t : touched)
+        for (std::uint64_t e = t * row; e < (t + 1) * row; ++e)
+          rule.push(server[e], own[p.worker][e], old[p.worker][e]);
+      for (auto& rows : untold) rows.insert(touched.begin(), touched.end());
+      for (const std::uint64_t t : std::exchange(untold[p.worker], {}))
+        for (std::uint64_t e = t * row; e < (t + 1) * row; ++e)
+          rule.answer(server[e], own[p.worker][e], old[p.worker][e]);
+    }
+    const auto is = [&](const rows_of_table& rows, const std::vector<float>& expected) {
+      CHECK(rows.size() > 20);
+      for (const auto& [t, values] : rows)
+        for (std::uint64_t e = 0; e < row; ++e) REQUIRE(values[e] == expected[t * row + e]);
+    };
+    is(r.server_rows[2], server);
+    for (std::uint32_t w = 0; w < 2; ++w) is(r.worker_rows[w], own[w]);
+    ends.push_back(r.server_rows[2]);
+  }
+  CHECK(ends[0] != ends[1]);
 }
 
 TEST_CASE("tables: geo_ps sends in a period every row that was touched, once, in pieces") {

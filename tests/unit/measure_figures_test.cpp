@@ -100,6 +100,36 @@ TEST_CASE("clocks of different hosts are not compared") {
   CHECK(f.time.exposed_communication == Approx(0.005));
 }
 
+TEST_CASE("what a step is stalled by before its backward pass belongs to the step before") {
+  // Both compute 10 ms a step. Worker 1 ends its backward pass of step 0 at 40 ms; worker 0 began step 1 at 10 ms and is
+  // stalled from 12 to 45 ms: 28 ms of waiting for worker 1, 5 ms of bytes.
+  rank_record a = worker(0, 0, {{0, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 33, 0}}),
+              b = worker(1, 0, {{30, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 0, 0}});
+  a.steps[1].stalled_at = 12 * ms;
+  a.steps[1].stalled = 33 * ms;
+  a.steps[1].compute_end = a.steps[1].end;
+  const run_figures f = figures_of({a, record_from_json(to_json(b))}, false);
+  CHECK(f.time.wait == Approx(0.028 / 2 / 2));
+  CHECK(f.time.exposed_communication == Approx(0.005 / 2 / 2));
+  CHECK(figures_of({record_from_json(to_json(a)), b}, false).time.wait == f.time.wait);
+  // In the first step of the region nothing is left of the step before.
+  a.steps[0].stalled = a.steps[0].blocked = 3 * ms;
+  CHECK(figures_of({a, b}, false).time.wait == f.time.wait);
+}
+
+TEST_CASE("a worker that may be ahead by a bound waits for an earlier step; without a bound for none") {
+  // Worker 1 ends its backward pass of step 0 at 40 ms. Worker 0 ends that of step 1 at 20 ms, and is blocked until 45 ms.
+  rank_record a = worker(0, 0, {{0, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 25, 0}}),
+              b = worker(1, 0, {{30, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 0, 0}});
+  CHECK(figures_of({a, b}, true).time.wait == 0);
+  a.bound = b.bound = 1;
+  CHECK(figures_of({a, record_from_json(to_json(b))}, true).time.wait == Approx(0.020 / 2 / 2));
+  a.bound = b.bound = 0; // local SGD: step 1 averages. Worker 1 has computed it at 50 ms, later than worker 0 goes on.
+  CHECK(figures_of({a, b}, true).time.wait == Approx(0.025 / 2 / 2));
+  a.bound = b.bound = 2;
+  CHECK(figures_of({a, b}, true).time.wait == 0);
+}
+
 TEST_CASE("the longest worker's region counts") {
   const run_figures f = figures_of({worker(0, 0, {{0, 5, 5, 0, 0, 0}}), worker(1, 1, {{0, 5, 5, 0, 0, 2}})}, false);
   CHECK(f.region_seconds == Approx(0.012));
@@ -331,4 +361,25 @@ TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean
   CHECK(f.strategy.counts.at("staleness") == std::map<std::int64_t, std::uint64_t>{{-3, 1}, {0, 2}, {7, 1}});
   CHECK(f.strategy.sums.at("encode_seconds") == Approx((4.0 + 8.0) / 2 / 4));
   CHECK(f.strategy.sums.at("only_here") == Approx(2.0 / 4));
+}
+
+TEST_CASE("a value that belongs to a step counts where the step does") {
+  // Worker 0 is through after 20 ms; worker 1 has completed one step by then.
+  rank_record a = worker(0, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}}),
+              b = worker(1, 100, {{0, 8, 8, 0, 2, 0}, {0, 8, 8, 0, 2, 0}}), server;
+  server.rank = 2;
+  server.server = 0;
+  server.first_step = 3;
+  for (const std::uint64_t step : {2, 3, 4}) { // 2: the warm-up's last
+    server.strategy.count("staleness", 1, 0, step);
+    server.strategy.count("staleness", 1, 0, step); // of another bucket
+    server.strategy.count("staleness", static_cast<std::int64_t>(step), 1, step);
+  }
+  server.strategy.count("seldom", 9, 1, 4);
+  server = record_from_json(to_json(server));
+  const run_figures f = figures_of({a, b, server}, true);
+  CHECK(f.strategy.counts.size() == 1);
+  CHECK(f.strategy.counts.at("staleness") == std::map<std::int64_t, std::uint64_t>{{1, 4}, {3, 1}});
+  CHECK(figures_of({a, b, server}, false).strategy.counts.at("staleness") ==
+        std::map<std::int64_t, std::uint64_t>{{1, 4}, {3, 1}, {4, 1}});
 }

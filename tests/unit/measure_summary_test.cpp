@@ -329,6 +329,11 @@ TEST_CASE("replicas are not asked of those who need not agree") {
   const json e = case_entry(two_workers(), asynchronous, {{run(1, shared), {}, {}}});
   CHECK(e["replicas_identical"].is_null());
   CHECK(e["fingerprint"]["synchrony"] == "asynchronous");
+  run_figures ends_together = run(1, shared);
+  ends_together.must_agree = true;
+  ends_together.replicas_identical = false;
+  CHECK(case_entry(two_workers(), asynchronous, {{ends_together, {}, {}}})["replicas_identical"] == false);
+  CHECK(case_entry(none, weak(), {{ends_together, {}, {}}})["replicas_identical"].is_null());
 }
 
 TEST_CASE("what spoils a result is said, once") {

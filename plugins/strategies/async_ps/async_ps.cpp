@@ -39,7 +39,10 @@ struct async_ps {
           "it applies every push by itself and cannot clip by the norm of a whole gradient, nor leave out a "
           "step of fp16: set optimizer.clip_norm to 0 and train.precision to another, or use sync_ps");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | (p.bound == 0 ? RG_PLAN_SYNCHRONOUS : 0);
+    plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | RG_PLAN_AGREES;
+    if (p.bound == 0) plan.flags |= RG_PLAN_SYNCHRONOUS;
+    if (p.bound > 0) plan.flags |= RG_PLAN_BOUNDED;
+    plan.bound = p.bound > 0 ? static_cast<std::uint64_t>(p.bound) : 0;
     plan.lanes = lanes;
     return plan;
   }
@@ -184,7 +187,7 @@ private:
   static rg::task<> apply(async_ps& self, std::uint32_t w, std::size_t b, std::uint64_t step) {
     shard& part = self.held[b];
     customer& from = *self.customers[w];
-    self.comm.record_value("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]));
+    self.comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
     if (self.bound > 0) {
       ++part.version;
       co_await self.comm.apply_as_server(part.range.first, self.memory_of(from, b), step);
@@ -245,7 +248,7 @@ private:
       co_await self.tables.receive(w);
       // Everybody's first step sees the rows as they start, however late he begins: that is what a loss is compared by.
       while (self.rows_begun < self.comm.workers()) co_await from.rows_changed;
-      self.comm.record_value("staleness", static_cast<std::int64_t>(self.rows_version - told));
+      self.comm.record_of_step("staleness", static_cast<std::int64_t>(self.rows_version - told), w, step);
       co_await apply_rows(self, w, step++);
     }
   }

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GEO-SGD, as PaddlePaddle's parameter servers have it: workers train by themselves, each with its own optimiser, and
-// every k batches push how far their weights have moved since they last saw the servers'. A server adds a worker's
-// difference, divided by the number of workers, as it arrives, and sends the weights back as they then are; nobody waits
-// for another worker.
+// GEO-SGD: workers train by themselves, each with its own optimiser, and every k batches push how far their weights have
+// moved from the servers'. A server adds a worker's difference, divided by the number of workers, as it arrives, and sends
+// the weights back as they then are; no worker waits for another.
+//
+// `merge = "add"` is the rule of PaddlePaddle (GeoCommunicator in paddle/fluid/distributed/ps/service/communicator): a
+// worker keeps its own progress and adds the others'. With n workers and `old`, what it knows of the servers' weights:
+//   push:    delta = (weights - old) / n; old += delta; the server adds delta
+//   answer:  weights += server - old; old = server
+// `merge = "replace"` averages weights asynchronously: the worker goes on with the servers' weights, so that (n - 1) / n
+// of its own progress is gone.
+//   push:    the server adds (weights - old) / n
+//   answer:  weights = old = server
 //
 // The servers hold plain weights: optimiser and its state are the workers' own. How many differences of others a push
 // missed is counted in the result ("staleness"). Sparse tables are in rows.hpp.
@@ -20,13 +28,18 @@ struct geo_ps {
     std::int64_t k = 400;
     std::int64_t bucket = 4 << 20;
     std::int64_t ahead = 2;
+    std::string merge = "add";
   };
   static constexpr auto fields = rg::fields(
       rg::field("k", &parameters::k, "batches between two pushes").range(1, 1e9),
       rg::field("bucket", &parameters::bucket, "bytes pushed at once, over all servers")
           .unit(RG_UNIT_BYTES)
           .range(64, 1e10),
-      rg::field("ahead", &parameters::ahead, "pushes of each worker that a server has memory for").range(1, 64));
+      rg::field("ahead", &parameters::ahead, "pushes of each worker that a server has memory for").range(1, 64),
+      rg::field("merge", &parameters::merge,
+                "add: a worker keeps its own progress and adds the others', as in PaddlePaddle; replace: it takes the "
+                "servers' weights")
+          .one_of("add", "replace"));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
@@ -40,11 +53,12 @@ struct geo_ps {
   }
 
   geo_ps(rg::comm& c, const parameters& p)
-      : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)), rows(c, rows_to_servers, rows_to_workers),
-        row_server(c, rows_to_servers, rows_to_workers) {
+      : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)), adds(p.merge == "add"),
+        rows(c, adds, rows_to_servers, rows_to_workers), row_server(c, k, adds, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       c.own_as_worker(c.whole());
-      if (c.arena().count) seen = c.alloc(c.arena().count); // a model may be of tables alone
+      if (c.arena().count) old = c.alloc(c.arena().count); // a model may be of tables alone
+      if (c.arena().count) answer = adds ? c.alloc(c.arena().count) : c.weights(c.whole());
       total = c.alloc(2, RG_F64);
       ready = std::vector<rg::event>(cut.buckets());
       pulls.resize(cut.buckets() * c.servers());
@@ -87,7 +101,7 @@ struct geo_ps {
       co_await meet(*this);
     }
     co_await rows.goodbye();
-    for (std::size_t b = 0; b < cut.buckets(); ++b) pull(b);
+    for (std::size_t b = 0; b < cut.buckets(); ++b) pull(b, comm.weights(comm.whole()));
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
       if (cut.has_part(s)) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), to_servers);
     for (auto& p : pulls) co_await p;
@@ -140,36 +154,46 @@ private:
       const auto range = self.cut.bucket(b);
       rg::event& ready = self.ready[b];
       co_await ready;
-      if (step == 0) co_await comm.copy(self.seen_of(range), comm.weights(range));
+      if (step == 0) co_await comm.copy(self.old_of(range), comm.weights(range));
       co_await comm.scale(comm.gradients(range), comm.workers());
       co_await comm.apply_as_worker(range.first, comm.gradients(range), step);
       if (!comm.deferred() && self.closes(step)) co_await push(self, b);
     }
   }
-  // The gradient is used up: the difference takes its place. The answer goes straight into the weights, which this step
-  // reads no more.
+  // The gradient is used up: the difference takes its place. With "replace" the answer goes straight into the weights,
+  // which this step reads no more.
   static rg::task<> push(geo_ps& self, std::size_t b) {
     rg::comm& comm = self.comm;
     const auto range = self.cut.bucket(b);
     co_await comm.copy(comm.gradients(range), comm.weights(range));
-    co_await comm.axpy(comm.gradients(range), -1, self.seen_of(range));
-    self.pull(b);
+    co_await comm.axpy(comm.gradients(range), -1, self.old_of(range));
+    if (self.adds) {
+      co_await comm.scale(comm.gradients(range), 1.0 / comm.workers());
+      co_await comm.axpy(self.old_of(range), 1, comm.gradients(range));
+    }
+    self.pull(b, self.answer);
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
       if (const auto part = self.cut.part(b, s); part.count)
         self.pushes[b * comm.servers() + s] = comm.send(comm.server_rank(s), comm.gradients(part), to_servers);
   }
-  void pull(std::size_t b) {
+  void pull(std::size_t b, rg_buffer into) {
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
       if (const auto part = cut.part(b, s); part.count)
-        pulls[b * comm.servers() + s] = comm.recv(comm.server_rank(s), comm.weights(part), to_workers);
+        pulls[b * comm.servers() + s] =
+            comm.recv(comm.server_rank(s), rg::sub(into, part.first, part.count), to_workers);
   }
   static rg::task<> meet(geo_ps& self) {
     co_await self.rows.meet();
     for (auto& p : self.pushes) co_await p;
     for (auto& p : self.pulls) co_await p;
-    if (self.seen.count) co_await self.comm.copy(self.seen, self.comm.weights(self.comm.whole()));
+    if (!self.old.count) co_return;
+    if (self.adds) { // weights += server - old
+      co_await self.comm.axpy(self.old, -1, self.answer);
+      co_await self.comm.axpy(self.comm.weights(self.comm.whole()), -1, self.old);
+    }
+    co_await self.comm.copy(self.old, self.answer);
   }
-  rg_buffer seen_of(rg::span_of_arena range) const { return rg::sub(seen, range.first, range.count); }
+  rg_buffer old_of(rg::span_of_arena range) const { return rg::sub(old, range.first, range.count); }
 
   static rg::task<> attend(geo_ps& self, std::uint32_t w) {
     customer& from = *self.customers[w];
@@ -177,7 +201,7 @@ private:
     const std::size_t shards = self.held.size(), slots = from.receives.size();
     const auto memory = [&](std::size_t b) { return rg::sub(from.memory[b % slots], 0, self.held[b].weights.count); };
     const auto post = [&](std::size_t b) { from.receives[b % slots] = self.comm.recv(w, memory(b), to_servers); };
-    for (;;) {
+    for (std::uint64_t step = self.k - 1;; step += self.k) { // the last of a period
       post(0);
       for (std::size_t b = 0; b < shards; ++b) {
         rg::operation& push = from.receives[b % slots];
@@ -188,8 +212,8 @@ private:
         if (b == 0)
           for (std::size_t next = 1; next < std::min(slots, shards); ++next) post(next);
         shard& part = self.held[b];
-        self.comm.record_value("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]));
-        co_await self.comm.axpy(part.weights, 1.0 / self.comm.workers(), memory(b));
+        self.comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
+        co_await self.comm.axpy(part.weights, self.adds ? 1.0 : 1.0 / self.comm.workers(), memory(b));
         if (b + slots < shards) post(b + slots);
         from.pulled[b] = ++part.version;
         co_await rg::snapshots::send(from.answers, self.comm, w, part.weights, to_workers);
@@ -199,10 +223,12 @@ private:
 
   rg::shards cut;
   std::uint64_t k, steps = 0;
+  bool adds; // merge = "add"
   geo::row_worker rows;
   geo::row_server row_server;
-  rg_buffer seen{};  // of a worker: the weights as the servers sent them last
-  rg_buffer total{}; // of a worker: the norm
+  rg_buffer old{};    // of a worker: the servers' weights as it knows them
+  rg_buffer answer{}; // of a worker: where the servers' answers go
+  rg_buffer total{};  // of a worker: the norm
   std::vector<rg::event> ready;
   std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
   std::vector<shard> held;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of sparse tables under GEO-SGD, as PaddlePaddle's communicator exchanges them. A worker keeps every row it has
-// seen and trains on its own copy. At the end of a period it pushes, of each row that it touched, how far it has moved;
-// a server (row r is on server r mod S) adds that, divided by the number of workers, and answers with the rows that
-// anybody has pushed since it answered this worker last: so copies of what others touch are fresh, too.
+// Rows of sparse tables under GEO-SGD. A worker keeps every row it has seen and trains on its own copy. At the end of a
+// period it pushes, of each row that it touched, how far it has moved; a server (row r is on server r mod S) adds that,
+// divided by the number of workers, and answers with the rows that any worker has pushed since it answered this one last:
+// copies of rows that others touch are fresh, too. An answer is merged as dense weights are (geo_ps.cpp): with "add" the
+// worker remembers of every row it has seen the servers' value, which takes the memory of a second copy.
 //
 // Both ways a period is any number of pieces of one table each, then an end. A piece is two messages: what it is, the
 // table, how many rows and their numbers (64 bits each); and their values. Memory does not grow with the period but for
-// the rows' numbers and, on a worker, where they began.
+// the rows' numbers and, on a worker with "replace", where they began.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -70,49 +71,53 @@ inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piec
   co_return r;
 }
 
-// Row numbers, each once: a hash table with linear probing, whose memory is kept from period to period.
-class row_set {
+// Row numbers, each once, in the order in which they came: a hash table with linear probing, whose memory is kept.
+class row_index {
 public:
-  // False: it is in there already.
-  bool insert(std::uint64_t row) {
-    if (2 * (count_ + 1) > places_.size()) grow();
-    const bool added = put(row);
-    count_ += added;
-    return added;
+  struct found {
+    std::size_t place; // in the order
+    bool is_new;
+  };
+  found insert(std::uint64_t row) {
+    if (2 * (rows_.size() + 1) > slots_.size()) grow();
+    std::size_t& slot = slot_of(row);
+    if (slot != none) return {slot, false};
+    slot = rows_.size();
+    rows_.push_back(row);
+    return {slot, true};
   }
+  std::uint64_t operator[](std::size_t place) const { return rows_[place]; }
   void clear() {
-    std::fill(places_.begin(), places_.end(), none);
-    count_ = 0;
+    std::fill(slots_.begin(), slots_.end(), none);
+    rows_.clear();
   }
 
 private:
-  static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  bool put(std::uint64_t row) {
-    const int bits = std::countr_zero(places_.size());
-    const std::size_t mask = places_.size() - 1;
+  // The row's slot, or the free one that it gets.
+  std::size_t& slot_of(std::uint64_t row) {
+    const int bits = std::countr_zero(slots_.size());
+    const std::size_t mask = slots_.size() - 1;
     // Multiplicative hashing: Knuth, The Art of Computer Programming 3, section 6.4.
-    for (std::size_t at = (row * 0x9E3779B97F4A7C15) >> (64 - bits);; at = (at + 1) & mask) {
-      if (places_[at] == row) return false;
-      if (places_[at] != none) continue;
-      places_[at] = row;
-      return true;
-    }
+    std::size_t at = (row * 0x9E3779B97F4A7C15) >> (64 - bits);
+    while (slots_[at] != none && rows_[slots_[at]] != row) at = (at + 1) & mask;
+    return slots_[at];
   }
   void grow() {
-    const auto old = std::exchange(places_, std::vector(std::max<std::size_t>(1024, 2 * places_.size()), none));
-    for (const std::uint64_t row : old)
-      if (row != none) put(row);
+    slots_.assign(std::max<std::size_t>(1024, 2 * slots_.size()), none);
+    for (std::size_t place = 0; place < rows_.size(); ++place) slot_of(rows_[place]) = place;
   }
 
-  std::vector<std::uint64_t> places_; // a power of two of them
-  std::size_t count_ = 0;
+  std::vector<std::size_t> slots_; // a power of two of them: places
+  std::vector<std::uint64_t> rows_;
 };
 
 class row_worker {
 public:
-  row_worker(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
-      : comm(c), to_servers_(to_servers), to_workers_(to_workers), moved_(c.tables()) {
+  // `adds`: merge = "add".
+  row_worker(rg::comm& c, bool adds, std::uint32_t to_servers, std::uint32_t to_workers)
+      : comm(c), adds_(adds), to_servers_(to_servers), to_workers_(to_workers), copies_(c.tables()) {
     if (!comm.tables() || !comm.is_worker()) return;
     for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, rg::role::worker);
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
@@ -132,34 +137,37 @@ public:
   rg::task<> begin_step(rg::step_rows rows) {
     co_await read(rows);
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
-      touched& m = moved_[t];
-      m.now = rows[t].size();
+      copy& c = copies_[t];
+      c.now = rows[t].size();
       const std::uint64_t row = comm.table(t).row;
-      const auto weights = comm.elements<float>(comm.row_weights(t, 0, m.now));
-      for (std::uint64_t i = 0; i < m.now; ++i)
-        if (m.rows.insert(rows[t][i])) {
-          m.numbers.push_back(rows[t][i]);
-          m.began.insert(m.began.end(), weights.begin() + static_cast<std::ptrdiff_t>(i * row),
-                         weights.begin() + static_cast<std::ptrdiff_t>((i + 1) * row));
-        }
+      const auto weights = comm.elements<float>(comm.row_weights(t, 0, c.now));
+      for (std::uint64_t i = 0; i < c.now; ++i) {
+        const std::size_t place = remember(c, rows[t][i], weights.subspan(i * row, row));
+        if (c.touched_in[place] == period_) continue;
+        c.touched_in[place] = period_;
+        c.touched.push_back(place);
+      }
     }
   }
   // The worker's own update, by the mean over its own batch.
   rg::task<> update(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
-      const rg_buffer gradients = comm.row_gradients(t, 0, moved_[t].now);
+      const rg_buffer gradients = comm.row_gradients(t, 0, copies_[t].now);
       co_await comm.scale(gradients, comm.workers());
-      co_await comm.rows_apply(t, comm.row_numbers(t, 0, moved_[t].now), gradients, step, rg::role::worker);
+      co_await comm.rows_apply(t, comm.row_numbers(t, 0, copies_[t].now), gradients, step, rg::role::worker);
     }
   }
   // A period's end, with all servers side by side.
   rg::task<> meet() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) meeting_.spawn(meet_one(*this, s));
     co_await meeting_.join();
-    for (touched& m : moved_) {
-      m.rows.clear();
-      m.numbers.clear();
-      m.began.clear();
+    ++period_;
+    for (copy& c : copies_) {
+      c.touched.clear();
+      if (adds_) continue;
+      c.rows.clear();
+      c.old.clear();
+      c.touched_in.clear();
     }
   }
   rg::task<> goodbye() {
@@ -170,20 +178,34 @@ public:
   rg::comm& comm;
 
 private:
-  struct touched { // of one table, in this period
-    row_set rows;
-    std::vector<std::uint64_t> numbers; // the same, in the order of touching
-    std::vector<float> began;           // what they were then
-    std::uint64_t now = 0;              // rows of this step
+  struct copy {     // of one table; a row's place is that in `rows`
+    row_index rows; // add: that this worker has seen; replace: that it touched in this period
+    std::vector<float>
+        old; // by place: add: the servers' value as this worker knows it; replace: the own one at the begin
+    std::vector<std::uint64_t> touched_in; // by place: the last period
+    std::vector<std::size_t> touched;      // in this period, in the order of touching
+    std::uint64_t now = 0;                 // rows of this step
   };
+
+  // The row's place; a new row's old value is `value`.
+  static std::size_t remember(copy& c, std::uint64_t row, std::span<const float> value) {
+    const auto [place, is_new] = c.rows.insert(row);
+    if (is_new) {
+      c.old.insert(c.old.end(), value.begin(), value.end());
+      c.touched_in.push_back(0);
+    }
+    return place;
+  }
+  static std::span<float> old_of(copy& c, std::size_t place, std::uint64_t row) {
+    return std::span(c.old).subspan(place * row, row);
+  }
 
   static rg::task<> meet_one(row_worker& self, std::uint32_t server) {
     rg::comm& comm = self.comm;
     const std::uint32_t peer = comm.server_rank(server);
     const piece& p = self.pieces_[server];
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
-      const std::vector<std::uint64_t>& numbers = self.moved_[t].numbers;
-      for (std::size_t next = 0; next < numbers.size();) {
+      for (std::size_t next = 0; next < self.copies_[t].touched.size();) {
         const std::uint64_t count = co_await fill(self, t, server, next);
         if (count) co_await send(comm, peer, p, word::piece, t, count, self.to_servers_);
       }
@@ -192,37 +214,68 @@ private:
     for (;;) {
       const received r = co_await receive(comm, peer, p, self.to_workers_);
       if (r.what == word::end) co_return;
-      const rg_buffer own = rg::sub(self.own_[server], 0, r.values.count);
-      co_await comm.rows_read(r.table, r.numbers, own, rg::role::worker);
-      co_await comm.axpy(r.values, -1, own);
-      co_await comm.rows_write(r.table, r.numbers, 1, r.values, rg::role::worker);
+      co_await merge(self, server, r);
     }
+  }
+  // Own rows += the server's - old.
+  static rg::task<> merge(row_worker& self, std::uint32_t server, received r) {
+    rg::comm& comm = self.comm;
+    const std::uint64_t row = comm.table(r.table).row;
+    const rg_buffer old = rg::sub(self.own_[server], 0, r.values.count);
+    co_await comm.rows_read(r.table, r.numbers, old, rg::role::worker);
+    if (self.adds_) { // what is read is the old value of rows that were never seen
+      copy& c = self.copies_[r.table];
+      const auto numbers = comm.elements<std::int64_t>(r.numbers);
+      const auto was = comm.elements<float>(old), is = comm.elements<float>(r.values);
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const auto mine = was.subspan(i * row, row), theirs = is.subspan(i * row, row);
+        const std::size_t place = remember(c, static_cast<std::uint64_t>(numbers[i]), mine);
+        const auto known = old_of(c, place, row);
+        std::copy(known.begin(), known.end(), mine.begin());
+        std::copy(theirs.begin(), theirs.end(), known.begin());
+      }
+    }
+    co_await comm.axpy(old, -1, r.values);
+    co_await comm.rows_write(r.table, r.numbers, -1, old, rg::role::worker);
   }
   // The next rows of the server's, from `next` on, and their differences. Gives how many.
   static rg::task<std::uint64_t> fill(row_worker& self, std::uint32_t t, std::uint32_t server, std::size_t& next) {
     rg::comm& comm = self.comm;
-    const touched& m = self.moved_[t];
+    copy& c = self.copies_[t];
     const rg_table table = comm.table(t);
     const piece& p = self.pieces_[server];
     const std::uint64_t most = rows_at_once(table);
-    const auto began = comm.elements<float>(rg::sub(self.own_[server], 0, most * table.row));
+    const auto old = comm.elements<float>(rg::sub(self.own_[server], 0, most * table.row));
     const auto numbers = comm.elements<std::int64_t>(numbers_in(p, most));
+    const std::size_t first = next;
     std::uint64_t count = 0;
-    for (; next < m.numbers.size() && count < most; ++next) {
-      if (m.numbers[next] % comm.servers() != server) continue;
-      numbers[count] = static_cast<std::int64_t>(m.numbers[next]);
-      std::copy_n(m.began.begin() + static_cast<std::ptrdiff_t>(next * table.row), table.row,
-                  began.begin() + static_cast<std::ptrdiff_t>(count * table.row));
+    for (; next < c.touched.size() && count < most; ++next) {
+      const std::uint64_t row = c.rows[c.touched[next]];
+      if (row % comm.servers() != server) continue;
+      numbers[count] = static_cast<std::int64_t>(row);
+      const auto known = old_of(c, c.touched[next], table.row);
+      std::copy(known.begin(), known.end(), old.begin() + static_cast<std::ptrdiff_t>(count * table.row));
       ++count;
     }
     const rg_buffer values = rg::sub(p.values, 0, count * table.row);
     co_await comm.rows_read(t, numbers_in(p, count), values, rg::role::worker);
     co_await comm.axpy(values, -1, rg::sub(self.own_[server], 0, values.count));
+    if (!self.adds_) co_return count;
+    co_await comm.scale(values, 1.0 / comm.workers());
+    co_await comm.axpy(rg::sub(self.own_[server], 0, values.count), 1, values);
+    auto from = old.begin();
+    for (std::size_t i = first; i < next; ++i) {
+      if (c.rows[c.touched[i]] % comm.servers() != server) continue;
+      std::copy_n(from, table.row, old_of(c, c.touched[i], table.row).begin());
+      from += static_cast<std::ptrdiff_t>(table.row);
+    }
     co_return count;
   }
 
+  bool adds_;
   std::uint32_t to_servers_, to_workers_;
-  std::vector<touched> moved_; // by table
+  std::vector<copy> copies_; // by table
+  std::uint64_t period_ = 1;
   std::vector<piece> pieces_;  // by server
   std::vector<rg_buffer> own_; // by server: a piece's values as they were, or as they are here
   rg::task_group meeting_;
@@ -230,8 +283,10 @@ private:
 
 class row_server {
 public:
-  row_server(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
-      : comm(c), to_servers_(to_servers), to_workers_(to_workers), pushed_(c.tables()) {
+  // `k`: steps of a period.
+  row_server(rg::comm& c, std::uint64_t k, bool adds, std::uint32_t to_servers, std::uint32_t to_workers)
+      : comm(c), k_(k), share_(adds ? 1.0 : 1.0 / c.workers()), to_servers_(to_servers), to_workers_(to_workers),
+        pushed_(c.tables()) {
     if (!comm.tables() || !comm.is_server()) return;
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       comm.own_rows(t, rg::role::server, comm.servers(), static_cast<std::uint64_t>(comm.cluster().server));
@@ -243,17 +298,17 @@ public:
   static rg::task<> attend(row_server& self, std::uint32_t w) {
     rg::comm& comm = self.comm;
     customer& from = self.customers_[w];
-    for (;;) {
+    for (std::uint64_t step = self.k_ - 1;; step += self.k_) { // the last of a period
       for (;;) {
         const received r = co_await receive(comm, w, from.memory, self.to_servers_);
         if (r.what == word::goodbye) co_return self.forget(w);
         if (r.what == word::end) break;
-        co_await comm.rows_write(r.table, r.numbers, 1.0 / comm.workers(), r.values, rg::role::server);
+        co_await comm.rows_write(r.table, r.numbers, self.share_, r.values, rg::role::server);
         const auto numbers = comm.elements<std::int64_t>(r.numbers);
         auto& list = self.pushed_[r.table].numbers;
         list.insert(list.end(), numbers.begin(), numbers.end());
       }
-      comm.record_value("staleness", static_cast<std::int64_t>(self.periods_ - from.seen));
+      comm.record_of_step("staleness", static_cast<std::int64_t>(self.periods_ - from.seen), w, step);
       from.seen = ++self.periods_;
       co_await answer(self, w);
     }
@@ -312,6 +367,8 @@ private:
     l.first = known;
   }
 
+  std::uint64_t k_;
+  double share_; // of a difference, that is added
   std::uint32_t to_servers_, to_workers_;
   std::vector<list> pushed_; // by table
   std::vector<customer> customers_;

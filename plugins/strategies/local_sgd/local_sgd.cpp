@@ -23,6 +23,7 @@ struct local_sgd {
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
     plan.lanes = static_cast<std::uint32_t>(p.lanes);
+    plan.flags = RG_PLAN_BOUNDED | RG_PLAN_AGREES; // the step that averages waits for all
     plan.period = static_cast<std::uint64_t>(p.k);
     return plan;
   }

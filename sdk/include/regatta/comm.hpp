@@ -317,6 +317,13 @@ public:
   void record_value(const char* name, std::int64_t value) {
     if (host_->record_value) host_->record_value(host_->context, name, value);
   }
+  // Of a value that belongs to step `step` of worker `worker`: shown only if that step counts.
+  void record_of_step(const char* name, std::int64_t value, std::uint32_t worker, std::uint64_t step) {
+    if (host_->struct_size > offsetof(rg_strategy_host, record_of_step) && host_->record_of_step)
+      host_->record_of_step(host_->context, name, value, worker, step);
+    else
+      record_value(name, value);
+  }
   void record_sum(const char* name, double amount) {
     if (host_->record_sum) host_->record_sum(host_->context, name, amount);
   }

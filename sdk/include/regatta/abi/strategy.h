@@ -36,7 +36,12 @@ enum {
   RG_PLAN_MOMENTUM = 32, /* does the momentum itself: the optimiser's coefficient is handed over, its own part is sgd */
   /* Sends messages shorter than their receives, an empty one as a goodbye, say. Where it does so for the rows of sparse
    * tables alone, it need not say it. */
-  RG_PLAN_SHORT = 64
+  RG_PLAN_SHORT = 64,
+  /* Not synchronous, but workers wait for each other, if only in some step of every period: no such step s ends before all
+   * workers have computed step s - rg_plan.bound. Time that a worker is blocked until then is the slowest worker's. */
+  RG_PLAN_BOUNDED = 128,
+  RG_PLAN_AGREES =
+      256 /* not synchronous, but all workers have the same weights after finish: the engine compares them */
 };
 
 typedef struct rg_plan {
@@ -46,6 +51,7 @@ typedef struct rg_plan {
   uint32_t reserved;
   uint64_t period;      /* steps after which its behaviour repeats: a measurement covers whole periods; 0: 1 */
   uint64_t steady_from; /* first step that is representative */
+  uint64_t bound;       /* RG_PLAN_BOUNDED: steps that a worker may be ahead of the slowest */
 } rg_plan;
 
 /* The weights and gradients: one region each, dense tensors in the order in which their gradients become ready. */
@@ -196,6 +202,9 @@ typedef struct rg_strategy_host {
   /* [main] As alloc, but of the host's memory wherever the arena is, for the numbers of rows and what goes with them:
    * operations on rows name nothing else. No operation names buffers of both kinds. Null: alloc() does it. */
   rg_status (*alloc_on_host)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
+  /* As record_value, of a value that belongs to one step of one worker, recorded on any rank: it is shown only if that
+   * step counts, which under asynchronous strategies the first worker to finish decides. Null: record_value() does it. */
+  void (*record_of_step)(void* context, const char* name, int64_t value, uint32_t worker, uint64_t step);
 } rg_strategy_host;
 
 typedef struct rg_strategy {
