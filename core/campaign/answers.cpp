@@ -14,9 +14,9 @@
 
 namespace regatta {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_facts, unit, batch_statistics, parameters, tensors, weight_bytes,
-                                   table_parameters, table, table_bytes, window_bytes, step_row_bytes,
-                                   activation_bytes, flops_per_sample, input_bytes_per_sample, batch_per_worker)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_facts, unit, batch_statistics, parameters, weight_bytes, table_parameters,
+                                   table, table_bytes, window_bytes, step_row_bytes, activation_bytes, flops_per_sample,
+                                   batch_per_worker)
 
 namespace {
 
@@ -33,8 +33,8 @@ std::uint32_t memory_of_regions(const registry& plugins, const case_config& c) {
 }
 
 void ask_strategy(const registry& plugins, const case_config& c, const stage_function& stage, json& out) {
-  const auto who = fmt::format("strategy {} ({})", c.strategy.id,
-                               plugins.described(kind::strategy, c.strategy.id).file.string());
+  const auto who =
+      fmt::format("strategy {} ({})", c.strategy.id, plugins.described(kind::strategy, c.strategy.id).file.string());
   stage(who, "was being loaded");
   const component& strategy = plugins.find(kind::strategy, c.strategy.id);
   stage(who, "was asked for its plan");
@@ -124,8 +124,8 @@ void plugin_answers::ask(const std::vector<case_config>& cases) {
   ask_options options;
   options.interrupted = interrupted;
   auto answers = ask_all(
-      asked.size(),
-      [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], stage); }, options);
+      asked.size(), [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], stage); },
+      options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& failed = answers[i].failed;
     if (failed && failed->code() == exit_code::interrupted) continue; // nothing was learned

@@ -69,8 +69,9 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
   if ((plan.flags & RG_PLAN_SERVERS) && !said.servers)
     throw failure(exit_code::usage,
                   fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
-  run.job.layout = cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), said.servers,
-                                        said.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
+  run.job.layout =
+      cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), said.servers,
+                           said.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
   run.communicates = said.communicates;
