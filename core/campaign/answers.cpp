@@ -14,9 +14,9 @@
 
 namespace regatta {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_facts, unit, batch_statistics, parameters, tensors, weight_bytes,
-                                   table_parameters, table, table_bytes, window_bytes, step_row_bytes, activation_bytes,
-                                   flops_per_sample, input_bytes_per_sample, batch_per_worker)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_facts, unit, batch_statistics, parameters, weight_bytes, table_parameters,
+                                   table, table_bytes, window_bytes, step_row_bytes, activation_bytes, flops_per_sample,
+                                   batch_per_worker)
 
 namespace {
 

@@ -2,12 +2,16 @@
 #include "campaign/facts.hpp"
 
 #include "base/failure.hpp"
-#include "measure/multiply_add.hpp"
-#include "rank/clock.hpp"
 #include "rank/model.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <optional>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <regatta/plugin.hpp>
@@ -91,15 +95,40 @@ std::uint64_t batch_per_worker(described_model& model, const case_config& c) {
   return mine;
 }
 
-std::uint64_t bytes_of(std::uint32_t type) {
-  return type == RG_U8 ? 1 : type == RG_I64 ? 8 : 4;
+// Words that a text holds, each counted once: of its first 4 MiB, continued by Heaps' law. A run touches no more rows of
+// a table of words. Nothing where the data is no such text, or cannot be read.
+std::optional<std::uint64_t> count_words(const data_config& d) {
+  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.of == "dataset");
+  const bool text = d.format == "words" || d.format == "queries" || d.format == "sentences" || d.format == "parallel";
+  std::error_code ec;
+  const auto size = static_cast<double>(std::filesystem::file_size(d.path, ec));
+  std::ifstream in(d.path);
+  if (!dataset || !text || d.tokens != "words" || ec || !in) return {};
+  std::unordered_set<std::string> seen;
+  double read = 0, half = 0; // bytes; words of the first half
+  constexpr double most = 4 << 20;
+  for (std::string word; read < most && in >> word; read += static_cast<double>(word.size() + 1)) {
+    seen.insert(word);
+    if (read < std::min(size, most) / 2) half = static_cast<double>(seen.size());
+  }
+  const auto all = static_cast<double>(seen.size());
+  if (!in || half == 0) return seen.size();
+  return static_cast<std::uint64_t>(all * std::pow(size / read, std::log2(all / half)));
+}
+
+// The same, read once for all cases that one child is asked about.
+std::optional<std::uint64_t> distinct_words(const data_config& d) {
+  static std::map<std::vector<std::string>, std::optional<std::uint64_t>> known;
+  const auto [at, is_new] = known.try_emplace({d.source, d.of, d.format, d.path, d.tokens});
+  if (is_new) at->second = count_words(d);
+  return at->second;
 }
 
 void add_tensors(const model_instance& model, const case_config& c, model_facts& f) {
+  const std::uint64_t words = model.has_tables() ? distinct_words(c.data).value_or(UINT64_MAX) : UINT64_MAX;
   for (const rg_tensor& t : model.tensors()) {
     if (t.kind == RG_TENSOR_STATE) f.batch_statistics = true;
     if (t.kind == RG_TENSOR_STATE) continue;
-    ++f.tensors;
     std::uint64_t n = 1;
     for (std::uint32_t d = 0; d < t.ndim; ++d) n *= static_cast<std::uint64_t>(t.shape[d]);
     f.parameters += n;
@@ -112,14 +141,14 @@ void add_tensors(const model_instance& model, const case_config& c, model_facts&
     f.table += t.name;
     const auto rows = static_cast<std::uint64_t>(t.shape[0]);
     const std::uint64_t row_bytes = rg::storage_of(t) / std::max<std::uint64_t>(rows, 1) * sizeof(float);
-    const std::uint64_t step = std::min(rows, t.max_rows * static_cast<std::uint64_t>(c.train.accumulate));
+    const std::uint64_t step = std::min({rows, words, t.max_rows * static_cast<std::uint64_t>(c.train.accumulate)});
     f.window_bytes += step * (2 * row_bytes + sizeof(std::uint64_t));
     f.step_row_bytes += step * (row_bytes + sizeof(std::uint64_t));
     // With measure.seconds nobody knows how many steps there will be.
     const std::uint64_t steps =
         c.measure.seconds > 0 ? rows
                               : static_cast<std::uint64_t>((c.measure.warmup + c.measure.steps) * c.cluster.workers);
-    f.table_bytes += std::min(rows, step * std::max<std::uint64_t>(steps, 1)) * row_bytes;
+    f.table_bytes += std::min({rows, words, step * std::max<std::uint64_t>(steps, 1)}) * row_bytes;
   }
 }
 
@@ -129,26 +158,31 @@ model_facts facts_of(const registry& plugins, const case_config& c, const stage_
   described_model model(plugins, c, stage);
   model_facts f;
   f.batch_per_worker = batch_per_worker(model, c);
-  model.with(f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate), [&](const model_instance& m) {
+  const std::uint64_t micro = f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate);
+  model.with(micro, [&](const model_instance& m) {
     f.unit = m.info().unit;
     add_tensors(m, c, f);
     f.activation_bytes = m.info().activation_bytes;
+    if (!f.activation_bytes) // executors fuse some of the nodes
+      f.activation_bytes = m.node_elements() * micro * sizeof(float) * 3 / 5;
     f.flops_per_sample = m.info().flops_per_sample;
-    for (const rg_input& in : m.inputs()) f.input_bytes_per_sample += elements_of(in) * bytes_of(in.type);
   });
   return f;
 }
 
 std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::uint64_t servers) {
   const std::uint64_t states = c.optimizer.plugin == "adam" ? 2 : c.optimizer.plugin == "sgd" ? 0 : 1;
-  constexpr std::uint64_t process = 64ull << 20; // code, libraries, buffers of the transport
+  constexpr std::uint64_t process = 48ull << 20; // code, libraries, buffers of the transport
   const auto workers = static_cast<std::uint64_t>(c.cluster.workers);
+  const std::uint64_t own = servers - (c.cluster.colocate ? std::min(servers, workers) : 0); // servers' own processes
   // A worker: weights, gradients, state. The servers together: weights, sums, state.
   // Of the tables, windows; whoever holds them: weights and state.
   const std::uint64_t tables = m.table_bytes * (1 + states);
-  const std::uint64_t worker = m.weight_bytes * (2 + (servers ? 0 : states)) + m.activation_bytes + process +
+  // Over shm peers map each other's weights or sums, which count in each of them.
+  const std::uint64_t mapped = c.transport.id == "shm" && c.strategy.id != "none" && workers > 1 ? 1 : 0;
+  const std::uint64_t worker = m.weight_bytes * (2 + mapped + (servers ? 0 : states)) + m.activation_bytes + process +
                                m.window_bytes + (servers ? 0 : tables);
-  return workers * worker + (servers ? m.weight_bytes * (2 + states) + tables + servers * process : 0);
+  return workers * worker + (servers ? m.weight_bytes * (2 + states) + tables + own * process : 0);
 }
 
 void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows) {
@@ -159,26 +193,6 @@ void check_tables(const case_config& c, const model_facts& m, bool exchanges_row
                   "rows; see \"rows of sparse tables\" in `regatta describe strategy/{}` and \"exact sizes\" in "
                   "`regatta describe transport/{}`",
                   c.model.id, m.table, c.strategy.id, c.transport.id, c.strategy.id, c.transport.id));
-}
-
-double estimated_seconds(const case_config& c, const model_facts& m, double flops_per_second) {
-  if (c.measure.seconds > 0) return c.measure.seconds;
-  const auto steps = static_cast<double>(c.measure.warmup + c.measure.steps);
-  return steps * static_cast<double>(m.batch_per_worker) * m.flops_per_sample /
-         (flops_per_second * static_cast<double>(c.cluster.threads));
-}
-
-double measure_flops() {
-  constexpr std::size_t rounds = 200'000;
-  double best = 0;
-  volatile float keep = 0;
-  for (int i = 0; i < 3; ++i) {
-    const std::int64_t begin = steady_ns();
-    keep = multiply_add(rounds, 0.999f, 0.001f);
-    best = std::max(best, multiply_add_flops * rounds / (static_cast<double>(steady_ns() - begin) * 1e-9));
-  }
-  (void)keep;
-  return best;
 }
 
 } // namespace regatta

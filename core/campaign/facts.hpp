@@ -15,7 +15,6 @@ struct model_facts {
   std::string unit = "samples";
   bool batch_statistics = false;      // it has running statistics
   std::uint64_t parameters = 0;       // by shape, tables included
-  std::uint64_t tensors = 0;          // with a gradient
   std::uint64_t weight_bytes = 0;     // of the dense tensors in memory, padding included
   std::uint64_t table_parameters = 0; // of the sparse tables, by shape
   std::string table;                  // names of its sparse tables; empty: it has none
@@ -24,7 +23,6 @@ struct model_facts {
   std::uint64_t step_row_bytes = 0;   // of the rows that a worker touches in a step at most
   std::uint64_t activation_bytes = 0; // of one worker; 0: unknown
   double flops_per_sample = 0;        // 0: unknown
-  std::uint64_t input_bytes_per_sample = 0;
   // Samples that a worker trains on in one step. With train.batch_unit = "tokens": as many samples as have, padding
   // included, so many positions for tokens; whole micro-batches.
   std::uint64_t batch_per_worker = 0;
@@ -40,9 +38,5 @@ void check_tables(const case_config& c, const model_facts& m, bool exchanges_row
 // What all ranks of the case together take: weights, gradients, the optimiser's state, activations, the strategy's
 // copies. An estimate from above for the strategies that are built in.
 std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::uint64_t servers);
-// How long one run of the case may take, in seconds, given the speed of one core in FLOP/s; 0: unknown.
-double estimated_seconds(const case_config& c, const model_facts& m, double flops_per_second);
-// What one core does when it does nothing but multiply and add, measured for some milliseconds: FLOP/s.
-double measure_flops();
 
 } // namespace regatta

@@ -3,49 +3,110 @@
 
 #include "base/failure.hpp"
 #include "base/units.hpp"
-#include "campaign/prepare.hpp"
+#include "campaign/estimate.hpp"
 #include "cli/columns.hpp"
-#include "launch/memory.hpp"
 #include "report/progress.hpp"
+#include "report/text_table.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace regatta {
+namespace {
 
-int dry_run(plugin_answers& answers, const experiment& e, format) {
-  const double flops = measure_flops();
-  answers.ask(e.cases);
-  std::vector<std::vector<std::string>> rows;
-  double total = 0;
-  int code = 0;
+using nlohmann::ordered_json;
+
+std::string label_of(const case_config& c) {
+  std::string label;
+  for (const auto& [key, value] : c.swept)
+    label += fmt::format("{}{} = {}", label.empty() ? "" : ", ", key, value.dump());
+  return label.empty() ? fmt::format("{}, {}, {}", c.model.id, c.strategy.id, c.transport.id) : label;
+}
+
+std::string duration(const time_estimate& t) {
+  return t.seconds < 1 ? "under 1 s" : human_duration(t.seconds);
+}
+
+ordered_json json_of(const time_estimate& t) {
+  return {{"seconds", t.seconds}, {"cpu_seconds", t.cpu_seconds}};
+}
+
+ordered_json document_of(const experiment& e, const campaign_estimate& all, const machine_speed& machine) {
+  ordered_json cases = ordered_json::array(), shared = ordered_json::array();
   for (std::size_t i = 0; i < e.cases.size(); ++i) {
-    const case_config& c = e.cases[i];
-    std::string label;
-    for (const auto& [key, value] : c.swept)
-      label += fmt::format("{}{} = {}", label.empty() ? "" : ", ", key, value.dump());
-    if (label.empty()) label = fmt::format("{}, {}, {}", c.model.id, c.strategy.id, c.transport.id);
-    try {
-      const model_facts& m = answers.of(c).model;
-      const prepared_run run = prepare(answers, c, "");
-      check_tables(c, m, run.exchanges_rows);
-      // With its baseline and the control under `none`, where they run.
-      const double runs = static_cast<double>(c.measure.repeats) * (c.measure.baseline && !is_baseline(c) ? 2.5 : 1.0);
-      const double seconds = estimated_seconds(c, m, flops) * runs;
-      const std::uint64_t bytes = estimated_bytes(c, m, run.job.layout.servers), there = available_bytes();
-      total += seconds;
-      const std::string note = there && bytes > there ? "skipped: more memory than is free" : "";
-      rows.push_back({std::to_string(i + 1), label, std::to_string(run.ranks.size()),
-                      seconds > 0 ? human_duration(seconds) : "unknown", human_bytes(static_cast<double>(bytes)),
-                      note});
-    } catch (const failure& f) {
-      rows.push_back({std::to_string(i + 1), label, "-", "-", "-", fmt::format("skipped: {}", f.what())});
-      if (e.cases.size() == 1) code = static_cast<int>(f.code());
-    }
+    const case_estimate& c = all.cases[i];
+    ordered_json swept = ordered_json::object();
+    for (const auto& [key, value] : e.cases[i].swept) swept[key] = value;
+    const bool runs = c.refused.empty();
+    cases.push_back({{"case", swept},
+                     {"ranks", runs ? ordered_json(c.ranks) : ordered_json()},
+                     {"repeats", e.cases[i].measure.repeats},
+                     {"time", runs ? json_of(c.time) : ordered_json()},
+                     {"memory_bytes", runs ? ordered_json(c.memory) : ordered_json()},
+                     {"flops_known", c.flops_known},
+                     {"refused", runs ? ordered_json() : ordered_json(c.refused)}});
   }
-  fmt::print("{}\n", indented({{"", true}, {"case"}, {"ranks", true}, {"time", true}, {"memory", true}, {""}}, rows));
-  fmt::print("{} case{}, about {} in all, if a core keeps up {:.0f} GFLOP/s; nothing was run\n", e.cases.size(),
-             e.cases.size() == 1 ? "" : "s", total > 0 ? human_duration(total) : "an unknown time", flops * 1e-9);
-  return code;
+  for (const shared_estimate& s : all.shared)
+    shared.push_back(
+        {{"what", s.what}, {"workers", s.workers}, {"runs", s.runs}, {"cases", s.cases}, {"time", json_of(s.time)}});
+  return {
+      {"schema", "regatta.estimate/1"},
+      {"experiment", e.name},
+      {"machine", {{"flops_per_second", machine.flops}, {"bytes_per_second", machine.bytes}, {"cores", machine.cores}}},
+      {"cases", cases},
+      {"shared", shared},
+      {"total", json_of(all.total)}};
+}
+
+std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaign_estimate& all) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < e.cases.size(); ++i) {
+    const case_estimate& c = all.cases[i];
+    if (c.refused.empty())
+      rows.push_back({std::to_string(i + 1), label_of(e.cases[i]), std::to_string(c.ranks), duration(c.time),
+                      human_bytes(static_cast<double>(c.memory)),
+                      c.flops_known ? "" : "without the model's own work: it does not tell its FLOPs"});
+    else
+      rows.push_back({std::to_string(i + 1), label_of(e.cases[i]), "-", "-", "-", "skipped: " + c.refused});
+  }
+  for (const shared_estimate& s : all.shared) {
+    const std::string runs =
+        s.what == "kernel timing" ? "" : fmt::format(", {} worker{}", s.workers, s.workers == 1 ? "" : "s");
+    rows.push_back({"", fmt::format("{}{} of {} case{}", s.what, runs, s.cases.size(), s.cases.size() == 1 ? "" : "s"),
+                    std::to_string(s.workers), duration(s.time), "", ""});
+  }
+  return rows;
+}
+
+} // namespace
+
+int dry_run(plugin_answers& answers, const experiment& e, format form) {
+  const machine_speed machine = measure_machine();
+  const campaign_estimate all = estimate(answers, e, machine);
+  const std::vector<table_column> columns = {{"", true},     {"case"},         {"ranks", true},
+                                             {"time", true}, {"memory", true}, {""}};
+  const std::vector<std::vector<std::string>> rows = rows_of(e, all);
+  switch (form) {
+  case format::json:
+    fmt::print("{}\n", document_of(e, all, machine).dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    break;
+  case format::csv:
+    fmt::print("{}", render_csv({{"results", nlohmann::json(document_of(e, all, machine).at("cases"))}}));
+    break;
+  case format::markdown: {
+    text_table table;
+    table.columns = columns;
+    for (const auto& cells : rows) table.rows.push_back({cells, ""});
+    fmt::print("{}", draw_markdown(table));
+    break;
+  }
+  case format::console:
+    fmt::print(
+        "{}\n{} case{}, about {} in all on {:g} core{} of {:.0f} GFLOP/s that do nothing else; nothing was run\n",
+        indented(columns, rows), e.cases.size(), e.cases.size() == 1 ? "" : "s", duration(all.total), machine.cores,
+        machine.cores == 1 ? "" : "s", machine.flops * 1e-9);
+  }
+  return e.cases.size() == 1 ? all.cases[0].code : 0;
 }
 
 } // namespace regatta

@@ -75,6 +75,12 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
     const rg_graph* graph = component_.graph.graph(source_self_);
     if (!graph) throw failure(exit_code::plugin, fmt::format("{}: it gave no graph {}", name_, host_.take_error()));
     validate(rg::copy_versioned(*graph), name_);
+    for (std::uint32_t i = 0; i < graph->node_count; ++i) {
+      const rg_node n = rg::copy_versioned(rg::at_stride(graph->nodes, i));
+      std::uint64_t elements = 1;
+      for (std::uint32_t d = 0; d < n.ndim; ++d) elements *= static_cast<std::uint64_t>(n.shape[d]);
+      node_elements_ += elements;
+    }
     values_.emplace_back(executor, std::map<std::string, nlohmann::json>{}); // executors have no table in the file
     functions_ = executor.executor_model;
     failing_ = &executor_host_;

@@ -54,6 +54,8 @@ public:
 
   // Tells it how often its inputs' indices come, where it asks for that: weights(i) of input i, empty where not known.
   void tell_frequencies(const std::function<std::vector<double>(std::size_t input)>& weights);
+  // Elements of all nodes' outputs, of one sample; 0: it is no graph.
+  std::uint64_t node_elements() const { return node_elements_; }
   // Whether it has sparse tables.
   bool has_tables() const;
   // Writes the start of tensor i, in memory's layout; or of rows of a table.
@@ -70,6 +72,7 @@ private:
   void* self_ = nullptr;
   plugin_host* failing_ = nullptr; // whose text explains a failure of self_
   rg_model_info info_{};
+  std::uint64_t node_elements_ = 0;
   std::vector<rg_tensor> tensors_;
   std::vector<rg_input> inputs_;
 };

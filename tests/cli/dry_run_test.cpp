@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The structure of estimates, not their truth: what they grow with, and what is counted once. How near they come is in
+// docs/experiments.md.
+#include "program.hpp"
+
+#include <map>
+
+using namespace regatta::test;
+
+namespace {
+
+const std::string small = R"(
+[model]
+plugin = "mlp"
+[train]
+batch = 64
+kernels = "fixed"
+[cluster]
+workers = 2
+[measure]
+warmup = 0
+steps = 100
+repeats = 1
+baseline = false
+)";
+
+// Of one program: machine speed is measured anew by each.
+json estimated(const std::string& options, const std::string& toml = small) {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << toml;
+  const outcome o = program(s, "run x.toml --dry-run --format json " + options);
+  INFO(o.err);
+  REQUIRE(o.code == 0);
+  CHECK(!fs::exists(s.path / "results"));
+  json j = parsed(o.out);
+  CHECK(j.at("schema") == "regatta.estimate/1");
+  return j;
+}
+
+double seconds(const json& entry) {
+  return entry.at("time").at("seconds");
+}
+
+double seconds(const json& document, std::size_t index) {
+  return seconds(document.at("cases").at(index));
+}
+
+} // namespace
+
+TEST_CASE("time grows with steps, beyond a process's start") {
+  const json j = estimated("--sweep measure.steps=100,200,400");
+  const double a = seconds(j, 0), b = seconds(j, 1), c = seconds(j, 2);
+  CHECK(c - b == doctest::Approx(2 * (b - a)));
+  CHECK(b - a > 0);
+  CHECK(a > b - a); // the start
+  const json more = estimated("--sweep measure.repeats=1,3");
+  CHECK(seconds(more, 1) == doctest::Approx(3 * seconds(more, 0)));
+}
+
+TEST_CASE("workers that share cores take longer, those with cores of their own do not") {
+  const std::string alone = "--set strategy.plugin=none --set transport.plugin=null --set measure.steps=100000 ";
+  const json j = estimated(alone + "--sweep cluster.workers=1,64,128");
+  const double cores = j.at("machine").at("cores");
+  if (cores < 32) {
+    CHECK(seconds(j, 2) == doctest::Approx(2 * seconds(j, 1)).epsilon(0.02));
+    CHECK(seconds(j, 1) == doctest::Approx(64 / cores * seconds(j, 0)).epsilon(0.1));
+  }
+  const double cpu = j.at("cases").at(2).at("time").at("cpu_seconds");
+  CHECK(cpu == doctest::Approx(128 * j.at("cases").at(0).at("time").at("cpu_seconds").get<double>()).epsilon(0.02));
+}
+
+TEST_CASE("the start of many ranks is counted") {
+  const json j = estimated("--set model.plugin=null --set measure.steps=1 --sweep cluster.workers=2,120");
+  CHECK(seconds(j, 1) > 10 * seconds(j, 0) / j.at("machine").at("cores").get<double>());
+  CHECK(j.at("cases").at(1).at("ranks") == 120);
+}
+
+TEST_CASE("a baseline, a control and the timing of kernels are counted once for all that share them") {
+  const json j = estimated("--set measure.baseline=true --set measure.repeats=3 --set train.kernels=timed "
+                           "--sweep strategy.plugin=allreduce,sync_ps,none");
+  std::map<std::string, json> shared;
+  double sum = 0;
+  for (const json& s : j.at("shared")) {
+    CHECK(shared.emplace(s.at("what"), s).second); // one of each
+    sum += seconds(s);
+  }
+  CHECK(shared.at("baseline").at("cases") == json({0, 1, 2}));
+  CHECK(shared.at("baseline").at("workers") == 1);
+  CHECK(shared.at("baseline").at("runs") == 3);
+  CHECK(shared.at("control").at("cases") == json({0, 1})); // `none` is a control itself
+  CHECK(shared.at("control").at("workers") == 2);
+  CHECK(shared.at("kernel timing").at("runs") == 1);
+  for (const json& c : j.at("cases")) sum += seconds(c);
+  CHECK(j.at("total").at("seconds").get<double>() == doctest::Approx(sum));
+}
+
+TEST_CASE("a slow wire, a slow worker and servers count") {
+  const json wire = estimated("--set transport.plugin=shaped --sweep transport.bandwidth=10Mbit/s,100Gbit/s");
+  CHECK(seconds(wire, 0) > 10 * seconds(wire, 1));
+  // Of dgc a thousandth crosses.
+  const json dense = estimated("--set transport.plugin=shaped --set transport.bandwidth=10Mbit/s --set "
+                               "'strategy.dgc.sparsity=[0.999]' --sweep strategy.plugin=allreduce,dgc");
+  CHECK(seconds(dense, 0) > 10 * seconds(dense, 1));
+  const json slow = estimated("--set strategy.plugin=none --set transport.plugin=null --set measure.steps=10000 "
+                              "--set cluster.workers=1 --sweep cluster.slow.factor=1,3");
+  CHECK(seconds(slow, 1) > 2 * seconds(slow, 0));
+}
+
+TEST_CASE("a case that cannot run says why, in every format") {
+  const json j = estimated("--sweep transport.plugin=null,shm");
+  CHECK(j.at("cases").at(0).at("time").is_null());
+  CHECK(j.at("cases").at(0).at("refused").get<std::string>().find("connects nobody") != std::string::npos);
+  CHECK(j.at("cases").at(1).at("refused").is_null());
+  CHECK(j.at("total").at("seconds") == seconds(j, 1));
+
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << small;
+  const auto printed = [&](const std::string& format) {
+    const outcome o = program(s, "run x.toml --dry-run --sweep transport.plugin=null,shm --format " + format);
+    INFO(o.err);
+    CHECK(o.code == 0);
+    return o.out;
+  };
+  CHECK(printed("csv").find("time.cpu_seconds") != std::string::npos);
+  CHECK(printed("markdown").find("| skipped: ") != std::string::npos);
+  CHECK(printed("console").find("nothing was run") != std::string::npos);
+}
