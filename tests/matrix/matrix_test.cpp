@@ -424,6 +424,34 @@ TEST_CASE("none trains every worker alone and sends nothing") {
   }
 }
 
+TEST_CASE("none: worker 0 of several trains as one worker does on the same samples") {
+  for (const std::string rule : {"sgd", "momentum", "adagrad", "adam"})
+    for (const double clip : {0.0, 100.0}) {
+      CAPTURE(rule);
+      CAPTURE(clip);
+      simulation_setup s;
+      s.strategy = "none";
+      s.optimizer.plugin = rule;
+      s.optimizer.clip_norm = clip;
+      s.tensors = {300'000, 7, 16}; // more than a piece
+      s.table_rows = 50;
+      s.workers = 1;
+      const auto one = simulate(plugins(), s);
+      s.workers = 4;
+      const auto four = simulate(plugins(), s);
+      double moved = 0;
+      for (std::size_t i = 0; i < one.weights[0].size(); ++i) {
+        moved = std::max(moved, std::abs(static_cast<double>(one.weights[0][i]) - initial_weight(i)));
+        REQUIRE(four.weights[0][i] == doctest::Approx(one.weights[0][i]).epsilon(1e-5));
+      }
+      CHECK(moved > 1e-4);
+      REQUIRE(four.worker_rows[0].size() == one.worker_rows[0].size());
+      for (const auto& [row, values] : one.worker_rows[0])
+        for (std::size_t e = 0; e < values.size(); ++e)
+          REQUIRE(four.worker_rows[0].at(row)[e] == doctest::Approx(values[e]).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("a run is the same, to the bit and to the nanosecond, every time") {
   simulation_setup s;
   s.strategy = "sync_ps";

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No communication: every worker trains alone. The control that everything else is measured against.
+//
+// Gradients are divided by the global batch. A worker of n steps by n times that, which is the mean over its own samples:
+// it trains as it would without the others.
 #include <regatta/strategy.hpp>
 
 namespace {
@@ -27,10 +30,19 @@ struct none {
   }
 
   rg::task<> end_step(std::uint64_t step) {
-    co_await comm.apply_as_worker(0, comm.gradients(comm.whole()), step);
-    for (std::uint32_t t = 0; t < comm.tables(); ++t)
-      co_await comm.rows_apply(t, comm.row_numbers(t, 0, touched[t]), comm.row_gradients(t, 0, touched[t]), step,
-                               rg::role::worker);
+    // In pieces, so that a piece is still in the cache when it is applied.
+    constexpr std::uint64_t most = 256 * 1024;
+    const std::uint64_t count = comm.arena().count;
+    for (std::uint64_t first = 0; first < count; first += most) {
+      const rg_buffer gradients = comm.gradients({first, std::min(most, count - first)});
+      if (comm.workers() > 1) co_await comm.scale(gradients, comm.workers());
+      co_await comm.apply_as_worker(first, gradients, step);
+    }
+    for (std::uint32_t t = 0; t < comm.tables(); ++t) {
+      const rg_buffer gradients = comm.row_gradients(t, 0, touched[t]);
+      if (comm.workers() > 1) co_await comm.scale(gradients, comm.workers());
+      co_await comm.rows_apply(t, comm.row_numbers(t, 0, touched[t]), gradients, step, rg::role::worker);
+    }
     if (comm.deferred()) {
       co_await comm.norm(total, false);
       co_await comm.commit(total, step, false);
