@@ -3,7 +3,8 @@
 // Plain text for masked language models (Devlin et al., "BERT", 2019, section 3.1 and appendix A.1): a line is a
 // sentence, an empty line ends a document.
 //
-// Sample i is sentence i, A, and another, B: half of the time the one that follows it in its document, else any. They
+// A sample is a sentence that another follows in its document, A, and a second one, B: half of the time the one that
+// follows, else any of another document (of the same, but the follower, where there is no other document). They
 // become [begin] A [end] B [end] and padding, the longer cut first; 15 % of their tokens are targets, of which 80 %
 // become the mask, 10 % any token, and 10 % stay. Each sentence is one line: lines are not put together to fill a
 // sample, as BERT's own preparation does.
@@ -53,8 +54,18 @@ public:
         throw failure(
             exit_code::usage,
             fmt::format("the model's input \"{}\" does not fit its \"tokens\", which are {}", input.name, length_));
-    for (std::uint64_t i = 0; i < text_.lines(); ++i)
-      if (!blank(i)) lines_.push_back(i);
+    for (std::uint64_t i = 0; i < text_.lines(); ++i) {
+      if (blank(i)) continue;
+      const bool follows = !lines_.empty() && lines_.back() + 1 == i;
+      if (follows) firsts_.push_back(lines_.size() - 1);
+      if (!follows) documents_.push_back(lines_.size());
+      lines_.push_back(i);
+    }
+    if (firsts_.empty())
+      throw failure(exit_code::run,
+                    fmt::format("{}: expected a document of two sentences at least, got none: a line is a "
+                                "sentence, and an empty line ends a document",
+                                path.string()));
     if (path == config.path) {
       vocabulary_ = open_vocabulary(config, {&text_}, range, id_mask + 1);
     } else {
@@ -65,15 +76,15 @@ public:
       throw failure(exit_code::usage, fmt::format("{}: the vocabulary holds no words", config.path));
   }
 
-  std::uint64_t size() const noexcept override { return lines_.size(); }
+  std::uint64_t size() const noexcept override { return firsts_.size(); }
 
   void read(std::uint64_t index, std::uint64_t draw, std::span<const sample_slot> out) const override {
     const rg::bits4 bits = rg::random_bits(draw, 0);
-    const bool follows = index + 1 < lines_.size() && lines_[index + 1] == lines_[index] + 1;
-    const bool next = follows && bits[0] >> 31;
-    const std::uint64_t other = next ? index + 1 : rg::to_index(bits[1], static_cast<std::uint32_t>(lines_.size()));
+    const std::uint64_t first = firsts_[index];
+    const bool next = bits[0] >> 31;
+    const std::uint64_t other = next ? first + 1 : stranger(first, bits[1]);
     std::vector<std::uint32_t> a, b;
-    vocabulary_->encode(text_.line(lines_[index]), a);
+    vocabulary_->encode(text_.line(lines_[first]), a);
     vocabulary_->encode(text_.line(lines_[other]), b);
     while (a.size() + b.size() > length_ - 3) (a.size() > b.size() ? a : b).pop_back();
 
@@ -102,6 +113,18 @@ private:
     return text_.line(i).find_first_not_of(" \t") == std::string_view::npos;
   }
 
+  // A sentence that does not follow `first`: drawn evenly from all but those of its document, or but its follower.
+  std::uint64_t stranger(std::uint64_t first, std::uint32_t bits) const {
+    const auto after = std::upper_bound(documents_.begin(), documents_.end(), first);
+    std::uint64_t begin = *(after - 1), end = after == documents_.end() ? lines_.size() : *after;
+    if (documents_.size() == 1) {
+      begin = first + 1;
+      end = first + 2;
+    }
+    const std::uint64_t drawn = rg::to_index(bits, static_cast<std::uint32_t>(lines_.size() - (end - begin)));
+    return drawn < begin ? drawn : drawn + (end - begin);
+  }
+
   // Chooses places by a walk over them that needs no list: each is taken with the probability that fills the rest.
   void mask(std::uint64_t draw, std::vector<std::uint32_t>& tokens, std::vector<std::uint32_t>& positions,
             std::vector<std::uint32_t>& masked) const {
@@ -126,7 +149,9 @@ private:
   }
 
   text_file text_;
-  std::vector<std::uint64_t> lines_; // those that are not empty
+  std::vector<std::uint64_t> lines_;     // those that are not empty: sentences
+  std::vector<std::uint64_t> firsts_;    // the sentences that another follows in its document
+  std::vector<std::uint64_t> documents_; // the first sentence of each
   std::unique_ptr<vocabulary> vocabulary_;
   std::uint64_t length_ = 0, targets_ = 0;
 };

@@ -75,7 +75,7 @@ struct bert {
     y = rg::dense_shared(norm(y, "masked.norm"), "masked.logits", words, true);            // predictions x vocabulary
     const rg::value first = rg::token_cross_entropy(y, labels, {.accuracy = true});
     const rg::value pooled = rg::tanh(dense(rg::first_place(x), "pooler", hidden)); // 1 x hidden
-    const rg::value follows = dense(rg::dropout(pooled, p.dropout), "next_sentence", 2);
+    const rg::value follows = dense(pooled, "next_sentence", 2); // no dropout: only fine-tuning has one here
     rg::sum_of_losses({first, rg::softmax_cross_entropy(rg::flatten(follows), next_sentence)});
   }
 };
