@@ -233,6 +233,7 @@ void add_state(run_figures& f, const std::vector<rank_record>& records, const re
   f.layout = first.layout;
   f.weights_hash = first.weights_hash;
   f.must_agree = first.agrees;
+  f.counts_tokens = first.counts_tokens;
   const bool hashed = std::none_of(workers.begin(), workers.end(), [](auto* w) { return w->weights_hash.empty(); });
   if (hashed)
     f.replicas_identical =

@@ -53,7 +53,8 @@ struct run_figures {
   double samples = 0;          // of the counted steps of all workers
   std::optional<double> units; // likewise, the model's first count; nothing where it counts nothing
   double samples_per_second = 0, batches_per_second = 0;
-  std::optional<double> units_per_second;        // by the model's first count; nothing where it counts nothing
+  std::optional<double> units_per_second;        // by rank_record.unit_counts; nothing where nothing is counted
+  bool counts_tokens = false;                    // they are tokens
   double region_seconds = 0;                     // without evaluations
   double samples_per_worker_step = 0;            // mean over workers
   std::vector<std::vector<double>> step_seconds; // of every counted step, by worker

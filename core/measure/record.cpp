@@ -125,6 +125,7 @@ json to_json(const rank_record& r) {
           {"loss_sums", r.loss_sums},
           {"loss_counts", r.loss_counts},
           {"unit_counts", r.unit_counts},
+          {"counts_tokens", r.counts_tokens},
           {"communication_ns", r.communication_ns},
           {"server_update_ns", r.server_update_ns},
           {"drain_ns", r.drain_ns},
@@ -166,6 +167,7 @@ rank_record record_from_json(const json& j) {
     r.loss_sums.push_back(sum.is_null() ? std::numeric_limits<double>::quiet_NaN() : sum.get<double>());
   j.at("loss_counts").get_to(r.loss_counts);
   j.at("unit_counts").get_to(r.unit_counts);
+  j.at("counts_tokens").get_to(r.counts_tokens);
   j.at("communication_ns").get_to(r.communication_ns);
   j.at("server_update_ns").get_to(r.server_update_ns);
   j.at("drain_ns").get_to(r.drain_ns);

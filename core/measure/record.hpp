@@ -78,8 +78,10 @@ struct rank_record {
   std::vector<double> loss_sums;
   std::vector<std::uint64_t> loss_counts;
 
-  // Where the model counts: what its first count says of this worker's timed steps, one element a step.
+  // This worker's timed steps, one element a step: the tokens without padding where batches are counted in tokens; else,
+  // where the model counts, its first count.
   std::vector<std::uint64_t> unit_counts;
+  bool counts_tokens = false;
 
   std::int64_t communication_ns = 0; // CPU time of the loop: transport, strategy, sums; inside the region
   std::int64_t server_update_ns = 0; // the optimiser's time as a server, inside the region

@@ -260,10 +260,11 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
       over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); });
   entry["samples_per_second"] = rate_entry(rates);
   // A model whose samples are sentences counts its tokens, but its unit is what says whether they are meant.
-  const bool counted = facts.unit == "tokens" || facts.unit == "words";
+  const std::string unit = first.counts_tokens ? "tokens" : facts.unit;
+  const bool counted = unit == "tokens" || unit == "words";
   const std::vector<double> units =
       over(repeats, [&](const auto& r) { return counted ? r.run.units_per_second : std::optional<double>(); });
-  entry["throughput"] = {{"unit", one_line(facts.unit) + "/s"},
+  entry["throughput"] = {{"unit", one_line(unit) + "/s"},
                          {"scope", "global"},
                          {"median", or_null(median(units.empty() ? rates : units))}};
   entry["batches_per_second"] = median_of([](const auto& r) { return std::optional(r.run.batches_per_second); });

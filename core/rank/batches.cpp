@@ -35,6 +35,17 @@ batches::batches(session& s)
     one.mine.resize(kinds);
     one.global.resize(kinds);
   }
+  const std::uint32_t tokens = s.model().info().tokens_input;
+  if (s.job.config.train.batch_unit == "tokens" && tokens > 0) {
+    tokens_input_ = tokens - 1;
+    if (tokens > s.model().inputs().size() || s.model().inputs()[tokens_input_].kind != RG_INPUT_INDEX)
+      throw failure(exit_code::plugin,
+                    fmt::format("model {}: its input of tokens (tokens_input = {}) is no input of indices",
+                                s.job.config.model.id, tokens));
+    const rg_input& in = s.model().inputs()[tokens_input_];
+    token_places_ = samples_;
+    for (std::uint32_t d = 0; d < in.ndim; ++d) token_places_ *= static_cast<std::uint64_t>(in.shape[d]);
+  }
   s.data().plan({s.job.global_batch(), first_, samples_, micros_});
 }
 
@@ -72,6 +83,16 @@ void batches::count(std::uint64_t step, slot& of) {
   summing_ = &of;
 }
 
+void batches::count_tokens(const rg_batch& b) {
+  const auto count = [&](const auto* values) {
+    const auto all = static_cast<std::ptrdiff_t>(token_places_);
+    return static_cast<std::uint64_t>(all - std::count(values, values + all, 0));
+  };
+  const void* const values = b.inputs[tokens_input_];
+  tokens_ += session_.model().inputs()[tokens_input_].type == RG_I64 ? count(static_cast<const std::int64_t*>(values))
+                                                                     : count(static_cast<const std::int32_t*>(values));
+}
+
 void batches::settle() {
   if (!summing_) return;
   const std::vector<double> sums = session_.control.end_sum();
@@ -88,6 +109,7 @@ void batches::prepare(std::uint64_t step) {
 
 void batches::begin(std::uint64_t step) {
   step_ = step;
+  tokens_ = 0;
   prepare(step);
   of(step).ahead = false;
   settle();
@@ -102,6 +124,7 @@ rg_batch batches::micro(std::uint64_t m) {
   batch_memory& memory = this->memory(step_, m);
   if (!whole_ && m) read(step_, m, memory);
   rg_batch b = memory.batch();
+  if (token_places_) count_tokens(b);
   b.step = step_;
   b.first_sample = first_ + m * samples_;
   b.global_samples = session_.job.global_batch();

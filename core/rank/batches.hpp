@@ -14,6 +14,7 @@
 #include "rank/session.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace regatta {
@@ -40,6 +41,8 @@ public:
   void settle();
   // Of the step that was begun, this worker's; empty where nothing is counted.
   const std::vector<std::uint64_t>& mine() const { return current().mine; }
+  // Tokens, without padding, in the micro-batches of the step taken so far; nothing where batches are not counted in them.
+  std::optional<std::uint64_t> tokens() const { return token_places_ ? std::optional(tokens_) : std::nullopt; }
 
 private:
   struct slot {
@@ -56,6 +59,7 @@ private:
   void read_all(std::uint64_t step);
   void prepare(std::uint64_t step);
   void count(std::uint64_t step, slot& of);
+  void count_tokens(const rg_batch& b);
 
   session& session_;
   const std::uint64_t micros_, samples_, first_; // micro-batches a step, samples of each, place of the first
@@ -64,6 +68,9 @@ private:
   std::vector<rg_made> made_;                    // by input, how the device makes it; empty: it makes none
   std::vector<slot> slots_;                      // used in turn by steps
   std::uint64_t step_ = 0;                       // the one that was begun
+  std::size_t tokens_input_ = 0;
+  std::uint64_t token_places_ = 0; // of a micro-batch; 0: tokens are not counted
+  std::uint64_t tokens_ = 0;       // of the step, so far
   std::uint64_t end_ = UINT64_MAX;
   slot* summing_ = nullptr;
 };

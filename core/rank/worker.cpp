@@ -347,7 +347,10 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   }
   if (!late) require_finite(record.loss_sums.back(), n);
   record.loss_counts.push_back(count);
-  if (!batches_.mine().empty()) record.unit_counts.push_back(batches_.mine()[0]);
+  if (const auto tokens = batches_.tokens())
+    record.unit_counts.push_back(*tokens);
+  else if (!batches_.mine().empty())
+    record.unit_counts.push_back(batches_.mine()[0]);
 
   session_.control.operation("exchanging gradients and weights");
   const std::int64_t cpu = thread_cpu_ns();
@@ -454,6 +457,7 @@ rank_record worker::run() {
   }
   region.end(record);
   record.samples = steps * session_.job.batch;
+  record.counts_tokens = batches_.tokens().has_value();
   record.bound = session_.bound();
   record.agrees = session_.agrees();
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;

@@ -142,3 +142,44 @@ TEST_CASE("a batch of tokens is as many samples as have so many places") {
   CHECK(o.code == 2);
   CHECK((o.err + o.out).find("less than one sample of 3") != std::string::npos);
 }
+
+TEST_CASE("throughput of a batch of tokens is in tokens, without padding") {
+  const scratch s;
+  // Four samples, of 3, 1, 2 and 3 tokens to be predicted.
+  write_npy(s.path / "source.npy", {5, 6, 7, 5, 6, 7, 5, 6, 7, 5, 6, 7});
+  write_npy(s.path / "target_in.npy", {2, 5, 6, 2, 5, 0, 2, 5, 6, 2, 5, 6});
+  write_npy(s.path / "target_out.npy", {5, 6, 3, 3, 0, 0, 5, 3, 0, 5, 6, 3});
+  const std::string transformer = R"(
+[model]
+plugin = "transformer"
+layers = 1
+hidden = 16
+heads = 2
+vocabulary = 10
+sequence = 3
+[data]
+source = "dataset"
+format = "npy"
+path = "."
+[train]
+batch = 12
+batch_unit = "tokens"
+kernels = "fixed"
+[measure]
+warmup = 1
+steps = 6
+repeats = 1
+baseline = false
+)";
+  for (const std::string& options : {alone, "--set cluster.workers=2 " + alone, alone + "--set train.accumulate=2"}) {
+    CAPTURE(options);
+    const json r = results(s, transformer, options).at(0);
+    CHECK(r.at("batch_per_worker") == 4);
+    CHECK(r.at("throughput").at("unit") == "tokens/s");
+    CHECK(r.at("throughput").at("median").get<double>() ==
+          doctest::Approx(9.0 / 4 * r.at("samples_per_second").at("median").get<double>()));
+  }
+  const json by_samples =
+      results(s, transformer, alone + "--set train.batch_unit=samples --set train.batch=4").at(0).at("throughput");
+  CHECK(by_samples.at("unit") == "sentences/s");
+}

@@ -115,3 +115,44 @@ baseline = false
     }
   }
 }
+
+TEST_CASE("bert's throughput counts words, not masks, where batches are counted in tokens") {
+  const scratch s;
+  regatta::make_sentences_like(s.path / "data", 50, 1);
+  const json r = results(s, R"(
+[model]
+plugin = "bert"
+layers = 1
+hidden = 16
+heads = 2
+vocabulary = 200
+positions = 32
+sequence = 32
+predictions = 4
+[data]
+source = "dataset"
+format = "sentences"
+path = "data/train.txt"
+[train]
+batch = 256
+batch_unit = "tokens"
+kernels = "fixed"
+[strategy]
+plugin = "none"
+[transport]
+plugin = "null"
+[measure]
+warmup = 0
+steps = 20
+repeats = 1
+baseline = false
+)")
+                     .at(0);
+  CHECK(r.at("global_batch") == 8);
+  CHECK(r.at("throughput").at("unit") == "tokens/s");
+  const double tokens =
+      r.at("throughput").at("median").get<double>() / r.at("samples_per_second").at("median").get<double>();
+  CHECK(tokens > 13); // two sentences of 5 to 10 words, a begin and two ends
+  CHECK(tokens < 23);
+  CHECK(tokens == doctest::Approx(18).epsilon(0.1));
+}

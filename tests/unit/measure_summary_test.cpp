@@ -320,6 +320,15 @@ TEST_CASE("curves of more than a thousand steps are sampled, and say which steps
   }
 }
 
+TEST_CASE("throughput is in tokens where they were counted, else in the model's unit") {
+  run_figures r = run(180, shared);
+  r.units_per_second = 4500;
+  CHECK(case_entry(two_workers(), weak(), {{r, {}, {}}})["throughput"]["median"] == 180.0);
+  r.counts_tokens = true;
+  CHECK(case_entry(two_workers(), weak(), {{r, {}, {}}})["throughput"] ==
+        json{{"unit", "tokens/s"}, {"scope", "global"}, {"median", 4500.0}});
+}
+
 TEST_CASE("replicas are not asked of those who need not agree") {
   case_config none = two_workers();
   none.strategy.id = "none";

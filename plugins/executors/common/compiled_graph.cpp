@@ -31,6 +31,7 @@ rg_model_info compiled_graph::describe() const {
   info.metric = losses.front()->measured_by.name;
   info.count_kinds = count_kinds;
   info.unit = unit.c_str();
+  info.tokens_input = tokens_input;
   return info;
 }
 

@@ -21,6 +21,7 @@ struct compiled_graph {
   std::vector<measured*> losses; // the first one's metric is the model's
   std::size_t metric_sums = 0;
   std::uint32_t count_kinds = 0;
+  std::uint32_t tokens_input = 0; // of rg_model_info
   std::string unit;
 
   // Before the first of what follows: they are the next.

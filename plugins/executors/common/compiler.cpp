@@ -7,6 +7,8 @@ namespace executors {
 
 graph_compiler::graph_compiler(const rg_graph& g, compiled_graph& c) : nodes_(read_nodes(g)), compiled_(c) {
   c.unit = g.unit ? g.unit : "samples";
+  c.tokens_input = rg::copy_versioned(g).tokens_input;
+  if (c.tokens_input > g.input_count) throw rg::error(RG_E_CONFIG, "the input of tokens is none of the inputs");
   for (std::uint32_t k = 0; k < g.input_count; ++k) {
     c.inputs.push_back(rg::copy_versioned(rg::at_stride(g.inputs, k)));
     c.input_names.emplace_back(c.inputs[k].name ? c.inputs[k].name : "");

@@ -43,6 +43,7 @@ struct bert {
     net.unit("sequences");
 
     const rg::value tokens = net.indices("tokens", {p.sequence}, p.vocabulary);
+    net.tokens(tokens);
     const rg::value segments = net.indices("segments", {p.sequence}, 2);
     const rg::value masked = net.indices("masked_positions", {p.predictions}, p.sequence);
     const rg::value labels = net.indices("masked_labels", {p.predictions}, p.vocabulary);

@@ -43,6 +43,7 @@ struct transformer {
     const rg::value source = net.indices("source", {p.sequence}, p.vocabulary);
     const rg::value target_in = net.indices("target_in", {p.sequence}, p.vocabulary);
     const rg::value target_out = net.indices("target_out", {p.sequence}, p.vocabulary);
+    net.tokens(target_out);
     const std::uint32_t words = rg::embedding_table(net, "words", p.vocabulary, hidden);
 
     auto embed = [&](rg::value indices, const std::string& name) { // sequence x hidden

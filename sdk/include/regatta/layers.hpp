@@ -108,6 +108,8 @@ public:
 
   // What the samples are called: "images", "words".
   void unit(std::string name) { unit_ = std::move(name); }
+  // The input whose indices other than 0 are the tokens of a sample: what throughput counts where a batch is counted so.
+  void tokens(value input) { tokens_input_ = input.node() + 1; }
 
   // Inputs come before everything else. Numbers, of this shape a sample:
   value values(std::string name, const shape& dims) { return input(std::move(name), RG_INPUT_VALUES, RG_F32, 0, dims); }
@@ -182,6 +184,7 @@ public:
     graph_.tensor_count = static_cast<std::uint32_t>(tensors_.size());
     graph_.input_count = static_cast<std::uint32_t>(inputs_.size());
     graph_.unit = unit_.c_str();
+    graph_.tokens_input = tokens_input_;
     return &graph_;
   }
 
@@ -220,7 +223,7 @@ private:
   std::vector<rg_node> flat_;
   rg_graph graph_{};
   std::string unit_ = "samples";
-  std::uint32_t random_layers_ = 0;
+  std::uint32_t random_layers_ = 0, tokens_input_ = 0;
 };
 
 inline const shape& value::dims() const {

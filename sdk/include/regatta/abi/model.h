@@ -92,6 +92,10 @@ typedef struct rg_model_info {
   double flops_per_sample; /* forward and backward, counted by the direct algorithm; 0: unknown */
   uint32_t count_kinds;    /* what count() counts: tokens, masked words; at most RG_MAX_COUNTS */
   uint32_t flags;          /* RG_MODEL_* */
+  /* 1 + the input of indices whose values other than 0, which is padding, are the tokens of a sample, for throughput; 0:
+   * there is none. */
+  uint32_t tokens_input;
+  uint32_t reserved;
 } rg_model_info;
 
 #define RG_MAX_COUNTS 8
@@ -279,6 +283,8 @@ typedef struct rg_graph {
   const rg_input* inputs;   /* node k < input_count stands for inputs[k] */
   uint32_t tensor_count, input_count;
   const char* unit;
+  uint32_t tokens_input; /* rg_model_info.tokens_input */
+  uint32_t reserved;
 } rg_graph;
 
 typedef struct rg_graph_source {
