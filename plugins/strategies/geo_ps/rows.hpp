@@ -178,10 +178,10 @@ public:
   rg::comm& comm;
 
 private:
-  struct copy {     // of one table; a row's place is that in `rows`
-    row_index rows; // add: that this worker has seen; replace: that it touched in this period
-    std::vector<float>
-        old; // by place: add: the servers' value as this worker knows it; replace: the own one at the begin
+  // Of one table; a row's place is that in `rows`.
+  struct copy {
+    row_index rows;                        // "add": seen by this worker; "replace": touched in this period
+    std::vector<float> old;                // by place: "add": the servers' value as known; "replace": its own before
     std::vector<std::uint64_t> touched_in; // by place: the last period
     std::vector<std::size_t> touched;      // in this period, in the order of touching
     std::uint64_t now = 0;                 // rows of this step
@@ -217,13 +217,13 @@ private:
       co_await merge(self, server, r);
     }
   }
-  // Own rows += the server's - old.
+  // Own rows += the server's - old; with "replace" old is what they are.
   static rg::task<> merge(row_worker& self, std::uint32_t server, received r) {
     rg::comm& comm = self.comm;
     const std::uint64_t row = comm.table(r.table).row;
     const rg_buffer old = rg::sub(self.own_[server], 0, r.values.count);
     co_await comm.rows_read(r.table, r.numbers, old, rg::role::worker);
-    if (self.adds_) { // what is read is the old value of rows that were never seen
+    if (self.adds_) { // of rows that were never seen, what is read is the old value
       copy& c = self.copies_[r.table];
       const auto numbers = comm.elements<std::int64_t>(r.numbers);
       const auto was = comm.elements<float>(old), is = comm.elements<float>(r.values);

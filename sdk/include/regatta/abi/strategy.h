@@ -40,8 +40,8 @@ enum {
   /* Not synchronous, but workers wait for each other, if only in some step of every period: no such step s ends before all
    * workers have computed step s - rg_plan.bound. Time that a worker is blocked until then is the slowest worker's. */
   RG_PLAN_BOUNDED = 128,
-  RG_PLAN_AGREES =
-      256 /* not synchronous, but all workers have the same weights after finish: the engine compares them */
+  /* Not synchronous, but all workers have the same weights after finish: the engine compares them. */
+  RG_PLAN_AGREES = 256
 };
 
 typedef struct rg_plan {
