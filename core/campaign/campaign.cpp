@@ -178,6 +178,9 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
     progress_.steps = run.job.warmup + run.job.steps;
     run_begin_ = steady_ns();
     show({});
+    if (hooks_.begin_run)
+      hooks_.begin_run(fmt::format("case-{}-repeat-{}{}{}", progress_.case_number, progress_.repeat,
+                                   phase.empty() ? "" : "-", phase));
     launch_plan plan{run.ranks, run.address};
     plan.outside = hooks_.outside;
     if (hooks_.outside && run.launched) hooks_.outside->join(*run.launched, c.transport.id);
@@ -189,6 +192,8 @@ campaign::outcome campaign::run_once(const case_config& c, const std::string& ph
     }
     if (r.failure) {
       o.error = r.failure->message;
+      if (const std::string log = hooks_.log_file ? hooks_.log_file(r.failure->rank) : ""; !log.empty())
+        o.error += fmt::format("; all that it wrote: {}", log);
       o.code = r.failure->code;
       return o;
     }
@@ -214,6 +219,7 @@ std::string campaign::kernels_for(const case_config& c) {
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
+  if (hooks_.begin_run) hooks_.begin_run(fmt::format("case-{}-kernels", progress_.case_number));
   const launch_result r = launch({run.ranks, run.address}, {{}, hooks_.log, [&] { return interruption_.requested(); }});
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);

@@ -2,6 +2,7 @@
 #include "campaign/facts.hpp"
 
 #include "base/failure.hpp"
+#include "data/source.hpp"
 #include "rank/clock.hpp"
 #include "rank/model.hpp"
 
@@ -61,6 +62,7 @@ model_facts facts_of(const registry& plugins, const case_config& c) {
   const std::uint64_t worker_batch = batch_per_worker(plugins, c);
   const std::uint64_t batch = worker_batch / static_cast<std::uint64_t>(c.train.accumulate);
   const model_instance model(plugins, c.model, c.train.device, model_setup_of(c, batch, RG_PURPOSE_INIT, nullptr), {});
+  check_data(c.data, model.inputs());
   model_facts f;
   f.batch_per_worker = worker_batch;
   if (model.info().unit) f.unit = model.info().unit;
@@ -101,7 +103,8 @@ std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::u
   const std::uint64_t tables = m.table_bytes * (1 + states);
   const std::uint64_t worker = m.weight_bytes * (2 + (servers ? 0 : states)) + m.activation_bytes + process +
                                m.window_bytes + (servers ? 0 : tables);
-  return workers * worker + (servers ? m.weight_bytes * (2 + states) + tables + servers * process : 0);
+  const std::uint64_t steps = static_cast<std::uint64_t>(c.measure.warmup + c.measure.steps) * 96; // that are recorded
+  return workers * (worker + steps) + (servers ? m.weight_bytes * (2 + states) + tables + servers * process : 0);
 }
 
 void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows) {

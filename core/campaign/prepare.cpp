@@ -11,6 +11,7 @@
 #include "registry/transport_host.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -28,8 +29,14 @@ std::vector<std::string> files_of(const registry& plugins, const case_config& c)
   return files;
 }
 
+struct transport_facts {
+  rg_transport_caps caps;
+  bool collectives; // of its own
+};
+
 // Also appends the files of the transports inside it.
-rg_transport_caps caps_of(const registry& plugins, const component_choice& choice, std::vector<std::string>& files) {
+transport_facts facts_of_transport(const registry& plugins, const component_choice& choice,
+                                   std::vector<std::string>& files) {
   const component& transport = plugins.find(kind::transport, choice.id);
   transport_host host(plugins);
   const parameter_values values(transport, choice.parameters);
@@ -38,10 +45,12 @@ rg_transport_caps caps_of(const registry& plugins, const component_choice& choic
   check(transport.transport.create(host.c(), values.data(), &self), host, name);
   auto caps = rg::make_versioned<rg_transport_caps>();
   const rg_status s = transport.transport.caps(self, &caps);
+  const bool collectives =
+      transport.transport.extension && transport.transport.extension(self, RG_EXT_COLLECTIVES) != nullptr;
   transport.transport.destroy(self);
   check(s, host, name);
   files.insert(files.end(), host.nested_files().begin(), host.nested_files().end());
-  return caps;
+  return {caps, collectives};
 }
 
 // Threads of a worker that make its input, beside the one that computes.
@@ -81,6 +90,28 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
                     c.train.device == "cpu" ? "it is for train.device = \"cuda\"; use shm or tcp" : "use shm or tcp"));
 }
 
+// Whether the hosts that the ranks lie on suit the strategy and the transport; says why not.
+void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, const rg_cluster& all,
+                 bool communicates) {
+  std::map<std::uint32_t, std::uint32_t> workers; // by host
+  for (std::uint32_t r = 0; r < all.workers; ++r) ++workers[all.host_of[r]];
+  const bool equal = std::ranges::all_of(workers, [&](const auto& h) { return h.second == workers.begin()->second; });
+  if ((plan.flags & RG_PLAN_EQUAL_HOSTS) && all.workers > 1 && (workers.size() < 2 || !equal))
+    throw failure(
+        exit_code::usage,
+        fmt::format("cluster.hosts: expected several hosts with equally many of the {} workers, as strategy {} "
+                    "needs them with these parameters, got {}; cluster.hosts = 2 pretends that there are two",
+                    all.workers, c.strategy.id, c.cluster.hosts));
+  const bool apart =
+      std::any_of(all.host_of, all.host_of + all.size, [&](std::uint32_t h) { return h != all.host_of[0]; });
+  if (communicates && apart && (caps.flags & RG_CAP_ONE_HOST))
+    throw failure(
+        exit_code::usage,
+        fmt::format("cluster.hosts: expected 1 over transport {}, which connects the ranks of one host, got {}; "
+                    "use transport.plugin = \"auto\" or \"tcp\"",
+                    c.transport.id, c.cluster.hosts));
+}
+
 std::string role_of(const rg_cluster& c) {
   std::string role = c.worker >= 0 ? fmt::format("worker {}", c.worker) : "";
   if (c.server >= 0) role += fmt::format("{}server {}", role.empty() ? "" : " + ", c.server);
@@ -104,8 +135,8 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
              servers = static_cast<std::uint32_t>(c.cluster.servers),
              hosts = static_cast<std::uint32_t>(c.cluster.hosts);
   if (c.cluster.slow.factor > 1 && c.cluster.slow.rank >= c.cluster.workers)
-    throw failure(exit_code::usage, fmt::format("cluster.slow.rank = {}: there are {} workers, from 0 on",
-                                                c.cluster.slow.rank, c.cluster.workers));
+    throw failure(exit_code::usage, fmt::format("cluster.slow.rank: expected a worker from 0 to {}, got {}",
+                                                c.cluster.workers - 1, c.cluster.slow.rank));
   // Servers are started only where the strategy wants them; it says so itself.
   run.job.layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
   optimizer_config optimizer = run.job.optimizer();
@@ -114,8 +145,9 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
     run.job.layout = cluster_layout::make(workers, 0, false, hosts);
     plan = plan_of(strategy.strategy, values.data(), run.job.layout, optimizer, host, strategy.id);
   } else if (!servers) {
-    throw failure(exit_code::usage,
-                  fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
+    throw failure(
+        exit_code::usage,
+        fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
   }
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
@@ -129,8 +161,15 @@ prepared_run prepare(const registry& plugins, const case_config& c, const std::s
     run.launched = transport.file.string();
   }
   std::vector<std::string>& files = run.job.files;
-  const rg_transport_caps caps = caps_of(plugins, c.transport, files);
+  const auto [caps, collectives] = facts_of_transport(plugins, c.transport, files);
   check_fit(c, plan, caps, memory_of_regions(plugins, c), run.communicates);
+  check_hosts(c, plan, caps, all, run.communicates);
+  if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !collectives)
+    throw failure(exit_code::usage,
+                  fmt::format("strategy.plugin: {} with these parameters needs collectives of the "
+                              "transport's own, which {} has not: use another transport, or leave out "
+                              "\"native\"",
+                              c.strategy.id, c.transport.id));
   run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (caps.flags & RG_CAP_EXACT_SIZE));
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());

@@ -2,6 +2,7 @@
 //
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/describe.hpp"
@@ -63,6 +64,12 @@ int dispatch(int argc, char** argv) {
   run_app->add_option("--progress", run.progress, "a live line on standard error: auto, always, never")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
+  run_app
+      ->add_option("--log", run.log,
+                   "of what ranks write and log, show up to this level: error, warning (default), info, debug; all "
+                   "of it is in DIR/logs")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
   run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
   run_app->add_flag_callback(
       "--keys",
@@ -182,7 +189,8 @@ int dispatch(int argc, char** argv) {
     fmt::print(stderr, "see `regatta {}--help`\n", chosen.empty() ? "" : chosen[0]->get_name() + " ");
     return static_cast<int>(exit_code::usage);
   }
-  if (*rank_app) return rank_verb(connect, rank, secret_fd);
+  if (*rank_app) return rank_verb(connect, rank, secret_fd); // its standard output goes to the coordinator
+  claim_standard_output();
   if (*comm_app) {
     communication.plugin_path = plugin_path;
     communication.command = command_line({argv, argv + argc});

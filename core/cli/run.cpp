@@ -2,10 +2,14 @@
 #include "cli/run.hpp"
 
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "campaign/campaign.hpp"
 #include "campaign/facts.hpp"
+#include "campaign/preflight.hpp"
 #include "campaign/prepare.hpp"
+#include "campaign/rank_logs.hpp"
 #include "cli/columns.hpp"
 #include "cli/outside.hpp"
 #include "device/topology.hpp"
@@ -140,9 +144,11 @@ int dry_run(const registry& plugins, const experiment& e) {
       if (e.cases.size() == 1) code = static_cast<int>(f.code());
     }
   }
-  fmt::print("{}\n", indented({{"", true}, {"case"}, {"ranks", true}, {"time", true}, {"memory", true}, {""}}, rows));
-  fmt::print("{} case{}, about {} in all, if a core keeps up {:.0f} GFLOP/s; nothing was run\n", e.cases.size(),
-             e.cases.size() == 1 ? "" : "s", total > 0 ? human_duration(total) : "an unknown time", flops * 1e-9);
+  fmt::print(document_stream(), "{}\n",
+             indented({{"", true}, {"case"}, {"ranks", true}, {"time", true}, {"memory", true}, {""}}, rows));
+  fmt::print(document_stream(), "{} case{}, about {} in all, if a core keeps up {:.0f} GFLOP/s; nothing was run\n",
+             e.cases.size(), e.cases.size() == 1 ? "" : "s", total > 0 ? human_duration(total) : "an unknown time",
+             flops * 1e-9);
   return code;
 }
 
@@ -166,11 +172,18 @@ int run_verb(const run_options& o) {
   const auto outside = enter_outside_launch(duties_of_a_rank()); // the processes that are ranks do not come back
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
+  std::vector<std::string> notices = e.notices;
+  for (std::string& n :
+       notices_of_servers(e, [&](const case_config& c) { return prepare(plugins, c, "").job.layout.servers; }))
+    notices.push_back(std::move(n));
+  for (const std::string& n : notices) fmt::print(stderr, "{}\n", n);
+  refuse_hopeless(e, [&](const case_config& c) {
+    const model_facts m = facts_of(plugins, c);
+    check_tables(c, m, prepare(plugins, c, "").exchanges_rows);
+  });
   if (o.dry_run) return dry_run(plugins, e);
 
-  // The only case of an experiment is refused before anything starts; those of a sweep are skipped one by one.
-  if (e.cases.size() == 1) prepare(plugins, e.cases[0], "");
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = notices;
   if (auto w = build_warning()) warnings.push_back(*w);
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
   std::vector<json> cases;
@@ -182,15 +195,21 @@ int run_verb(const run_options& o) {
   write_resolved(folder, e);
 
   screen s(o.progress);
-  for (const std::string& w : warnings) s.say("warning: " + w);
+  for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]); // others are said
   std::vector<json> entries = file.entries();
+  rank_logs logs(folder / "logs");
+  const int shown = log_level_named(o.log).value_or(RG_LOG_WARNING);
   campaign_hooks hooks;
   hooks.outside = outside.get();
   hooks.progress = [&](const progress& p) { s.show(p); };
   hooks.log = [&](std::uint32_t rank, int level, const std::string& text) {
-    if (level > RG_LOG_WARNING) return;
-    s.say(rank == coordinator_rank ? text : fmt::format("rank {}: {}", rank, text));
+    if (rank != coordinator_rank)
+      if (const auto trouble = logs.add(rank, level, text)) s.say("warning: " + *trouble);
+    if (level > shown) return;
+    s.say(rank == coordinator_rank ? one_line(text) : fmt::format("rank {}: {}", rank, cleaned(text)));
   };
+  hooks.begin_run = [&](const std::string& name) { logs.begin(name); };
+  hooks.log_file = [&](std::uint32_t rank) { return logs.file(rank); };
   hooks.entry = [&](std::size_t index, const json& entry) {
     entries[index] = entry;
     file.store(entries);
@@ -203,8 +222,9 @@ int run_verb(const run_options& o) {
   const bool finished = all.run();
 
   const json document = file.document();
-  fmt::print("{}", render(document, *form, {terminal_width(STDOUT_FILENO), file.path().string()}));
-  std::fflush(stdout);
+  fmt::print(document_stream(), "{}",
+             render(document, *form, {terminal_width(fileno(document_stream())), file.path().string()}));
+  std::fflush(document_stream());
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
     // The tables say it themselves.

@@ -340,6 +340,12 @@ std::uint64_t worker::steps_to_time() {
     }
     const std::uint64_t period = session_.job.period;
     steps = (std::max<std::uint64_t>(steps, 1) + period - 1) / period * period;
+    if (steps > most_measured_steps)
+      throw failure(
+          exit_code::usage,
+          fmt::format("measure.seconds: {} s would be {} steps at the pace of the warm-up, and at most {} are "
+                      "kept in memory: measure for a shorter time",
+                      session_.job.config.measure.seconds, steps, most_measured_steps));
     mine = static_cast<double>(steps);
   }
   return static_cast<std::uint64_t>(session_.control.sum("steps", {mine})[0]);

@@ -36,7 +36,9 @@ enum {
   RG_PLAN_MOMENTUM = 32, /* does the momentum itself: the optimiser's coefficient is handed over, its own part is sgd */
   /* Sends messages shorter than their receives, an empty one as a goodbye, say. Where it does so for the rows of sparse
    * tables alone, it need not say it. */
-  RG_PLAN_SHORT = 64
+  RG_PLAN_SHORT = 64,
+  RG_PLAN_COLLECTIVES = 128, /* needs collectives of the transport's own (RG_EXT_COLLECTIVES) */
+  RG_PLAN_EQUAL_HOSTS = 256  /* needs several hosts with equally many workers, where there are several workers */
 };
 
 typedef struct rg_plan {
