@@ -103,7 +103,8 @@ std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::u
   const std::uint64_t tables = m.table_bytes * (1 + states);
   const std::uint64_t worker = m.weight_bytes * (2 + (servers ? 0 : states)) + m.activation_bytes + process +
                                m.window_bytes + (servers ? 0 : tables);
-  const std::uint64_t steps = static_cast<std::uint64_t>(c.measure.warmup + c.measure.steps) * 96; // that are recorded
+  const std::int64_t recorded = std::min(c.measure.warmup + c.measure.steps, steps_reserved);
+  const std::uint64_t steps = static_cast<std::uint64_t>(recorded) * 96; // bytes
   return workers * (worker + steps) + (servers ? m.weight_bytes * (2 + states) + tables + servers * process : 0);
 }
 
