@@ -2,6 +2,7 @@
 #include "base/console.hpp"
 
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -27,13 +28,14 @@ void print_error(std::string_view text) noexcept {
 }
 
 void print_output(std::string_view text) noexcept {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  std::FILE* const out = document_stream();
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0;
   if (!written && !lost_output) lost_output = errno;
 }
 
 int finish_output(int code) {
   print_output("");
-  if (!lost_output && !std::ferror(stdout)) return code;
+  if (!lost_output && !std::ferror(document_stream())) return code;
   print_error(fmt::format("regatta: standard output could not be written{}\n",
                           lost_output ? fmt::format(": {}", std::strerror(lost_output)) : ""));
   return code ? code : static_cast<int>(exit_code::run);

@@ -65,6 +65,7 @@ json ask_plugins(const registry& plugins, const case_config& c, const stage_func
   ask_strategy(plugins, c, stage, out);
   const transport_summary transport = summarise_transport(plugins, c.transport.id, c.transport.parameters, stage);
   out["caps"] = {transport.caps.flags, transport.caps.memory, transport.caps.p2p, transport.caps.own_threads};
+  out["collectives"] = transport.collectives;
   out["regions"] = memory_of_regions(plugins, c);
   std::vector<std::string> files = transport.files;
   const component& model = plugins.described(kind::model, c.model.id);
@@ -96,6 +97,7 @@ case_answers read_answers(const json& j) {
   a.caps.memory = caps.at(1);
   a.caps.p2p = caps.at(2);
   a.caps.own_threads = caps.at(3);
+  a.collectives = j.at("collectives");
   a.regions = j.at("regions");
   a.files = j.at("files").get<std::vector<std::string>>();
   return a;

@@ -22,6 +22,7 @@ struct case_answers {
   rg_plan plan{};            // lanes and period filled in
   bool communicates = false; // whether any two ranks ever exchange a message
   rg_transport_caps caps{};
+  bool collectives = false;       // the transport has its own
   std::uint32_t regions = 0;      // RG_MEMORY_*: a transport must reach one of them
   std::vector<std::string> files; // of all plugins that the ranks need, sorted
 };

@@ -192,6 +192,9 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
     progress_.steps = run.job.warmup + run.job.steps;
     run_begin_ = steady_ns();
     show({});
+    if (hooks_.begin_run)
+      hooks_.begin_run(fmt::format("case-{}-repeat-{}{}{}", progress_.case_number, progress_.repeat,
+                                   progress_.phase.empty() ? "" : "-", progress_.phase));
     launch_plan plan{run.ranks, run.address};
     plan.outside = hooks_.outside;
     set_limits(plan, c);
@@ -204,6 +207,8 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
     if (r.failure) {
       o.error = r.failure->message;
       o.dump = r.failure->dump;
+      if (const std::string log = hooks_.log_file ? hooks_.log_file(r.failure->rank) : ""; !log.empty())
+        o.error += fmt::format("; all that it wrote: {}", log);
       o.code = r.failure->code;
       return o;
     }
@@ -231,6 +236,7 @@ std::string campaign::kernels_for(const case_config& c) {
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
+  if (hooks_.begin_run) hooks_.begin_run(fmt::format("case-{}-kernels", progress_.case_number));
   launch_plan plan{run.ranks, run.address};
   set_limits(plan, c);
   const launch_result r = launch(plan, {{}, hooks_.log});

@@ -26,6 +26,9 @@ namespace regatta {
 struct campaign_hooks {
   std::function<void(const regatta::progress&)> progress;
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
+  // A run begins, "case-1-repeat-2-baseline"; the file that this run's rank has written to, "" for none.
+  std::function<void(const std::string& name)> begin_run = {};
+  std::function<std::string(std::uint32_t rank)> log_file = {};
   // A run or a case is over; the record is among the campaign's already.
   std::function<void(const nlohmann::json& record)> record;
   outside_ranks* outside = nullptr; // the processes that take part; null: they are started for every run

@@ -2,6 +2,7 @@
 #include "campaign/facts.hpp"
 
 #include "base/failure.hpp"
+#include "data/source.hpp"
 #include "rank/model.hpp"
 
 #include <algorithm>
@@ -160,6 +161,7 @@ model_facts facts_of(const registry& plugins, const case_config& c, const stage_
   f.batch_per_worker = batch_per_worker(model, c);
   const std::uint64_t micro = f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate);
   model.with(micro, [&](const model_instance& m) {
+    check_data(c.data, m.inputs());
     f.unit = m.info().unit;
     add_tensors(m, c, f);
     f.activation_bytes = m.info().activation_bytes;
@@ -182,7 +184,9 @@ std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::u
   const std::uint64_t mapped = c.transport.id == "shm" && c.strategy.id != "none" && workers > 1 ? 1 : 0;
   const std::uint64_t worker = m.weight_bytes * (2 + mapped + (servers ? 0 : states)) + m.activation_bytes + process +
                                m.window_bytes + (servers ? 0 : tables);
-  return workers * worker + (servers ? m.weight_bytes * (2 + states) + tables + own * process : 0);
+  const std::int64_t recorded = std::min(c.measure.warmup + c.measure.steps, steps_reserved);
+  const std::uint64_t steps = static_cast<std::uint64_t>(recorded) * 96; // bytes
+  return workers * (worker + steps) + (servers ? m.weight_bytes * (2 + states) + tables + own * process : 0);
 }
 
 void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows) {

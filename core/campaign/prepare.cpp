@@ -7,6 +7,7 @@
 #include "launch/outside.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,28 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
                     c.train.device == "cpu" ? "it is for train.device = \"cuda\"; use shm or tcp" : "use shm or tcp"));
 }
 
+// Whether the hosts that the ranks lie on suit the strategy and the transport; says why not.
+void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, const rg_cluster& all,
+                 bool communicates) {
+  std::map<std::uint32_t, std::uint32_t> workers; // by host
+  for (std::uint32_t r = 0; r < all.workers; ++r) ++workers[all.host_of[r]];
+  const bool equal = std::ranges::all_of(workers, [&](const auto& h) { return h.second == workers.begin()->second; });
+  if ((plan.flags & RG_PLAN_EQUAL_HOSTS) && all.workers > 1 && (workers.size() < 2 || !equal))
+    throw failure(
+        exit_code::usage,
+        fmt::format("cluster.hosts: expected several hosts with equally many of the {} workers, as strategy {} "
+                    "needs them with these parameters, got {}; cluster.hosts = 2 pretends that there are two",
+                    all.workers, c.strategy.id, c.cluster.hosts));
+  const bool apart =
+      std::any_of(all.host_of, all.host_of + all.size, [&](std::uint32_t h) { return h != all.host_of[0]; });
+  if (communicates && apart && (caps.flags & RG_CAP_ONE_HOST))
+    throw failure(
+        exit_code::usage,
+        fmt::format("cluster.hosts: expected 1 over transport {}, which connects the ranks of one host, got {}; "
+                    "use transport.plugin = \"auto\" or \"tcp\"",
+                    c.transport.id, c.cluster.hosts));
+}
+
 std::string role_of(const rg_cluster& c) {
   std::string role = c.worker >= 0 ? fmt::format("worker {}", c.worker) : "";
   if (c.server >= 0) role += fmt::format("{}server {}", role.empty() ? "" : " + ", c.server);
@@ -64,11 +87,12 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
   run.address = run.job.address = address_of_interface(c.cluster.interface);
 
   if (c.cluster.slow.factor > 1 && c.cluster.slow.rank >= c.cluster.workers)
-    throw failure(exit_code::usage, fmt::format("cluster.slow.rank = {}: there are {} workers, from 0 on",
-                                                c.cluster.slow.rank, c.cluster.workers));
+    throw failure(exit_code::usage, fmt::format("cluster.slow.rank: expected a worker from 0 to {}, got {}",
+                                                c.cluster.workers - 1, c.cluster.slow.rank));
   if ((plan.flags & RG_PLAN_SERVERS) && !said.servers)
-    throw failure(exit_code::usage,
-                  fmt::format("strategy {} needs servers: set cluster.servers to 1 or more", strategy.id));
+    throw failure(
+        exit_code::usage,
+        fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
   run.job.layout =
       cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), said.servers,
                            said.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
@@ -81,6 +105,13 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
     run.launched = transport.file.string();
   }
   check_fit(c, plan, said.caps, said.regions, run.communicates);
+  check_hosts(c, plan, said.caps, layout.view(UINT32_MAX), run.communicates);
+  if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !said.collectives)
+    throw failure(
+        exit_code::usage,
+        fmt::format("strategy.plugin: {} with these parameters needs collectives of the transport's own, which "
+                    "{} has not: use another transport, or leave out \"native\"",
+                    c.strategy.id, c.transport.id));
   run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (said.caps.flags & RG_CAP_EXACT_SIZE));
   optimizer_config optimizer = run.job.optimizer();
   hand_over_momentum(plan, strategy.id, optimizer);

@@ -2,6 +2,7 @@
 #include "check/runner.hpp"
 
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "check/allocations.hpp"
 #include "launch/process.hpp"
@@ -117,7 +118,7 @@ verdict run_apart(const test& t, const subject& s, std::chrono::seconds patience
   return v;
 }
 
-report_to_parent::report_to_parent() : to_(dup(STDOUT_FILENO)) {
+report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
   if (to_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     throw failure(exit_code::run, "there is no standard output to report to");
 }

@@ -2,6 +2,7 @@
 #include "cli/check.hpp"
 
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "check/runner.hpp"
 #include "check/suite.hpp"
@@ -139,22 +140,23 @@ int list(const target& t, const check_options& o) {
         rows.push_back({one.name, s.what ? title_of(s) : "file", one.expected});
       }
   if (o.json)
-    fmt::print("{}\n", out.dump(2));
+    fmt::print(document_stream(), "{}\n", out.dump(2));
   else
-    fmt::print("{}", indented({{"test"}, {"of"}, {"what is expected"}}, std::move(rows)));
+    fmt::print(document_stream(), "{}", indented({{"test"}, {"of"}, {"what is expected"}}, std::move(rows)));
   return 0;
 }
 
 void print(const check_options& o, const subject& s, const test& t, const verdict& v) {
   switch (v.what) {
-  case outcome::passed: fmt::print("  pass  {:<24} {:6.2f} s\n", t.name, v.seconds); break;
-  case outcome::skipped: fmt::print("  skip  {:<24}          {}\n", t.name, v.came); break;
+  case outcome::passed: fmt::print(document_stream(), "  pass  {:<24} {:6.2f} s\n", t.name, v.seconds); break;
+  case outcome::skipped: fmt::print(document_stream(), "  skip  {:<24}          {}\n", t.name, v.came); break;
   case outcome::failed:
-    fmt::print("  FAIL  {:<24} {:6.2f} s\n          expected: {}\n          came:     {}\n          again:    {}\n",
+    fmt::print(document_stream(),
+               "  FAIL  {:<24} {:6.2f} s\n          expected: {}\n          came:     {}\n          again:    {}\n",
                t.name, v.seconds, t.expected, v.came, again(o, s, t));
     break;
   }
-  std::fflush(stdout);
+  std::fflush(document_stream());
 }
 
 // Under a launcher: this process's place among those that check a transport which needs one, when all are there.
@@ -187,7 +189,7 @@ int run_all(target& t, const check_options& o) {
     bool titled = o.json;
     for (const test& one : tests_for(s)) {
       if (!wanted(o, one) || !(says || (s.launched && one.launched))) continue;
-      if (says && !titled) fmt::print("{}\n", title_of(s));
+      if (says && !titled) fmt::print(document_stream(), "{}\n", title_of(s));
       titled = true;
       const verdict v = o.in_process || s.launched ? run_here(one, s) : run_apart(one, s);
       if (!says) continue;
@@ -213,17 +215,18 @@ int run_all(target& t, const check_options& o) {
   if (passed + wrong + skipped == 0)
     throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
   if (o.json)
-    fmt::print("{}\n", ordered_json{{"schema", "regatta.check/1"},
-                                    {"file", t.file.string()},
-                                    {"sha256", sha256_of(t.file)},
-                                    {"seed", o.seed},
-                                    {"subjects", subjects},
-                                    {"passed", passed},
-                                    {"failed", wrong},
-                                    {"skipped", skipped}}
-                           .dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    fmt::print(document_stream(), "{}\n",
+               ordered_json{{"schema", "regatta.check/1"},
+                            {"file", t.file.string()},
+                            {"sha256", sha256_of(t.file)},
+                            {"seed", o.seed},
+                            {"subjects", subjects},
+                            {"passed", passed},
+                            {"failed", wrong},
+                            {"skipped", skipped}}
+                   .dump(2, ' ', false, ordered_json::error_handler_t::replace));
   else
-    fmt::print("{} passed, {} failed, {} skipped\n", passed, wrong, skipped);
+    fmt::print(document_stream(), "{} passed, {} failed, {} skipped\n", passed, wrong, skipped);
   return static_cast<int>(wrong ? exit_code::run : exit_code::done);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/columns.hpp"
@@ -135,7 +136,7 @@ json measure(const comm::plan& p, bool pin, outside_ranks* outside, std::vector<
   launch_hooks hooks;
   hooks.log = [](std::uint32_t rank, int level, const std::string& text) {
     if (level <= RG_LOG_WARNING)
-      print_error(fmt::format("{}{}\n", rank == coordinator_rank ? "" : fmt::format("rank {}: ", rank), text));
+      print_error(fmt::format("{}{}\n", rank == coordinator_rank ? "" : fmt::format("rank {}: ", rank), cleaned(text)));
   };
   const launch_result result = launch(launched, hooks);
   if (result.interrupted) throw failure(exit_code::interrupted, "interrupted");
@@ -196,7 +197,7 @@ int comm_verb(const comm_options& o) {
       {"schema", "regatta.comm/1"},
       {"context", make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings)},
       {"results", results}};
-  fmt::print("{}", comm::render_comm(document, *form, terminal_width(STDOUT_FILENO)));
+  fmt::print(document_stream(), "{}", comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
   if (wrong) print_error("regatta: results are wrong: see #wrong\n");
   return static_cast<int>(wrong ? exit_code::wrong : exit_code::done);

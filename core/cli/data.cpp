@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/data.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "data/generated.hpp"
 
@@ -16,7 +17,7 @@ int make_data_verb(const std::string& format, const std::string& folder) {
     throw failure(exit_code::usage,
                   fmt::format("regatta: data make: no format \"{}\"; there are:\n{}", format, formats_of_data()));
   make_data(*data, folder);
-  fmt::print("{}: {}\n", folder, data->contents);
+  print_output(fmt::format("{}: {}\n", folder, data->contents));
   return 0;
 }
 
@@ -30,8 +31,8 @@ void generate_data(const experiment& e) {
   for (const case_config& c : e.cases) {
     const auto missing = data_to_generate(c.data);
     if (!missing) continue;
-    fmt::print(stderr, "{} is missing: writing generated data into {}: {}\n", c.data.path, missing->folder.string(),
-               missing->data->contents);
+    print_error(fmt::format("{} is missing: writing generated data into {}: {}\n", c.data.path,
+                            missing->folder.string(), missing->data->contents));
     make_data(*missing->data, missing->folder);
   }
 }

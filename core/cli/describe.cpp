@@ -2,6 +2,7 @@
 #include "cli/describe.hpp"
 
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/columns.hpp"
@@ -71,12 +72,13 @@ std::string default_text(const rg_param& p) {
 
 void print_parameters(const component& c) {
   if (c.parameters.empty()) {
-    fmt::print("\nno parameters\n");
+    fmt::print(document_stream(), "\nno parameters\n");
     return;
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& p : c.parameters) rows.push_back({p.name, default_text(p), expectation(p), one_line(p.help)});
-  fmt::print("\nparameters\n{}", indented({{"name"}, {"default"}, {"allowed"}, {"what for"}}, std::move(rows)));
+  fmt::print(document_stream(), "\nparameters\n{}",
+             indented({{"name"}, {"default"}, {"allowed"}, {"what for"}}, std::move(rows)));
 }
 
 // ------------------------------------------------------------------------------------------------ capabilities ---
@@ -143,7 +145,7 @@ ordered_json capabilities(const registry& plugins, const component& c, const cho
 }
 
 void print_capabilities(const ordered_json& all) {
-  fmt::print("\ncapabilities\n");
+  fmt::print(document_stream(), "\ncapabilities\n");
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : all.items()) {
     std::string key = name;
@@ -155,7 +157,7 @@ void print_capabilities(const ordered_json& all) {
     if (value.is_array()) text = join(value.get<std::vector<std::string>>());
     rows.push_back({key, text});
   }
-  fmt::print("{}", indented({{"what"}, {"here"}}, std::move(rows)));
+  fmt::print(document_stream(), "{}", indented({{"what"}, {"here"}}, std::move(rows)));
 }
 
 // ----------------------------------------------------------------------------------------------------- network ---
@@ -202,20 +204,20 @@ void print_layers(const network_summary& n) {
     rows.push_back(
         {l.name, l.op, shape_text(l.shape), l.parameters ? grouped(l.parameters) : "-", operations_text(l.operations)});
   rows.push_back({"total", "", "", grouped(n.parameters), operations_text(n.operations)});
-  fmt::print("\nlayers (a sample's output; operations a sample, forward and backward)\n{}",
+  fmt::print(document_stream(), "\nlayers (a sample's output; operations a sample, forward and backward)\n{}",
              indented({{"layer"}, {"op"}, {"output"}, {"parameters", true}, {"operations", true}}, std::move(rows)));
 }
 
 void print_network(const network_summary& n) {
   if (n.layers.empty())
-    fmt::print("\n{} parameters; operations a sample, forward and backward: {}\n", grouped(n.parameters),
-               operations_text(n.operations));
+    fmt::print(document_stream(), "\n{} parameters; operations a sample, forward and backward: {}\n",
+               grouped(n.parameters), operations_text(n.operations));
   else
     print_layers(n);
   for (const auto& t : n.tables)
-    fmt::print("  of them {} in the sparse table \"{}\": {} rows of {}\n", grouped(t.parameters), t.name,
-               grouped(t.rows), t.parameters / t.rows);
-  if (n.state) fmt::print("  and {} elements of state, without gradients\n", grouped(n.state));
+    fmt::print(document_stream(), "  of them {} in the sparse table \"{}\": {} rows of {}\n", grouped(t.parameters),
+               t.name, grouped(t.rows), t.parameters / t.rows);
+  if (n.state) fmt::print(document_stream(), "  and {} elements of state, without gradients\n", grouped(n.state));
 }
 
 } // namespace
@@ -263,15 +265,16 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
     for (const auto& p : c.parameters) out["parameters"].push_back(parameter_json(p));
     if (!unavailable.empty()) out["unavailable"] = unavailable;
     if (network) out["network"] = network_json(*network);
-    fmt::print("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    fmt::print(document_stream(), "{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace));
     return 0;
   }
-  fmt::print("{} {}: {}\n{} {}, {}\n", name_of(c.kind), c.id, c.summary, c.plugin_name, c.plugin_version,
-             c.file.string());
+  fmt::print(document_stream(), "{} {}: {}\n{} {}, {}\n", name_of(c.kind), c.id, c.summary, c.plugin_name,
+             c.plugin_version, c.file.string());
   print_parameters(c);
-  if (!unknown.empty()) fmt::print("\ncapabilities depend on a parameter that must be given: {}\n", unknown);
+  if (!unknown.empty())
+    fmt::print(document_stream(), "\ncapabilities depend on a parameter that must be given: {}\n", unknown);
   if (!unavailable.empty())
-    fmt::print("\nit cannot run on this machine: {}\n", unavailable);
+    fmt::print(document_stream(), "\nit cannot run on this machine: {}\n", unavailable);
   else if (unknown.empty())
     print_capabilities(can);
   if (network) print_network(*network);

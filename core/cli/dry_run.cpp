@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/dry_run.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/units.hpp"
 #include "campaign/estimate.hpp"
@@ -88,16 +89,18 @@ int dry_run(plugin_answers& answers, const experiment& e, format form) {
   const std::vector<std::vector<std::string>> rows = rows_of(e, all);
   switch (form) {
   case format::json:
-    fmt::print("{}\n", document_of(e, all, machine).dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    print_output(
+        fmt::format("{}\n", document_of(e, all, machine).dump(2, ' ', false, ordered_json::error_handler_t::replace)));
     break;
   case format::csv:
-    fmt::print("{}", render_csv({{"results", nlohmann::json(document_of(e, all, machine).at("cases"))}}));
+    print_output(
+        fmt::format("{}", render_csv({{"results", nlohmann::json(document_of(e, all, machine).at("cases"))}})));
     break;
   case format::markdown: {
     text_table table;
     table.columns = columns;
     for (const auto& cells : rows) table.rows.push_back({cells, ""});
-    fmt::print("{}", draw_markdown(table));
+    print_output(draw_markdown(table));
     break;
   }
   case format::console:

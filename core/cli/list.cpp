@@ -2,6 +2,7 @@
 #include "cli/list.hpp"
 
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 #include "cli/columns.hpp"
 
 #include <array>
@@ -61,29 +62,32 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
     for (const auto& c : plugins.components())
       if (c.kind == k) rows.push_back({c.id, c.plugin_version, c.file.string(), c.summary});
     if (rows.empty())
-      fmt::print("{}: none found\n\n", plural_of(k));
+      fmt::print(document_stream(), "{}: none found\n\n", plural_of(k));
     else
-      fmt::print("{}\n{}\n", plural_of(k), indented({{"id"}, {"version"}, {"file"}, {"summary"}}, std::move(rows)));
+      fmt::print(document_stream(), "{}\n{}\n", plural_of(k),
+                 indented({{"id"}, {"version"}, {"file"}, {"summary"}}, std::move(rows)));
   }
   if (!plugins.hidden().empty()) {
-    fmt::print("hidden by a folder that comes first\n");
+    fmt::print(document_stream(), "hidden by a folder that comes first\n");
     for (const auto& h : plugins.hidden())
-      fmt::print("  {} {} of {}: {} counts\n", name_of(h.kind), h.id, h.file.string(), h.by.string());
-    fmt::print("\n");
+      fmt::print(document_stream(), "  {} {} of {}: {} counts\n", name_of(h.kind), h.id, h.file.string(),
+                 h.by.string());
+    fmt::print(document_stream(), "\n");
   }
   if (!plugins.failures().empty()) {
-    fmt::print("not usable\n");
-    for (const auto& f : plugins.failures()) fmt::print("  {}: {}\n", f.file.string(), f.reason);
-    fmt::print("\n");
+    fmt::print(document_stream(), "not usable\n");
+    for (const auto& f : plugins.failures()) fmt::print(document_stream(), "  {}: {}\n", f.file.string(), f.reason);
+    fmt::print(document_stream(), "\n");
   }
   if (const auto lines = left_out(folders); !lines.empty()) {
-    fmt::print("left out of this build\n");
-    for (const std::string& line : lines) fmt::print("  {}\n", line);
-    fmt::print("\n");
+    fmt::print(document_stream(), "left out of this build\n");
+    for (const std::string& line : lines) fmt::print(document_stream(), "  {}\n", line);
+    fmt::print(document_stream(), "\n");
   }
   if (folders.empty())
-    fmt::print("searched nowhere: there is no lib/regatta beside the program, and no --plugin-path\n");
-  for (const auto& f : folders) fmt::print("searched {}\n", f.string());
+    fmt::print(document_stream(),
+               "searched nowhere: there is no lib/regatta beside the program, and no --plugin-path\n");
+  for (const auto& f : folders) fmt::print(document_stream(), "searched {}\n", f.string());
 }
 
 } // namespace
@@ -92,7 +96,8 @@ int list_verb(const std::vector<std::filesystem::path>& folders, std::optional<k
   const registry plugins(folders);
   if (json)
     // What a plugin says of itself need not be UTF-8.
-    fmt::print("{}\n", listing(plugins, folders, only).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print(document_stream(), "{}\n",
+               listing(plugins, folders, only).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   else
     print(plugins, folders, only);
   return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);

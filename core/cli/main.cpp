@@ -3,6 +3,7 @@
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/data.hpp"
@@ -79,11 +80,17 @@ int dispatch(int argc, char** argv) {
   run_app->add_option("--progress", run.progress, "a live line on standard error: auto, always, never")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
+  run_app
+      ->add_option("--log", run.log,
+                   "of what ranks write and log, show up to this level: error, warning (default), info, debug; all "
+                   "of it is in DIR/logs")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
   run_app->add_flag("--dry-run", run.dry_run, "print the cases with estimated time and memory, run nothing");
   run_app->add_flag_callback(
       "--keys",
       [] {
-        fmt::print("{}", schema_text());
+        print_output(schema_text());
         throw CLI::Success();
       },
       "print the keys that a file may have, with defaults and what is allowed");
@@ -199,7 +206,7 @@ int dispatch(int argc, char** argv) {
   rank_app->add_option("--status-fd", status_fd)->required();
 
   if (argc == 1) { // whoever does not know the verbs yet
-    fmt::print("{}", app.help());
+    print_output(app.help());
     return static_cast<int>(exit_code::done);
   }
   try {
@@ -211,7 +218,8 @@ int dispatch(int argc, char** argv) {
                             chosen.empty() ? "" : chosen[0]->get_name() + " "));
     return static_cast<int>(exit_code::usage);
   }
-  if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd);
+  if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd); // its standard output goes to the coordinator
+  claim_standard_output();
   if (*comm_app) {
     communication.plugin_path = plugin_path;
     communication.command = command_line({argv, argv + argc});

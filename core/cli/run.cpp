@@ -3,9 +3,13 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/standard_output.hpp"
+#include "base/text.hpp"
 #include "campaign/campaign.hpp"
 #include "campaign/plugin_files.hpp"
+#include "campaign/preflight.hpp"
 #include "campaign/prepare.hpp"
+#include "campaign/rank_logs.hpp"
 #include "campaign/records.hpp"
 #include "cli/columns.hpp"
 #include "cli/data.hpp"
@@ -154,12 +158,18 @@ int run_verb(const run_options& o) {
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
   plugin_answers answers(plugins);
-  if (o.dry_run) return dry_run(answers, e, *form);
-  generate_data(e);
-
+  std::vector<std::string> notices = e.notices;
+  for (std::string& n :
+       notices_of_servers(e, [&](const case_config& c) { return prepare(answers, c, "").job.layout.servers; }))
+    notices.push_back(std::move(n));
+  for (const std::string& n : notices) print_error(n + "\n");
+  if (!o.dry_run) generate_data(e);
   // The only case of an experiment is refused before anything starts; those of a sweep are skipped one by one.
-  if (e.cases.size() == 1) prepare(answers, e.cases[0], "");
-  std::vector<std::string> warnings;
+  refuse_hopeless(
+      e, [&](const case_config& c) { check_tables(c, answers.of(c).model, prepare(answers, c, "").exchanges_rows); });
+  if (o.dry_run) return dry_run(answers, e, *form);
+
+  std::vector<std::string> warnings = notices;
   if (auto w = build_warning()) warnings.push_back(*w);
   for (const unusable& u : plugins.failures()) warnings.push_back(fmt::format("{}: {}", u.file.string(), u.reason));
   plugin_files files(plugins);
@@ -171,20 +181,26 @@ int run_verb(const run_options& o) {
   screen s(o.progress);
   begin_or_resume(folder, records, context, e, s);
 
-  for (const std::string& w : warnings) s.say("warning: " + w);
+  for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]); // others are said
   std::string unwritten; // why; the same is said once
   const auto write = [&] {
     const std::string before = std::exchange(unwritten, folder.write());
     if (!unwritten.empty() && before.empty())
       s.say(fmt::format("{}; the campaign goes on, and writing is tried again after every run", unwritten));
   };
+  rank_logs logs(folder.path() / "logs");
+  const int shown = log_level_named(o.log).value_or(RG_LOG_WARNING);
   campaign_hooks hooks;
   hooks.outside = outside.get();
   hooks.progress = [&](const progress& p) { s.show(p); };
   hooks.log = [&](std::uint32_t rank, int level, const std::string& text) {
-    if (level > RG_LOG_WARNING) return;
-    s.say(rank == coordinator_rank ? text : fmt::format("rank {}: {}", rank, text));
+    if (rank != coordinator_rank)
+      if (const auto trouble = logs.add(rank, level, text)) s.say("warning: " + *trouble);
+    if (level > shown) return;
+    s.say(rank == coordinator_rank ? one_line(text) : fmt::format("rank {}: {}", rank, cleaned(text)));
   };
+  hooks.begin_run = [&](const std::string& name) { logs.begin(name); };
+  hooks.log_file = [&](std::uint32_t rank) { return logs.file(rank); };
   hooks.record = [&](const json& record) {
     folder.append(record);
     folder.set_result(records.document());
@@ -200,7 +216,7 @@ int run_verb(const run_options& o) {
   folder.set_result(document);
   write();
   s.clear(); // the live line must not stand before the table
-  print_output(render(document, *form, {terminal_width(STDOUT_FILENO), folder.result().string()}));
+  print_output(render(document, *form, {terminal_width(fileno(document_stream())), folder.result().string()}));
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
     // The tables say it themselves.

@@ -13,7 +13,7 @@ struct run_options {
   std::filesystem::path file;
   overrides changes;
   std::vector<std::string> plugin_path;
-  std::string out, format = "console", progress = "auto";
+  std::string out, format = "console", progress = "auto", log = "warning";
   bool resume = false, dry_run = false;
   std::string command; // as typed
 };

@@ -180,10 +180,14 @@ private:
     if (c.data.format.empty() && !p.spoiled("data.format"))
       wrong_.add(p.where(why), "data.format",
                  fmt::format("must be given with {}: {}", with, expectation(*find_key("data.format"))));
-    if (evaluated) require_file(p, "data.evaluation_path", c.data.evaluation_path);
+    // A run writes generated data before it reads it.
+    std::error_code error;
+    const bool written_first = c.data.generate && !c.data.path.empty() && !std::filesystem::exists(c.data.path, error);
+    if (evaluated && !written_first) require_file(p, "data.evaluation_path", c.data.evaluation_path);
     if (!c.data.vocabulary.empty() && has_effect("data.vocabulary", c))
       require_file(p, "data.vocabulary", c.data.vocabulary);
     if (!has_effect("data.path", c)) return;
+    if (written_first) return;
     if (!c.data.path.empty()) return require_file(p, "data.path", c.data.path);
     if (p.spoiled("data.path")) return;
     wrong_.add(p.where(why), "data.path",

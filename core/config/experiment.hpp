@@ -96,8 +96,9 @@ struct cluster_config {
   slow_config slow;
 };
 
-// Of every step some 100 bytes are kept until the run ends.
-inline constexpr std::int64_t most_measured_steps = 10'000'000;
+// Of every step some 100 bytes are kept until the run ends: room for `steps_reserved` is taken before the region, what
+// is more grows as it comes.
+inline constexpr std::int64_t most_measured_steps = 100'000'000, steps_reserved = 1'000'000;
 
 struct measure_config {
   std::int64_t warmup = 5, steps = 30;

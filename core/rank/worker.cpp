@@ -397,6 +397,12 @@ std::uint64_t worker::steps_to_time() {
     }
     const std::uint64_t period = session_.job.period;
     steps = (std::max<std::uint64_t>(steps, 1) + period - 1) / period * period;
+    if (steps > most_measured_steps)
+      throw failure(
+          exit_code::usage,
+          fmt::format("measure.seconds: {} s would be {} steps at the pace of the warm-up, and at most {} are "
+                      "kept in memory: measure for a shorter time",
+                      session_.job.config.measure.seconds, steps, most_measured_steps));
     mine = static_cast<double>(steps);
   }
   return static_cast<std::uint64_t>(session_.control.sum("steps", {mine})[0]);
@@ -417,7 +423,8 @@ rank_record worker::run() {
   exchange& x = session_.exchange();
   const std::uint64_t warmup = session_.job.warmup;
   if (session_.cluster.server >= 0) x.begin(exchange::serve, 0);
-  record.loss_sums.reserve(warmup + session_.job.steps);
+  const auto room = [](std::uint64_t n) { return std::min<std::uint64_t>(n, steps_reserved); };
+  record.loss_sums.reserve(room(warmup + session_.job.steps));
   const std::uint64_t start = checksum_of_weights(x);
   for (std::uint64_t n = 0; n < warmup; ++n) {
     step_time t = step(n, record);
@@ -430,11 +437,11 @@ rank_record worker::run() {
   loop_.release(); // a server that shares the rank goes on serving those who are not there yet
   batches_.settle();
   const std::uint64_t steps = steps_to_time();
-  record.steps.reserve(steps);
-  record.loss_sums.reserve(warmup + steps);
-  record.loss_counts.reserve(warmup + steps);
+  record.steps.reserve(room(steps));
+  record.loss_sums.reserve(room(warmup + steps));
+  record.loss_counts.reserve(room(warmup + steps));
   record.unit_counts.clear();
-  record.unit_counts.reserve(steps);
+  record.unit_counts.reserve(room(steps));
   batches_.end_at(warmup + steps);
   end_step_cpu_ = 0;
   const auto thread_before = static_cast<std::int64_t>(loop_.thread_cpu_ns());

@@ -271,9 +271,9 @@ TEST_CASE("bounds that are not allowed themselves") {
         "f.toml:7:11: error: optimizer.epsilon: expected a number above 0, got 0");
   CHECK(after_model("[optimizer]\nplugin = \"adam\"\nbeta1 = 0\nbeta2 = 0.9999999\nepsilon = 1e-300\n") == "");
   // Every step is kept in memory.
-  CHECK(after_model("[measure]\nsteps = 1_000_000_000\nwarmup = 10_000_001\n") ==
-        "f.toml:4:9: error: measure.steps: expected an integer from 1 to 10000000, got 1000000000\n"
-        "f.toml:5:10: error: measure.warmup: expected an integer from 0 to 10000000, got 10000001");
+  CHECK(after_model("[measure]\nsteps = 1_000_000_000\nwarmup = 100_000_001\n") ==
+        "f.toml:4:9: error: measure.steps: expected an integer from 1 to 100000000, got 1000000000\n"
+        "f.toml:5:10: error: measure.warmup: expected an integer from 0 to 100000000, got 100000001");
 }
 
 TEST_CASE("tables of plugins that are not chosen are checked, too") {

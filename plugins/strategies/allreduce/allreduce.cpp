@@ -56,6 +56,11 @@ struct allreduce {
                                    "\"ring\" or \"auto\"");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
+    if (p.algorithm == "native" && p.wire != "fp32")
+      throw rg::error(RG_E_CONFIG, "algorithm = \"native\" sends fp32: use \"ring\" or \"auto\" with wire");
+    const bool native_shares = p.shares == "native" && (p.algorithm == "auto" || p.algorithm == "sharded");
+    if (p.algorithm == "native" || native_shares) plan.flags |= RG_PLAN_COLLECTIVES;
+    if (p.algorithm == "hierarchical") plan.flags |= RG_PLAN_EQUAL_HOSTS;
     plan.lanes = static_cast<std::uint32_t>(p.lanes) + 1; // the last one for rows
     return plan;
   }

@@ -41,7 +41,9 @@ enum {
    * workers have computed step s - rg_plan.bound. Time that a worker is blocked until then is the slowest worker's. */
   RG_PLAN_BOUNDED = 128,
   /* Not synchronous, but all workers have the same weights after finish: the engine compares them. */
-  RG_PLAN_AGREES = 256
+  RG_PLAN_AGREES = 256,
+  RG_PLAN_COLLECTIVES = 512, /* needs collectives of the transport's own (RG_EXT_COLLECTIVES) */
+  RG_PLAN_EQUAL_HOSTS = 1024 /* needs several hosts with equally many workers, where there are several workers */
 };
 
 typedef struct rg_plan {

@@ -18,7 +18,8 @@ enum {
   RG_CAP_VIRTUAL = 8,     /* keeps a virtual clock and moves ghosts: buffers without bytes */
   RG_CAP_CANCEL_ALL = 16, /* cancel(peer) ends the operations with all peers */
   RG_CAP_NONE = 32,       /* connects nobody: only strategies without pairs run over it */
-  RG_CAP_CONVERT = 64     /* converts between memory and wire (rg_transfer.wire); else the engine does */
+  RG_CAP_CONVERT = 64,    /* converts between memory and wire (rg_transfer.wire); else the engine does */
+  RG_CAP_ONE_HOST = 128   /* connects ranks of one host only; others are refused before anything starts */
 };
 
 enum { RG_P2P_INDEPENDENT = 1, RG_P2P_ORDERED = 2, RG_P2P_NONE = 3 };

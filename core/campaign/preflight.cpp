@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "campaign/preflight.hpp"
+
+#include "base/failure.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace regatta {
+
+void refuse_hopeless(const experiment& e, const std::function<void(const case_config&)>& attempt) {
+  std::vector<std::string> reasons;
+  std::optional<failure> first;
+  for (const case_config& c : e.cases) {
+    try {
+      attempt(c);
+      return;
+    } catch (const failure& f) {
+      // What this machine lacks, or a plugin that breaks, is a matter of that case.
+      if (e.cases.size() > 1 && f.code() != exit_code::usage) return;
+      if (!first) first = f;
+      const std::string text = f.code() == exit_code::usage ? c.written.before(f.what()) : f.what();
+      if (std::ranges::find(reasons, text) == reasons.end()) reasons.push_back(text);
+    }
+  }
+  if (first) throw failure(first->code(), join(reasons, "\n"));
+}
+
+std::vector<std::string> notices_of_servers(const experiment& e,
+                                            const std::function<std::uint64_t(const case_config&)>& servers) {
+  const auto given = [&](const char* key, auto&& is_set) {
+    return std::ranges::any_of(e.cases, [&](const case_config& c) { return is_set(c) && c.written.has(key); });
+  };
+  std::vector<const char*> keys;
+  const cluster_config defaults; // a resolved file holds these
+  if (given("cluster.servers", [&](const case_config& c) { return c.cluster.servers != defaults.servers; }))
+    keys.push_back("cluster.servers");
+  if (given("cluster.colocate", [&](const case_config& c) { return c.cluster.colocate; }))
+    keys.push_back("cluster.colocate");
+  if (keys.empty()) return {};
+  std::set<std::string> strategies;
+  for (const case_config& c : e.cases) {
+    if (!strategies.insert(c.strategy.id).second) continue;
+    try {
+      if (servers(c) > 0) return {};
+    } catch (const failure&) {
+      return {};
+    }
+  }
+  std::vector<std::string> notices;
+  for (const char* key : keys)
+    notices.push_back(
+        e.cases.front().written.notice(key, fmt::format("has no effect with strategy.plugin = \"{}\"",
+                                                        join({strategies.begin(), strategies.end()}, "\", \""))));
+  return notices;
+}
+
+} // namespace regatta
