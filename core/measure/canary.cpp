@@ -8,8 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
-
 namespace regatta {
 namespace {
 
@@ -40,7 +38,7 @@ std::string case_label(const json& entry) {
   std::string label;
   for (const auto& [key, value] : entry.at("case").items())
     label += fmt::format("{}{} {}", label.empty() ? "" : ", ", short_name(key),
-                         value.is_string() ? one_line(value.get<std::string>()) : value.dump());
+                         value.is_string() ? value.get<std::string>() : value.dump());
   return label.empty() ? "the case" : label;
 }
 
