@@ -205,7 +205,7 @@ int dispatch(int argc, char** argv) {
   rank_app->add_option("--secret-fd", secret_fd)->required();
   rank_app->add_option("--status-fd", status_fd)->required();
 
-  if (argc == 1) { // whoever does not know the verbs yet
+  if (argc == 1) { // asks for what there is
     print_output(app.help());
     return static_cast<int>(exit_code::done);
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -18,13 +19,15 @@
 #include "measure/multiply_add.hpp"
 
 namespace regatta {
-namespace of_cores { // its short names would meet those of other files in one unit of compilation
+namespace of_cores { // a unity build puts the short names below beside those of other files
 namespace {
 
 using steady = std::chrono::steady_clock;
 using seconds = std::chrono::duration<double>;
 
-constexpr int rounds = 4;                           // the best counts: what disturbs only ever slows down
+constexpr int rounds = 4;                           // disturbances only slow down, so the best counts
+constexpr seconds longest{0.1};                     // for all rounds, where others keep disturbing
+constexpr double undisturbed_share = 0.97;          // of a window on the CPU
 constexpr seconds window{0.003};                    // of one measurement
 constexpr std::size_t copied = 16 << 20;            // bytes of a buffer
 constexpr std::size_t piece = 256 << 10;            // bytes between two looks at the clock
@@ -50,9 +53,20 @@ bool can_pin(const std::vector<int>& cpus) {
 // One unit of the work of the thread with this number.
 using work = std::function<void(std::size_t thread)>;
 
-// Units a second of each CPU, all of them working at once.
-std::vector<double> rates(const std::vector<int>& cpus, std::size_t first_thread, const work& unit) {
-  std::vector<double> found(cpus.size());
+double cpu_seconds_of_this_thread() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+struct sample {
+  std::vector<double> rates; // units a second of each CPU
+  bool disturbed = false;    // another process had one of the CPUs for a part of the time
+};
+
+// All CPUs work at once.
+sample measure(const std::vector<int>& cpus, std::size_t first_thread, const work& unit) {
+  std::vector<double> rates(cpus.size()), shares(cpus.size());
   std::atomic<std::size_t> ready = 0;
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < cpus.size(); ++i)
@@ -60,6 +74,7 @@ std::vector<double> rates(const std::vector<int>& cpus, std::size_t first_thread
       pin_this_thread(cpus[i]);
       for (++ready; ready < cpus.size();) std::this_thread::yield();
       const auto begin = steady::now();
+      const double cpu_begin = cpu_seconds_of_this_thread();
       seconds passed{0};
       double units = 0;
       do {
@@ -67,27 +82,37 @@ std::vector<double> rates(const std::vector<int>& cpus, std::size_t first_thread
         ++units;
         passed = steady::now() - begin;
       } while (passed < window);
-      found[i] = units / passed.count();
+      rates[i] = units / passed.count();
+      shares[i] = (cpu_seconds_of_this_thread() - cpu_begin) / passed.count();
     });
   for (std::thread& t : threads) t.join();
-  return found;
+  return {rates, *std::min_element(shares.begin(), shares.end()) < undisturbed_share};
 }
 
-// Throughput at once over the sum of each alone. A CPU can do alone what it did beside the other, so that counts as
-// alone, too: disturbances cannot make the ratio more than 1.
-double ratio_at_once(int first, int second, const work& unit) {
-  double best_first = 0, best_second = 0, best_both = 0;
-  for (int r = 0; r < rounds; ++r) {
-    const double alone_first = rates({first}, 0, unit)[0], alone_second = rates({second}, 1, unit)[0];
-    const std::vector<double> both = rates({first, second}, 0, unit);
-    best_first = std::max({best_first, alone_first, both[0]});
-    best_second = std::max({best_second, alone_second, both[1]});
-    best_both = std::max(best_both, both[0] + both[1]);
+struct ratio {
+  double at_once = 0; // throughput at once over the sum of each alone
+  bool disturbed = false;
+};
+
+// A CPU can do alone what it did beside the other, so that counts as alone, too: disturbances cannot make the ratio more
+// than 1. They can make it less, so samples of both at once that other processes disturbed count only without others.
+ratio ratio_at_once(int first, int second, const work& unit) {
+  const auto begin = steady::now();
+  double best_first = 0, best_second = 0, best_both = 0, best_disturbed = 0;
+  for (int good = 0; good < rounds && steady::now() - begin < longest;) {
+    const double alone_first = measure({first}, 0, unit).rates[0], alone_second = measure({second}, 1, unit).rates[0];
+    const sample both = measure({first, second}, 0, unit);
+    best_first = std::max({best_first, alone_first, both.rates[0]});
+    best_second = std::max({best_second, alone_second, both.rates[1]});
+    double& best = both.disturbed ? best_disturbed : best_both;
+    best = std::max(best, both.rates[0] + both.rates[1]);
+    if (!both.disturbed) ++good;
   }
-  return best_both / (best_first + best_second);
+  const bool disturbed = best_both == 0;
+  return {(disturbed ? best_disturbed : best_both) / (best_first + best_second), disturbed};
 }
 
-double ratio_of_fma(int first, int second) {
+ratio ratio_of_fma(int first, int second) {
   struct alignas(64) result {
     volatile float value = 0;
   };
@@ -96,7 +121,7 @@ double ratio_of_fma(int first, int second) {
                        [&](std::size_t thread) { keep[thread].value = multiply_add(multiply_adds, 0.999f, 0.001f); });
 }
 
-double ratio_of_copies(int first, int second) {
+ratio ratio_of_copies(int first, int second) {
   struct buffers {
     std::vector<char> from = std::vector<char>(copied, 1), to = std::vector<char>(copied);
     std::size_t at = 0;
@@ -162,8 +187,10 @@ std::optional<core_independence> measure_core_independence(int first, int second
     core_independence c;
     c.first = first;
     c.second = second;
-    c.fma = of_cores::ratio_of_fma(first, second);
-    c.copy = of_cores::ratio_of_copies(first, second);
+    const of_cores::ratio fma = of_cores::ratio_of_fma(first, second), copy = of_cores::ratio_of_copies(first, second);
+    c.fma = fma.at_once;
+    c.copy = copy.at_once;
+    c.disturbed = fma.disturbed || copy.disturbed;
     c.line_round_trip_seconds = of_cores::line_round_trip(first, second);
     return c;
   } catch (const std::exception&) { // no memory or no thread for it: unknown, and no reason to end a campaign
@@ -176,6 +203,7 @@ json to_json(const std::optional<core_independence>& c) {
   return {{"cpus", {c->first, c->second}},
           {"fma", c->fma},
           {"copy", c->copy},
+          {"disturbed", c->disturbed},
           {"line_round_trip_seconds", c->line_round_trip_seconds ? json(*c->line_round_trip_seconds) : json(nullptr)}};
 }
 
@@ -183,9 +211,10 @@ std::string independence_text(const json& c) {
   if (!c.is_object() || !c.value("fma", json()).is_number() || !c.value("copy", json()).is_number()) return "";
   // Two hyperthreads do 0.5 to 0.6 of the multiply-adds of two cores; two cores that clock lower together do 0.85.
   const double fma = c["fma"];
-  const char* const verdict = fma < 0.65   ? "hyperthreads of one core"
-                              : fma < 0.85 ? "cores that share"
-                                           : "independent cores";
+  const char* const verdict = c.value("disturbed", false) ? "disturbed by other load"
+                              : fma < 0.65                ? "hyperthreads of one core"
+                              : fma < 0.85                ? "cores that share"
+                                                          : "independent cores";
   return fmt::format("FMA {:.2f}, copies {:.2f} of two ({})", fma, c["copy"].get<double>(), verdict);
 }
 

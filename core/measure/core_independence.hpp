@@ -17,15 +17,17 @@ struct core_independence {
   // about 0.5 for two hyperthreads of one core.
   double fma = 0;  // multiply-adds in registers
   double copy = 0; // copies of 16 MiB, more than a core's own caches hold
+  // Other processes had a CPU in every measurement of both at once: fma or copy is too low.
+  bool disturbed = false;
   // A cache line from one to the other and back. Nothing where the two made no round trip in 100 ms.
   std::optional<double> line_round_trip_seconds;
 };
 
-// Measures two CPUs for about 100 ms, on threads that are pinned to them. Other load on the machine spoils the figures.
+// Measures two CPUs for about 100 ms, on threads that are pinned to them; longer where other load disturbs.
 // Returns nothing where the two are the same CPU, where threads cannot be pinned, or where memory lacks. [main]
 std::optional<core_independence> measure_core_independence(int first, int second);
 
-// {"cpus": [0, 1], "fma": 0.51, "copy": 0.93, "line_round_trip_seconds": 1.1e-7}; null for nothing.
+// {"cpus": [0, 1], "fma": 0.51, "copy": 0.93, "disturbed": false, "line_round_trip_seconds": 1.1e-7}; null for nothing.
 nlohmann::json to_json(const std::optional<core_independence>& c);
 
 // What two cores do at once, from the JSON: "FMA 0.51, copies 0.93 of two (hyperthreads of one core)"; empty for null.

@@ -194,8 +194,8 @@ std::vector<filled_column> figure_columns(const json& result, std::size_t parts)
   columns.add_field(right("± cv", 5), "samples_per_second.cv", share_of);
   columns.add(right("1 worker", 8), numbers(result, "baseline_samples_per_second"), "one worker alone: {} samples/s");
   columns.add_field(right("E", 1), "efficiency", ratio_of);
-  columns.add_field(right("E none", 7), "contention", ratio_of);
-  columns.add_field(right("E/E none", 8), "efficiency_over_contention", ratio_of);
+  columns.add_field(right("E none", 3), "contention", ratio_of);
+  columns.add_field(right("E/E none", 7), "efficiency_over_contention", ratio_of);
   columns.add(left("lost to", 3), each(result, [&](const json& e) { return lost_to(e, parts); }));
   columns.add(right("input", 6), each(result, input_of));
   columns.add(left("loss", 4), each(result, loss_of));

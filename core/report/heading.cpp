@@ -250,7 +250,7 @@ items warnings_of(const json& result) {
     else if (of.size() == entries.size())
       lines.push_back(fmt::format("{} ({} cases)", text, of.size()));
     else if (of.size() == 1)
-      lines.push_back(fmt::format("{} [{}]", text, case_label(*of.front())));
+      lines.push_back(fmt::format("{} [{}]", text, one_line(case_label(*of.front()))));
     else
       lines.push_back(fmt::format("{} ({} of {} cases)", text, of.size(), entries.size()));
   }

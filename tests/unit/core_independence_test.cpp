@@ -48,7 +48,8 @@ TEST_CASE("two CPUs at once do a part of the work of each alone, and this thread
   if (c->line_round_trip_seconds) CHECK(*c->line_round_trip_seconds > 0);
   CHECK(cpus() == here);
   const json j = to_json(c);
-  CHECK(j.size() == 4);
+  CHECK(j.size() == 5);
+  CHECK(j.at("disturbed") == c->disturbed);
   CHECK(j.at("cpus") == json{here[0], here[1]});
   CHECK(j.at("fma") == c->fma);
   CHECK(j.at("copy") == c->copy);
@@ -66,6 +67,9 @@ TEST_CASE("where nothing can be measured the answer is null") {
 
 TEST_CASE("the figures in words") {
   CHECK(independence_text(measured(0.51)) == "FMA 0.51, copies 0.93 of two (hyperthreads of one core)");
+  json loaded = measured(0.51);
+  loaded["disturbed"] = true;
+  CHECK(independence_text(loaded) == "FMA 0.51, copies 0.93 of two (disturbed by other load)");
   CHECK(independence_text(measured(0.75)) == "FMA 0.75, copies 0.93 of two (cores that share)");
   CHECK(independence_text(measured(0.99)) == "FMA 0.99, copies 0.93 of two (independent cores)");
 }

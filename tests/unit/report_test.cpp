@@ -90,7 +90,7 @@ allreduce  shm              2        -      273.0  0.98  communication 1.1 %  �
 sync_ps    tcp              2   2 (co)      268.2  0.96  communication 2.2 %  …
 )");
   CHECK(has(render(result, format::console, {80, ""}),
-            "left out at this width: E/E none, E none, sent/step, ± cv, loss\n"));
+            "left out at this width: E/E none, sent/step, ± cv, loss, E none\n"));
   for (const std::size_t width : {60, 80, 100, 120}) CHECK(fits(render(result, format::console, {width, ""}), width));
 }
 
