@@ -9,6 +9,10 @@
 #include <fmt/format.h>
 
 namespace regatta {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(case_facts, servers, synchronous, batch_per_worker, global_batch, unit,
+                                   batch_statistics, parameters, table_parameters, data, warnings)
+
 namespace {
 
 using nlohmann::json;
@@ -17,34 +21,6 @@ json swept_of(const case_config& c) {
   json j = json::object();
   for (const auto& [key, value] : c.swept) j[key] = value;
   return j;
-}
-
-json to_json(const case_facts& f) {
-  return {{"servers", f.servers},
-          {"synchronous", f.synchronous},
-          {"batch_per_worker", f.batch_per_worker},
-          {"global_batch", f.global_batch},
-          {"unit", f.unit},
-          {"batch_statistics", f.batch_statistics},
-          {"parameters", f.parameters},
-          {"table_parameters", f.table_parameters},
-          {"data", f.data},
-          {"warnings", f.warnings}};
-}
-
-case_facts facts_from(const json& j) {
-  case_facts f;
-  j.at("servers").get_to(f.servers);
-  j.at("synchronous").get_to(f.synchronous);
-  j.at("batch_per_worker").get_to(f.batch_per_worker);
-  j.at("global_batch").get_to(f.global_batch);
-  j.at("unit").get_to(f.unit);
-  j.at("batch_statistics").get_to(f.batch_statistics);
-  j.at("parameters").get_to(f.parameters);
-  j.at("table_parameters").get_to(f.table_parameters);
-  j.at("data").get_to(f.data);
-  j.at("warnings").get_to(f.warnings);
-  return f;
 }
 
 json number_or_null(const std::optional<std::uint64_t>& number) {
@@ -70,7 +46,7 @@ json campaign_records::run_record(const finished_run& r) const {
             {"plugins", r.plugins},
             {"ranks", r.ranks}};
   if (r.role == "case") {
-    j["facts"] = to_json(r.facts);
+    j["facts"] = r.facts;
     j["baseline"] = number_or_null(r.baseline);
     j["contention"] = number_or_null(r.contention);
   }
@@ -80,7 +56,7 @@ json campaign_records::run_record(const finished_run& r) const {
 json campaign_records::failure_record(std::size_t index, const std::string& status, const std::string& error,
                                       const case_facts& facts, const std::string& dump) const {
   json record = {{"kind", "failure"}, {"index", index}, {"case", swept_of(experiment_.cases.at(index))},
-                 {"status", status},  {"error", error}, {"facts", to_json(facts)}};
+                 {"status", status},  {"error", error}, {"facts", facts}};
   if (!dump.empty()) record["dump"] = dump;
   return record;
 }
@@ -106,7 +82,7 @@ void campaign_records::add(const json& record) {
   } else if (kind == "failure") {
     record.at("status").get<std::string>();
     record.at("error").get<std::string>();
-    const case_facts facts = facts_from(record.at("facts"));
+    const auto facts = record.at("facts").get<case_facts>();
     case_state& c = case_of(record);
     c.facts = facts;
     c.failure = record;
@@ -139,8 +115,9 @@ void campaign_records::add_run(const json& record) {
     repeat.run = std::move(figures);
     repeat.baseline = paired("baseline");
     repeat.contention = paired("contention");
-    c.facts = facts_from(record.at("facts"));
+    auto facts = record.at("facts").get<case_facts>();
     c.repeats[record.at("repeat").get<std::uint64_t>()] = std::move(repeat);
+    c.facts = std::move(facts);
     c.failure = nullptr; // that was an earlier attempt
     if (!c.complete) summarise(record.at("index"));
   } else {
