@@ -125,10 +125,11 @@ inline json strategy(const json& repeats) {
 
 // Efficiency, speed-up, contention, and what the efficiency was lost to.
 inline void add_scaling(json& out, const json& entry) {
-  for (const char* name : {"baseline_samples_per_second", "speedup", "efficiency", "contention", "lost"})
+  for (const char* name :
+       {"baseline_samples_per_second", "speedup", "efficiency", "contention", "efficiency_over_contention", "lost"})
     out[name] = nullptr;
   const double workers = entry.at("workers");
-  numbers alone, speedups, efficiencies, contentions;
+  numbers alone, speedups, efficiencies, contentions, over_contentions;
   std::vector<json> lost;
   for (const json& r : entry.at("repeats")) {
     const json &run = r.at("case"), &base = r.at("baseline"), &control = r.at("contention");
@@ -136,7 +137,10 @@ inline void add_scaling(json& out, const json& entry) {
     alone.push_back(rate(base));
     speedups.push_back(rate(run) / rate(base));
     efficiencies.push_back(rate(run) / rate(base) / workers);
-    if (!control.is_null()) contentions.push_back(rate(control) / (workers * rate(base)));
+    if (!control.is_null()) {
+      contentions.push_back(rate(control) / (workers * rate(base)));
+      over_contentions.push_back(rate(run) / rate(control));
+    }
     const double scale =
         run.at("samples_per_worker_step").get<double>() / base.at("samples_per_worker_step").get<double>();
     const auto share = [&](const char* part) {
@@ -157,6 +161,7 @@ inline void add_scaling(json& out, const json& entry) {
   out["speedup"] = median(speedups);
   out["efficiency"] = {{"median", median(efficiencies)}, {"min", lowest(efficiencies)}, {"max", highest(efficiencies)}};
   out["contention"] = median(contentions);
+  out["efficiency_over_contention"] = median(over_contentions);
   const std::vector<std::size_t> chosen = middle(efficiencies);
   for (const auto& [part, share] : lost.at(0).items()) {
     double sum = 0;
@@ -218,6 +223,14 @@ inline json figures(const json& entry) {
     for (const json& r : repeats) all = all && r.at("case").at("replicas_identical").get<bool>();
     out["replicas_identical"] = all;
   }
+  out["weights_moved"] = nullptr;
+  numbers given;
+  for (const json& r : repeats) {
+    given.push_back(r.at("case").at("given_bytes"));
+    if (const json& moved = r.at("case").at("weights_moved"); !moved.is_null())
+      out["weights_moved"] = moved == true && out["weights_moved"] != false;
+  }
+  out["given_bytes"] = lowest(given);
   out["weights_sha256"] = json::array();
   for (const json& r : repeats) out["weights_sha256"].push_back(r.at("case").at("weights_sha256"));
   add_scaling(out, entry);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
 #include "measure/statistics.hpp"
 
 namespace regatta {
@@ -34,8 +35,8 @@ json memory_entry(const run_figures& run) {
 json strategy_entry(const strategy_records& strategy) {
   json j = json::object();
   for (const auto& [name, seen] : strategy.counts)
-    for (const auto& [value, times] : seen) j[name]["counts"][std::to_string(value)] = times;
-  for (const auto& [name, sum] : strategy.sums) j[name]["per_step"] = sum;
+    for (const auto& [value, times] : seen) j[one_line(name)]["counts"][std::to_string(value)] = times;
+  for (const auto& [name, sum] : strategy.sums) j[one_line(name)]["per_step"] = sum;
   return j.empty() ? json(nullptr) : j;
 }
 
@@ -80,33 +81,36 @@ json run_entry(const run_figures& run) {
   json time = json::object(), counted = json::array();
   for (const auto& [name, part] : time_part_names) time[name] = run.time.*part;
   for (const std::vector<double>& steps : run.step_seconds) counted.push_back(steps.size());
-  return {{"samples", run.samples},
-          {"units", or_null(run.units)},
-          {"counted_steps", counted},
-          {"region_seconds", run.region_seconds},
-          {"samples_per_second", run.samples_per_second},
-          {"samples_per_worker_step", run.samples_per_worker_step},
-          {"step_seconds", steps_entry(run)},
-          {"time", time},
-          {"communication_total", run.communication_seconds},
-          {"server_update", or_null(run.server_update_seconds)},
-          {"drain_seconds", run.drain_seconds},
-          {"bytes",
-           {{"sent_per_step", {{"worker", or_null(run.worker_sent_bytes)}, {"server", or_null(run.server_sent_bytes)}}},
-            {"received_per_step",
-             {{"worker", or_null(run.worker_received_bytes)}, {"server", or_null(run.server_received_bytes)}}}}},
-          {"strategy", strategy_entry(run.strategy)},
-          {"memory_peak_bytes", memory_entry(run)},
-          {"cpu_seconds", run.cpu_seconds},
-          {"gpu", gpus_entry(run)},
-          {"steal", or_null(run.steal)},
-          {"loss", loss_entry(run)},
-          {"metric", run.metric_value
-                         ? json{{"name", run.metric}, {"value", *run.metric_value}, {"curve", metric_curve(run)}}
-                         : json(nullptr)},
-          {"skipped_records", run.skipped_records},
-          {"replicas_identical", run.replicas_identical ? json(*run.replicas_identical) : json(nullptr)},
-          {"weights_sha256", run.weights_hash.empty() ? json(nullptr) : json(run.weights_hash)}};
+  return {
+      {"samples", run.samples},
+      {"units", or_null(run.units)},
+      {"counted_steps", counted},
+      {"region_seconds", run.region_seconds},
+      {"samples_per_second", run.samples_per_second},
+      {"samples_per_worker_step", run.samples_per_worker_step},
+      {"step_seconds", steps_entry(run)},
+      {"time", time},
+      {"communication_total", run.communication_seconds},
+      {"server_update", or_null(run.server_update_seconds)},
+      {"drain_seconds", run.drain_seconds},
+      {"bytes",
+       {{"sent_per_step", {{"worker", or_null(run.worker_sent_bytes)}, {"server", or_null(run.server_sent_bytes)}}},
+        {"received_per_step",
+         {{"worker", or_null(run.worker_received_bytes)}, {"server", or_null(run.server_received_bytes)}}}}},
+      {"strategy", strategy_entry(run.strategy)},
+      {"memory_peak_bytes", memory_entry(run)},
+      {"cpu_seconds", run.cpu_seconds},
+      {"gpu", gpus_entry(run)},
+      {"steal", or_null(run.steal)},
+      {"loss", loss_entry(run)},
+      {"metric", run.metric_value
+                     ? json{{"name", one_line(run.metric)}, {"value", *run.metric_value}, {"curve", metric_curve(run)}}
+                     : json(nullptr)},
+      {"skipped_records", run.skipped_records},
+      {"weights_moved", run.weights_moved ? json(*run.weights_moved) : json(nullptr)},
+      {"given_bytes", run.given_bytes},
+      {"replicas_identical", run.replicas_identical ? json(*run.replicas_identical) : json(nullptr)},
+      {"weights_sha256", run.weights_hash.empty() ? json(nullptr) : json(run.weights_hash)}};
 }
 
 } // namespace regatta
