@@ -67,7 +67,7 @@ json given_of(const experiment& e) {
       continue;
     const json value = read(key, {}, e.cases.at(0));
     if (value == read(key, {}, defaults)) continue;
-    const bool time = key.rule.unit == RG_UNIT_NANOSECONDS;
+    const bool time = key.rule.unit == RG_UNIT_NANOSECONDS && value.is_number(); // measure.timeout is text
     given[key.section()][key.leaf()] = time ? json(exact_nanoseconds(value.get<std::int64_t>())) : value;
   }
   for (const plugin_section s : plugin_sections)
