@@ -109,8 +109,7 @@ int dry_run(plugin_answers& answers, const experiment& e, format form) {
         indented(columns, rows), e.cases.size(), e.cases.size() == 1 ? "" : "s", duration(all.total), machine.cores,
         machine.cores == 1 ? "" : "s", machine.flops * 1e-9));
   }
-}
-return e.cases.size() == 1 ? all.cases[0].code : 0;
+  return e.cases.size() == 1 ? all.cases[0].code : 0;
 }
 
 } // namespace regatta

@@ -147,9 +147,9 @@ TEST_CASE("a batch of tokens is as many samples as have so many places") {
 TEST_CASE("throughput of a batch of tokens is in tokens, without padding") {
   const scratch s;
   // Four samples, of 3, 1, 2 and 3 tokens to be predicted.
-  write_npy(s.path / "source.npy", {5, 6, 7, 5, 6, 7, 5, 6, 7, 5, 6, 7});
-  write_npy(s.path / "target_in.npy", {2, 5, 6, 2, 5, 0, 2, 5, 6, 2, 5, 6});
-  write_npy(s.path / "target_out.npy", {5, 6, 3, 3, 0, 0, 5, 3, 0, 5, 6, 3});
+  write_npy<std::int32_t>(s.path / "source.npy", {5, 6, 7, 5, 6, 7, 5, 6, 7, 5, 6, 7});
+  write_npy<std::int32_t>(s.path / "target_in.npy", {2, 5, 6, 2, 5, 0, 2, 5, 6, 2, 5, 6});
+  write_npy<std::int32_t>(s.path / "target_out.npy", {5, 6, 3, 3, 0, 0, 5, 3, 0, 5, 6, 3});
   const std::string transformer = R"(
 [model]
 plugin = "transformer"
