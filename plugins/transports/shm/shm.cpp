@@ -73,7 +73,10 @@ public:
   }
 
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT, .own_threads = 0};
+    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER,
+            .memory = RG_MEMORY_HOST,
+            .p2p = RG_P2P_INDEPENDENT,
+            .own_threads = 0};
   }
 
   rg_blob listen(const rg_world& world) {
