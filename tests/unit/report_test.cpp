@@ -414,9 +414,10 @@ TEST_CASE("an interrupted campaign says how many of its cases there are") {
   CHECK_FALSE(has(render(result, format::console), " of 24 cases"));
   result["context"]["cases"] = 24;
   CHECK(has(render(result, format::console), "\n3 of 24 cases   replicas identical"));
-  result["results"][2]["status"] = "failed";
-  result["results"][2]["error"] = "interrupted after 0 of 3 repeats";
-  CHECK(has(render(result, format::console), "\n2 of 24 cases   replicas identical"));
+  result["results"][2]["status"] = "partial";
+  result["results"][2]["error"] = "1 of 3 repeats";
+  CHECK(has(render(result, format::console),
+            "\n2 of 24 cases   1 of 24 cases with some of their repeats   replicas identical"));
 }
 
 TEST_CASE("texts of others stay texts in CSV and Markdown") {
