@@ -235,7 +235,7 @@ std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
   std::uint64_t bytes = 0;
   if (op.status == RG_OK) {
     const std::uint64_t offset = read_once(r->offset);
-    if (!memory_.spans(offset, op.total) || (op.adds && offset % sizeof(float) != 0)) {
+    if (!memory_.spans(offset, op.total)) {
       distrust("described memory outside its heap");
       end_receive(l, RG_E_PEER);
       return 0;
