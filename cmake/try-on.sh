@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ./dev try-on RELEASE [COMMAND...]: the last commit on a bare Debian of that release, in a folder that is removed
-# afterwards. Without COMMAND: the two commands of the README. Needs root and debootstrap, which ./dev installs.
+# afterwards. Without COMMAND: the commands that the README begins with. Needs root and debootstrap, which ./dev installs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 release=${1:?usage: ./dev try-on RELEASE [COMMAND...]}
@@ -44,6 +44,7 @@ run() { # COMMAND: in the checkout there, with nothing of this machine's environ
 if [ $# -gt 0 ]; then
   run "$*"
 else
+  run "./dev run examples/quickstart.toml"
   run "./dev run examples/vgg16-cifar.toml"
   run "./dev test"
 fi

@@ -69,9 +69,7 @@ const std::string& endpoint::last_error() {
 }
 
 void endpoint::check(rg_status status, const std::string& what) {
-  if (status != RG_OK)
-    throw failed("rank " + std::to_string(rank_) + ": " + what + ": status " + std::to_string(status) + ", \"" +
-                 last_error() + "\"");
+  if (status != RG_OK) throw failed(what + ": status " + std::to_string(status) + ", \"" + last_error() + "\"");
 }
 
 // And those of the host's memory, as all of the suite's buffers are.
@@ -112,11 +110,13 @@ rg_status endpoint::try_connect(const std::vector<std::vector<std::uint8_t>>& bl
   std::vector<rg_blob> views;
   views.reserve(blobs.size());
   for (const auto& b : blobs) views.push_back({b.data(), b.size()});
-  return functions_.connect(self_, views.data(), timeout_ns);
+  const rg_status status = functions_.connect(self_, views.data(), timeout_ns);
+  pulse();
+  return status;
 }
 
 void endpoint::connect(const std::vector<std::vector<std::uint8_t>>& blobs) {
-  check(try_connect(blobs, patience), "connect");
+  check(try_connect(blobs, patience_to_connect), "connect");
 }
 
 memory endpoint::allocate(std::uint64_t bytes) {
@@ -167,6 +167,10 @@ rg_status endpoint::try_recv(std::uint32_t peer, std::uint32_t lane, const memor
 }
 
 std::uint64_t endpoint::begin(bool receive, const rg_transfer& t) {
+  begun_[t.cookie] = (receive ? "receive of " : "send of ") +
+                     std::to_string(t.buffer.count * rg::size_of(t.buffer.type)) +
+                     (receive ? " bytes from rank " : " bytes to rank ") + std::to_string(t.peer) + " on lane " +
+                     std::to_string(t.lane);
   backlog& b = backlogs_[{receive, t.peer, t.lane}];
   b.receive = receive;
   b.waiting.push_back(t);
@@ -231,8 +235,13 @@ std::uint64_t endpoint::collective(collective_function f, std::uint32_t group, c
   require(offset + count * rg::size_of(type) <= m.bytes, "the test names bytes outside its memory");
   std::uint64_t cookie = 0;
   rg_status s;
-  while ((s = try_collective(f, group, m, offset, type, count, root, cookie)) == RG_AGAIN) poll(second / 1000);
-  check(s, "a collective");
+  const std::uint64_t begin = now();
+  while ((s = try_collective(f, group, m, offset, type, count, root, cookie)) == RG_AGAIN) {
+    if (now() - begin > patience) throw timed_out("a collective is refused with RG_AGAIN for ever");
+    poll(second / 1000);
+  }
+  begun_[cookie] = "collective of " + std::to_string(count) + " elements";
+  check(s, begun_[cookie]);
   return cookie;
 }
 
@@ -243,7 +252,9 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   const bool waits_for_room =
       std::any_of(backlogs_.begin(), backlogs_.end(), [](const auto& b) { return !b.second.waiting.empty(); });
   if (waits_for_room) timeout_ns = std::min(timeout_ns, second / 1000);
-  check(functions_.poll(self_, timeout_ns, spin_ns, out, std::size(out), &count), "poll");
+  const rg_status status = functions_.poll(self_, timeout_ns, spin_ns, out, std::size(out), &count);
+  pulse();
+  check(status, "poll");
   require(count <= std::size(out), "poll gives more completions than there is room for");
   for (const rg_completion& c : std::span(out, count)) {
     require(c.cookie >= 1 && c.cookie <= last_cookie_, "a completion of nothing that was begun");
@@ -253,19 +264,31 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   return count;
 }
 
-rg_completion endpoint::wait(std::uint64_t cookie) {
-  const std::uint64_t begin = now();
+std::string endpoint::describe(std::uint64_t cookie) const {
+  const auto known = begun_.find(cookie);
+  return known == begun_.end() ? "an operation" : "a " + known->second;
+}
+
+rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
+  std::uint64_t since = now(), moved = 0;
   while (!ended(cookie)) {
-    const std::uint64_t waited = now() - begin;
-    require(waited < patience, "rank " + std::to_string(rank_) + ": an operation does not end");
-    poll(patience - waited);
+    if (poll(second / 2) > 0) since = now();
+    if (now() - since < second) continue;
+    auto c = rg::make_versioned<rg_counters>(); // of a message of gigabytes, bytes are the only progress to be seen
+    const bool counted = functions_.counters(self_, &c) == RG_OK;
+    if (counted && c.bytes_sent + c.bytes_received != moved) {
+      moved = c.bytes_sent + c.bytes_received;
+      since = now();
+    } else if (now() - since > longest) {
+      throw timed_out(describe(cookie) + " does not end");
+    }
   }
   return completions_.at(cookie);
 }
 
 std::uint64_t endpoint::finish(std::uint64_t cookie) {
   const rg_completion c = wait(cookie);
-  check(c.status, "operation " + std::to_string(cookie));
+  check(c.status, describe(cookie));
   return c.bytes;
 }
 
@@ -277,7 +300,9 @@ void endpoint::cancel(std::uint32_t peer) {
   check(functions_.cancel(self_, peer), "cancel");
 }
 void endpoint::close() {
-  check(try_close(patience), "close");
+  const rg_status status = try_close(patience_to_connect);
+  pulse();
+  check(status, "close");
 }
 
 rg_counters endpoint::counters() {

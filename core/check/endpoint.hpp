@@ -4,6 +4,7 @@
 // transport sees.
 #pragma once
 
+#include "check/pulse.hpp"
 #include "check/suite.hpp"
 #include "registry/transport_host.hpp"
 
@@ -31,7 +32,12 @@ struct memory {
 
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::uint64_t second = 1'000'000'000;
-constexpr std::uint64_t patience = 40 * second; // until a test that hangs is a failure
+// Until something that does not end is a failure: an operation without progress, ...
+constexpr std::uint64_t patience = 10 * second * slower;
+// ... what waits for the end of a peer that died or left, which a transport may find out by heartbeats, ...
+constexpr std::uint64_t patience_with_peers = 30 * second * slower;
+// ... and connecting and closing, which are one call of the plugin.
+constexpr std::uint64_t patience_to_connect = 8 * second * slower;
 
 // One rank's instance. Every call that fails throws, unless its status is what it returns.
 class endpoint {
@@ -89,7 +95,8 @@ public:
   // One poll; completions are kept until they are asked for. Returns how many came.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
   bool ended(std::uint64_t cookie) const { return completions_.contains(cookie); }
-  rg_completion wait(std::uint64_t cookie);   // whatever its status
+  // Whatever its status. Throws timed_out where neither a completion nor a byte comes for `longest`.
+  rg_completion wait(std::uint64_t cookie, std::uint64_t longest = patience);
   std::uint64_t finish(std::uint64_t cookie); // throws unless RG_OK; bytes
   void finish(std::span<const std::uint64_t> cookies);
   // In the order in which they came.
@@ -107,6 +114,7 @@ private:
   void require_sound_caps();
   std::uint64_t begin(bool receive, const rg_transfer& t);
   void retry();
+  std::string describe(std::uint64_t cookie) const;
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
                        std::uint64_t bytes, std::uint32_t flags);
 
@@ -132,6 +140,7 @@ private:
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
   std::unordered_map<std::uint64_t, rg_completion> completions_;
   std::deque<std::uint64_t> order_;
+  std::unordered_map<std::uint64_t, std::string> begun_; // what each cookie names, for messages
 };
 
 // What the transport says it can do.

@@ -3,6 +3,7 @@
 // What a model promises, by its own step or through an executor; and an executor, by a small network. Computation is in
 // fp32, but for test `bf16`, with kernels that no timing chooses.
 #include "check/allocations.hpp"
+#include "check/gradient.hpp"
 #include "check/model_under_test.hpp"
 
 #include <algorithm>
@@ -227,7 +228,7 @@ void allocates_nothing(const subject& s) {
   m.step(x);
   m.step(x);
   std::vector<std::filesystem::path> files = {s.file};
-  if (s.executor && s.executor->file != s.file) files.push_back(s.executor->file);
+  if (m.executor() && m.executor()->file != s.file) files.push_back(m.executor()->file);
   const allocation_watch watch(files);
   constexpr std::uint64_t steps = 5, rounds = 4;
   std::uint64_t growing = 0;
@@ -244,92 +245,6 @@ void allocates_nothing(const subject& s) {
 }
 
 // ------------------------------------------------------------------------------------------------------- gradients ---
-
-// Central differences of the loss along a direction, at several distances: too near and fp32 knows no difference, too far
-// and the loss is no straight line (nor is it one across a ReLU's corner). One distance has to agree.
-struct slope_check {
-  model_under_test& m;
-  const samples& x;
-  double loss;         // at the start
-  double per_gradient; // derivative of the loss = this times the gradient's
-
-  // Empty, or how far off it is.
-  std::string along(std::uint32_t t, const floats& direction, const floats& gradient) {
-    const floats start = m.weights(t);
-    const double length = norm(direction), count = static_cast<double>(start.size());
-    const double farthest = 0.2 * std::max(norm(start), 0.03 * std::sqrt(count));
-    const double predicted = per_gradient * dot(gradient, direction) / length;
-    std::string wrong;
-    // What should change the loss by so much of it; where the gradient promises no change, as far as weights are large.
-    for (const double share : {3e-3, 3e-4, 3e-2, 3e-5}) {
-      const double distance = std::min(share * std::abs(loss / predicted), 30 * share * farthest);
-      const auto loss_at = [&](double d) {
-        floats& w = m.weights(t);
-        for (std::size_t i = 0; i < w.size(); ++i) w[i] = start[i] + static_cast<float>(d * direction[i] / length);
-        return m.step(x);
-      };
-      const double slope = (loss_at(distance) - loss_at(-distance)) / (2 * distance);
-      std::copy(start.begin(), start.end(), m.weights(t).begin());
-      const double larger = std::max(std::abs(slope), std::abs(predicted));
-      const double noise = 2e-6 * std::abs(loss) / distance;       // fp32 sums in the loss
-      if (!std::isfinite(slope) || noise > 0.1 * larger) continue; // it cannot be told
-      if (std::abs(slope - predicted) <= 0.03 * larger + noise) return {};
-      if (wrong.empty())
-        wrong = fmt::format("the loss changes by {:.5g} a unit, the gradient says {:.5g}", slope, predicted);
-    }
-    return wrong;
-  }
-};
-
-// On a random half of the elements, up where the gradient is up and down where it is down; where the gradient is said to
-// be zero, either way. (In a direction that is random altogether the slope of a large tensor drowns in corners of ReLUs.)
-// What is zero padding stays zero.
-floats random_signs(model_under_test& m, std::uint32_t t, std::uint64_t seed) {
-  floats d = m.canonical(t, m.gradients(t));
-  for (std::size_t i = 0; i < d.size(); ++i) {
-    const std::uint32_t bits = rg::random_bits(seed, i, t, rg::stream_sampling)[0];
-    d[i] = bits & 1 ? 0.0F : d[i] > 0 || (d[i] == 0 && bits & 2) ? 1.0F : -1.0F;
-  }
-  if (norm(d) == 0) d[0] = 1;
-  return m.from_canonical(t, d);
-}
-
-void finite_differences(const subject& s) {
-  model_under_test m(s, batch);
-  m.bind();
-  const samples x = m.make_samples(0, batch);
-  m.prepare({&x});
-  const double loss = m.step(x);
-  // The first tensors, the last ones, and some between: all of a deep network would take minutes.
-  std::vector<std::uint32_t> tensors = m.trained();
-  constexpr std::size_t most = 6;
-  if (tensors.size() > most) {
-    std::vector<std::uint32_t> some(tensors.begin(), tensors.begin() + 2);
-    some.insert(some.end(), tensors.end() - 2, tensors.end());
-    for (std::uint32_t i = 0; some.size() < most; ++i)
-      some.push_back(
-          tensors[2 + rg::to_index(rg::random_bits(s.seed, i)[0], static_cast<std::uint32_t>(tensors.size() - 4))]);
-    tensors = some;
-  }
-  // Gradients are those of the loss over the global batch; where terms have counts of their own, of the loss over what it
-  // is a sum of.
-  slope_check check{m, x, loss, static_cast<double>(batch)};
-  if (m.info().count_kinds) {
-    rg_step_result result;
-    require(m.try_step(x, batch, RG_BATCH_LAST, {}, result) >= 0, "the step fails");
-    check.per_gradient = static_cast<double>(result.count);
-  }
-  for (const std::uint32_t t : tensors) {
-    m.step(x);
-    const floats gradient = m.gradients(t);
-    for (const bool own : {true, false}) {
-      if (own && norm(gradient) == 0) continue;
-      const std::string wrong = check.along(t, own ? gradient : random_signs(m, t, s.seed), gradient);
-      require(wrong.empty(), fmt::format("{}, along {}: {}", m.tensors()[t].name,
-                                         own ? "its own gradient" : "the signs of a random half of it", wrong));
-    }
-  }
-}
 
 void accumulation(const subject& s) {
   model_under_test m(s, batch);
@@ -447,7 +362,7 @@ const std::vector<test>& model_tests() {
       {"need", "no weight is read before need(), whose error ends the step", need_order},
       {"allocations", "a step allocates nothing after the first (itself no block above 4 KiB; nothing that stays)",
        allocates_nothing},
-      {"gradient", "gradients are the slope of the loss, by finite differences", finite_differences},
+      {"gradient", "gradients of all tensors are the slope of the loss, by finite differences", finite_differences},
       {"accumulate", "gradients of two micro-batches accumulated are their sum", accumulation},
       {"bf16", "where it computes in bf16: loss within 5 %, gradients within 0.6 of their length of those in fp32",
        half_precision},

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/model_under_test.hpp"
 
+#include "base/text.hpp"
+#include "check/pulse.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <regatta/model.hpp>
@@ -26,13 +29,13 @@ struct small_network {
   }
 };
 
-rg_model_setup setup_of(std::uint64_t batch, std::uint32_t purpose, std::uint32_t precision) {
+rg_model_setup setup_of(std::uint64_t per_step, std::uint32_t purpose, std::uint32_t precision) {
   auto s = rg::make_versioned<rg_model_setup>();
   s.purpose = purpose;
   s.precision = precision;
   s.memory = RG_MEMORY_HOST;
   s.threads = 1;
-  s.batch = batch;
+  s.batch = per_step;
   s.kernels = RG_KERNELS_FIXED;
   return s;
 }
@@ -64,26 +67,28 @@ void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, s
   }
 }
 
+// The op that all of these texts are about, by the words "no op NAME" that executors use; empty: none.
+std::string missing_op(const std::vector<std::string>& refusals) {
+  std::string op;
+  for (const std::string& text : refusals) {
+    const auto at = text.rfind("no op ");
+    if (at == std::string::npos) return {};
+    const std::string name = text.substr(at + 6, text.find_first_of(" ,;:\"'", at + 6) - (at + 6));
+    if (!op.empty() && name != op) return {};
+    op = name;
+  }
+  return op;
+}
+
 } // namespace
 
 model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose,
                                    std::uint32_t precision)
     : subject_(s), batch_(batch) {
   const auto setup = setup_of(batch, purpose, precision);
-  const bool own_graph = s.what->kind == kind::executor;
-  const component* executor = own_graph ? s.what : s.executor;
   values_.emplace_back(*s.what, s.parameters);
-  if (own_graph || s.what->graph.create) {
-    if (!executor) throw skipped("there is no executor for the CPU among the plugins (see --plugin-path)");
-    if (own_graph)
-      source_ = rg::detail::models::graph_entry<small_network>::source;
-    else
-      source_ = s.what->graph;
-    ask(source_.create(host_.c(), values_[0].data(), &graph_), "create");
-    values_.emplace_back(*executor, std::map<std::string, nlohmann::json>{});
-    functions_ = executor->executor_model;
-    ask(executor->executor.compile(host_.c(), values_[own_graph ? 0 : 1].data(), source_.graph(graph_), &setup, &self_),
-        "compile");
+  if (s.what->kind == kind::executor || s.what->graph.create) {
+    compile(setup);
   } else {
     functions_ = s.what->model;
     ask(functions_.create(host_.c(), values_[0].data(), &setup, &self_), "create");
@@ -99,12 +104,47 @@ model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::u
   rows_.resize(tensors_.size());
 }
 
+// By the executor that is tested, else by the first one that can.
+void model_under_test::compile(const rg_model_setup& setup) {
+  const component& c = *subject_.what;
+  const bool own_graph = c.kind == kind::executor;
+  std::vector<const component*> candidates;
+  if (own_graph)
+    candidates.push_back(&c);
+  else
+    for (const component& other : subject_.plugins->components())
+      if (other.kind == kind::executor && other.executor.memory & RG_MEMORY_HOST) candidates.push_back(&other);
+  if (candidates.empty()) throw skipped("there is no executor for the CPU among the plugins (see --plugin-path)");
+  source_ = own_graph ? rg::detail::models::graph_entry<small_network>::source : c.graph;
+  ask(source_.create(host_.c(), values_[0].data(), &graph_), "create");
+  std::vector<std::string> refusals;
+  for (const component* executor : candidates) {
+    if (!own_graph) {
+      if (values_.size() > 1) values_.pop_back();
+      values_.emplace_back(*executor, std::map<std::string, nlohmann::json>{});
+    }
+    executor_ = executor;
+    functions_ = executor->executor_model;
+    const rg_status status =
+        executor->executor.compile(host_.c(), values_.back().data(), source_.graph(graph_), &setup, &self_);
+    if (status != RG_E_UNSUPPORTED) return ask(status, "compile");
+    self_ = nullptr;
+    refusals.push_back(fmt::format("{}: {}", executor->id, host_.take_error()));
+  }
+  source_.destroy(std::exchange(graph_, nullptr)); // there will be no destructor
+  const std::string op = missing_op(refusals), all = join(refusals, "; ");
+  if (op.empty()) throw skipped(fmt::format("no executor here can compile it ({})", all));
+  throw skipped(own_graph ? fmt::format("it has no op {}, which the suite's network is made of ({})", op, all)
+                          : fmt::format("no executor here has op {} ({})", op, all));
+}
+
 model_under_test::~model_under_test() {
   if (self_) functions_.destroy(self_);
   if (graph_) source_.destroy(graph_);
 }
 
 void model_under_test::ask(rg_status status, const char* what) {
+  pulse(); // the call came back
   if (status >= 0) return;
   const std::string text = host_.take_error();
   if (status == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + text);
@@ -243,6 +283,7 @@ rg_status model_under_test::try_step(const samples& part, std::uint64_t global, 
   const rg_status status = functions_.step(self_, &b, &h, &result);
   require(calls.wrong.empty(), calls.wrong);
   require_in_bounds();
+  pulse();
   return status;
 }
 

@@ -78,7 +78,12 @@ public:
 
   const rg_model_info& info() const { return info_; }
   const std::vector<rg_tensor>& tensors() const { return tensors_; }
+  const std::vector<rg_input>& inputs() const { return inputs_; }
+  // Of a table: the rows that were prepared, ascending.
+  const std::vector<std::uint64_t>& rows(std::uint32_t tensor) const { return rows_[tensor]; }
   bool has_state() const;
+  // The one that compiled it; null where it is no graph.
+  const component* executor() const { return executor_; }
   const rg_model& functions() const { return functions_; }
   void* self() const { return self_; }
 
@@ -110,6 +115,7 @@ public:
 private:
   void ask(rg_status status, const char* what);
   void require_in_bounds() const;
+  void compile(const rg_model_setup& setup);
   rg_batch batch_of(const samples& part, std::vector<const void*>& inputs) const;
 
   const subject& subject_;
@@ -117,6 +123,7 @@ private:
   std::vector<parameter_values> values_;
   rg_graph_source source_{};
   void* graph_ = nullptr;
+  const component* executor_ = nullptr;
   rg_model functions_{};
   void* self_ = nullptr;
   rg_model_info info_{};

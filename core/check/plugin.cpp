@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What every shared object promises: one symbol, nothing left when it is unloaded, a parameter table that holds.
+#include "check/pulse.hpp"
 #include "check/remains.hpp"
 #include "check/suite.hpp"
 
@@ -97,6 +98,7 @@ rg_status make(const component& c, const parameter_values& values, plugin_host& 
     auto plan = rg::make_versioned<rg_plan>();
     status = c.strategy.plan(host.c(), values.data(), &cluster, &plan);
   }
+  pulse();
   return status;
 }
 
@@ -182,15 +184,17 @@ void parameters(const subject& s) {
 
 const std::vector<test>& plugin_tests() {
   static const std::vector<test> all = {
-      {"symbols", "the file exports " RG_ENTRY_SYMBOL " and nothing else", symbols},
-      {"unload", "dlclose unloads it, and nothing of it stays: no thread, descriptor, segment or file", unload},
+      {"symbols", "the file exports " RG_ENTRY_SYMBOL " and nothing else", symbols, false, false, true},
+      {"unload", "dlclose unloads it, and nothing of it stays: no thread, descriptor, segment or file", unload, false,
+       false, true},
   };
   return all;
 }
 
 const std::vector<test>& parameter_tests() {
   static const std::vector<test> all = {
-      {"parameters", "every value that the table allows is taken, or refused as configuration with a text", parameters},
+      {"parameters", "every value that the table allows is taken, or refused as configuration with a text", parameters,
+       false, false, true},
   };
   return all;
 }

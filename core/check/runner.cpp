@@ -5,6 +5,7 @@
 #include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "check/allocations.hpp"
+#include "check/pulse.hpp"
 #include "launch/process.hpp"
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace regatta::conformance {
@@ -32,9 +34,9 @@ outcome outcome_named(const std::string& name) {
   return outcome::failed;
 }
 
-// Reads both pipes until they end; false: patience was over before.
-bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds patience) {
-  const auto deadline = clock_type::now() + patience;
+// Reads both pipes until they end; false: nothing came through the first one for `silence`.
+bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds silence) {
+  auto deadline = clock_type::now() + silence;
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
   std::array<std::string*, 2> texts{&report, &said};
   while (ends[0].fd >= 0) { // a process that outlives the test may keep the other one open
@@ -50,6 +52,7 @@ bool collect(const process& p, std::string& report, std::string& said, std::chro
         ends[i].fd = -1;
       else
         texts[i]->append(buffer, static_cast<std::size_t>(n));
+      if (i == 0) deadline = clock_type::now() + silence;
     }
   }
   return true;
@@ -74,6 +77,8 @@ verdict run_here(const test& t, const subject& s) {
     t.run(s);
   } catch (const skipped& e) {
     v = {outcome::skipped, one_line(e.what())};
+  } catch (const timed_out& e) {
+    v = {outcome::failed, one_line(e.what()), 0, true};
   } catch (const failure& e) {
     v = {e.code() == exit_code::skipped ? outcome::skipped : outcome::failed, one_line(e.what())};
   } catch (const std::exception& e) {
@@ -93,27 +98,34 @@ std::vector<std::string> arguments_for(const test& t, const subject& s) {
   };
   if (s.what) add("--component", fmt::format("{}/{}", name_of(s.what->kind), s.what->id));
   for (const auto& file : s.others) add("--with", file.string());
+  if (!s.reference.empty()) add("--reference", s.reference.string());
   for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
   return words;
 }
 
-verdict run_apart(const test& t, const subject& s, std::chrono::seconds patience) {
+std::chrono::seconds silence_of(const subject& s) {
+  const bool computes = s.what && (s.what->kind == kind::model || s.what->kind == kind::executor);
+  return std::chrono::seconds((computes ? 60 : 10) * slower);
+}
+
+verdict run_apart(const test& t, const subject& s) {
   const auto begin = clock_type::now();
   if (const std::string counter = allocation_counter(); !counter.empty()) setenv("LD_PRELOAD", counter.c_str(), 1);
   process p = start_process("/proc/self/exe", [&](int) { return arguments_for(t, s); }, {}, {});
   std::string report, said;
-  const bool in_time = collect(p, report, said, patience);
+  const bool in_time = collect(p, report, said, silence_of(s));
   if (!in_time) kill_process(p);
   const int status = reap_process(p);
   unsetenv("LD_PRELOAD");
   verdict v;
   const auto j = nlohmann::json::parse(report, nullptr, false);
   if (!in_time)
-    v = {outcome::failed, fmt::format("it did not end within {} s", patience.count())};
+    v = {outcome::failed, fmt::format("no call of the plugin came back for {} s", silence_of(s).count()), 0, true};
   else if (j.is_discarded() || !j.is_object())
-    v = {outcome::failed, fmt::format("its process was {}{}", describe_status(status), last_words(said))};
+    v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
+                                      last_words(said))};
   else
-    v = {outcome_named(j.at("status")), j.at("came").get<std::string>()};
+    v = {outcome_named(j.at("status")), j.at("came").get<std::string>(), 0, j.at("hung").get<bool>()};
   v.seconds = seconds_since(begin);
   return v;
 }
@@ -121,10 +133,11 @@ verdict run_apart(const test& t, const subject& s, std::chrono::seconds patience
 report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
   if (to_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     throw failure(exit_code::run, "there is no standard output to report to");
+  tell_pulse_to(to_);
 }
 
 void report_to_parent::send(const verdict& v) const {
-  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}};
+  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}, {"hung", v.hung}};
   const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t n = write(to_, text.data() + at, text.size() - at);

@@ -23,6 +23,7 @@ struct verdict {
   outcome what = outcome::passed;
   std::string came; // what came instead, or why it was skipped
   double seconds = 0;
+  bool hung = false; // it failed because something did not end
 };
 
 // Runs the test here. Never throws.
@@ -31,10 +32,15 @@ verdict run_here(const test& t, const subject& s);
 // The arguments of `regatta` that make a process run just this test and report it (report_to_parent).
 std::vector<std::string> arguments_for(const test& t, const subject& s);
 
-// Runs the test in a process of its own, which is killed after `patience`. Throws failure if none can be started.
-verdict run_apart(const test& t, const subject& s, std::chrono::seconds patience = std::chrono::seconds(180));
+// Runs the test in a process of its own, which is killed, with all that it has forked, when no call of the plugin has come
+// back for silence_of(s). Throws failure if none can be started.
+verdict run_apart(const test& t, const subject& s);
 
-// In such a process: keeps standard output for the report, so that whatever the plugin prints goes to standard error.
+// How long a call of this plugin may take. Steps of large models take seconds.
+std::chrono::seconds silence_of(const subject& s);
+
+// In such a process: keeps standard output for the report and for pulse(), so that whatever the plugin prints goes to
+// standard error.
 // Call it before anything of the plugin runs.
 class report_to_parent {
 public:

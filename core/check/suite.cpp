@@ -28,7 +28,10 @@ std::vector<test> tests_of(const subject& s) {
   std::vector<test> all = parameter_tests();
   switch (c.kind) {
   case kind::model:
-  case kind::executor: append(all, model_tests()); break;
+  case kind::executor:
+    append(all, model_tests());
+    if (!s.reference.empty()) append(all, reference_tests());
+    break;
   case kind::transport: {
     const std::size_t general = all.size();
     for (const auto* part : {&message_tests(), &add_tests(), &traffic_tests(), &waiting_tests(), &failure_tests(),

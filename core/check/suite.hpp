@@ -21,6 +21,10 @@ namespace regatta::conformance {
 struct failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// ... and where an operation did not end within the time that the test gives it.
+struct timed_out : failed {
+  using failed::failed;
+};
 // ... and where it cannot be asked: what it tests is not offered.
 struct skipped : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -40,8 +44,8 @@ struct subject {
   const registry* plugins = nullptr; // holds what follows
   const component* what = nullptr;
   std::map<std::string, nlohmann::json> parameters; // over the defaults
-  const component* executor = nullptr;              // for models that are graphs
   std::vector<std::filesystem::path> others;        // files that `plugins` holds too: executors, transports to nest
+  std::filesystem::path reference;                  // of models: a folder with gradients; empty: none
   std::uint64_t seed = 1;                           // of all that is random in a test
   std::string address = "127.0.0.1";                // where the ranks of a transport listen
   std::uint32_t launched = 0; // processes that an outside launcher has started, of which this is one; 0: none
@@ -53,6 +57,7 @@ struct test {
   void (*run)(const subject& s);
   bool large = false;    // takes gigabytes or minutes: left out by --quick
   bool launched = false; // can also be run by processes that a launcher has started, each one rank of every world
+  bool form = false;     // looks at the file and its tables only: passing it says nothing of what the component does
 };
 
 // The tests of a shared object as such, and those of a component, in the order in which they run.
@@ -71,6 +76,7 @@ const std::vector<test>& collective_tests();  // transports: extensions
 const std::vector<test>& leftover_tests();    // transports: nothing stays
 const std::vector<test>& unconnected_tests(); // transports that connect nobody
 const std::vector<test>& model_tests();
+const std::vector<test>& reference_tests(); // models, with gradients of somebody else's
 const std::vector<test>& strategy_tests();
 
 } // namespace regatta::conformance

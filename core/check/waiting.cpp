@@ -73,7 +73,11 @@ void spinning(const subject& which) {
     const std::uint32_t peer = 1 - self->rank();
     for (std::uint64_t k = 0; k < 200; ++k) {
       const std::uint64_t received = self->recv(peer, 0, m, 0, 8), sent = self->send(peer, 0, m, 8, 8);
-      while (!self->ended(received) || !self->ended(sent)) self->poll(patience, k % 2 ? second / 1000 : 0);
+      const auto begin = clock_type::now();
+      while (!self->ended(received) || !self->ended(sent)) {
+        if (clock_type::now() - begin > std::chrono::nanoseconds(patience)) throw timed_out("spinning finds nothing");
+        self->poll(second, k % 2 ? second / 1000 : 0);
+      }
     }
   });
 }

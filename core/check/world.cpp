@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -14,11 +15,13 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +29,7 @@
 namespace regatta::conformance {
 
 constexpr std::uint32_t most_ranks = 8;
+constexpr const char* gave_up = "gave up because another rank failed";
 
 class meeting_place {
 public:
@@ -40,7 +44,9 @@ public:
     pthread_cond_init(&changed_, &c);
   }
 
-  void meet(std::uint64_t longest = patience) {
+  // Others may be in the middle of large messages: `longest` counts from the last call of the plugin that came back in
+  // any of them. `meanwhile` is called a thousand times a second; empty: never.
+  void meet(std::uint64_t longest = patience + patience_with_peers, const std::function<void()>& meanwhile = {}) {
     pthread_mutex_lock(&mutex_);
     const std::uint32_t round = round_;
     if (++present_ == ranks_) {
@@ -48,24 +54,43 @@ public:
       ++round_;
       pthread_cond_broadcast(&changed_);
     }
-    timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += static_cast<time_t>(longest / second);
+    std::uint64_t seen = pulses();
+    auto since = std::chrono::steady_clock::now();
     bool in_time = true;
-    while (round_ == round && !failed_ && in_time) in_time = pthread_cond_timedwait(&changed_, &mutex_, &until) == 0;
+    while (round_ == round && !failed_ && in_time) {
+      timespec until;
+      clock_gettime(CLOCK_REALTIME, &until);
+      const std::uint64_t turn = meanwhile ? second / 1000 : second / 2;
+      until.tv_nsec += static_cast<long>(turn);
+      until.tv_sec += until.tv_nsec / static_cast<long>(second);
+      until.tv_nsec %= static_cast<long>(second);
+      pthread_cond_timedwait(&changed_, &mutex_, &until);
+      if (meanwhile && round_ == round && !failed_) {
+        pthread_mutex_unlock(&mutex_);
+        meanwhile();
+        pthread_mutex_lock(&mutex_);
+      } else if (const std::uint64_t now = pulses(); now != seen) {
+        seen = now;
+        since = std::chrono::steady_clock::now();
+      }
+      in_time = std::chrono::steady_clock::now() - since < std::chrono::nanoseconds(longest);
+    }
     const bool met = round_ != round;
     pthread_mutex_unlock(&mutex_);
-    require(met, in_time ? "gave up because another rank failed" : "waited in vain for the other ranks");
+    if (!met && !in_time) throw timed_out("waited in vain for the other ranks");
+    require(met, gave_up);
   }
 
-  void failed(std::uint32_t rank, const char* why) {
+  void failed(std::uint32_t rank, const char* why, bool late) {
     pthread_mutex_lock(&mutex_);
     failed_ = true;
     std::strncpy(seats_[rank].error, why, sizeof seats_[rank].error - 1);
+    seats_[rank].timed_out = late;
     pthread_cond_broadcast(&changed_);
     pthread_mutex_unlock(&mutex_);
   }
   std::string error_of(std::uint32_t rank) const { return seats_[rank].error; }
+  bool timed_out_at(std::uint32_t rank) const { return seats_[rank].timed_out; }
 
   void leave_blob(std::uint32_t rank, const std::vector<std::uint8_t>& blob) {
     require(blob.size() <= sizeof seats_[rank].blob, "the blob is too long for this test");
@@ -83,6 +108,7 @@ private:
     std::size_t blob_bytes = 0;
     std::uint8_t blob[4096];
     char error[1024] = "";
+    bool timed_out = false;
   };
   const std::uint32_t ranks_;
   pthread_mutex_t mutex_;
@@ -94,6 +120,10 @@ private:
 
 void member::meet() {
   place_.meet();
+}
+
+void member::meet_polling() {
+  place_.meet(patience + patience_with_peers, [this] { endpoint_.poll(0); });
 }
 
 namespace {
@@ -109,7 +139,7 @@ struct launched_here {
   std::uint32_t rank, size;
   meeting_place& world() const { return *reinterpret_cast<meeting_place*>(shared.world); }
   void meet() const { // a world may take its time
-    reinterpret_cast<meeting_place*>(shared.everybody)->meet(4 * patience);
+    reinterpret_cast<meeting_place*>(shared.everybody)->meet(16 * patience);
   }
 };
 // Nothing: this process was started by no launcher.
@@ -139,8 +169,10 @@ void run_rank(const subject& which, const world_shape& shape, std::uint32_t rank
     member self(e, place);
     body(self);
     if (shape.close) e.close();
+  } catch (const timed_out& e) {
+    place.failed(rank, e.what(), true);
   } catch (const std::exception& e) {
-    place.failed(rank, e.what());
+    place.failed(rank, e.what(), false);
   }
 }
 
@@ -155,6 +187,43 @@ void run_launched(const launched_here& here, const subject& which, const world_s
   here.meet();
   if (here.rank < shape.ranks) run_rank(which, shape, here.rank, here.world(), body);
   here.meet();
+}
+
+struct child {
+  pid_t pid;
+  std::string ended; // how, where it was not by itself and well
+};
+
+// Waits for the ends of all, and ends them when no call of the plugin comes back in any of them. Returns whether it had to.
+bool reap(std::vector<child>& children) {
+  constexpr std::chrono::seconds silence(9 * slower);
+  const bool watched = pulses() > 0; // under a debugger there is no limit
+  std::uint64_t seen = 0;
+  auto since = std::chrono::steady_clock::now();
+  bool silent = false;
+  std::size_t left = children.size();
+  while (left) {
+    for (child& c : children) {
+      int status = 0;
+      if (c.pid < 0 || waitpid(c.pid, &status, watched && !silent ? WNOHANG : 0) != c.pid) continue;
+      c.pid = -1;
+      --left;
+      if (WIFSIGNALED(status)) c.ended = "signal " + std::to_string(WTERMSIG(status));
+      if (WIFEXITED(status) && WEXITSTATUS(status) != 0) c.ended = "exit " + std::to_string(WEXITSTATUS(status));
+      if (silent && WIFSIGNALED(status))
+        c.ended = "no call of the plugin came back for " + std::to_string(silence.count()) + " s";
+    }
+    if (!left || silent) continue;
+    if (const std::uint64_t now = pulses(); now != seen) {
+      seen = now;
+      since = std::chrono::steady_clock::now();
+    }
+    silent = std::chrono::steady_clock::now() - since > silence;
+    for (const child& c : children)
+      if (silent && c.pid >= 0) kill(c.pid, SIGKILL);
+    if (!silent) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // waitpid has no time limit
+  }
+  return silent;
 }
 
 } // namespace
@@ -173,7 +242,7 @@ void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std
     new (shared.everybody) meeting_place(size);
     shared.open = true;
   }
-  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(4 * patience);
   while (!shared.open) { // process 0 has not got so far
     require(std::chrono::steady_clock::now() < until, "process 0 is not there");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -187,12 +256,22 @@ std::vector<std::string> run(const subject& which, const world_shape& shape, con
   require(shape.ranks <= most_ranks, "too many ranks for this test");
   if (caps_of(which).flags & RG_CAP_NONE) throw skipped("it connects nobody");
   std::vector<std::string> wrong;
+  std::set<std::string> causes;
+  bool late = false;
   auto report = [&](std::uint32_t rank, const std::string& what) {
     if (!what.empty()) wrong.push_back("rank " + std::to_string(rank) + ": " + what);
+    if (!what.empty() && what != gave_up) causes.insert(what);
+  };
+  const auto report_all = [&](const meeting_place& place) {
+    for (std::uint32_t r = 0; r < shape.ranks; ++r) report(r, place.error_of(r));
+    for (std::uint32_t r = 0; r < shape.ranks; ++r) late = late || place.timed_out_at(r);
+    if (!causes.empty()) std::erase_if(wrong, [](const std::string& line) { return line.ends_with(gave_up); });
+    if (causes.size() == 1 && wrong.size() == shape.ranks) wrong = {"every rank: " + *causes.begin()};
+    if (late) throw timed_out(join(wrong, "; "));
   };
   if (const auto& here = launched()) {
     run_launched(*here, which, shape, body);
-    for (std::uint32_t r = 0; r < shape.ranks; ++r) report(r, here->world().error_of(r));
+    report_all(here->world());
     return wrong;
   }
   shared_place shared(shape.ranks);
@@ -204,24 +283,23 @@ std::vector<std::string> run(const subject& which, const world_shape& shape, con
   } else {
     std::fflush(nullptr); // or the children's exit says it once more
     std::cout.flush();
-    std::vector<pid_t> children;
+    std::vector<child> children;
+    const pid_t parent = getpid();
     for (std::uint32_t r = 0; r < shape.ranks; ++r) {
-      const pid_t child = fork();
-      require(child >= 0, "cannot fork");
-      if (child == 0) {
+      const pid_t forked = fork();
+      require(forked >= 0, "cannot fork");
+      if (forked == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // however the test ends, its ranks end with it
+        if (getppid() != parent) _exit(1);
         run_rank(which, shape, r, *shared.place, body);
         _exit(0);
       }
-      children.push_back(child);
+      children.push_back({forked, {}});
     }
-    for (std::uint32_t r = 0; r < shape.ranks; ++r) {
-      int status = 0;
-      waitpid(children[r], &status, 0);
-      if (WIFSIGNALED(status)) report(r, "signal " + std::to_string(WTERMSIG(status)));
-      if (WIFEXITED(status) && WEXITSTATUS(status) != 0) report(r, "exit " + std::to_string(WEXITSTATUS(status)));
-    }
+    late = reap(children);
+    for (std::uint32_t r = 0; r < shape.ranks; ++r) report(r, children[r].ended);
   }
-  for (std::uint32_t r = 0; r < shape.ranks; ++r) report(r, shared.place->error_of(r));
+  report_all(*shared.place);
   return wrong;
 }
 

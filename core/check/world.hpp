@@ -24,6 +24,8 @@ public:
   endpoint* operator->() { return &endpoint_; }
   // Returns when every rank has called it as often. Throws where one has failed.
   void meet();
+  // ... and keeps the transport moving meanwhile.
+  void meet_polling();
 
 private:
   endpoint& endpoint_;
@@ -43,7 +45,8 @@ struct world_shape {
 void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std::uint32_t size);
 
 // Connects the ranks, runs the body on each and closes. Returns what went wrong, a line a rank; empty: nothing. A
-// process that dies by a signal is reported as "rank 1: signal 9".
+// process that dies by a signal is reported as "rank 1: signal 9". Processes in none of which a call of the plugin comes
+// back for 9 s are ended. Throws timed_out where something did not end in time.
 std::vector<std::string> run(const subject& which, const world_shape& shape, const std::function<void(member&)>& body);
 
 // ... and fails the test where anything did.

@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "base/standard_output.hpp"
 #include "base/text.hpp"
+#include "check/reference.hpp"
 #include "check/runner.hpp"
 #include "check/suite.hpp"
 #include "check/world.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -41,12 +43,6 @@ std::optional<std::pair<kind, std::string>> component_name(const std::string& te
 bool may_need(const component& c, const component& other) {
   if (c.kind == kind::transport) return other.kind == kind::transport && other.id != c.id;
   return c.kind == kind::model && c.is_graph && other.kind == kind::executor;
-}
-
-const component* cpu_executor(const registry& plugins) {
-  for (const component& c : plugins.components())
-    if (c.kind == kind::executor && c.executor.memory & RG_MEMORY_HOST) return &c;
-  return nullptr;
 }
 
 // What is tested.
@@ -98,8 +94,8 @@ target find_target(const check_options& o) {
     s.plugins = t.plugins.get();
     s.what = &c;
     s.parameters = read_set(o.set);
+    if (!o.reference.empty()) s.reference = fs::absolute(o.reference);
     s.others.assign(files.begin() + 1, files.end());
-    s.executor = cpu_executor(*t.plugins);
     (void)parameter_values(c, s.parameters); // throws where it contradicts the table
     t.subjects.push_back(s);
   }
@@ -146,17 +142,51 @@ int list(const target& t, const check_options& o) {
   return 0;
 }
 
-void print(const check_options& o, const subject& s, const test& t, const verdict& v) {
+// What the tests of one component have said so far.
+struct tally {
+  std::map<std::pair<outcome, std::string>, std::vector<std::string>> causes; // by what came: names of tests
+  std::vector<std::string> hung;
+  std::size_t of_substance = 0, asked = 0; // tests that passed or failed, and all, of what the component does
+  std::string why_not;                     // the first of these was skipped
+};
+
+constexpr std::size_t most_hung = 2;
+
+// The same cause is told in full once.
+void print(const check_options& o, const subject& s, const test& t, const verdict& v, const tally& so_far) {
+  const auto known = so_far.causes.find({v.what, v.came});
+  const std::string as = known == so_far.causes.end() ? "" : fmt::format("as {}", known->second.front());
   switch (v.what) {
   case outcome::passed: fmt::print(document_stream(), "  pass  {:<24} {:6.2f} s\n", t.name, v.seconds); break;
-  case outcome::skipped: fmt::print(document_stream(), "  skip  {:<24}          {}\n", t.name, v.came); break;
+  case outcome::skipped:
+    fmt::print(document_stream(), "  skip  {:<24}          {}\n", t.name, as.empty() ? v.came : as);
+    break;
   case outcome::failed:
-    fmt::print(document_stream(),
-               "  FAIL  {:<24} {:6.2f} s\n          expected: {}\n          came:     {}\n          again:    {}\n",
-               t.name, v.seconds, t.expected, v.came, again(o, s, t));
+    fmt::print(document_stream(), "  FAIL  {:<24} {:6.2f} s  {}\n", t.name, v.seconds, as);
+    if (as.empty())
+      fmt::print(document_stream(), "          expected: {}\n          came:     {}\n          again:    {}\n",
+                 t.expected, v.came, again(o, s, t));
     break;
   }
   std::fflush(document_stream());
+}
+
+void count(tally& all, const test& t, const verdict& v) {
+  if (v.what != outcome::passed) all.causes[{v.what, v.came}].push_back(t.name);
+  if (v.hung) all.hung.push_back(t.name);
+  if (t.form) return;
+  ++all.asked;
+  if (v.what != outcome::skipped)
+    ++all.of_substance;
+  else if (all.why_not.empty())
+    all.why_not = v.came;
+}
+
+// After several tests that had to be ended, the others would wait for the same thing.
+verdict verdict_of(const check_options& o, const subject& s, const test& t, const tally& so_far) {
+  if (so_far.hung.size() >= most_hung && !s.launched) // or other processes would run it without this one
+    return {outcome::skipped, fmt::format("not run after {} hung (--only {} runs it)", join(so_far.hung), t.name)};
+  return o.in_process || s.launched ? run_here(t, s) : run_apart(t, s);
 }
 
 // Under a launcher: this process's place among those that check a transport which needs one, when all are there.
@@ -184,14 +214,16 @@ int run_all(target& t, const check_options& o) {
   const bool says = !place || place->rank == 0; // the others only take part
   std::size_t counts[3] = {};
   ordered_json subjects = ordered_json::array();
+  std::vector<std::string> untested; // components of which nothing of substance was tested, and why
   for (const subject& s : t.subjects) {
     ordered_json results = ordered_json::array();
+    tally all;
     bool titled = o.json;
     for (const test& one : tests_for(s)) {
       if (!wanted(o, one) || !(says || (s.launched && one.launched))) continue;
       if (says && !titled) fmt::print(document_stream(), "{}\n", title_of(s));
       titled = true;
-      const verdict v = o.in_process || s.launched ? run_here(one, s) : run_apart(one, s);
+      const verdict v = verdict_of(o, s, one, all);
       if (!says) continue;
       ++counts[static_cast<int>(v.what)];
       results.push_back({{"name", one.name},
@@ -199,8 +231,13 @@ int run_all(target& t, const check_options& o) {
                          {"status", name_of(v.what)},
                          {"came", v.came.empty() ? ordered_json() : ordered_json(v.came)},
                          {"seconds", v.seconds}});
-      if (!o.json) print(o, s, one, v);
+      if (!o.json) print(o, s, one, v, all);
+      count(all, one, v);
     }
+    for (const auto& [cause, names] : all.causes)
+      if (!o.json && cause.first == outcome::failed && names.size() > 1)
+        fmt::print("  one cause, {} tests: {}\n", names.size(), join(names));
+    if (all.asked && !all.of_substance) untested.push_back(fmt::format("{}: {}", title_of(s), all.why_not));
     ordered_json entry{{"kind", s.what ? ordered_json(name_of(s.what->kind)) : ordered_json("file")}};
     if (s.what) {
       entry["id"] = s.what->id;
@@ -223,11 +260,14 @@ int run_all(target& t, const check_options& o) {
                             {"subjects", subjects},
                             {"passed", passed},
                             {"failed", wrong},
-                            {"skipped", skipped}}
+                            {"skipped", skipped},
+                            {"untested", untested}}
                    .dump(2, ' ', false, ordered_json::error_handler_t::replace));
   else
     fmt::print(document_stream(), "{} passed, {} failed, {} skipped\n", passed, wrong, skipped);
-  return static_cast<int>(wrong ? exit_code::run : exit_code::done);
+  for (const std::string& one : untested)
+    if (!o.json) fmt::print(document_stream(), "nothing was tested of {}\n", one);
+  return static_cast<int>(wrong ? exit_code::run : untested.empty() ? exit_code::done : exit_code::skipped);
 }
 
 // One test, in the process that was started for it.
@@ -236,6 +276,7 @@ int run_one(const check_options& o) {
   subject s;
   s.file = o.target;
   s.seed = o.seed;
+  s.reference = o.reference;
   s.parameters = read_set(o.set);
   std::unique_ptr<registry> plugins; // none where the file itself is tested: it must not be loaded yet
   if (const auto name = component_name(o.component)) {
@@ -244,7 +285,6 @@ int run_one(const check_options& o) {
     plugins = std::make_unique<registry>(registry::of_files(files));
     s.plugins = plugins.get();
     s.what = &plugins->find(name->first, name->second);
-    s.executor = cpu_executor(*plugins);
   }
   for (const test& t : tests_for(s))
     if (t.name == o.one) {
@@ -254,11 +294,30 @@ int run_one(const check_options& o) {
   throw failure(exit_code::usage, fmt::format("there is no test {}", o.one));
 }
 
+int write(const subject& s, const check_options& o) {
+  try {
+    write_reference(s, o.write_reference);
+  } catch (const skipped& e) {
+    throw failure(exit_code::skipped, e.what());
+  } catch (const failed& e) {
+    throw failure(exit_code::run, e.what());
+  }
+  fmt::print("{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s));
+  return static_cast<int>(exit_code::done);
+}
+
 } // namespace
 
 int check_verb(const check_options& o) {
   if (!o.one.empty()) return run_one(o);
   target t = find_target(o);
+  const auto is_model = [](const subject& s) { return s.what && s.what->kind == kind::model; };
+  const auto models = std::count_if(t.subjects.begin(), t.subjects.end(), is_model);
+  if ((!o.reference.empty() || !o.write_reference.empty()) && models != 1)
+    throw failure(exit_code::usage,
+                  fmt::format("--reference and --write-reference take one model; {} holds {}: name it as model/ID",
+                              one_line(o.target), models));
+  if (!o.write_reference.empty()) return write(*std::find_if(t.subjects.begin(), t.subjects.end(), is_model), o);
   return o.list ? list(t, o) : run_all(t, o);
 }
 

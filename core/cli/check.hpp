@@ -11,6 +11,7 @@ struct check_options {
   std::string target; // FILE.so or KIND/ID
   std::vector<std::string> plugin_path, set, only;
   std::uint64_t seed = 1;
+  std::string reference, write_reference; // folders; empty: none
   bool in_process = false, list = false, quick = false, json = false;
   // Of the processes that run one test each.
   std::string one, component;

@@ -104,10 +104,10 @@ int dry_run(plugin_answers& answers, const experiment& e, format form) {
     break;
   }
   case format::console:
-    fmt::print(
+    print_output(fmt::format(
         "{}\n{} case{}, about {} in all on {:g} core{} of {:.0f} GFLOP/s that do nothing else; nothing was run\n",
         indented(columns, rows), e.cases.size(), e.cases.size() == 1 ? "" : "s", duration(all.total), machine.cores,
-        machine.cores == 1 ? "" : "s", machine.flops * 1e-9);
+        machine.cores == 1 ? "" : "s", machine.flops * 1e-9));
   }
   return e.cases.size() == 1 ? all.cases[0].code : 0;
 }

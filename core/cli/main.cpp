@@ -116,7 +116,7 @@ int dispatch(int argc, char** argv) {
   takes_plugins(describe_app);
 
   check_options check;
-  CLI::App* check_app = app.add_subcommand("check", "test a plugin against the interface (docs/conformance.md)");
+  CLI::App* check_app = app.add_subcommand("check", "test a plugin against the interface");
   check_app->add_option("PLUGIN", check.target, "a file, or KIND/ID of one that `regatta list` shows")
       ->required()
       ->type_name("FILE.so|KIND/ID");
@@ -127,6 +127,13 @@ int dispatch(int argc, char** argv) {
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   check_app->add_option("--seed", check.seed, "of all that is random in a test (default: 1)")->type_name("N");
+  check_app->add_option("--reference", check.reference, "of a model: compare gradients with these, NAME.npy a tensor")
+      ->type_name("DIR");
+  check_app
+      ->add_option(
+          "--write-reference", check.write_reference,
+          "of a model: write inputs, weights and gradients of the batch that --reference uses, and test nothing")
+      ->type_name("DIR");
   check_app->add_flag("--quick", check.quick, "leave out what takes gigabytes");
   check_app->add_flag("--list", check.list, "list the tests, run none");
   check_app->add_flag("--in-process", check.in_process, "run the tests in this process, for a debugger");
@@ -136,7 +143,8 @@ int dispatch(int argc, char** argv) {
   check_app->add_option("--with", check.with)->allow_extra_args(false)->group("");
   check_app->footer(
       "Each test runs in a process of its own. Exit codes: 0 all passed; 1 some failed; 2 command line wrong;\n"
-      "3 the plugin is missing or cannot be loaded.");
+      "3 the plugin is missing or cannot be loaded; 77 nothing of substance could be tested. --list says what each\n"
+      "test expects; conformance.md says more (docs/ of the source, share/doc/regatta/ of an installation).");
   takes_plugins(check_app);
 
   comm_options communication;

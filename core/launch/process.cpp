@@ -164,19 +164,12 @@ process start_process(const std::string& program, const std::function<std::vecto
   const std::string oom_score = raised_oom_score();
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  const child_plan plan{program.c_str(),
-                        argv.data(),
-                        ::getpid(),
-                        input.get(),
-                        output.write.get(),
-                        errors.write.get(),
-                        key.read.get(),
-                        inherited,
-                        problem.write.get(),
-                        mask.set,
-                        mask.bytes,
-                        static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20)),
-                        oom_score.c_str()};
+  const child_plan plan{
+      program.c_str(),  argv.data(),        ::getpid(),
+      input.get(),      output.write.get(), errors.write.get(),
+      key.read.get(),   inherited,          problem.write.get(),
+      mask.set,         mask.bytes,         static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20)),
+      oom_score.c_str()};
 
   process out;
   {

@@ -29,6 +29,15 @@ template <class T> T gradient(std::uint32_t w, std::uint32_t n, std::uint64_t st
   const auto noise = static_cast<T>(static_cast<int>((element * 7 + w * 31 + step * 17) % 101) - 50) / T(50);
   return (weight * T(0.1) + noise) / static_cast<T>(n);
 }
+// ... with the pull to a value whose mean over the workers is between -2 and 2.
+template <class T>
+T gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::uint64_t element, T weight) {
+  const T g = gradient(w, s.workers, step, element, weight);
+  if (s.pull == 0) return g;
+  const T mean = static_cast<T>(static_cast<int>(element * 11 % 17) - 8) / T(4);
+  const T own = static_cast<T>(s.pull_apart) * (static_cast<T>(w) - static_cast<T>(s.workers - 1) / T(2));
+  return g + static_cast<T>(s.pull) * (weight - mean - own) / static_cast<T>(s.workers);
+}
 
 std::uint64_t padded(std::int64_t elements) {
   return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
@@ -60,12 +69,16 @@ public:
     x.layout = layout;
     x.rank = rank;
     x.lanes = plan.lanes;
-    for (const std::int64_t elements : setup.tensors) {
+    for (std::size_t k = 0; k < setup.tensors.size(); ++k) {
       auto t = rg::make_versioned<rg_tensor>();
       t.kind = RG_TENSOR_DENSE;
       t.name = "t";
       t.ndim = 1;
-      t.shape[0] = elements;
+      t.shape[0] = setup.tensors[k];
+      if (!setup.shapes.empty()) {
+        t.ndim = static_cast<std::uint32_t>(setup.shapes.at(k).size());
+        std::copy(setup.shapes[k].begin(), setup.shapes[k].end(), t.shape);
+      }
       t.decay = t.lr_scale = 1;
       t.compressible = 1;
       x.tensors.push_back(t);
@@ -228,7 +241,7 @@ private:
           throw std::runtime_error(
               fmt::format("rank {} step {}: weight {} changed while the step still reads it", rank_, step_, i));
       for (std::uint64_t i = s.first; i < s.first + s.count; ++i)
-        g[i] = gradient<float>(static_cast<std::uint32_t>(cluster_.worker), cluster_.workers, step_, i, w[i]);
+        g[i] = gradient<float>(setup_, static_cast<std::uint32_t>(cluster_.worker), step_, i, w[i]);
     }
     exchange_->gradients_ready(s.first + s.count);
     if (++tensor_ < setup_.tensors.size()) {
@@ -361,7 +374,7 @@ std::vector<double> train_serially(const simulation_setup& setup) {
     std::vector<char> moves(n, 0); // rows that nobody touches wait, momentum and all
     std::fill_n(moves.begin(), arena, 1);
     for (std::uint32_t k = 0; k < setup.workers; ++k) {
-      for (std::uint64_t i = 0; i < arena; ++i) g[i] += gradient<double>(k, setup.workers, step, i, w[i]);
+      for (std::uint64_t i = 0; i < arena; ++i) g[i] += gradient<double>(setup, k, step, i, w[i]);
       if (!setup.table_rows) continue;
       for (const std::uint64_t r : rows_touched(setup, k, step))
         for (std::uint64_t e = r * row; e < (r + 1) * row; ++e) {

@@ -29,9 +29,13 @@ struct simulation_setup {
   network_options network;
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
-  std::int64_t table_rows = 0;                          // of a sparse table; 0: there is none
-  std::int64_t table_row = 5;                           // elements of each
-  std::uint64_t touched = 9;                            // rows that a worker touches in a step, at most
+  std::vector<std::vector<std::int64_t>> shapes;        // of each, as many elements; none: all are vectors
+  // How strongly each element is pulled to a value of its own; 0: not at all, gradients only go up and down. The values
+  // of neighbouring workers differ by `pull_apart`, and their mean is where one worker goes that has all gradients.
+  double pull = 0, pull_apart = 0;
+  std::int64_t table_rows = 0; // of a sparse table; 0: there is none
+  std::int64_t table_row = 5;  // elements of each
+  std::uint64_t touched = 9;   // rows that a worker touches in a step, at most
   bool ghosts = false;
   std::uint64_t straggler_ns = 0; // how much longer rank 1 computes
   plugin_host::log_function log;  // what strategies say
@@ -65,6 +69,7 @@ std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k
 
 // What the simulated model does: the start of a weight, and the gradient of worker `w` of `n` where it is `weight`.
 float initial_weight(std::uint64_t element);
+// Without `pull`.
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 
 // Elements of the arena: each tensor starts at a multiple of 16.

@@ -23,7 +23,7 @@ public:
   // [main] What it can do: lanes do not wait for each other, poll() can sleep. Of what it cannot it says nothing, and
   // the engine does it instead: without RG_CAP_ADD a receive that adds goes through the engine's scratch memory.
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_SLEEP, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
+    return {.flags = RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
   }
 
   // [main] The blob reaches all peers by way of the engine; `world` stays valid until close().

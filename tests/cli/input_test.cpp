@@ -36,10 +36,11 @@ std::vector<double> curve(const json& results) {
   return results.at(0).at("loss").at("curve").get<std::vector<double>>();
 }
 
-// NumPy's format, version 1, of one-dimensional-shaped rows of three.
-void write_npy(const fs::path& file, const std::vector<std::int32_t>& numbers) {
-  std::string head =
-      "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(numbers.size() / 3) + ", 3), }";
+// NumPy's format, version 1. `shape` as in Python; by default rows of three.
+template <class T>
+void write_npy(const fs::path& file, const std::vector<T>& numbers, const char* type = "<i4", std::string shape = "") {
+  if (shape.empty()) shape = "(" + std::to_string(numbers.size() / 3) + ", 3)";
+  std::string head = "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': " + shape + ", }";
   head.resize(118 - 1, ' ');
   head += '\n';
   std::ofstream out(file, std::ios::binary);
@@ -119,7 +120,7 @@ TEST_CASE("evaluation between steps is on all of the data, and on no clock") {
 
 TEST_CASE("a model without evaluate() cannot be evaluated, and says so") {
   const scratch s;
-  write_npy(s.path / "value.npy", std::vector<std::int32_t>(3, 0));
+  write_npy(s.path / "value.npy", std::vector<float>(3, 0), "<f4", "(3,)");
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"null\"\n[data]\nformat = \"npy\"\nevaluation_path = \".\"\n"
                                       "[strategy]\nplugin = \"none\"\n[transport]\nplugin = \"null\"\n";
   const outcome o = program(s, "run x.toml --out result --progress never");
@@ -146,9 +147,9 @@ TEST_CASE("a batch of tokens is as many samples as have so many places") {
 TEST_CASE("throughput of a batch of tokens is in tokens, without padding") {
   const scratch s;
   // Four samples, of 3, 1, 2 and 3 tokens to be predicted.
-  write_npy(s.path / "source.npy", {5, 6, 7, 5, 6, 7, 5, 6, 7, 5, 6, 7});
-  write_npy(s.path / "target_in.npy", {2, 5, 6, 2, 5, 0, 2, 5, 6, 2, 5, 6});
-  write_npy(s.path / "target_out.npy", {5, 6, 3, 3, 0, 0, 5, 3, 0, 5, 6, 3});
+  write_npy<std::int32_t>(s.path / "source.npy", {5, 6, 7, 5, 6, 7, 5, 6, 7, 5, 6, 7});
+  write_npy<std::int32_t>(s.path / "target_in.npy", {2, 5, 6, 2, 5, 0, 2, 5, 6, 2, 5, 6});
+  write_npy<std::int32_t>(s.path / "target_out.npy", {5, 6, 3, 3, 0, 0, 5, 3, 0, 5, 6, 3});
   const std::string transformer = R"(
 [model]
 plugin = "transformer"

@@ -65,7 +65,8 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   REQUIRE(run(cmake + " --install " REGATTA_BUILD " --prefix " + quoted(folder / "first"), log) == 0);
   fs::rename(folder / "first", prefix);
   for (const char* file : {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
-                           "lib/cmake/regatta/regatta-config.cmake"}) {
+                           "lib/cmake/regatta/regatta-config.cmake", "share/doc/regatta/conformance.md",
+                           "share/doc/regatta/LICENSE", "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
     CAPTURE(file);
     CHECK(fs::exists(prefix / file));
   }

@@ -205,8 +205,8 @@ k = 5
   CHECK(staleness(1).at("max").get<int>() >= 3);
   CHECK(pushes(2) == (2 + steps(2, 0)) / 5 + (2 + steps(2, 1)) / 5); // the first period began with the warm-up
   const outcome nobody = program(s, "run x.toml --out again --set cluster.slow.rank=2");
-  CHECK(nobody.code == 77);
-  CHECK(nobody.out.find("skipped: cluster.slow.rank = 2: there are 2 workers") != std::string::npos);
+  CHECK(nobody.code == 2);
+  CHECK(nobody.err.find("cluster.slow.rank: expected a worker from 0 to 1, got 2") != std::string::npos);
 }
 
 // Bytes as the transport counts them, headers included: what one side has sent by the region's end the other has
@@ -276,14 +276,14 @@ steps = 6
 repeats = 1
 baseline = false
 )";
-  const auto check = [&](const std::string& options) {
+  const auto check = [&](const std::string& options, double at_least = 2) {
     CAPTURE(options);
     const json all = results(s, text, options);
     REQUIRE(all.size() == 1);
     const json& time = all.at(0).at("time");
     CAPTURE(time.dump());
     const double wait = time.at("wait"), communication = time.at("exposed_communication");
-    CHECK(wait > 2 * communication);
+    CHECK(wait > at_least * communication);
     CHECK(wait > time.at("backward").get<double>() / 4); // and there is something to tell apart
   };
   check("--set strategy.plugin=allreduce");
@@ -291,7 +291,9 @@ baseline = false
         "--set cluster.hosts=2");
   check("--set strategy.plugin=sync_ps");
   check("--set strategy.plugin=sync_ps --set strategy.early=false");
-  check("--set strategy.plugin=async_ps --set strategy.bound=1");
+  // The fast worker may be a step ahead, so part of what it is blocked for is the slow one's and part its own pull, which
+  // a busy machine stretches. Before waiting was told apart, all of it was communication.
+  check("--set strategy.plugin=async_ps --set strategy.bound=1", 0.5);
   check("--set strategy.plugin=local_sgd --set strategy.k=2");
   check("--set strategy.plugin=dgc");
   check("--set strategy.plugin=dgc --set strategy.exchange=servers");

@@ -26,7 +26,6 @@ std::uint64_t blocks_of(const std::string& id, const std::vector<std::filesystem
                          .plugins = &plugins,
                          .what = &plugins.find(kind::transport, id),
                          .parameters = parameters,
-                         .executor = nullptr,
                          .others = {},
                          .seed = 1};
   const allocation_watch watch(files);

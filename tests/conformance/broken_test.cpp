@@ -72,6 +72,78 @@ TEST_CASE("broken models") {
         {"gradient", "need", "accumulate", "shares", "seed", "evaluate"});
 }
 
+TEST_CASE("a gradient that is 5 % wrong in one tensor is found whatever the seed, a right one passes") {
+  for (int seed = 1; seed <= 20; ++seed) {
+    const std::string with = "--seed " + std::to_string(seed);
+    CAPTURE(seed);
+    for (const char* tensor : {"weight", "bias"}) {
+      const findings f = check(std::string("model/five_percent_in_") + tensor, {"gradient"}, {}, with);
+      CHECK(f.failed == names{"gradient"});
+      CHECK(text_of(f.document).find(std::string("of 2 tensors, 1 is wrong: ") + tensor) != std::string::npos);
+    }
+  }
+  for (const char* seed : {"1", "5"}) { // with these, a test of few directions and long distances failed
+    CAPTURE(seed);
+    CHECK(check("model/conv_bn_relu", {"gradient"}, {}, std::string("--seed ") + seed).code == 0);
+  }
+}
+
+TEST_CASE("gradients are compared with those in files") {
+  const scratch s;
+  const std::string here = " --plugin-path " BROKEN_PLUGINS;
+  const auto compare = [&](const std::string& model) {
+    return program(s, "check model/" + model + " --only reference --reference right/gradients" + here);
+  };
+  const outcome written = program(s, "check model/sound_regression --write-reference right" + here);
+  INFO(written.err);
+  REQUIRE(written.code == 0);
+  for (const char* file :
+       {"inputs/x.npy", "weights/weight.npy", "gradients/weight.npy", "gradients/bias.npy", "loss.npy"})
+    CHECK(fs::exists(s.path / "right" / file));
+  CHECK(compare("sound_regression").code == 0);
+  const outcome wrong = compare("five_percent_in_bias");
+  CHECK(wrong.code == 1);
+  CHECK(wrong.out.find("the gradient of bias is") != std::string::npos);
+  fs::remove(s.path / "right/gradients/bias.npy");
+  const outcome missing = compare("sound_regression");
+  CHECK(missing.code == 1);
+  CHECK(missing.out.find("bias.npy cannot be read") != std::string::npos);
+  CHECK(program(s, "check strategy/sound --reference right" + here).code == 2);
+}
+
+TEST_CASE("nothing of substance tested is not green, and the text says what is missing") {
+  const scratch s;
+  const std::string here = " --plugin-path " BROKEN_PLUGINS;
+  const outcome op = program(s, "check model/unknown_op" + here);
+  INFO(op.out);
+  CHECK(op.code == 77);
+  CHECK(op.out.find("nothing was tested of model unknown_op: no executor here has op depthwise_conv2d (onednn: ") !=
+        std::string::npos);
+  CHECK(check("model/unknown_op", {"seed"}, {"seed"}).code == 77);
+  CHECK(check("model/conv_bn_relu", {"seed", "rows"}, {"rows"}).code == 0);
+  CHECK(check("model/conv_bn_relu", {"parameters"}).code == 0);
+}
+
+TEST_CASE("a graph without a loss is an error of the model, told once") {
+  const scratch s;
+  const outcome checked = program(s, "check model/no_loss --plugin-path " BROKEN_PLUGINS);
+  INFO(checked.out);
+  CHECK(checked.code == 1);
+  const auto first = checked.out.find("came:     compile gives status");
+  REQUIRE(first != std::string::npos);
+  CHECK(checked.out.find("must end in a loss", first) != std::string::npos);
+  CHECK(checked.out.find("came: ", first + 1) == std::string::npos);
+  CHECK(checked.out.find("one cause, ") != std::string::npos);
+  CHECK(checked.out.find("tests: seed, layout, ") != std::string::npos);
+
+  std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"no_loss\"\n[cluster]\nworkers = 1\n"
+                                      "[measure]\nsteps = 1\nrepeats = 1\nbaseline = false\n";
+  const outcome run = program(s, "run x.toml --plugin-path " BROKEN_PLUGINS);
+  INFO(run.err);
+  CHECK(run.code == 2);
+  CHECK(run.err.find("must end in a loss") != std::string::npos);
+}
+
 TEST_CASE("broken strategies, and a sound one") {
   CHECK(check("strategy/sound", {"plan", "drain", "replicas", "serial", "clip", "buckets", "rows", "blocks",
                                  "deterministic", "ghosts", "exact-sizes"})
@@ -85,8 +157,21 @@ TEST_CASE("broken strategies, and a sound one") {
   finds("strategy/sums_the_first", {"buckets"}, {"serial", "replicas"});
   finds("strategy/sends_short", {"exact-sizes"}, {"drain", "serial"});
   finds("strategy/steps_back", {"trains"}, {"drain", "replicas"});
+  finds("strategy/sums_vectors", {"serial", "replicas", "clip", "buckets"}, {"drain", "deterministic"});
+  finds("strategy/trains_alone", {"trains"}, {"drain", "deterministic"});
+  CHECK(check("strategy/asynchronous", {"trains", "drain"}).code == 0);
+  const findings clip = check("strategy/refuses_clipping", {"clip", "serial"}, {"clip"});
+  CHECK(clip.passed == names{"serial"});
+  CHECK(text_of(clip.document).find("its plan() refuses clipping: ") != std::string::npos);
   finds("strategy/drifts", {"deterministic", "serial"}, {"drain", "blocks"});
   finds("strategy/keeps_rows", {"rows"}, {"drain", "serial", "replicas"});
+}
+
+TEST_CASE("a test whose process ends says how") {
+  const findings exits = check("model/exits", {"repeat"});
+  CHECK(text_of(exits.document).find("its process exited with code 3") != std::string::npos);
+  const findings aborts = check("transport/crashes_on_cancel", {"cancel"});
+  CHECK(text_of(aborts.document).find("its process was killed by SIGABRT") != std::string::npos);
 }
 
 TEST_CASE("a broken shared object") {

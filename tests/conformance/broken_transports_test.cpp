@@ -28,6 +28,56 @@ TEST_CASE("broken transports") {
   finds("transport/invents_a_completion", {"wake"}, {"spin"});
 }
 
+TEST_CASE("the sender of a message that is too long need not hear of it") {
+  CHECK(check("transport/tells_the_receiver", {"too-long"}).passed == names{"too-long"});
+}
+
+TEST_CASE("one cause is told once") {
+  const scratch s;
+  const outcome o = program(s, "check transport/has_no_device --plugin-path " BROKEN_PLUGINS
+                               " --only fifo --only sizes --only alignment --only crossing");
+  INFO(o.out);
+  CHECK(o.code == 1);
+  const auto first = o.out.find("device mlx9_0 is not there");
+  REQUIRE(first != std::string::npos);
+  CHECK(o.out.find("every rank: listen: status") != std::string::npos);
+  CHECK(o.out.find("device mlx9_0 is not there", first + 1) == std::string::npos);
+  CHECK(o.out.find("one cause, 4 tests: sizes, alignment, fifo, crossing") != std::string::npos);
+}
+
+TEST_CASE("processes that hang are ended within seconds, and tests behind them are not waited for") {
+  const scratch s;
+  const std::string plugin = "check transport/never_returns --plugin-path " BROKEN_PLUGINS " ";
+  const outcome idle = program(s, plugin + "--only idle --json");
+  const json t = parsed(idle.out).at("subjects").at(1).at("tests").at(0);
+  CAPTURE(t);
+  CHECK(t.at("status") == "failed");
+  CHECK(t.at("came").get<std::string>().find("every rank: no call of the plugin came back for ") == 0);
+  CHECK(t.at("seconds") < 60); // a sanitizer's; else about 9
+
+  const outcome all = program(s, plugin + "--only crossing --only alignment --only reuse");
+  INFO(all.out);
+  CHECK(all.code == 1);
+  CHECK(all.out.find("not run after alignment, crossing hung") != std::string::npos);
+}
+
+TEST_CASE("ranks end with the program that has forked them, however it ends") {
+  const scratch s;
+  const std::string mark = "TMPDIR=" + s.path.string();
+  program(s, "check transport/never_returns --only idle --plugin-path " BROKEN_PLUGINS, mark + " timeout -s KILL 3");
+  const auto ranks = [&] {
+    int found = 0;
+    for (const auto& process : fs::directory_iterator("/proc")) {
+      std::ifstream line(process.path() / "environ");
+      const std::string all{std::istreambuf_iterator<char>(line), {}};
+      found += all.find(mark) != std::string::npos;
+    }
+    return found;
+  };
+  for (int i = 0; i < 500 && ranks() > 0; ++i) usleep(10'000); // SIGKILL goes from parent to child in turn
+  CHECK(ranks() == 0);
+}
+
 TEST_CASE("a transport that loses what is beyond 31 bits") {
   const findings f = check("transport/counts_in_31_bits", {"2-gib", "alignment"}, {"2-gib"});
   CAPTURE(f.document);

@@ -68,6 +68,6 @@ TEST_CASE("fewer processes than a world takes: skipped, with how many it takes")
 TEST_CASE("without a launcher, the command to use") {
   const scratch s;
   const outcome o = program(s, "check transport/launched --only fifo --plugin-path " BROKEN_PLUGINS);
-  CHECK(o.code == 0);
+  CHECK(o.code == 77); // nothing was tested
   CHECK(o.out.find("mpiexec -n 4 regatta check transport/launched") != std::string::npos);
 }

@@ -90,7 +90,6 @@ subject over(const registry& plugins, const std::string& id) {
                .plugins = &plugins,
                .what = &plugins.find(kind::transport, id),
                .parameters = {},
-               .executor = nullptr,
                .others = {},
                .seed = 1};
   if (id == "shaped") s.parameters["bandwidth"] = bits_per_second;

@@ -30,7 +30,6 @@ const subject& tcp() {
                             .plugins = &plugins,
                             .what = &plugins.find(kind::transport, "tcp"),
                             .parameters = {},
-                            .executor = nullptr,
                             .others = {},
                             .seed = 1};
   return s;

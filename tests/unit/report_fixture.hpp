@@ -20,7 +20,7 @@ inline json entry(const json& swept, const std::string& strategy, int workers, i
           {"global_batch", 128 * workers},
           {"precision", "fp32"},
           {"parameters", 15254602},
-          {"fingerprint", {{"model", "a"}, {"data", "b"}, {"precision", "fp32"}}},
+          {"fingerprint", {{"model", "a"}, {"data", "b"}, {"precision", "fp32"}, {"synchrony", "synchronous"}}},
           {"samples_per_second",
            {{"unit", "samples/s"}, {"scope", "global"}, {"median", rate}, {"cv", 0.0042}, {"repeats", {rate, rate}}}},
           {"baseline_samples_per_second", nullptr},

@@ -45,7 +45,7 @@ void graph_compiler::compile_nodes() {
 void graph_compiler::check_end() const {
   const std::size_t last = nodes_.size() - 1;
   if (nodes_.empty() || (nodes_[last].op != "sum_of_losses" && !nodes_[last].is_loss))
-    throw rg::error(RG_E_UNSUPPORTED, "the network must end in a loss, such as softmax_cross_entropy");
+    throw rg::error(RG_E_CONFIG, "the network must end in a loss, such as softmax_cross_entropy");
   for (std::size_t k = 0; k < last; ++k) {
     const node& n = nodes_[k];
     if (n.is_loss)

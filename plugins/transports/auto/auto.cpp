@@ -45,7 +45,8 @@ public:
     if ((a.flags | b.flags) & (RG_CAP_VIRTUAL | RG_CAP_NONE))
       throw rg::error(RG_E_CONFIG, "auto: \"" + inside_.transport.id() + "\" and \"" + between_.transport.id() +
                                        "\" must both connect ranks in real time");
-    const std::uint32_t both = RG_CAP_ADD | RG_CAP_SLEEP, either = RG_CAP_EXACT_SIZE | RG_CAP_CANCEL_ALL;
+    const std::uint32_t both = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER,
+                        either = RG_CAP_EXACT_SIZE | RG_CAP_CANCEL_ALL;
     return {.flags = (a.flags & b.flags & both) | ((a.flags | b.flags) & either),
             .memory = a.memory & b.memory,
             .p2p = std::max(a.p2p, b.p2p), // from the freest to none at all

@@ -59,7 +59,9 @@ public:
   }
 
   rg_transport_caps caps() const {
-    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
+    return {.flags = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER,
+            .memory = RG_MEMORY_HOST,
+            .p2p = RG_P2P_INDEPENDENT};
   }
 
   rg_blob listen(const rg_world& world) {

@@ -3,6 +3,8 @@
 // The example model, each time with one defect.
 #include <regatta/model.hpp>
 
+#include <cstdlib>
+
 #pragma push_macro("RG_PLUGIN")
 #undef RG_PLUGIN
 #define RG_PLUGIN(...)
@@ -37,6 +39,31 @@ struct wrong_gradient : opened {
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
     const rg_step_result result = quiet_step(batch, hooks);
     std::fill_n(gradient, count / 2, 0.0F);
+    say_ready(batch, hooks);
+    return result;
+  }
+};
+
+struct exits : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch&, const rg::hooks&) { std::_Exit(3); }
+};
+
+struct five_percent_in_weight : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, hooks);
+    for (std::size_t i = 0; i < count; ++i) gradient[i] *= 1.05F;
+    say_ready(batch, hooks);
+    return result;
+  }
+};
+
+struct five_percent_in_bias : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, hooks);
+    *bias *= 0.95F;
     say_ready(batch, hooks);
     return result;
   }
@@ -170,6 +197,10 @@ struct doubles_in_bf16 : opened {
 
 RG_PLUGIN("broken_models", "1.0",
           rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
+          rg::model<exits>("exits", "broken: ends the process in its step"),
+          rg::model<opened>("sound_regression", "nothing wrong: what the others are made of"),
+          rg::model<five_percent_in_weight>("five_percent_in_weight", "broken: a gradient that is 5 % too large"),
+          rg::model<five_percent_in_bias>("five_percent_in_bias", "broken: a bias's gradient that is 5 % too small"),
           rg::model<differs_a_little>("differs_a_little", "broken: other gradients every other time"),
           rg::model<allocates>("allocates", "broken: memory in every step"),
           rg::model<ready_too_early>("ready_too_early", "broken: gradients that are not there yet"),

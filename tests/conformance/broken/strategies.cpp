@@ -11,14 +11,18 @@ namespace {
 struct sound {
   static constexpr bool forgets_last_bucket = false, keeps_the_sum = false, leaves_a_receive = false, sleeps = false,
                         talks_one_way = false, looks_at_bytes = false, steps_back = false, drifts = false,
-                        keeps_rows = false, sums_the_first = false, sends_short = false, says_so = false;
+                        keeps_rows = false, sums_the_first = false, sends_short = false, says_so = false,
+                        vectors_only = false, refuses_clipping = false, asynchronous = false;
 };
 
 template <class Defect> struct star {
   struct parameters {};
-  static rg_plan plan(const parameters&, const rg_cluster&) {
+  static rg_plan plan(const parameters&, const rg_cluster& cluster) {
+    if (Defect::refuses_clipping && cluster.flags & RG_HOST_DEFERRED)
+      throw rg::error(RG_E_CONFIG, "there is no norm of all gradients here: set optimizer.clip_norm to 0");
     rg_plan plan{};
-    plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS | (Defect::says_so ? RG_PLAN_BYTES : 0);
+    plan.flags =
+        (Defect::asynchronous ? 0 : RG_PLAN_SYNCHRONOUS) | RG_PLAN_ROWS | (Defect::says_so ? RG_PLAN_BYTES : 0);
     plan.lanes = 3;
     plan.period = Defect::steps_back ? 2 : 1; // nobody asks then for what one worker does step by step
     return plan;
@@ -69,12 +73,22 @@ private:
       co_await ready;
       if (Defect::forgets_last_bucket && b + 1 == self.buckets.size()) break;
       const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-      if (!Defect::sums_the_first || self.buckets[b].first < 65536) co_await sum(self, gradient);
+      const bool left_out = (Defect::sums_the_first && self.buckets[b].first >= 65536) ||
+                            (Defect::vectors_only && self.has_matrix(self.buckets[b]));
+      if (!left_out) co_await sum(self, gradient);
       if (Defect::looks_at_bytes) self.seen += *self.comm.template pointer<float>(gradient);
       if (Defect::steps_back) co_await self.comm.scale(gradient, -1);
       if (Defect::drifts) co_await self.comm.scale(gradient, 1 + 0.01 * static_cast<double>(++calls));
       co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
     }
+  }
+  bool has_matrix(rg::span_of_arena s) const {
+    const rg_arena& arena = comm.arena();
+    for (std::uint32_t k = 0; k < arena.slice_count; ++k) {
+      const rg_slice slice = rg::copy_versioned(rg::at_stride(arena.slices, k));
+      if (comm.tensor_of(slice).ndim > 1 && slice.first < s.end() && s.first < slice.first + slice.count) return true;
+    }
+    return false;
   }
   static rg::task<> sum(star& self, rg_buffer gradient) {
     const std::uint32_t n = self.comm.workers();
@@ -130,6 +144,18 @@ struct first_buckets : sound {
 struct empty_message : sound {
   static constexpr bool sends_short = true;
 };
+struct vectors : sound {
+  static constexpr bool vectors_only = true;
+};
+struct no_clipping : sound {
+  static constexpr bool refuses_clipping = true;
+};
+struct whenever : sound {
+  static constexpr bool asynchronous = true;
+};
+struct each_alone : sound {
+  static constexpr bool asynchronous = true, keeps_the_sum = true;
+};
 struct own_bytes : sound {
   static constexpr bool looks_at_bytes = true, says_so = true;
 };
@@ -147,5 +173,9 @@ RG_PLUGIN("broken_strategies", "1.0", rg::strategy<star<sound>>("sound", "nothin
           rg::strategy<star<own_bytes>>("says_it_looks", "nothing wrong: looks at bytes, and says so"),
           rg::strategy<star<first_buckets>>("sums_the_first", "broken: sums 65536 elements, and no more"),
           rg::strategy<star<empty_message>>("sends_short", "broken: sends less than is waited for, without a word"),
+          rg::strategy<star<vectors>>("sums_vectors", "broken: matrices are never summed"),
+          rg::strategy<star<no_clipping>>("refuses_clipping", "nothing wrong: cannot clip, and says so in plan()"),
+          rg::strategy<star<whenever>>("asynchronous", "nothing wrong: promises no equal replicas"),
+          rg::strategy<star<each_alone>>("trains_alone", "broken: sends, but only worker 0 uses what it gets"),
           rg::strategy<star<drift>>("drifts", "broken: another sum in every run"),
           rg::strategy<star<own_rows>>("keeps_rows", "broken: everybody updates the rows of tables by himself"))

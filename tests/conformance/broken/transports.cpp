@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include <unistd.h>
+
 namespace {
 
 // Of two messages sent one after the other, the second goes first.
@@ -125,6 +127,43 @@ struct spins : unix_transport {
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_completion> out) {
     return unix_transport::poll(timeout_ns, timeout_ns, out);
   }
+};
+
+// With nothing to do, a poll that may wait never comes back.
+struct never_returns : unix_transport {
+  using unix_transport::unix_transport;
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    if (timeout_ns)
+      for (;;) pause();
+    return unix_transport::poll(timeout_ns, spin_ns, out);
+  }
+};
+
+// The sender of a message that is too long hears nothing of it, as over tag matching.
+struct tells_the_receiver : unix_transport {
+  using unix_transport::unix_transport;
+  rg_transport_caps caps() const {
+    rg_transport_caps c = unix_transport::caps();
+    c.flags &= ~static_cast<std::uint32_t>(RG_CAP_LONG_FAILS_SENDER);
+    return c;
+  }
+  rg_status send(const rg_transfer& t) {
+    sends_.insert(t.cookie);
+    return unix_transport::send(t);
+  }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const std::uint32_t count = unix_transport::poll(timeout_ns, spin_ns, out);
+    for (rg_completion& c : out.first(count))
+      if (sends_.erase(c.cookie) && c.status == RG_E_OPERATION) c.status = RG_OK;
+    return count;
+  }
+  std::set<std::uint64_t> sends_;
+};
+
+// Fails to open in the same way whatever is asked of it.
+struct has_no_device : unix_transport {
+  using unix_transport::unix_transport;
+  rg_blob listen(const rg_world&) { throw rg::error(RG_E_DEVICE, "device mlx9_0 is not there"); }
 };
 
 struct counts_nothing : unix_transport {
@@ -275,6 +314,9 @@ RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broke
           rg::transport<mistakes_a_death>("mistakes_a_death", "broken: a dead peer is no error of its own"),
           rg::transport<cannot_spin>("cannot_spin", "broken: only sleeps"),
           rg::transport<invents_a_completion>("invents_a_completion", "broken: completes nothing to wake"),
+          rg::transport<never_returns>("never_returns", "broken: a poll that waits does so for ever"),
+          rg::transport<tells_the_receiver>("tells_the_receiver", "nothing wrong: as over tag matching"),
+          rg::transport<has_no_device>("has_no_device", "broken: cannot be opened"),
           rg::transport<counts_nothing>("counts_nothing", "broken: has no counters"),
           rg::transport<crashes_on_cancel>("crashes_on_cancel", "broken: aborts"),
           rg::transport<leaves_a_file>("leaves_a_file", "broken: a file for every instance"),

@@ -301,7 +301,7 @@ typedef struct rg_executor {
   uint32_t struct_size;
   uint32_t memory; /* bit mask of RG_MEMORY_*: where it can run models */
   /* [main] Makes a model of a graph, which stays valid until the model's destroy. RG_E_UNSUPPORTED: no such device,
-   * precision or op; the text says which. */
+   * precision or op; the text says which, of an op with the words "no op NAME". RG_E_CONFIG: the graph is wrong. */
   rg_status (*compile)(const rg_host* host, const rg_value* values, const rg_graph* graph, const rg_model_setup* setup,
                        void** model);
   const rg_model* model; /* the functions of what compile makes; its create is null */

@@ -19,7 +19,8 @@ enum {
   RG_CAP_CANCEL_ALL = 16, /* cancel(peer) ends the operations with all peers */
   RG_CAP_NONE = 32,       /* connects nobody: only strategies without pairs run over it */
   RG_CAP_CONVERT = 64,    /* converts between memory and wire (rg_transfer.wire); else the engine does */
-  RG_CAP_ONE_HOST = 128   /* connects ranks of one host only; others are refused before anything starts */
+  RG_CAP_ONE_HOST = 128,  /* connects ranks of one host only; others are refused before anything starts */
+  RG_CAP_LONG_FAILS_SENDER = 256 /* a message longer than its receive ends its send with an error, too */
 };
 
 enum { RG_P2P_INDEPENDENT = 1, RG_P2P_ORDERED = 2, RG_P2P_NONE = 3 };
@@ -75,7 +76,8 @@ typedef struct rg_counters {
 /* Guarantees that strategies build on:
  *  - FIFO per (peer, lane, direction). Lanes never block each other, nor do sends block receives.
  *  - The k-th send on a lane meets the k-th receive. A send may complete only when its receive is posted; strategies
- *    never depend on either. A message may be shorter than its receive; one that is longer ends both with an error.
+ *    never depend on either. A message may be shorter than its receive. One that is longer ends the receive with an
+ *    error and writes nothing behind its buffer; the send may succeed, unless RG_CAP_LONG_FAILS_SENDER says otherwise.
  *  - Completion of a send: the buffer may be changed, and the bytes still arrive as they were.
  *  - Receives into overlapping bytes, adding or not, take effect in the order in which they were posted.
  *  - Every operation that was taken completes exactly once, with its cookie and RG_OK or an error (RG_E_*), a receive
