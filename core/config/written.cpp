@@ -51,7 +51,8 @@ std::vector<std::string> without_effect(const settings& all, const std::string& 
     for (const swept_key& k : a.keys) given[k.path] = k.from;
   std::vector<std::pair<position, std::string>> notices;
   for (const auto& [path, from] : given) {
-    if (!find_key(path) || std::ranges::any_of(cases, [&](const auto& c) { return has_effect(path, c); })) continue;
+    if (!find_key(path) || std::ranges::any_of(cases, [&, &key = path](const auto& c) { return has_effect(key, c); }))
+      continue;
     const std::string text = fmt::format("{} has no effect with {}", path, values_text(decided_by(path), cases));
     if (from.option.empty())
       notices.emplace_back(from.at, fmt::format("{}: notice: {}", place_of(from, file), text));

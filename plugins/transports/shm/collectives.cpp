@@ -67,6 +67,9 @@ group::counter& group::done(std::uint64_t number) const noexcept {
 group::counter& group::claimed(std::uint64_t number, std::size_t slice) const noexcept {
   return (&done(number))[1 + slice];
 }
+std::uint64_t& group::offset_of(std::uint64_t number, std::size_t member) noexcept {
+  return offsets_[number % slots * members_.size() + member];
+}
 group::post& group::post_of(std::uint64_t number, std::size_t member) const noexcept {
   return reinterpret_cast<post*>(&done(number) + 1 + members_.size())[member];
 }
@@ -91,7 +94,7 @@ std::uint64_t fingerprint(std::span<const std::uint32_t> members) noexcept {
 
 group::group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
     : home_(home), members_(members.begin(), members.end()), places_(members.size()), terms_(members.size()),
-      targets_(members.size()) {
+      targets_(members.size()), offsets_(slots * members.size()) {
   bool is_member = false;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::uint32_t rank = members_[i];
@@ -286,8 +289,9 @@ bool group::all_arrived(operation& op) {
   op.have_all_arrived = op.is_sound = true;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const post& p = post_of(op.number, m);
+    const std::uint64_t offset = offset_of(op.number, m) = p.offset.load();
     op.is_sound &= p.count.load() == op.count && p.shape.load() == shape_of(op) &&
-                   (op.is_small() || memories_[m]->spans(p.offset.load(), op.bytes()));
+                   (op.is_small() || memories_[m]->spans(offset, op.bytes()));
   }
   return true;
 }
@@ -348,7 +352,7 @@ bool group::claim_and_work(operation& op) {
 // Bytes `at` .. `at` + `bytes` of all buffers, which are of that member's share.
 void group::work(const operation& op, std::size_t slice, std::uint64_t at, std::uint64_t bytes) noexcept {
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : post_of(op.number, m).offset.load();
+    const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : offset_of(op.number, m);
     places_[m] = memories_[m]->base() + offset + at;
   }
   if (!op.sums()) return copy_to_others(op.what == collective::broadcast ? op.root : slice, bytes);

@@ -95,6 +95,7 @@ private:
   counter& done(std::uint64_t number) const noexcept;
   counter& claimed(std::uint64_t number, std::size_t slice) const noexcept;
   post& post_of(std::uint64_t number, std::size_t member) const noexcept;
+  std::uint64_t& offset_of(std::uint64_t number, std::size_t member) noexcept; // as checked by all_arrived()
 
   range share(const operation& op, std::uint64_t member) const noexcept;
   range given(const operation& op, std::uint64_t member) const noexcept;
@@ -128,6 +129,8 @@ private:
   std::vector<std::byte*> places_;  // scratch of work(): a portion in every member's buffer
   std::vector<const float*> terms_; // likewise, and of work_small()
   std::vector<float*> targets_;
+  std::vector<std::uint64_t>
+      offsets_;               // of members' buffers, by slot: what was checked, which posts need not be any more
   rg_status verdict_ = RG_OK; // how all operations end, once the group has
 };
 

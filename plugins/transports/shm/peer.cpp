@@ -16,6 +16,16 @@ peer::peer(station& home, std::uint32_t rank, file_descriptor socket, control_ar
   }
 }
 
+namespace {
+
+// How a send went, in the word of its receiver, who says either of two things.
+rg_status outcome_of(const record* r) noexcept {
+  const rg_status status = r->status.load(std::memory_order_relaxed);
+  return status == RG_OK ? RG_OK : RG_E_OPERATION;
+}
+
+} // namespace
+
 // ------------------------------------------------------------------------------------------------------ sending ---
 
 void peer::send(const rg_transfer& t, std::uint64_t bytes) {
@@ -55,7 +65,7 @@ bool peer::put(lane& l, outgoing& op) {
     r->bytes = 0;
     op.last = r;
     home_.counters.bytes_sent += op.bytes;
-    published(l, r);
+    published(l, r, 0);
   } else {
     do {
       const std::uint64_t n = std::min(op.bytes - op.moved, l.out.largest_part());
@@ -68,7 +78,7 @@ bool peer::put(lane& l, outgoing& op) {
       if (n > 0) std::memcpy(r->payload(), op.address + op.moved, n);
       op.moved += n;
       op.last = r;
-      published(l, r);
+      published(l, r, n);
     } while (op.moved < op.bytes);
   }
   op.end = l.out.head();
@@ -92,14 +102,14 @@ void peer::look_for_room(lane& l) noexcept {
     outgoing& op = l.sends[i];
     if (op.is_eager || !op.last) continue;
     if (!l.out.has_seen(op.end)) break;
-    op.status = op.last->status.load(std::memory_order_relaxed);
+    op.status = outcome_of(op.last);
     op.last = nullptr;
   }
 }
 
-void peer::published(lane& l, record* r) noexcept {
-  home_.counters.bytes_sent += record_bytes(r->bytes);
-  l.out.publish_with_payload(r);
+void peer::published(lane& l, record* r, std::uint64_t payload) noexcept {
+  home_.counters.bytes_sent += record_bytes(payload);
+  l.out.publish_with_payload(r, payload);
   if (control_.header().sleep.sleeps() && l.out.is_wanted()) wake();
 }
 
@@ -108,7 +118,7 @@ bool peer::retire_sends(lane& l) {
   while (l.in_ring > 0) {
     const outgoing& op = l.sends.front();
     if (!op.is_eager && !l.out.passed(op.end)) break;
-    end_send(l, op.is_eager || !op.last ? op.status : rg_status{op.last->status.load(std::memory_order_relaxed)});
+    end_send(l, op.is_eager || !op.last ? op.status : outcome_of(op.last));
     moved = true;
   }
   while (lost_ && !l.sends.empty() && !reads_our_heap()) {
@@ -157,8 +167,14 @@ bool peer::pull_receives(lane& l) {
     }
     if (!may_begin(op)) break;
     if (!op.begun) begin(op, r);
-    const bool is_part = r->kind == static_cast<std::uint16_t>(record_kind::part);
-    done += is_part ? take_part(l, op, r) : take_direct(l, op, r);
+    switch (static_cast<record_kind>(read_once(r->kind))) {
+    case record_kind::part: done += take_part(l, op, r); break;
+    case record_kind::direct: done += take_direct(l, op, r); break;
+    default:
+      distrust("sent a record that makes no sense");
+      end_receive(l, RG_E_PEER);
+      return true;
+    }
   }
   return moved;
 }
@@ -186,7 +202,7 @@ bool peer::overlaps_earlier(const incoming& op) const noexcept {
 
 void peer::begin(incoming& op, const record* r) {
   op.begun = true;
-  op.total = r->total;
+  op.total = read_once(r->total);
   const char* why = op.total > op.capacity ? "longer than its receive"
                     : op.adds && op.total % sizeof(float) != 0
                         ? "not a whole number of floats, to be added to a receive"
@@ -199,8 +215,9 @@ void peer::begin(incoming& op, const record* r) {
 
 // Returns how many bytes it dealt with, here and below.
 std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
-  const std::uint64_t bytes = r->bytes;
-  if (!l.in.is_sound(r) || bytes > op.total - op.moved) {
+  const std::uint64_t bytes = read_once(r->bytes);
+  if (!l.in.is_sound(bytes) || bytes > op.total - op.moved ||
+      (op.adds && op.status == RG_OK && bytes % sizeof(float))) {
     distrust("sent a record that makes no sense");
     end_receive(l, RG_E_PEER);
     return 0;
@@ -209,7 +226,7 @@ std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
   op.moved += bytes;
   home_.counters.bytes_received += record_bytes(bytes);
   const bool is_last = op.moved == op.total;
-  pass(l, r, op.status, is_last && r->waits);
+  pass(l, r, bytes, op.status, is_last && read_once(r->waits) != 0);
   if (is_last) end_receive(l, op.status);
   return record_bytes(bytes);
 }
@@ -217,7 +234,7 @@ std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
 std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
   std::uint64_t bytes = 0;
   if (op.status == RG_OK) {
-    const std::uint64_t offset = r->offset;
+    const std::uint64_t offset = read_once(r->offset);
     if (!memory_.spans(offset, op.total)) {
       distrust("described memory outside its heap");
       end_receive(l, RG_E_PEER);
@@ -239,7 +256,7 @@ std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
     if (op.moved < op.total) return bytes;
   }
   home_.counters.bytes_received += record_bytes(0);
-  pass(l, r, op.status, true);
+  pass(l, r, 0, op.status, true);
   end_receive(l, op.status);
   return bytes + record_bytes(0);
 }
@@ -253,8 +270,8 @@ void peer::take(incoming& op, const std::byte* from, std::uint64_t bytes) noexce
     std::memcpy(to, from, bytes);
 }
 
-void peer::pass(lane& l, record* r, rg_status status, bool sender_waits) noexcept {
-  if (l.in.pop(r, status, sender_waits)) wake();
+void peer::pass(lane& l, record* r, std::uint64_t payload, rg_status status, bool sender_waits) noexcept {
+  if (l.in.pop(r, payload, status, sender_waits)) wake();
 }
 
 void peer::end_receive(lane& l, rg_status status) {

@@ -112,7 +112,7 @@ private:
   bool put(lane& l, outgoing& op);
   record* reserve(lane& l, std::uint64_t payload) noexcept;
   static void look_for_room(lane& l) noexcept;
-  void published(lane& l, record* r) noexcept;
+  void published(lane& l, record* r, std::uint64_t payload) noexcept;
   bool retire_sends(lane& l);
   void end_send(lane& l, rg_status status);
 
@@ -123,7 +123,7 @@ private:
   std::uint64_t take_part(lane& l, incoming& op, record* r);
   std::uint64_t take_direct(lane& l, incoming& op, record* r);
   void take(incoming& op, const std::byte* from, std::uint64_t bytes) noexcept;
-  void pass(lane& l, record* r, rg_status status, bool sender_waits) noexcept;
+  void pass(lane& l, record* r, std::uint64_t payload, rg_status status, bool sender_waits) noexcept;
   void end_receive(lane& l, rg_status status);
   void lose(const char* how);
   void distrust(const char* how);

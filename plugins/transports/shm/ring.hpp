@@ -86,7 +86,7 @@ public:
     }
     return at(at_);
   }
-  void publish_with_payload(record* r) noexcept { publish(r, record_bytes(r->bytes)); }
+  void publish_with_payload(record* r, std::uint64_t payload) noexcept { publish(r, record_bytes(payload)); }
 
   // Looks how far the consumer is. What records before that say is to be read before the next reserve().
   void look() noexcept { tail_ = state_->consumer.tail.load(); }
@@ -129,6 +129,11 @@ private:
   std::uint64_t cleared_ = 0;                      // lines from head_ to here hold no old header
 };
 
+// A member of a record, read once: the peer can change it at any time, and what was checked must be what is used.
+template <class T> T read_once(const T& member) noexcept {
+  return *static_cast<const volatile T*>(&member);
+}
+
 // The receiving end. What a record says is the peer's word: the caller checks it. [loop]
 class ring_consumer {
 public:
@@ -141,16 +146,17 @@ public:
     for (;;) {
       record* r = reinterpret_cast<record*>(data_ + at_);
       if (r->ready.load() != tail_ + 1) return nullptr;
-      if (r->kind != static_cast<std::uint16_t>(record_kind::skip)) return r;
+      if (read_once(r->kind) != static_cast<std::uint16_t>(record_kind::skip)) return r;
       advance(capacity_ - at_); // what follows it is there already, and will be told of with it
     }
   }
-  // Whether the payload that the record claims lies within the ring.
-  bool is_sound(const record* r) const noexcept { return at_ + record_bytes(r->bytes) <= capacity_; }
-  // `is_asked`: the producer waits for the status. True: it waits for that, or for the room that was made.
-  bool pop(record* r, rg_status status, bool is_asked) noexcept {
+  // Whether a payload of so many bytes lies within the ring.
+  bool is_sound(std::uint64_t payload) const noexcept { return at_ + record_bytes(payload) <= capacity_; }
+  // `payload`: its bytes, as they were checked. `is_asked`: the producer waits for the status. True: it waits for that,
+  // or for the room that was made.
+  bool pop(record* r, std::uint64_t payload, rg_status status, bool is_asked) noexcept {
     if (is_asked) r->status.store(static_cast<std::int16_t>(status), std::memory_order_relaxed);
-    advance(record_bytes(r->bytes));
+    advance(record_bytes(payload));
     if (!is_asked && tail_ - told_ < capacity_ / 4) return false;
     told_ = tail_;
     state_->consumer.tail.store(tail_); // sequentially consistent: whether the producer starves is looked at next

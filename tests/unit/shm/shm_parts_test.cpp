@@ -53,8 +53,12 @@ struct test_ring {
       const std::uint64_t bait = out.head() + i + 1;
       std::memcpy(r->payload() + i, &bait, 8);
     }
-    out.publish_with_payload(r);
+    out.publish_with_payload(r, bytes);
     return true;
+  }
+  bool pop(rg_status status, bool is_asked) {
+    record* r = in.peek();
+    return in.pop(r, r->bytes, status, is_asked);
   }
 
   std::vector<std::byte> memory;
@@ -122,16 +126,16 @@ TEST_CASE("a ring keeps records whole and in order, round after round") {
     for (int burst = round % 5 + 1; burst > 0; --burst) {
       record* r = ring.in.peek();
       if (!r) break;
-      REQUIRE(ring.in.is_sound(r));
+      REQUIRE(ring.in.is_sound(r->bytes));
       REQUIRE(r->total == received);
       REQUIRE(r->bytes == size_of(received));
-      ring.in.pop(r, RG_OK, received++ % 3 == 0);
+      ring.in.pop(r, r->bytes, RG_OK, received++ % 3 == 0);
     }
   }
   CHECK(sent > 3000);
   while (record* r = ring.in.peek()) {
     REQUIRE(r->total == received++);
-    ring.in.pop(r, RG_OK, true);
+    ring.in.pop(r, r->bytes, RG_OK, true);
   }
   CHECK(received == sent);
 }
@@ -146,12 +150,12 @@ TEST_CASE("a full ring refuses, and has room again once records are passed") {
   const std::uint64_t end = ring.out.head();
   CHECK_FALSE(ring.out.passed(end));
   std::uint64_t told = 0;
-  for (std::uint64_t k = 0; k < sent; ++k) told += ring.in.pop(ring.in.peek(), RG_OK, false);
+  for (std::uint64_t k = 0; k < sent; ++k) told += ring.pop(RG_OK, false);
   CHECK(ring.in.peek() == nullptr);
   CHECK(told == 1); // it asked once
   CHECK(ring.send(0, 32));
   CHECK_FALSE(ring.out.passed(end)); // of the last records nobody waits for
-  CHECK(ring.in.pop(ring.in.peek(), RG_OK, true));
+  CHECK(ring.pop(RG_OK, true));
   CHECK(ring.out.passed(end));
 }
 
@@ -163,7 +167,7 @@ TEST_CASE("a ring has room for any record, however little its consumer says") {
     record* r = ring.in.peek();
     REQUIRE(r);
     REQUIRE(r->total == k);
-    ring.in.pop(r, RG_OK, false);
+    ring.in.pop(r, r->bytes, RG_OK, false);
   }
 }
 
@@ -172,7 +176,7 @@ TEST_CASE("what records said stays readable until somebody has looked") {
   record* const first = ring.out.reserve(32);
   while (ring.send(0, 32)) {
   }
-  while (record* r = ring.in.peek()) ring.in.pop(r, RG_E_OPERATION, true);
+  while (record* r = ring.in.peek()) ring.in.pop(r, r->bytes, RG_E_OPERATION, true);
   CHECK(ring.out.reserve(32) == nullptr); // there is room, but nobody has seen it
   CHECK(first->status.load() == RG_E_OPERATION);
   ring.out.look();
@@ -192,7 +196,7 @@ TEST_CASE("a ring carries records between threads") {
     record* r = nullptr;
     while (!(r = ring.in.peek())) std::this_thread::yield();
     in_order &= r->total == k && r->bytes == k % 500;
-    ring.in.pop(r, RG_OK, false);
+    ring.in.pop(r, r->bytes, RG_OK, false);
   }
   producer.join();
   CHECK(in_order);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a campaign went as docs/experiments.md promises.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run.hpp"
+
+namespace regatta::chaos {
+
+// Twice the five seconds within which a lost rank ends its case: the machine may be loaded.
+inline constexpr double in_time = 10;
+// Of a hung plugin: from the program's start to its end, with timeout = "2s" once.
+inline constexpr double hang_in_time = 60;
+
+// What the disturbed program did wrong; empty: nothing.
+std::vector<std::string> judge_disturbed(const campaign& c, const campaign_run& run, const observation& o);
+// What --resume did wrong.
+std::vector<std::string> judge_resumed(const campaign& c, const campaign_run& run, const observation& o);
+
+} // namespace regatta::chaos

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A peer that writes nonsense into the memory that it shares with a rank is distrusted; nothing it says is followed.
+#include "lying_peer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace shm;
+
+namespace {
+
+constexpr auto part = static_cast<std::uint16_t>(record_kind::part);
+constexpr auto direct = static_cast<std::uint16_t>(record_kind::direct);
+
+struct record_said {
+  std::uint16_t kind;
+  std::uint64_t total, offset;
+  std::uint32_t bytes;
+};
+
+// The status of a receive of 64 bytes.
+rg_status receives(const record_said& said, bool adds = false) {
+  lying_peer p;
+  std::vector<float> buffer(16);
+  p.rank().receive(lying_peer::transfer(buffer.data(), 1, adds), 64);
+  REQUIRE(p.say(said.kind, said.total, said.offset, said.bytes));
+  p.rank().progress(0);
+  return p.completed();
+}
+
+} // namespace
+
+TEST_CASE("records that say what cannot be end the peer, not the rank") {
+  CHECK(receives({direct, 64, 0, 0}) == RG_OK);
+  CHECK(receives({direct, 64, 3, 0}, true) == RG_OK); // floats may lie anywhere
+  CHECK(receives({9, 64, 0, 0}) == RG_E_PEER);        // of no kind
+  CHECK(receives({0, 64, 0, 0}) == RG_E_PEER);
+  CHECK(receives({direct, 64, std::uint64_t{1} << 40, 0}) == RG_E_PEER); // outside its heap
+  CHECK(receives({direct, 64, UINT64_MAX - 8, 0}) == RG_E_PEER);
+  CHECK(receives({part, 64, 0, 6}, true) == RG_E_PEER);            // half a float
+  CHECK(receives({part, 64, 0, 65}) == RG_E_PEER);                 // more than the message has
+  CHECK(receives({part, UINT64_MAX, 0, UINT32_MAX}) == RG_E_PEER); // more than the ring has
+  CHECK(receives({direct, 65, 0, 0}) == RG_E_OPERATION);           // longer than the receive: the transport goes on
+}
+
+TEST_CASE("a direct record's claim of payload moves nothing") {
+  lying_peer p;
+  std::vector<float> buffer(16);
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    p.rank().receive(lying_peer::transfer(buffer.data(), k), 64);
+    REQUIRE(p.say(direct, 64, 0, k == 1 ? 0xffff'ffffu : 0));
+    p.rank().progress(0);
+    CHECK(p.completed() == RG_OK);
+  }
+}
+
+TEST_CASE("the outcome of a send is one of two, whatever the receiver writes") {
+  for (const auto& [said, status] : {std::pair{std::int16_t{RG_OK}, rg_status{RG_OK}},
+                                     {std::int16_t{RG_E_OPERATION}, rg_status{RG_E_OPERATION}},
+                                     {std::int16_t{77}, rg_status{RG_E_OPERATION}},
+                                     {std::int16_t{RG_AGAIN}, rg_status{RG_E_OPERATION}}}) {
+    lying_peer p;
+    const std::vector<std::byte> message(2048); // longer than eager: its send waits for the outcome
+    p.rank().send(lying_peer::transfer(message.data(), 1), message.size());
+    record* r = p.in.peek();
+    REQUIRE(r != nullptr);
+    p.in.pop(r, r->bytes, said, true);
+    p.rank().progress(0);
+    CHECK(p.completed() == status);
+  }
+}
