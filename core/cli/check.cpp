@@ -236,7 +236,7 @@ int run_all(target& t, const check_options& o) {
     }
     for (const auto& [cause, names] : all.causes)
       if (!o.json && cause.first == outcome::failed && names.size() > 1)
-        fmt::print("  one cause, {} tests: {}\n", names.size(), join(names));
+        fmt::print(document_stream(), "  one cause, {} tests: {}\n", names.size(), join(names));
     if (all.asked && !all.of_substance) untested.push_back(fmt::format("{}: {}", title_of(s), all.why_not));
     ordered_json entry{{"kind", s.what ? ordered_json(name_of(s.what->kind)) : ordered_json("file")}};
     if (s.what) {
