@@ -81,7 +81,7 @@ void finds_every_tensor(const std::string& model, std::uint64_t seed, std::size_
 
 const std::map<std::string, nlohmann::json> small_transformer = {
     {"layers", 1}, {"hidden", 16}, {"heads", 2}, {"vocabulary", 50}, {"sequence", 6}};
-const std::map<std::string, nlohmann::json> small_resnet = {{"input", "cifar10"}, {"depth", 18}, {"width", 8}};
+const std::map<std::string, nlohmann::json> small_resnet = {{"input", "cifar10"}, {"depth", 18}, {"width", 4}};
 
 } // namespace
 
@@ -90,10 +90,10 @@ TEST_CASE("5 % in any tensor of a network with batch normalisation is found, and
   finds_every_tensor("conv_bn_relu", 1, 30, 23);
 }
 
-TEST_CASE("many seeds, for an hour" * doctest::skip()) {
+TEST_CASE("many seeds, for a quarter of an hour" * doctest::skip()) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     finds_every_tensor("conv_bn_relu", seed, 30, 23);
     finds_every_tensor("transformer", seed, 31, 31, small_transformer);
-    finds_every_tensor("resnet50", seed, 62, 62, small_resnet);
+    if (seed <= 3) finds_every_tensor("resnet50", seed, 62, 62, small_resnet);
   }
 }
