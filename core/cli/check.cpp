@@ -81,7 +81,8 @@ target find_target(const check_options& o) {
                     [&](const component& c) { return may_need(c, other); }))
       files.push_back(other.file);
   // The tests' own processes load the files; this one does where tests run in it.
-  const bool here = o.in_process || find_outside_place();
+  // A reference is written by this process, which therefore loads the plugin, as --in-process does.
+  const bool here = o.in_process || !o.write_reference.empty() || find_outside_place();
   t.plugins = std::make_unique<registry>(registry::of_files(files, here ? trust::tried : trust::untried));
 
   subject of_file;
@@ -302,7 +303,7 @@ int write(const subject& s, const check_options& o) {
   } catch (const failed& e) {
     throw failure(exit_code::run, e.what());
   }
-  fmt::print("{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s));
+  fmt::print(document_stream(), "{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s));
   return static_cast<int>(exit_code::done);
 }
 
