@@ -264,9 +264,8 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   const bool counted = unit == "tokens" || unit == "words";
   const std::vector<double> units =
       over(repeats, [&](const auto& r) { return counted ? r.run.units_per_second : std::optional<double>(); });
-  entry["throughput"] = {{"unit", one_line(unit) + "/s"},
-                         {"scope", "global"},
-                         {"median", or_null(median(units.empty() ? rates : units))}};
+  entry["throughput"] = {
+      {"unit", one_line(unit) + "/s"}, {"scope", "global"}, {"median", or_null(median(units.empty() ? rates : units))}};
   entry["batches_per_second"] = median_of([](const auto& r) { return std::optional(r.run.batches_per_second); });
   entry["step_seconds"] = step_entry(repeats);
   entry["time"] = time_entry(repeats, rates);

@@ -57,8 +57,7 @@ std::vector<figure> figures_of(const json& result, const std::vector<const json*
   std::vector<figure> figures;
   for (const json* entry : entries)
     figures.push_back({plain_text(field(result, *entry, a.rows)), plain_text(field(result, *entry, a.columns)),
-                       has_figures(*entry) ? field(result, *entry, a.value) : json(),
-                       quantity_of(*entry, a.value)});
+                       has_figures(*entry) ? field(result, *entry, a.value) : json(), quantity_of(*entry, a.value)});
   return figures;
 }
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/failure.hpp"
+#include "base/write_atomically.hpp"
 #include "report/record_file.hpp"
 #include "report/result_folder.hpp"
-#include "base/write_atomically.hpp"
 
 using namespace regatta;
 using nlohmann::json;
