@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the plugins of a case say about it: the coordinator asks them in a child process and never runs their code.
+// Facts that the plugins of a case give about it. A child process asks them; the coordinator never runs their code.
 #pragma once
 
 #include "campaign/facts.hpp"

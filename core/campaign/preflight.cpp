@@ -19,7 +19,7 @@ void refuse_hopeless(const experiment& e, const std::function<void(const case_co
       attempt(c);
       return;
     } catch (const failure& f) {
-      // What this machine lacks, or a plugin that breaks, is a matter of that case.
+      // A device that is missing here, or a plugin that breaks, fails that case alone.
       if (e.cases.size() > 1 && f.code() != exit_code::usage) return;
       if (!first) first = f;
       const std::string text = f.code() == exit_code::usage ? c.written.before(f.what()) : f.what();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is found out of an experiment before anything starts, beyond what its file says alone.
+// Checks of an experiment before anything starts that need more than its file: plugins, data, hosts.
 #pragma once
 
 #include "config/experiment.hpp"

@@ -16,7 +16,7 @@ public:
   // Neither the folder nor a file is made before there is a line.
   explicit rank_logs(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // What comes now belongs to this run: "case-1-repeat-2" becomes FOLDER/case-1-repeat-2-rank-0.log.
+  // Later lines belong to this run: "case-1-repeat-2" becomes FOLDER/case-1-repeat-2-rank-0.log.
   void begin(const std::string& run);
   // Appends a line, cleaned of what a terminal obeys. `level` as RG_LOG_*. Of each file the first 16 MiB are kept.
   // Returns a warning the first time that a line cannot be written; never throws.

@@ -25,7 +25,7 @@
 
 namespace regatta {
 
-// What becomes the record of a run.
+// The contents of a run's record.
 struct finished_run {
   std::string role;
   std::size_t index = 0;

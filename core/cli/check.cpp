@@ -143,7 +143,7 @@ int list(const target& t, const check_options& o) {
   return 0;
 }
 
-// What the tests of one component have said so far.
+// Verdicts of one component's tests so far.
 struct tally {
   std::map<std::pair<outcome, std::string>, std::vector<std::string>> causes; // by what came: names of tests
   std::vector<std::string> hung;

@@ -16,7 +16,7 @@ enum class pace : std::uint32_t {
   unseen, // may take minutes of which the engine sees nothing: kernel timing, opening a data set
 };
 
-// What a rank waits for that is not its own work.
+// Reasons for which a rank waits.
 enum class waiting : std::uint32_t { nothing, coordinator, peers };
 
 // One reading of the page. The fields are read one after the other, not at one instant.

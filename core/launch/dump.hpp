@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who waits for what in a run that stands still, in words.
+// Describes which rank waits for what in a run that makes no progress.
 #pragma once
 
 #include <chrono>
