@@ -33,11 +33,11 @@ struct memory {
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::uint64_t second = 1'000'000'000;
 // Until something that does not end is a failure: an operation without progress, ...
-constexpr std::uint64_t patience = 10 * second * slower;
+constexpr std::uint64_t patience = 15 * second * slower;
 // ... what waits for the end of a peer that died or left, which a transport may find out by heartbeats, ...
 constexpr std::uint64_t patience_with_peers = 30 * second * slower;
 // ... and connecting and closing, which are one call of the plugin.
-constexpr std::uint64_t patience_to_connect = 8 * second * slower;
+constexpr std::uint64_t patience_to_connect = 15 * second * slower;
 
 // One rank's instance. Every call that fails throws, unless its status is what it returns.
 class endpoint {

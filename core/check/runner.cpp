@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "base/standard_output.hpp"
 #include "base/text.hpp"
+#include "check/activity.hpp"
 #include "check/allocations.hpp"
 #include "check/pulse.hpp"
 #include "launch/process.hpp"
@@ -34,15 +35,14 @@ outcome outcome_named(const std::string& name) {
   return outcome::failed;
 }
 
-// Reads both pipes until they end; false: nothing came through the first one for `silence`.
+// Reads both pipes until they end; false: nothing comes through the first one, and the process hangs.
 bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds silence) {
-  auto deadline = clock_type::now() + silence;
+  hang_watch watch(p.pid, silence);
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
   std::array<std::string*, 2> texts{&report, &said};
   while (ends[0].fd >= 0) { // a process that outlives the test may keep the other one open
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_type::now()).count();
-    if (left <= 0) return false;
-    if (poll(ends.data(), ends.size(), static_cast<int>(left)) <= 0) continue;
+    if (watch.hangs()) return false;
+    if (poll(ends.data(), ends.size(), 250) <= 0) continue;
     for (std::size_t i = 0; i < ends.size(); ++i) {
       if (!ends[i].revents) continue;
       char buffer[4096];
@@ -52,7 +52,7 @@ bool collect(const process& p, std::string& report, std::string& said, std::chro
         ends[i].fd = -1;
       else
         texts[i]->append(buffer, static_cast<std::size_t>(n));
-      if (i == 0) deadline = clock_type::now() + silence;
+      if (i == 0) watch.progress();
     }
   }
   return true;

@@ -2,6 +2,7 @@
 #include "check/world.hpp"
 
 #include "base/text.hpp"
+#include "check/activity.hpp"
 
 #include <algorithm>
 #include <array>
@@ -199,7 +200,7 @@ bool reap(std::vector<child>& children) {
   constexpr std::chrono::seconds silence(9 * slower);
   const bool watched = pulses() > 0; // under a debugger there is no limit
   std::uint64_t seen = 0;
-  auto since = std::chrono::steady_clock::now();
+  hang_watch watch(getpgrp(), silence);
   bool silent = false;
   std::size_t left = children.size();
   while (left) {
@@ -216,9 +217,9 @@ bool reap(std::vector<child>& children) {
     if (!left || silent) continue;
     if (const std::uint64_t now = pulses(); now != seen) {
       seen = now;
-      since = std::chrono::steady_clock::now();
+      watch.progress();
     }
-    silent = std::chrono::steady_clock::now() - since > silence;
+    silent = watched && watch.hangs();
     for (const child& c : children)
       if (silent && c.pid >= 0) kill(c.pid, SIGKILL);
     if (!silent) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // waitpid has no time limit
