@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace regatta {
@@ -53,10 +55,11 @@ mapped_file::mapping* mapped_file::mapping::record(std::span<const std::uint8_t>
       const mapping* m = all.load();
       while (m && !(at >= m->begin.load() && at < m->end.load())) m = m->next;
       if (m) {
-        const auto say = [](std::string_view text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); };
-        say("data file ");
-        say(m->name);
-        say(" was truncated while it was read: restore it, and run again\n");
+        // One call, so that ranks that read the same file do not mix their lines.
+        const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+        const iovec line[] = {part("data file "), part(m->name),
+                              part(" was truncated while it was read: restore it, and run again\n")};
+        (void)!::writev(STDERR_FILENO, line, std::size(line));
         ::signal(number, SIG_DFL);
       } else {
         ::sigaction(number, &before_us, nullptr);
