@@ -9,6 +9,11 @@
 #include "report/progress.hpp"
 #include "report/text_table.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -79,6 +84,19 @@ std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaig
   return rows;
 }
 
+// The last line of the table.
+std::string closing(const campaign_estimate& all, const machine_speed& machine) {
+  const auto count = all.cases.size();
+  const auto runnable = static_cast<std::size_t>(
+      std::ranges::count_if(all.cases, [](const case_estimate& c) { return c.refused.empty(); }));
+  if (runnable == 0) return "Nothing was run. No case can run on this machine.";
+  const std::string which = runnable == count ? fmt::format("{} case{} would take", count, count == 1 ? "" : "s")
+                                              : fmt::format("{} of {} cases would take", runnable, count);
+  return fmt::format("Nothing was run. {} {} on {:g} idle core{} of {:.0f} GFLOP/s.", which,
+                     all.total.seconds < 1 ? "less than 1 s" : "about " + human_duration(all.total.seconds),
+                     machine.cores, machine.cores == 1 ? "" : "s", machine.flops * 1e-9);
+}
+
 } // namespace
 
 int dry_run(plugin_answers& answers, const experiment& e, format form) {
@@ -104,10 +122,7 @@ int dry_run(plugin_answers& answers, const experiment& e, format form) {
     break;
   }
   case format::console:
-    print_output(fmt::format(
-        "{}\n{} case{}, about {} in all on {:g} core{} of {:.0f} GFLOP/s that do nothing else; nothing was run\n",
-        indented(columns, rows), e.cases.size(), e.cases.size() == 1 ? "" : "s", duration(all.total), machine.cores,
-        machine.cores == 1 ? "" : "s", machine.flops * 1e-9));
+    print_output(fmt::format("{}\n{}\n", indented(columns, rows), closing(all, machine)));
   }
   return e.cases.size() == 1 ? all.cases[0].code : 0;
 }

@@ -88,7 +88,7 @@ TEST_CASE("whatever a plugin prints, standard output is the document") {
                         {"doctor --json " + plugins, ""},
                         {"run x.toml --out a --progress never --format json", ""},
                         {"run x.toml --out b --progress never --format csv", "\"case\""},
-                        {"run x.toml --dry-run", "nothing was run"}};
+                        {"run x.toml --dry-run", "Nothing was run"}};
   for (const verb& v : verbs) {
     CAPTURE(v.arguments);
     const outcome o = program(s, v.arguments);
