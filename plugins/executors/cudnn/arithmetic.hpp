@@ -39,13 +39,13 @@ void gather_rows(cudaStream_t s, float* to, const float* from, const std::int64_
 void scatter_rows(cudaStream_t s, float* to, const float* from, const std::int64_t* index, std::size_t n,
                   std::size_t row, std::size_t rows, bool add);
 
-// Selects the elements of x whose magnitude is above |threshold|, in ascending order of position: writes the positions
+// Selects the elements of x whose magnitude is above |threshold|, in ascending order of index: writes the indices
 // and values of the first `room` of them, and sets *found to their number. Requires n < 2^31. scratch:
 // selection_scratch(n) bytes.
 std::size_t selection_scratch(std::size_t n);
 void select_above(cudaStream_t s, const float* x, std::size_t n, float threshold, std::int32_t* places, float* values,
                   std::size_t room, std::uint64_t* found, void* scratch);
-// Selects the k elements with the largest magnitudes, in ascending order of position; the first of equals; NaN counts
+// Selects the k elements with the largest magnitudes, in ascending order of index; the first of equals; NaN counts
 // as the largest. Requires n < 2^31. scratch: selection_scratch(n) bytes.
 void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* places, float* values, std::size_t k,
            void* scratch);

@@ -29,7 +29,7 @@ private:
   void flash_forward(device& d, const run& r);
   void flash_backward(device& d, const run& r);
   std::size_t kept_bytes() const;
-  std::size_t spare_bytes(std::size_t i) const; // buffer of gradient i if cuDNN must not write it in place, else 0
+  std::size_t spare_bytes(std::size_t i) const; // scratch of gradient i; 0: cuDNN writes it in place
   // The inputs are values, queries, keys and the keys' indices: the backward pass computes gradients in this order.
   std::size_t queries() const { return places(*output_); }
   std::size_t keys() const { return places(*inputs_[0].from); }

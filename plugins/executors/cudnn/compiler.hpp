@@ -42,7 +42,7 @@ public:
   weight* table(const node& n, std::size_t i);                       // for lookups: sparse or dense
 
   value*& output(std::size_t k) { return values_[k]; } // the value of node k
-  // floating-point input i of n, in the model's precision and in the layout that ops expect
+  // Returns floating-point input i of n, in the model's precision and in the layout that ops expect.
   value* input(const node& n, std::size_t i);
   // Returns input i of n, which must be an input of the network with one int32 for each of `elements`.
   value* indices(const node& n, std::size_t i, std::size_t elements);

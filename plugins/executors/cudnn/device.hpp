@@ -63,7 +63,7 @@ public:
   cudnnHandle_t dnn = nullptr;
   planner planning; // plans of cuDNN's graphs
   cublasHandle_t cublas = nullptr;
-  // a cublasHandle_t serves as a cublasLtHandle_t
+  // A cublasHandle_t serves as a cublasLtHandle_t.
   cublasLtHandle_t cublas_lt() const { return reinterpret_cast<cublasLtHandle_t>(cublas); }
   staging varying;
   buffer workspace;      // of cuDNN; shared by all ops, which use it one at a time in the order of the stream

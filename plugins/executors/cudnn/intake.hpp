@@ -40,7 +40,7 @@ private:
   std::size_t samples_;
   buffer between_, table_; // table_: lookup table of generated values
   cudaStream_t stream_ = nullptr;
-  // crossed_: the staging buffer is filled; taken_: it may be overwritten
+  // crossed_: the staging buffer is filled. taken_: it may be overwritten.
   cudaEvent_t crossed_ = nullptr, taken_ = nullptr;
 };
 

@@ -49,7 +49,7 @@ private:
     }
     __syncthreads();
     const T all = parts[32];
-    __syncthreads(); // the next call writes to `parts`
+    __syncthreads(); // before the next call writes to `parts`
     return all;
   }
 };
@@ -136,7 +136,7 @@ private:
       std::memcpy(&other, shared() + 8 * t, sizeof other);
       all = join(all, other);
     }
-    meet(); // the next call writes to shared()
+    meet(); // before the next call writes to shared()
     return all;
   }
   index_t thread_;

@@ -24,12 +24,12 @@ void gather(cudaStream_t s, number t, const gathering& g, void* y, std::size_t c
 void gather_sums(cudaStream_t s, number t, const gathering& g, std::uint32_t each, void* y, std::size_t samples);
 
 // The ids of a batch sorted by row (row_order.hpp), in device memory. For k < *count, rows[k] is named by the ids at
-// positions order[begin[k]] to order[begin[k + 1] - 1], ascending.
+// indices order[begin[k]] to order[begin[k + 1] - 1], ascending.
 struct naming {
   const std::int32_t *count, *rows, *begin, *order;
   std::size_t most; // upper bound of *count
 };
-// gradient[rows[k]] += scale * the sum of dy[position / each] over the positions that name the row, in their order.
+// gradient[rows[k]] += scale * the sum of dy[index / each] over the indices that name the row, in their order.
 void scatter(cudaStream_t s, number t, const naming& n, const void* dy, std::uint32_t each, std::uint32_t size,
              float scale, float* gradient);
 

@@ -41,7 +41,7 @@ struct product_description {
   template <class T> using owned = std::unique_ptr<T, cublasStatus_t (*)(T*)>;
   beside does = beside::nothing;
   owned<cublasLtMatmulDescOpaque_t> how{nullptr, nullptr};
-  // in cuBLASLt's naming: a is our b
+  // In cuBLASLt's naming: its a is our b.
   owned<cublasLtMatrixLayoutOpaque_t> a{nullptr, nullptr}, b{nullptr, nullptr}, c{nullptr, nullptr};
   owned<cublasLtMatmulPreferenceOpaque_t> limits{nullptr, nullptr};
 

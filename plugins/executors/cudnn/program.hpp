@@ -48,7 +48,7 @@ struct weight : executors::graph_tensor {
   bool copied = false;
   picture lies, copy_lies;
   void* copy = nullptr;
-  // the op that overwrites the gradient in a backward pass; other ops that share the weight add to it
+  // The op that overwrites the gradient in a backward pass; other ops that share the weight add to it.
   const class op* first_writer = nullptr;
 
   const void* multiplied() const { return copied ? copy : data; }

@@ -19,7 +19,7 @@ public:
     sorted_.reserve(most);
   }
 
-  // Sorts ids[0 .. count); ids below 0 are skipped. rows[k] are the distinct rows, ascending. The positions in `ids`
+  // Sorts ids[0 .. count); ids below 0 are skipped. rows[k] are the distinct rows, ascending. The indices into `ids`
   // that name rows[k] are order[begin[k]] to order[begin[k + 1] - 1], ascending. Returns the number of rows. `rows` and
   // `order` need space for count elements, `begin` for count + 1. Allocates nothing if count is at most the
   // constructor's `most`.
@@ -59,7 +59,7 @@ private:
   }
 
   static constexpr unsigned digit = 11;
-  std::vector<std::uint64_t> keys_, sorted_; // row in the upper 32 bits, position in `ids` in the lower 32 bits
+  std::vector<std::uint64_t> keys_, sorted_; // row in the upper 32 bits, index into `ids` in the lower 32 bits
 };
 
 } // namespace cudnn
