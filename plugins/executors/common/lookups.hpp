@@ -16,8 +16,8 @@ namespace executors {
 struct sparse_table {
   // One layer that reads the table.
   struct lookup {
-    int input;       // number of the batch's input that holds ids
-    std::size_t ids; // per sample
+    int input;            // number of the batch's input that holds ids
+    std::size_t ids;      // per sample
     std::int64_t padding; // an id that is skipped, or -1
   };
   std::vector<lookup> lookups;

@@ -96,7 +96,7 @@ bool is_pinned(const void* p) {
   const auto after = pinned.upper_bound(static_cast<char*>(const_cast<void*>(p)));
   return after != pinned.begin() && p < std::prev(after)->first + std::prev(after)->second;
 }
-// Of an allocation; larger ones are workspaces, which nobody reads.
+// Bytes of an allocation that are filled. Only workspaces are larger, and their content is never read.
 constexpr std::size_t most_spoilt = std::size_t{16} << 20;
 
 // Calls callbacks once the work before them is done, on a thread of its own that holds no lock during the call.
