@@ -99,8 +99,8 @@ void attention::forward(device& d, const run& r) {
                all_of<void>(of::out), all_heads, false, name_.c_str());
 }
 
-// With a the probabilities after dropout: dv = a^T dy; da = dy v^T; ds = da through dropout and softmax; dq = ds k; dk
-// = ds^T q.
+// With a the probabilities after dropout: dv = a^T dy; da = dy v^T; ds = da through dropout and softmax; dq = ds k;
+// dk = ds^T q.
 void attention::backward(device& d, const run& r) {
   if (flash_) return flash_backward(d, r);
   const auto n = static_cast<int>(queries()), m = static_cast<int>(keys()), row = static_cast<int>(width());

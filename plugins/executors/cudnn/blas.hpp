@@ -44,8 +44,8 @@ cudaDataType_t cuda_type(number n);
 class device;
 
 // The shape of c [m, n] = a [m, k] b [k, n], or added to it. Matrices are row-major; a_row, b_row and c_row are the
-// distances between their stored rows, in elements. `a_across`: a is stored transposed, as [k, m]; `b_across`: b as [n,
-// k].
+// distances between their stored rows, in elements. `a_across`: a is stored transposed, as [k, m]. `b_across`: b is
+// stored as [n, k].
 struct product_shape {
   int m, n, k;
   bool a_across = false, b_across = false;

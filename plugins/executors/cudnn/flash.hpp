@@ -48,8 +48,8 @@ private:
   execution evaluation_; // forward pass without dropout; only if training has dropout
 };
 
-// The mask value that hides a key: the lowest finite number of fp16, which is close to a number of bf16. Infinity would
-// yield NaN in a row whose keys are all hidden. With this value such rows are finite; the caller sets them to zero.
+// The mask value that hides a key: the lowest finite number of fp16 (-65536 in bf16). Infinity would yield NaN in a row
+// whose keys are all hidden. With this value such rows are finite; the caller sets them to zero.
 constexpr float least_mask = -65504;
 
 } // namespace cudnn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU as the engine uses it (regatta/device.h): memory, streams, and the arithmetic of strategies and optimizers.
+// A GPU as the engine uses it: memory, streams, and the arithmetic of strategies and optimizers. The functions have the
+// contracts of rg_device (regatta/device.h).
 #pragma once
 
 #include "device.hpp"
