@@ -3,7 +3,7 @@
 // A file of JSON records that only grows. A record is a line with a checksum, which reveals records that a crash cut
 // short or that were damaged later:
 //
-// {"sha256":"<64 hexadecimal digits of the record's text>","record":<the record>}
+//   {"sha256":"<64 hexadecimal digits of the record's text>","record":<the record>}
 #pragma once
 
 #include <cstdint>
