@@ -11,7 +11,7 @@
 
 namespace regatta {
 
-// [any] Return nothing if the text is no number with a unit, is no whole number of bytes or nanoseconds, or is too
+// [any] Return std::nullopt if the text is no number with a unit, is no whole number of bytes or nanoseconds, or is too
 // large.
 std::optional<std::int64_t> parse_bytes(std::string_view text);       // B kB MB GB TB KiB MiB GiB TiB
 std::optional<std::int64_t> parse_nanoseconds(std::string_view text); // ns us ms s min h

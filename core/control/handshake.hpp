@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mutual proof that both ends know the run's secret, before either believes anything else the other says:
+// Both ends prove to each other that they know the run's secret, before either accepts any other message:
 //
 //   coordinator -> rank          nonce_c                              4 bytes of magic, 32 bytes
 //   rank        -> coordinator   rank, nonce_r, proof of the rank     4 bytes little endian, 32 bytes, 32 bytes

@@ -29,13 +29,13 @@ const generated_data* find_generated_data(std::string_view format);
 // the same files. Throws failure: usage if the folder is not empty, run if it cannot be written.
 void make_data(const generated_data& data, const std::filesystem::path& folder);
 
-// [main] Returns the data to generate and its folder if data.generate is set and nothing exists at data.path; else
-// nothing. Throws failure (usage) if there is no generator for the format, or if data.path would not name the generated
-// data.
 struct missing_data {
   const generated_data* data;
   std::filesystem::path folder;
 };
+// [main] Returns the data to generate and its folder if data.generate is set and nothing exists at data.path; else
+// std::nullopt. Throws failure (usage) if there is no generator for the format, or if data.path would not name the
+// generated data.
 std::optional<missing_data> data_to_generate(const data_config& config);
 
 } // namespace regatta

@@ -19,7 +19,7 @@ public:
   producer(const producer&) = delete;
   producer& operator=(const producer&) = delete;
 
-  // Returns how the process ended, for example "exited with code 1"; nothing while it runs.
+  // Returns how the process ended, for example "exited with code 1"; std::nullopt while it runs.
   std::optional<std::string> ended();
 
 private:

@@ -62,12 +62,12 @@ public:
 // [main] Returns the source that [data] describes, able to feed every input. Opens and checks the files. Throws
 // failure: usage if the configuration or the model does not fit, run if a file is damaged.
 //
-//   random     RG_INPUT_VALUES as data.content says: zeros, uniform (from 0 to 1; bytes: all) or normal (mean 0,
-//              deviation 1; bytes: around 128, deviation 64); RG_INPUT_INDEX evenly over its range, or, where that is
-//              large (words, not classes), by Zipf with the exponent data.zipf
+//   random     RG_INPUT_VALUES by data.content: zeros, uniform (from 0 to 1; bytes: all) or normal (mean 0,
+//              deviation 1; bytes: around 128, deviation 64); RG_INPUT_INDEX uniform over its range or, if that is
+//              large (words, not classes), from a Zipf distribution with the exponent data.zipf
 //   constant   the samples of step 0 of `random`, in every step
-//   dataset    data.format says how data.path is read: docs/data.md
-//   queue      one of the above, data.of, data.prefetch batches ahead on a thread of its own
+//   dataset    the files at data.path in the format data.format: docs/data.md
+//   queue      one of the above (data.of), data.prefetch micro-batches ahead on a separate thread
 //   stream     from another process: docs/data.md
 std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
                                          std::uint64_t seed);

@@ -45,7 +45,7 @@ std::vector<counted_word> count_words(const std::vector<const text_file*>& texts
   return words;
 }
 
-// Returns nothing if the file is missing or was made from other texts. An empty `head` accepts any texts.
+// Returns std::nullopt if the file is missing or was made from other texts. An empty `head` accepts any texts.
 std::optional<std::vector<counted_word>> read_words(const std::filesystem::path& path, const std::string& head) {
   std::ifstream in(path, std::ios::binary);
   std::string line;

@@ -76,7 +76,7 @@ public:
     rg_fence from, to;
   };
 
-  // Returns the sensors' values; takes milliseconds. Returns nothing if the device has none, or they fail.
+  // Returns the sensors' values; takes milliseconds. Returns std::nullopt if the device has none, or they fail.
   std::optional<rg_sensors> sensors();
 
   // The only functions that wait for the device. [main], or outside of the timed region.

@@ -21,7 +21,7 @@ namespace regatta {
 //    relative in fp32, 1e-2 in other precisions.
 std::vector<std::string> check_results(const nlohmann::json& entries);
 
-// Returns a message if the metric of an "ok" entry misses measure.target; nothing if it reaches the target, or if
+// Returns a message if the metric of an "ok" entry misses measure.target; std::nullopt if it reaches the target, or if
 // `target` is 0. A metric named "perplexity" or "loss" must be at most the target, any other at least.
 std::optional<std::string> missed_target(const nlohmann::json& entry, double target);
 

@@ -33,7 +33,7 @@ std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& 
 // Returns the arguments as one line that a shell splits into the same arguments.
 std::string command_line(const std::vector<std::string>& arguments);
 
-// Returns "debug build: ..." if this program was compiled without optimisation for measuring; else nothing.
+// Returns "debug build: ..." if this program was compiled without optimisation for measuring; else std::nullopt.
 std::optional<std::string> build_warning();
 
 } // namespace regatta

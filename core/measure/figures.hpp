@@ -52,9 +52,9 @@ inline constexpr std::array<std::pair<const char*, double time_parts::*>, 7> tim
 
 struct run_figures {
   double samples = 0;          // of the counted steps of all workers
-  std::optional<double> units; // of the counted steps, by the model's first count; nothing if it counts nothing
+  std::optional<double> units; // of the counted steps, by the model's first count; std::nullopt if it counts nothing
   double samples_per_second = 0, batches_per_second = 0;
-  std::optional<double> units_per_second;        // by rank_record.unit_counts; nothing if nothing is counted
+  std::optional<double> units_per_second;        // by rank_record.unit_counts; std::nullopt if nothing is counted
   bool counts_tokens = false;                    // the units are tokens
   double region_seconds = 0;                     // without evaluations
   double samples_per_worker_step = 0;            // mean over workers
@@ -62,7 +62,7 @@ struct run_figures {
   time_parts time;                               // mean over workers of their means over counted steps
 
   double communication_seconds = 0;            // per step: CPU time of the loop, mean over workers
-  std::optional<double> server_update_seconds; // per step: mean over servers; nothing without servers
+  std::optional<double> server_update_seconds; // per step: mean over servers; std::nullopt without servers
   double drain_seconds = 0;                    // the longest of all ranks
   // Per step: mean over ranks that are workers (including a co-located server's bytes), and over ranks that are only
   // servers.
@@ -76,13 +76,13 @@ struct run_figures {
 
   std::vector<double> losses; // per step: mean over the samples of all workers; warm-up included
   // For each loss: its step, counted from 0, and the time when the last worker ended that step, in seconds of the timed
-  // region without evaluations; nothing for a warm-up step.
+  // region without evaluations; std::nullopt for a warm-up step.
   std::vector<std::uint64_t> loss_steps;
   std::vector<std::optional<double>> loss_seconds;
   bool loss_finite = true;
   std::string weights_hash;               // of worker 0's final weights; empty: not hashed
-  std::optional<bool> replicas_identical; // final weights of all workers; nothing if a worker did not hash them
-  std::optional<bool> weights_moved;      // of any rank; nothing if no update had to change them
+  std::optional<bool> replicas_identical; // final weights of all workers; std::nullopt if a worker did not hash them
+  std::optional<bool> weights_moved;      // of any rank; std::nullopt if no update had to change them
   std::uint64_t given_bytes = 0;          // by the strategy to the transport, on all ranks
   bool must_agree = false;                // the strategy promises that the replicas are the same
   std::string metric;

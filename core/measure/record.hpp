@@ -66,7 +66,7 @@ struct rank_record {
   // before that step's `end`.
   std::int64_t region_begin = 0, region_end = 0;
   // Workers only, and the same on all: a step waits until all workers have computed the step this many steps before. 0
-  // if the strategy is synchronous. Nothing: it waits for no other worker.
+  // if the strategy is synchronous. std::nullopt: it waits for no other worker.
   std::optional<std::uint64_t> bound;
   bool agrees = false; // the strategy promises the same final weights on all workers
   // Workers only. Call steps.reserve(n) before the region, so that push_back allocates nothing in it.
@@ -89,7 +89,7 @@ struct rank_record {
   std::uint64_t bytes_sent = 0, bytes_received = 0; // in the region, as the transport counts them
   std::uint64_t memory_peak_bytes = 0;              // 0: unknown
   double cpu_seconds = 0;                           // of all threads in the region
-  std::optional<gpu_figures> gpu;                   // in the region; nothing: no GPU or no sensors
+  std::optional<gpu_figures> gpu;                   // in the region; std::nullopt: no GPU or no sensors
   std::optional<double> steal; // share of the host's CPU time that the hypervisor gave to others, in the region
 
   strategy_records strategy;    // in the region; values of steps since the first warm-up step
@@ -128,7 +128,7 @@ struct cpu_ticks {
   std::uint64_t total = 0, steal = 0;
 };
 std::optional<cpu_ticks> read_cpu_ticks();
-// Returns the share of the time between that the hypervisor gave to others, 0 to 1; nothing if unknown.
+// Returns the share of the time between that the hypervisor gave to others, 0 to 1; std::nullopt if unknown.
 std::optional<double> steal_between(const std::optional<cpu_ticks>& from, const std::optional<cpu_ticks>& to);
 
 } // namespace regatta

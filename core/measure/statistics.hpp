@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order statistics and spread of a few samples. All functions take any order and return nothing if there is no sample.
+// Order statistics and spread of a few samples. The samples may be in any order. Without samples the functions
+// return std::nullopt or an empty list.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ inline std::optional<double> median(std::vector<double> samples) {
 
 std::optional<double> mean(const std::vector<double>& samples);
 
-// Coefficient of variation: sample standard deviation (n - 1) over the mean. Nothing for fewer than two samples.
+// Coefficient of variation: sample standard deviation (n - 1) over the mean. std::nullopt for fewer than two samples.
 std::optional<double> variation(const std::vector<double>& samples);
 
 // Returns the indices of the samples that form the median: the middle one, or two for an even number (none for none).

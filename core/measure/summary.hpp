@@ -47,7 +47,7 @@ struct case_facts {
 
 struct repeat_figures {
   run_figures run;
-  std::optional<run_figures> baseline, contention; // of the same repeat; nothing: not run
+  std::optional<run_figures> baseline, contention; // of the same repeat; std::nullopt: not run
 };
 
 // [main] Returns the entry of a case all of whose repeats ran. Requires at least one repeat.

@@ -63,9 +63,9 @@ public:
     return {static_cast<T*>(address(b)), b.count};
   }
 
-  // Returns the first region whose guards have changed: "memory behind the gradients". Returns nothing if none has, and
-  // with ghosts. Call it while no operation is pending. `read` copies bytes from a device and waits for them; unused
-  // without a device.
+  // Returns the first region whose guards have changed: "memory behind the gradients". Returns std::nullopt if none
+  // has, and with ghosts. Call it while no operation is pending. `read` copies bytes from a device and waits for them;
+  // unused without a device.
   using read_function = std::function<void(void* to, const void* from, std::uint64_t bytes)>;
   std::optional<std::string> find_damage(const read_function& read) const;
 

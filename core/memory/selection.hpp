@@ -25,7 +25,7 @@ struct scratch {
 void top_k(std::span<const float> x, std::span<std::int32_t> places, std::span<float> values, scratch& memory);
 
 // Writes the indices and values of all elements with a magnitude above `threshold`, in ascending order of index.
-// Returns their number, or nothing if they do not fit.
+// Returns their number, or std::nullopt if they do not fit.
 std::optional<std::size_t> above(std::span<const float> x, float threshold, std::span<std::int32_t> places,
                                  std::span<float> values);
 

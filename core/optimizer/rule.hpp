@@ -5,8 +5,8 @@
 // w is the weight. lr is optimizer.lr, times the tensor's lr_scale, times the number of workers with lr_scaling =
 // "linear", times the schedule's factor for the gradient's step (schedule.hpp):
 //
-//   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, as SGD in Paddle,
-//                                                                         TensorFlow and PyTorch has it; not AdamW)
+//   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, like the SGD of
+//                                                                         Paddle, TensorFlow and PyTorch; not AdamW)
 //   sgd        w -= lr * g
 //   momentum   v = momentum * v + g;  w -= lr * v                        Nesterov: w -= lr * (g + momentum * v)
 //   adagrad    h += g * g;            w -= lr * g / (sqrt(h) + epsilon)
@@ -39,7 +39,7 @@ public:
   int states() const noexcept { return states_; }                   // floats of state per element
   bool counts_updates() const noexcept { return kind_ == RG_ADAM; } // the update depends on t
   // clips() returns whether an update needs the norm of the whole gradient first. clip() returns the factor for that
-  // norm; nothing if the update must be skipped because the gradient is not finite.
+  // norm; std::nullopt if the update must be skipped because the gradient is not finite.
   bool clips() const noexcept { return clip_norm_ > 0; }
   std::optional<double> clip(const arithmetic::norm& total) const noexcept;
 

@@ -4,7 +4,7 @@
 // All lengths (warmup, length, every, milestones) are in steps or, with unit = "epoch", in epochs of the dataset. W, L,
 // N and m below are those lengths in steps, and may be fractions.
 //
-//   warm-up       t + 1 < W: start + (1 - start) * (t + 1) / W, instead of what follows        (Goyal et al., 2017)
+//   warm-up       t + 1 < W: start + (1 - start) * (t + 1) / W, instead of the formulas below  (Goyal et al., 2017)
 //   constant      1
 //   step          factor ^ (how many milestones m have m <= t)                                 (He et al., 2015)
 //   linear        1 - (1 - end) * (t + 1 - W) / (L - W) up to step L, then `end`               (Devlin et al., 2018)

@@ -43,7 +43,7 @@ public:
   void settle();
   // This worker's counts for the step that was begun; empty if the model counts nothing.
   const std::vector<std::uint64_t>& mine() const { return current().mine; }
-  // Returns the tokens, without padding, of the micro-batches returned so far in this step; nothing unless
+  // Returns the tokens, without padding, of the micro-batches returned so far in this step; std::nullopt unless
   // train.batch_unit is "tokens".
   std::optional<std::uint64_t> tokens() const { return token_places_ ? std::optional(tokens_) : std::nullopt; }
 

@@ -25,7 +25,7 @@ public:
     double input = 0;                 // from the end of the last backward pass until the host had read the next batch
     // from then until the weights were there, minus updates; plus the wait for rows before the passes
     double blocked = 0;
-    std::optional<double> idle; // before its passes, when the weights were there; nothing: not known
+    std::optional<double> idle; // before its passes, when the weights were there; std::nullopt: not known
   };
   using take = std::function<void(std::uint64_t step, const parts& of_step)>;
   // Times of a step's work that the host does beside the device, for a model with sparse tables. Nanoseconds, except

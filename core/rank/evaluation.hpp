@@ -28,7 +28,7 @@ public:
   // Opens the data. Throws failure if the data does not fit the model or the model has no evaluate().
   explicit evaluation(session& s);
   // [compute] Call it on all workers at once, when all weights have arrived. Calls `prepare` with every batch before
-  // the model sees the batch. Returns the metric; nothing if the model derives none from its sums.
+  // the model sees the batch. Returns the metric; std::nullopt if the model derives none from its sums.
   std::optional<double> run(const std::function<void(rg_batch&)>& prepare);
 
 private:

@@ -111,8 +111,8 @@ public:
   void show_gradients(const show_function& to) const { show(gradients(), to); }
   // Returns the gradients of the rows of sparse table `t` that the step touched. Call it between steps.
   std::span<const float> row_gradients(std::uint32_t t) const;
-  // Returns the name of memory that was written although it belongs to no buffer; nothing if there is none. Call it
-  // between steps; waits for a device.
+  // Returns the name of memory that was written although it belongs to no buffer; std::nullopt if there is none. Call
+  // it between steps; waits for a device.
   std::optional<std::string> find_damage() const;
   // Returns whether a step before `end` has a learning rate above 0, so that its update changes weights.
   bool learns_before(std::uint64_t end) const;
@@ -128,7 +128,7 @@ public:
   void begin(activity a, std::uint64_t step);
   bool done(activity a) const { return !running_[a]; }
   // [loop] Throws the first failure that the strategy reported, even if begin() or poll() threw it before. Call it once
-  // more before the result is made: a strategy may report a failure outside of begin() and poll().
+  // more before the result is computed: a strategy may report a failure outside of begin() and poll().
   void require_success() const;
   // [compute] Declares that elements [0, end) of the arena hold this step's gradients; on a device, once `fence` has
   // passed. poll() forwards it to the strategy. Lock-free.

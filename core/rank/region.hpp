@@ -20,7 +20,7 @@ public:
   // Takes the strategy's per-step records once serve() and finish() are over, because servers record the last steps
   // late.
   void take_records_of_steps(rank_record& record);
-  // [loop] Exclude the time between the two calls, an evaluation, from the region. Each call takes milliseconds where a
+  // [loop] Exclude the time between the two calls, an evaluation, from the region. Each call takes milliseconds if a
   // device has sensors.
   void pause();
   void resume();

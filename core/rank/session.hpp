@@ -42,7 +42,7 @@ public:
   bool synchronous() const { return plan_.flags & RG_PLAN_SYNCHRONOUS; }
   // Returns whether all workers have the same weights after finish().
   bool agrees() const { return plan_.flags & (RG_PLAN_SYNCHRONOUS | RG_PLAN_AGREES); }
-  // Returns how many steps a worker may be ahead of the slowest; nothing: any number.
+  // Returns how many steps a worker may be ahead of the slowest; std::nullopt: any number.
   std::optional<std::uint64_t> bound() const {
     if (synchronous()) return 0;
     return plan_.flags & RG_PLAN_BOUNDED ? std::optional(plan_.bound) : std::nullopt;

@@ -26,7 +26,7 @@ struct filled_column {
   std::string constant;
 };
 
-// Returns the text that all cells share, not counting cells without a value; nothing if they differ.
+// Returns the text that all cells share, not counting cells without a value; std::nullopt if they differ.
 std::optional<std::string> common(const cells& c) {
   std::optional<std::string> text;
   for (const std::string& cell : c) {
