@@ -36,7 +36,8 @@ template <class F> inline void each_vector(std::size_t size, const F& f) {
   if (i < size) {
     const std::size_t n = size - i;
     f(
-        i, [i, n](const auto* p) { return load_some(p + i, n); }, [i, n](auto* p, vec v) { store_some(p + i, v, n); });
+        i, [i, n](const auto* p) { return load_some(p + i, n); },
+        [i, n](auto* p, vec v) { store_some(p + i, v, n); });
   }
 }
 
@@ -302,6 +303,15 @@ constexpr map_kernels<T> maps_of = {{&map<row_function::none, T>, &map<row_funct
                                      &map_gradient<row_function::gelu, T>, &map_gradient<row_function::tanh, T>}};
 
 constexpr sequence_kernels sequence_table = {
-    maps_of<float>, maps_of<bf16>,    &stage, &stage_gradient, &softmax, &softmax_gradient,
-    &logits,        &logits_gradient, &drop,  &draw,           &axpy,
+    maps_of<float>,
+    maps_of<bf16>,
+    &stage,
+    &stage_gradient,
+    &softmax,
+    &softmax_gradient,
+    &logits,
+    &logits_gradient,
+    &drop,
+    &draw,
+    &axpy,
 };
