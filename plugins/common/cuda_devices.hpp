@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts GPUs without failing, and with a readable error, on a machine that has none.
+// Counts the GPUs. Where none is usable, the error says why in plain words.
 #pragma once
 
 #include <cstdint>

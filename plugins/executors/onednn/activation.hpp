@@ -11,8 +11,8 @@ struct stages {
   bool norm = false, relu = false, pool = false;
   double epsilon = 0, momentum = 0;
   weight *scale = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;
-  // Bias of the preceding layer, which leaves it out; or null. Batch norm subtracts every constant, so in training this
-  // bias only enters the running mean, and its gradient is zero.
+  // Bias of the preceding layer, which does not add it itself; or null. Batch norm subtracts every constant, so in
+  // training this bias only enters the running mean, and its gradient is zero.
   weight* folded = nullptr;
   double dropout = 0;      // probability
   std::uint32_t layer = 0; // of the dropout, for its random stream

@@ -214,7 +214,7 @@ std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape&
 } // namespace
 
 bool mostly_padding(const conv_shape& s) {
-  auto pairs = [&](std::size_t in, std::size_t out) { // (output index, tap) that meet the input
+  auto pairs = [&](std::size_t in, std::size_t out) { // pairs (output index, tap) that fall on the input
     std::size_t n = 0;
     for (std::size_t o = 0; o < out; ++o)
       for (std::size_t k = 0; k < s.kernel; ++k) {

@@ -52,8 +52,8 @@ protected:
   std::string algorithm_, runs_;
 };
 
-// Returns the layout of a convolution's weights in memory: the one that oneDNN's direct algorithm prefers or, where
-// mostly_padding() holds, one matrix per tap. Depends on shape and instruction set only.
+// Returns the layout of a convolution's weights in memory: one matrix per tap if x is blocked and mostly_padding()
+// holds, else the layout that oneDNN's direct algorithm prefers. Depends on shape and instruction set only.
 desc conv_weight_layout(const device& dev, const conv_shape& s);
 
 // Returns whether at least half of all pairs of an output position and a tap fall on padding, so that skipping these

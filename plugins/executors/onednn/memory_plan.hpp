@@ -40,7 +40,7 @@ public:
 
   // Gives every slot its offset and allocates the block, with `extra` bytes of scratch behind the slots.
   void settle(std::size_t extra);
-  // The slot's address; null for no_slot. Requires settle().
+  // The slot's address; null for no_slot. Valid between settle() and release().
   template <class T = float> T* at_slot(slot s) const {
     return s == no_slot ? nullptr : reinterpret_cast<T*>(block_.get() + slots_[s].offset);
   }

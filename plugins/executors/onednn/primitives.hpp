@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The differences between oneDNN 2 (Debian 12 has 2.6) and oneDNN 3 (Debian 13 has 3.7), in one place. Version 3
-// dropped operation descriptors, whose members became arguments of the primitive descriptors' constructors, and it
-// reads a layout by functions. All functions here throw dnnl::error, with status dnnl_unimplemented if oneDNN has no
+// dropped operation descriptors, whose members became arguments of the primitive descriptors' constructors, and it has
+// functions to query a layout. All functions here throw dnnl::error, with status dnnl_unimplemented if oneDNN has no
 // implementation.
 #pragma once
 

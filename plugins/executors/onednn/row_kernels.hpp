@@ -15,8 +15,8 @@ using executors::row_word;
 inline constexpr std::uint32_t no_row = ~std::uint32_t{0};
 
 struct row_kernels {
-  // at[i] = position of row ids[i] in the index, or no_row if the row is not in it. Requires ids below the table's
-  // rows.
+  // at[i] = number of row ids[i] among the rows of the index, or no_row if it is not one of them. Requires ids below
+  // the table's rows.
   void (*find)(const row_word* index, const std::int32_t* ids, std::size_t count, std::uint32_t* at);
   // out[i] = table[at[i]], or zeros for no_row. Rows have `dim` elements and are contiguous.
   void (*gather)(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implements row_kernels.hpp over the vector type of kernels.inl, and load_some and store_some: they access the first n
-// < lanes elements; the others load as zero and are not stored. As in kernels.inl, functions of other headers must not
-// be called.
+// Implements row_kernels.hpp over the vector type of kernels.inl, and load_some and store_some, which access the first
+// n elements, n < lanes; the others load as zero and are not stored. As in kernels.inl, functions of other headers must
+// not be called.
 
 // Elements of a row that fill whole vectors.
 inline std::size_t whole_vectors(std::size_t dim) {

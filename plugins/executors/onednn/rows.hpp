@@ -58,7 +58,7 @@ private:
   slot mask_slot_ = no_slot, normal_slot_ = no_slot;
   std::uint8_t* mask_ = nullptr;
   float* normal_ = nullptr;
-  std::vector<float> inverse_; // [batch, places]
+  std::vector<float> inverse_; // [batch, positions]
   std::vector<float> sums_;    // [batch][scale, bias][features]
 };
 

@@ -53,8 +53,8 @@ struct stage_pass {
   float* inverse = nullptr;              // [rows]: 1 / deviation
 };
 
-// The backward pass: dz from dy, through the layer norm if there is one (which adds to dscale and dbias); dx = keep(dz)
-// * keep_scale; dresidual = dz. dx may be dy; dx and dresidual may be null.
+// The backward pass: dz from dy, through the layer norm if there is one (which adds to dscale and dbias);
+// dx = keep(dz) * keep_scale; dresidual = dz. dx may be dy; dx and dresidual may be null.
 struct stage_gradient_pass {
   std::size_t rows = 0, size = 0;
   const std::uint8_t* mask = nullptr;

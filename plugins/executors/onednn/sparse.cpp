@@ -30,7 +30,7 @@ void embedding::attach(const memory_plan& m) {
   at_ = m.at_slot<std::uint32_t>(slot_);
 }
 
-// Sets at_ to the positions of the rows that the batch names.
+// Sets at_ to the numbers of the rows that the batch looks up.
 void embedding::place(const run& r) {
   const rg_batch& b = *r.batch;
   const auto* ids = static_cast<const std::int32_t*>(b.inputs[inputs_[0].from->input]);

@@ -27,7 +27,7 @@ private:
   bool sum_;
   std::size_t batch_ = 0, ids_, dim_; // ids a sample, elements of a row
   slot slot_ = no_slot;
-  std::uint32_t* at_ = nullptr; // [batch, ids]: positions of their rows in this step's table
+  std::uint32_t* at_ = nullptr; // [batch, ids]: numbers of their rows in this step's table
 };
 
 // Sets the rows of a sparse table that the engine supplies for a step or an evaluation.

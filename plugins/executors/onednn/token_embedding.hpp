@@ -23,7 +23,7 @@ private:
   weight *table_, *places_;
   float scale_;
   std::size_t batch_ = 0;
-  std::vector<float> sinusoids_; // [places, features]
+  std::vector<float> sinusoids_; // [positions, features]
   const std::int32_t* indices_ = nullptr;
 };
 
@@ -46,8 +46,8 @@ private:
   const std::int32_t* indices_ = nullptr;
 };
 
-// Returns the batch's indices for `input`, after checking that those of the first `samples` samples are from 0 to range
-// - 1. Throws RG_E_OPERATION.
+// Returns the batch's indices for `input`, after checking that those of the first `samples` samples are at least 0 and
+// less than `range`. Throws RG_E_OPERATION.
 const std::int32_t* checked_indices(const run& r, const value& input, std::size_t samples, std::size_t range);
 
 } // namespace onednn

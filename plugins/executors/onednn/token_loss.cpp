@@ -24,8 +24,8 @@ void token_cross_entropy::plan(memory_plan& m) {
   shifts_.resize(rows);
 }
 
-// With x the logits, lse = log(sum exp(x)), e the smoothing and V the vocabulary size: loss = lse - (1 - e) x[label] -
-// e / V sum x.
+// With x the logits, lse = log(sum exp(x)), e the smoothing and V the vocabulary size:
+// loss = lse - (1 - e) x[label] - e / V sum x.
 void token_cross_entropy::forward(run& r) {
   const value& logits = *inputs_[0].from;
   const std::size_t length = places(logits), words = features(logits);

@@ -34,7 +34,7 @@ private:
   std::size_t batch_ = 0;
 };
 
-// The cosine a . b / (|a| |b|), or 0 if a length is close to 0.
+// The cosine a . b / (|a| |b|), or 0 if |a| |b| < 1e-12.
 class cosine final : public op {
 public:
   cosine(std::string name, value* a, value* b, value* out, const device& dev)
@@ -47,7 +47,7 @@ public:
 
 private:
   struct sizes {
-    float cosine, a, b; // squared lengths; all 0 if the cosine is undefined
+    float cosine, a, b; // a, b: squared lengths; all 0 if the cosine is undefined
   };
   const device& dev_;
   std::size_t batch_ = 0;

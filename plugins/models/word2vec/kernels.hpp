@@ -15,19 +15,21 @@ namespace word2vec_parts {
 
 constexpr std::size_t most_targets = 64;
 
-// Rows of both tables by position, and the windows of their gradients. An output row is `dim` weights and a bias.
+// Rows of both tables by their numbers in the row sets of the batch, and the windows of their gradients. An output row
+// is `dim` weights and a bias.
 struct windows {
   const float *const *input, *const *output;
   float *input_gradients, *output_gradients;
   std::size_t dim;
 };
 
-// By position: whether the gradient of a row already holds a sum, to which to add.
+// By row number in the set: whether the gradient of the row already holds a sum, to which to add.
 struct known_rows {
   std::uint8_t *input, *output;
 };
 
-// Positions of words [samples] and of targets [samples, targets_each], of which each sample's first is the context.
+// Numbers of the rows of words [samples] and of targets [samples, targets_each], of which each sample's first is the
+// context.
 struct pairs {
   std::span<const std::uint32_t> words, targets;
   std::size_t targets_each;
@@ -38,7 +40,7 @@ struct pairs {
 void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
           std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept;
 
-// Writes the position of each row among the members of `set`. Requires that all rows are members.
+// Writes the number of each row among the members of `set`. Requires that all rows are members.
 void find_places(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* places) noexcept;
 
 // Adds the gradients, times `scale`, to those of rows that `known` marks; overwrites those of other rows and marks

@@ -189,8 +189,8 @@ private:
     drawn_sample_ = b.first_sample;
   }
 
-  // Finds the positions of this batch's words and targets in the windows. With one micro-batch per step, the windows
-  // hold the rows that rows() returned last.
+  // Finds the rows of this batch's words and targets in the windows. With one micro-batch per step, the windows hold
+  // the rows that rows() returned last.
   void look_up(const rg_batch& b) {
     if (drawn_step_ != b.step || drawn_sample_ != b.first_sample) draw(b);
     for (std::size_t t = 0; t < 2; ++t) {
@@ -229,9 +229,9 @@ private:
   std::array<std::unique_ptr<parts::row_set>, 2> sets_; // words; contexts and noise
   std::vector<std::uint32_t> targets_;                  // [samples, 1 + negatives]: the context, then noise
   std::uint64_t drawn_step_ = UINT64_MAX, drawn_sample_ = UINT64_MAX; // the batch for which targets_ was drawn
-  std::array<std::vector<std::uint32_t>, 2> places_; // of words [samples] and of targets, in the windows
-  std::array<std::vector<const float*>, 2> rows_at_; // by position
-  std::array<std::vector<std::uint8_t>, 2> known_;   // by position; see parts::known_rows
+  std::array<std::vector<std::uint32_t>, 2> places_; // numbers of the rows of words [samples] and of targets
+  std::array<std::vector<const float*>, 2> rows_at_; // by row number
+  std::array<std::vector<std::uint8_t>, 2> known_;   // by row number; see parts::known_rows
   std::vector<float> zeros_;                         // one output row
 };
 

@@ -133,7 +133,7 @@ private:
     rg::span_of_arena range{};
     rg_buffer weights{};
     std::uint64_t version = 0; // updates so far
-    std::uint32_t arrived = 0; // pushes of the step under way (bound = 0)
+    std::uint32_t arrived = 0; // pushes of the step in progress (bound = 0)
   };
   struct customer { // of a server: one worker
     customer(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
@@ -287,7 +287,7 @@ private:
   std::vector<std::unique_ptr<customer>> customers;
   std::uint64_t rows_version = 0; // updates of rows so far
   std::uint32_t rows_begun = 0;   // workers that have received the rows of their first step
-  std::uint32_t rows_arrived = 0; // pushes of rows of the step under way (bound = 0)
+  std::uint32_t rows_arrived = 0; // pushes of rows of the step in progress (bound = 0)
   rg::task_group serving;
 };
 

@@ -125,7 +125,7 @@ private:
   static bool by_servers(const parameters& p) { return p.exchange == "servers"; }
   static std::uint64_t steps_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
-  // Makes pieces in the order of the arena and joins adjacent dense tensors. Each piece goes to the server that has the
+  // Makes buckets in the order of the arena and joins adjacent dense tensors. Each bucket goes to the server that has the
   // fewest elements so far.
   void make_pieces() {
     const rg_arena& arena = comm.arena();
@@ -166,12 +166,12 @@ private:
     if (!p.rampup_step) return p.sparsity[last];
     return p.sparsity[std::min(last, (step - steps_of(p.rampup_begin_step)) / steps_of(p.rampup_step))];
   }
-  // The number of values that a worker sends of a piece.
+  // The number of values that a worker sends of a bucket.
   static std::uint64_t kept(const piece& q, double sparsity) {
     const double k = std::round(static_cast<double>(q.elements) * (1 - sparsity));
     return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(k), 1, q.elements);
   }
-  // The most values that a worker ever sends of a piece.
+  // The most values that a worker ever sends of a bucket.
   std::uint64_t most_kept(const piece& q) const {
     if (!q.compressed) return 0;
     const double lowest = p.rampup_step ? *std::min_element(p.sparsity.begin(), p.sparsity.end()) : p.sparsity.back();
@@ -180,7 +180,7 @@ private:
   // The most nonzero elements in a sum over all workers.
   std::uint64_t most_sums(const piece& q) const { return std::min(q.range.count, most_kept(q) * comm.workers()); }
 
-  // Bytes that a worker sends and receives for one piece: compressed (an upper bound), and dense.
+  // Bytes that a worker sends and receives for one bucket: compressed (an upper bound), and dense.
   double compressed_bytes(const piece& q, std::uint64_t k) const {
     const double n = comm.workers(), pairs = 2.0 * sizeof(float) * static_cast<double>(k);
     if (by_servers(p))
@@ -236,7 +236,7 @@ private:
     }
     rg_buffer messages{}, places{}, values{};
     std::vector<rg::operation> receives, sends;
-    std::vector<std::size_t> mine; // on a server: its pieces on this lane
+    std::vector<std::size_t> mine; // on a server: its buckets on this lane
     rg_buffer served{}, sum{}, sum_places{}, sum_values{};
   };
   static rg_buffer message(rg_buffer messages, std::uint32_t worker, std::uint64_t k) {
@@ -274,7 +274,7 @@ private:
     rg_buffer sum = g;
     const std::uint64_t begin = comm.now();
     if (by_servers(self.p)) {
-      sum = self.part(self.v, q); // v is unused while a piece is sent dense
+      sum = self.part(self.v, q); // v is unused while a bucket is sent dense
       auto answer = comm.recv(comm.server_rank(q.server), sum, self.lanes + lane);
       co_await comm.send(comm.server_rank(q.server), g, lane);
       co_await answer;

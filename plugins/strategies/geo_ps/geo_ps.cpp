@@ -8,6 +8,7 @@
 // worker keeps its own progress and adds that of the other workers. With n workers and `old`, the servers' weights as
 // the worker knows them:
 //   push:    delta = (weights - old) / n; old += delta; the server adds delta
+//   answer:  weights += server - old; old = server
 // `merge = "replace"` averages weights asynchronously: the worker continues with the servers' weights, and so
 // loses (n - 1) / n of its own progress.
 //   push:    the server adds (weights - old) / n

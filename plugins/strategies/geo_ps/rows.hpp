@@ -7,7 +7,7 @@
 // dense weights are (geo_ps.cpp). With "add", the worker also stores the servers' value of every row that it has seen,
 // which takes the memory of a second copy.
 //
-// In both directions a period is any number of pieces, each of one table, then an end. A piece is two messages: a
+// In both directions a period is any number of chunks, each of one table, then an end. A chunk is two messages: a
 // header (kind, table, number of rows) with the row numbers, 64 bits each; and the rows' values. Memory does not grow
 // with the length of a period, except for row numbers and, on a worker with "replace", the rows' values at its start.
 #pragma once
@@ -24,13 +24,13 @@ namespace geo {
 enum class word : std::int64_t { piece = 1, end = 2, goodbye = 3 };
 constexpr std::uint64_t header = 3; // kind, table, count
 
-// Memory for one piece.
+// Memory for one chunk.
 struct piece {
   piece(rg::comm& c, std::uint64_t rows, std::uint64_t elements)
       : message(c.alloc_on_host(header + rows, RG_I64)), values(c.alloc_on_host(elements)) {}
   rg_buffer message, values;
 };
-// Rows of table t in one piece: as many as fit in 1 MiB.
+// Rows of table t in one chunk: as many as fit in 1 MiB.
 inline std::uint64_t rows_at_once(const rg_table& t) {
   return std::clamp<std::uint64_t>((1 << 18) / t.row, 1, t.rows);
 }
@@ -47,7 +47,7 @@ inline rg_buffer numbers_in(const piece& p, std::uint64_t count) {
   return rg::sub(p.message, header, count);
 }
 
-// Sends a piece, or `end` or `goodbye`, which consist of the header only.
+// Sends a chunk, or `end` or `goodbye`, which consist of the header only.
 inline rg::task<> send(rg::comm& comm, std::uint32_t peer, const piece& p, word what, std::uint32_t table,
                        std::uint64_t count, std::uint32_t lane) {
   const auto words = comm.elements<std::int64_t>(p.message);
@@ -62,7 +62,7 @@ struct received {
   std::uint32_t table;
   rg_buffer numbers, values;
 };
-// Receives a piece into the memory of `p`, to which the result points.
+// Receives a chunk into the memory of `p`, to which the result points.
 inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piece& p, std::uint32_t lane) {
   co_await comm.recv(peer, p.message, lane);
   const auto words = comm.elements<std::int64_t>(p.message);
@@ -111,7 +111,7 @@ private:
     for (std::size_t place = 0; place < rows_.size(); ++place) slot_of(rows_[place]) = place;
   }
 
-  std::vector<std::size_t> slots_; // positions in rows_; the number of slots is a power of two
+  std::vector<std::size_t> slots_; // indices into rows_; the number of slots is a power of two
   std::vector<std::uint64_t> rows_;
 };
 
@@ -160,7 +160,7 @@ public:
       co_await comm.rows_apply(t, comm.row_numbers(t, 0, copies_[t].now), gradients, step, rg::role::worker);
     }
   }
-  // Ends a period: exchanges pieces with all servers concurrently.
+  // Ends a period: exchanges chunks with all servers concurrently.
   rg::task<> meet() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) meeting_.spawn(meet_one(*this, s));
     co_await meeting_.join();
@@ -182,16 +182,16 @@ public:
   rg::comm& comm;
 
 private:
-  // The copy of one table. A row's position is its index in `rows`.
+  // The copy of one table. A row's index is that in `rows`.
   struct copy {
     row_index rows;         // "add": seen by this worker; "replace": touched in this period
-    std::vector<float> old; // by position: "add": the servers' value as known; "replace": at the period's start
-    std::vector<std::uint64_t> touched_in; // by position: the last period in which it was touched
-    std::vector<std::size_t> touched;      // positions touched in this period, in that order
+    std::vector<float> old; // by index: "add": the servers' value as known; "replace": at the period's start
+    std::vector<std::uint64_t> touched_in; // by index: the last period in which it was touched
+    std::vector<std::size_t> touched;      // indices touched in this period, in that order
     std::uint64_t now = 0;                 // rows of this step
   };
 
-  // Returns the row's position. A new row gets `value` as its old value.
+  // Returns the row's index. A new row gets `value` as its old value.
   static std::size_t remember(copy& c, std::uint64_t row, std::span<const float> value) {
     const auto [place, is_new] = c.rows.insert(row);
     if (is_new) {
@@ -242,7 +242,7 @@ private:
     co_await comm.axpy(old, -1, r.values);
     co_await comm.rows_write(r.table, r.numbers, -1, old, rg::role::worker);
   }
-  // Fills a piece with the next rows of this server, from touched[next] on, and with their differences. Returns their
+  // Fills a chunk with the next rows of this server, from touched[next] on, and with their differences. Returns their
   // number.
   static rg::task<std::uint64_t> fill(row_worker& self, std::uint32_t t, std::uint32_t server, std::size_t& next) {
     rg::comm& comm = self.comm;
@@ -282,7 +282,7 @@ private:
   std::vector<copy> copies_; // by table
   std::uint64_t period_ = 1;
   std::vector<piece> pieces_;  // by server
-  std::vector<rg_buffer> own_; // by server: old values of a piece's rows, or their current values
+  std::vector<rg_buffer> own_; // by server: old values of a chunk's rows, or their current values
   rg::task_group meeting_;
 };
 

@@ -8,9 +8,8 @@
 // that touches them; their gradients are pushed after it (regatta/tables.hpp).
 //
 // A server in a worker's process works in place: its part of the weights is that of the worker's arena, and gradients
-// of other workers are added to the worker's own. Nothing is copied from a rank to itself. This is not possible if the
-// wire type rounds, because the server's weights are then more precise than the workers', nor with clipping by a global
-// norm.
+// of other workers are added to the worker's own. Nothing is copied from a rank to itself. This is not done if the wire
+// type rounds, because the server's weights are then more precise than the workers', nor if updates are deferred.
 //
 // The next forward pass reads the weights from the arena's end to its beginning and need not wait for all of them.
 // Weights of the last buckets return on a more urgent lane, and a step ends once everything is pushed (cf. Jayarajan et

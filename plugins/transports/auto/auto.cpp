@@ -236,7 +236,7 @@ private:
   // them.
   std::uint32_t sleep(std::uint64_t timeout_ns, std::span<rg_completion> out) {
     if (!inside_.wait || !between_.wait) {
-      // Polls each side in turn, for a moment. This adds latency of a moment, but does not spin.
+      // Polls each side in turn, for a moment. Completions may be found that much later, but the rank does not spin.
       const std::uint64_t turn = std::min(timeout_ns, alone_ns);
       const std::uint32_t count = inside_.transport.poll(turn, 0, out);
       return count + (count ? 0 : between_.transport.poll(turn, 0, out));

@@ -224,7 +224,7 @@ private:
     float *summed = nullptr, *share = nullptr;
     std::size_t elements = 0;
   };
-  // The chunks of a buffer, in elements, by member. MPI reads them while a collective is under way.
+  // The chunks of a buffer, in elements, by member. MPI reads them while a collective is in progress.
   struct shares {
     std::vector<int> counts, starts;
     std::size_t self;

@@ -53,8 +53,8 @@ public:
   virtual rg_fence record() = 0;
   virtual bool passed(rg_fence fence) = 0;
 
-  // Copies a short message to device memory, of which there is one piece, and returns its address; copies it back. Both
-  // wait until the stream has done it.
+  // to_device() copies a short message to device memory, which holds one message at a time, and returns its address.
+  // to_host() copies it back. Both wait until the stream has done it.
   virtual void* to_device(std::span<const std::byte> data) = 0;
   virtual void to_host(std::span<std::byte> data) = 0;
 };

@@ -35,7 +35,7 @@ rg_transport_caps transport::caps() {
       .flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP | RG_CAP_CANCEL_ALL, .memory = RG_MEMORY_CUDA, .p2p = RG_P2P_ORDERED};
 }
 
-// ---------------------------------------------------------------------------------------------------- to and fro ---
+// ---------------------------------------------------------------------------------------------------- connecting ---
 
 rg_blob transport::listen(const rg_world& world) {
   rank_ = world.rank;

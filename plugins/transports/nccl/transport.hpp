@@ -2,10 +2,10 @@
 //
 // Messages and collectives between GPUs in the order in which they are posted, which is the order of NCCL.
 //
-// One communicator of all ranks and one stream carry all messages. The operations posted since the last poll() go to
-// the stream as one group, after the fences for which they wait; messages and collectives are never in the same group.
-// An operation completes when it is in the stream: the fence of its completion passes when it has been executed. The
-// host never waits for the device.
+// One communicator of all ranks and one stream carry all messages. Each run of messages, or of collectives, that was
+// posted since the last poll() goes to the stream as one group, after the fences for which it waits. An operation
+// completes when it is in the stream: the fence of its completion passes when it has been executed. The host never
+// waits for the device.
 //
 // NCCL matches the k-th send to a peer with the k-th receive there, whatever the lane, and a group may wait for all of
 // its peers. So all messages must use one lane, and both sides must post operations that belong together in the same

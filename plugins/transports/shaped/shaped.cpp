@@ -352,7 +352,7 @@ private:
     lose(c.peer, RG_E_PEER);
   }
 
-  // --------------------------------------------------------------------------------------------------- both ways ---
+  // --------------------------------------------------------------------------------------------- both directions ---
 
   // An inner operation's cookie is the address of its operation.
   rg_status post(operation& o, std::uint64_t from, std::uint64_t bytes) {

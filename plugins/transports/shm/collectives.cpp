@@ -45,7 +45,7 @@ struct alignas(cache_line) group::counter {
 struct alignas(cache_line) group::post {
   std::atomic<std::uint64_t> arrived;       // number of the operation + 1
   std::atomic<std::uint64_t> count, offset; // of the buffer: its elements, and its offset in the member's heap
-  std::atomic<std::uint64_t> shape; // the collective's parameters as of shape_of(): must be equal on all members
+  std::atomic<std::uint64_t> shape;         // shape_of() the request: must be equal on all members
   std::byte payload[small];
 };
 

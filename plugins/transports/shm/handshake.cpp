@@ -53,7 +53,7 @@ struct packet {
   nonce mac;       // reply, proof
 };
 
-// The data of a proof: both challenges, both ranks, and the name of the run's socket.
+// The data of a proof: both challenges, both ranks, and the name of the listening socket.
 struct statement {
   std::array<char, 16> purpose{'r', 'e', 'g', 'a', 't', 't', 'a', ' ', 's', 'h', 'm', ' ', '1'};
   std::array<char, 32> name;

@@ -284,7 +284,7 @@ void peer::end_receive(lane& l, rg_status status) {
   ++home_.receives_ended;
 }
 
-// --------------------------------------------------------------------------------------------- life and death ---
+// -------------------------------------------------------------------------------------------- losing the peer ---
 
 bool peer::progress(std::uint32_t lane_number) {
   lane& l = lanes_[lane_number];

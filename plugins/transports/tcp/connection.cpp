@@ -197,7 +197,7 @@ void connection::add(const std::byte* data, std::size_t bytes) {
   if (bytes > 4 * count) add(data + 4 * count, bytes - 4 * count);
 }
 
-// Makes room for a header and reads more. Returns false if nothing came.
+// Makes room for a header and reads more. Returns false if nothing came and the stream has not ended.
 bool connection::fill_stage() {
   const std::size_t kept = stage_last_ - stage_first_;
   if (at_end_) lost("closed the connection in the middle of a message");
