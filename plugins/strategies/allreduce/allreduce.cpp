@@ -170,7 +170,7 @@ private:
 
   // Sharding pays if updating a shard takes longer than the latency of the messages. It requires host memory, whose
   // bandwidth bounds updates, and fp32 on the wire, because weights must not be rounded. It is not used where the
-  // hierarchical algorithm may be faster.
+  // hierarchical algorithm may be faster, nor for deferred updates of a model with sparse tables.
   bool sharding_pays() const {
     constexpr std::uint64_t large = (256 << 10) / sizeof(float);
     return !buckets.empty() && buckets[0].count / members.size() >= large && on_host() && !wire &&

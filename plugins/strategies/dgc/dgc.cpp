@@ -125,8 +125,8 @@ private:
   static bool by_servers(const parameters& p) { return p.exchange == "servers"; }
   static std::uint64_t steps_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
-  // Makes buckets in the order of the arena and joins adjacent dense tensors. Each bucket goes to the server that has the
-  // fewest elements so far.
+  // Makes buckets in the order of the arena and joins adjacent dense tensors. Each bucket goes to the server that has
+  // the fewest elements so far.
   void make_pieces() {
     const rg_arena& arena = comm.arena();
     std::vector<std::uint64_t> ends, load(std::max(comm.servers(), 1u));
