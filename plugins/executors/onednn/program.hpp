@@ -111,7 +111,7 @@ struct weight : executors::graph_tensor {
   const class op* first_writer = nullptr; // the first to write its gradient in a backward pass; other ops add
 };
 
-// What a step or an evaluation passes to all ops.
+// The arguments of a step or an evaluation for all ops.
 struct run {
   const rg_batch* batch = nullptr;
   const rg::hooks* hooks = nullptr;
@@ -153,7 +153,7 @@ public:
 
   // Builds primitives and times candidates. May allocate.
   virtual void prepare(const preparation&) {}
-  // Marks the values that are kept for the backward pass, and requests memory of its own.
+  // Marks the values that are kept for the backward pass, and requests slots for the op itself.
   virtual void plan(memory_plan&) {}
   // Called once memory is assigned: reads the pointers of values and of the op's own slots.
   virtual void attach(const memory_plan&) {}

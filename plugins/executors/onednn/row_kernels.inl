@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Implements row_kernels.hpp over the vector type of kernels.inl, and load_some and store_some, which access the first
-// n elements, n < lanes; the others load as zero and are not stored. As in kernels.inl, functions of other headers must
+// n elements, n < lanes; the rest loads as zero and is not stored. As in kernels.inl, functions of other headers must
 // not be called.
 
 // Elements of a row that fill whole vectors.

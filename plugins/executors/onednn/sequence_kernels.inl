@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Implements sequence_kernels.hpp over the vector type of kernels.inl, and: load_some, store_some (they access the
-// first n elements, n < lanes; the others load as 0), div, round_to_even, times_power (a * 2^b for whole b). As in
+// first n elements, n < lanes; the rest loads as 0), div, round_to_even, times_power (a * 2^b for whole b). As in
 // kernels.inl, functions of other headers must not be called.
 
 inline vec min(vec a, vec b) {

@@ -27,7 +27,7 @@ private:
   const std::int32_t* indices_ = nullptr;
 };
 
-// Selects positions of a sequence: those that an input names or, without such an input, the first ones.
+// Selects positions of a sequence: the positions that an input names or, without such an input, the first ones.
 class take_places final : public op {
 public:
   take_places(std::string name, value* in, value* indices, value* out, const device& dev)

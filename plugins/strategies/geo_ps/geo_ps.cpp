@@ -10,7 +10,7 @@
 //   push:    delta = (weights - old) / n; old += delta; the server adds delta
 //   answer:  weights += server - old; old = server
 // `merge = "replace"` averages weights asynchronously: the worker continues with the servers' weights, and so
-// loses (n - 1) / n of its own progress.
+// loses (n - 1) / n of the progress it has made.
 //   push:    the server adds (weights - old) / n
 //   answer:  weights = old = server
 //

@@ -176,7 +176,7 @@ group::range group::share(const operation& op, std::uint64_t member) const noexc
   return {start(member), start(member + 1)};
 }
 
-// The bytes that a member contributes, and those that this member receives.
+// The bytes that a member contributes, and the bytes that this member receives.
 group::range group::given(const operation& op, std::uint64_t member) const noexcept {
   if (op.what == collective::all_gather) return share(op, member);
   return {0, op.what == collective::broadcast && member != op.root ? 0 : op.bytes()};
@@ -322,7 +322,7 @@ std::uint64_t portions_of(std::uint64_t bytes) {
 
 } // namespace
 
-// Does one unit of work that nobody has claimed. Returns false if there is none, or if the group is broken.
+// Does one unit of work that is not claimed yet. Returns false if there is none, or if the group is broken.
 bool group::work_portion(operation& op) {
   if (op.is_exhausted) return false;
   line(self_).working.store(1);
