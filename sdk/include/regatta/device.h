@@ -101,8 +101,8 @@ typedef struct rg_work {
   const rg_update* update; /* APPLY: read during the call */
 } rg_work;
 
-/* Readings of a device's sensors. The caller fills in NaN and empty strings; the device leaves those that it does not
- * know. */
+/* Readings of a device's sensors. The caller fills in NaN and empty strings; the device leaves unknown readings
+ * unchanged. */
 typedef struct rg_sensors {
   uint32_t struct_size;
   uint32_t reserved;
@@ -118,8 +118,8 @@ typedef struct rg_sensors {
 typedef struct rg_device {
   uint32_t struct_size;
   uint32_t memory; /* RG_MEMORY_CUDA, the only kind so far */
-  /* [main] Opens device `index` with `streams` streams. Stream 0 is for arithmetic, the others for copies that overlap
-   * with it. Fails with RG_E_UNSUPPORTED if there is no such device; the text says why. */
+  /* [main] Opens device `index` with `streams` streams. Stream 0 is for arithmetic, all further ones for copies that
+   * overlap with it. Fails with RG_E_UNSUPPORTED if there is no such device; the text says why. */
   rg_status (*open)(const rg_host* host, int32_t index, uint32_t streams, void** self);
   /* [main] Waits for all streams and releases all memory that is still allocated. */
   void (*close)(void* self);

@@ -189,8 +189,8 @@ typedef struct rg_batch {
    * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null (older
    * engines). */
   const float* const* const* rows_at;
-  /* Only in step(), and with RG_MODEL_MAKES_VALUES: one for each input; inputs[] is null for those that the model has
-   * to generate. Null: all inputs are in memory. */
+  /* Only in step(), and with RG_MODEL_MAKES_VALUES: one for each input; inputs[] is null for each input that the
+   * model has to generate. Null: all inputs are in memory. */
   const rg_made* made;
 } rg_batch;
 

@@ -185,8 +185,8 @@ typedef struct rg_op {
 enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by global norm) */
 
 /* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
- * them: no clock, sleep or thread of its own. The same code therefore runs under a virtual clock. All functions are
- * called in [loop], and in [main] within create(). */
+ * them, and must not use a clock, a sleep or a thread otherwise. The same code therefore runs under a virtual clock.
+ * All functions are called in [loop], and in [main] within create(). */
 typedef struct rg_strategy_host {
   uint32_t struct_size;
   uint32_t flags; /* RG_HOST_* */
