@@ -66,7 +66,7 @@ typedef struct rg_update {
   float *a, *b; /* the rule's state; null if it has none */
 } rg_update;
 
-/* One piece of work for a stream. `kind` is an rg_op_kind with the meaning that it has there, except for the
+/* One operation for a stream. `kind` is an rg_op_kind with the meaning that it has there, except for the
  * differences below. Elements are RG_F32 unless a type is named. Without an index, target and source have `count`
  * elements.
  *   FILL        target = a;  with index (RG_I32): target[index[i]] = a, for index_count indices

@@ -148,7 +148,7 @@ public:
     }
     for (part& p : parts_) co_await p.sent;
   }
-  // Tells all servers that this worker sends no further request.
+  // Reports to all servers that this worker sends no further request.
   task<> goodbye() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       const rg_buffer word = sub(requests_, s, 1);
