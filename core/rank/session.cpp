@@ -134,7 +134,7 @@ void session::open() {
   if (worker) load_weights();
   control.operation("starting the strategy", pace::rare);
   exchange_->start();
-  report_.watch(*exchange_, model_->tensors());
+  report_.watch(*exchange_);
 }
 
 // The transport as this rank has it: what measurements of it depend on.

@@ -26,7 +26,7 @@ public:
 
   // From here on describe() speaks of the exchange too, until end_watch() returns: that comes before the exchange goes.
   // [main]
-  void watch(const exchange& x, const std::vector<rg_tensor>& tensors);
+  void watch(const exchange& x);
   void end_watch();
 
   // [loop] One round of the exchange: waits for at most 250 ms, so that the coordinator learns of bytes that move and of
