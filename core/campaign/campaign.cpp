@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/campaign.hpp"
 
+#include "base/exit_code.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "campaign/facts.hpp"
@@ -50,14 +51,6 @@ std::string data_sums(const nlohmann::json& context, const data_config& d) {
     for (const nlohmann::json& set : context.value("data", nlohmann::json::array()))
       if (set.at("path") == path && set.at("sha256").is_string()) sums.push_back(set.at("sha256").get<std::string>());
   return join(sums);
-}
-
-// Of several causes the one that comes first here decides how the program ends.
-int worse(int a, int b) {
-  constexpr int order[] = {2, 3, 4, 1, 5, 77};
-  for (const int code : order)
-    if (a == code || b == code) return code;
-  return std::max(a, b);
 }
 
 } // namespace
@@ -258,7 +251,7 @@ void campaign::fail(planned& p, const std::string& status, const std::string& er
   p.over = true;
   for (std::uint64_t r = 0; r < p.repeats(); ++r)
     if (!records_.has(p.index, r) && runs_planned_) --runs_planned_;
-  worst_ = worst_ ? worse(worst_, code) : code;
+  worst_ = worst_ ? worse_exit_code(worst_, code) : code;
   keep(records_.failure_record(p.index, status, error, p.facts, dump));
 }
 

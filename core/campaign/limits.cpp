@@ -7,13 +7,18 @@
 
 namespace regatta {
 
+void set_timeout(launch_plan& plan, const std::string& timeout) {
+  using namespace std::chrono;
+  plan.debugged = timeout == "none";
+  plan.standstill.watched = !plan.debugged;
+  if (const auto time = parse_nanoseconds(timeout))
+    plan.standstill.same = duration_cast<milliseconds>(nanoseconds(*time));
+}
+
 void set_limits(launch_plan& plan, const case_config& c) {
   using namespace std::chrono;
-  plan.debugged = c.measure.timeout == "none";
+  set_timeout(plan, c.measure.timeout);
   standstill_limits& limits = plan.standstill;
-  limits.watched = !plan.debugged;
-  if (const auto time = parse_nanoseconds(c.measure.timeout))
-    limits.same = duration_cast<milliseconds>(nanoseconds(*time));
   // A batch may be waited for that long, and then the source itself says that none came.
   if (c.data.source == "stream")
     limits.rare = std::max(limits.rare, duration_cast<milliseconds>(2 * nanoseconds(c.data.timeout_ns)));

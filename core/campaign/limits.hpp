@@ -6,7 +6,10 @@
 
 namespace regatta {
 
-// Puts measure.timeout into a plan: how long the ranks of a run may stand still.
+// Puts a text as measure.timeout takes it into a plan: how long the ranks of a run may stand still.
+void set_timeout(launch_plan& plan, const std::string& timeout);
+
+// Puts the case's into a plan.
 void set_limits(launch_plan& plan, const case_config& c);
 
 } // namespace regatta

@@ -2,10 +2,13 @@
 #include "cli/comm.hpp"
 
 #include "base/console.hpp"
+#include "base/exit_code.hpp"
 #include "base/failure.hpp"
 #include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "campaign/limits.hpp"
+#include "campaign/rank_logs.hpp"
 #include "cli/columns.hpp"
 #include "cli/outside.hpp"
 #include "cli/set_option.hpp"
@@ -46,6 +49,17 @@ std::uint64_t size_of_option(const char* option, const std::string& text) {
     throw failure(exit_code::usage,
                   fmt::format("{} {}: expected a size of 4 bytes or more, such as \"64KiB\"", option, one_line(text)));
   return static_cast<std::uint64_t>(*bytes);
+}
+
+// As measure.timeout has it.
+void check_timeout(const std::string& text) {
+  if (text == "auto" || text == "none") return;
+  const auto ns = parse_nanoseconds(text);
+  if (!ns || *ns < 100'000'000)
+    throw failure(exit_code::usage,
+                  fmt::format("--timeout {}: expected auto, none or a time of 100 ms or more, such as "
+                              "\"20s\"",
+                              one_line(text)));
 }
 
 std::vector<std::uint64_t> counts_of(const comm_options& o) {
@@ -118,9 +132,9 @@ void check_launch(const component& c, const std::vector<unsigned>& ranks, outsid
 }
 
 // Throws failure where the run does not succeed.
-json measure(const comm::plan& p, bool pin, outside_ranks* outside, std::vector<std::string>& warnings) {
+json measure(const comm::plan& p, const comm_options& o, outside_ranks* outside, std::vector<std::string>& warnings) {
   comm::plan mine = p;
-  const cpu_assignment cpus = assign_cpus(p.ranks, 1, pin);
+  const cpu_assignment cpus = assign_cpus(p.ranks, 1, !o.no_pin);
   if (cpus.oversubscribed) {
     mine.spin_ns = 0;
     const std::string text =
@@ -130,12 +144,15 @@ json measure(const comm::plan& p, bool pin, outside_ranks* outside, std::vector<
   launch_plan launched;
   launched.address = p.address;
   launched.outside = outside;
+  set_timeout(launched, o.timeout);
+  launched.standstill.setting = "--timeout";
   const json job = {{"comm", comm::to_json(mine)}};
   for (std::uint32_t r = 0; r < p.ranks; ++r)
     launched.ranks.push_back({fmt::format("rank of {}", p.transport.id), cpus.cpus[r], job});
   launch_hooks hooks;
-  hooks.log = [](std::uint32_t rank, int level, const std::string& text) {
-    if (level <= RG_LOG_WARNING)
+  hooks.log = [shown = log_level_named(o.log).value_or(RG_LOG_WARNING)](std::uint32_t rank, int level,
+                                                                        const std::string& text) {
+    if (level <= shown)
       print_error(fmt::format("{}{}\n", rank == coordinator_rank ? "" : fmt::format("rank {}: ", rank), cleaned(text)));
   };
   const launch_result result = launch(launched, hooks);
@@ -157,6 +174,7 @@ int comm_verb(const comm_options& o) {
   const auto spin = o.spin == "0" ? std::optional<std::int64_t>(0) : parse_nanoseconds(o.spin);
   if (!spin || *spin < 0)
     throw failure(exit_code::usage, fmt::format("--spin {}: expected a time such as \"50us\"", one_line(o.spin)));
+  check_timeout(o.timeout);
   const auto outside = enter_outside_launch(duties_of_a_rank()); // the processes that are ranks do not come back
   const registry plugins(plugin_folders(o.plugin_path));
   const auto parameters = parameters_of(o);
@@ -185,22 +203,32 @@ int comm_verb(const comm_options& o) {
   }
   std::vector<std::string> warnings;
   if (auto w = build_warning()) warnings.push_back(*w);
-  json results = json::array();
+  json results = json::array(), failures = json::array();
+  int code = static_cast<int>(exit_code::done);
   for (const auto& [choice, files] : transports)
     for (const unsigned ranks : o.ranks) {
       p.transport = choice;
       p.files = files;
       p.ranks = ranks;
-      for (json& entry : measure(p, !o.no_pin, outside.get(), warnings)) results.push_back(std::move(entry));
+      try {
+        for (json& entry : measure(p, o, outside.get(), warnings)) results.push_back(std::move(entry));
+      } catch (const failure& e) {
+        if (e.code() == exit_code::interrupted) throw;
+        print_error(one_line(e.what()) + "\n");
+        failures.push_back({{"transport", choice.id}, {"ranks", ranks}, {"error", e.what()}});
+        code = worse_exit_code(code, static_cast<int>(e.code()));
+      }
     }
   const json document = {
       {"schema", "regatta.comm/1"},
       {"context", make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings)},
-      {"results", results}};
+      {"results", results},
+      {"failures", failures}};
   fmt::print(document_stream(), "{}", comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
-  if (wrong) print_error("regatta: results are wrong: see #wrong\n");
-  return static_cast<int>(wrong ? exit_code::wrong : exit_code::done);
+  if (!wrong) return code;
+  print_error("regatta: results are wrong: see #wrong\n");
+  return worse_exit_code(code, static_cast<int>(exit_code::wrong));
 }
 
 } // namespace regatta

@@ -181,6 +181,18 @@ int dispatch(int argc, char** argv) {
   comm_app->add_option("--seconds", communication.seconds, "to measure each size for")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
+  comm_app
+      ->add_option("--timeout", communication.timeout,
+                   "longest time without any progress of a rank, then its transport fails and the next one runs: a "
+                   "time such as 20s; auto: 120 s; none: for debuggers")
+      ->type_name("TIME")
+      ->capture_default_str();
+  comm_app
+      ->add_option("--log", communication.log,
+                   "of what ranks write and log, show up to this level: error, warning, info, debug")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
+      ->capture_default_str();
   comm_app->add_option("--set", communication.set, "a parameter of a transport, such as tcp.chunk=4096 (repeatable)")
       ->type_name("ID.NAME=VALUE")
       ->allow_extra_args(false);

@@ -2,17 +2,18 @@
 #include "comm/rank.hpp"
 
 #include "base/failure.hpp"
+#include "base/units.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
 #include "rank/clock.hpp"
 #include "rank/exchange.hpp"
 #include "rank/rank.hpp"
+#include "rank/state_report.hpp"
 #include "registry/transport_host.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -44,7 +45,9 @@ public:
             [this](std::string_view id) -> const void* {
               return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
             }),
-        layout_(cluster_layout::make(p.ranks, 0, false)), name_("transport " + component_.id) {
+        layout_(cluster_layout::make(p.ranks, 0, false)), name_("transport " + component_.id),
+        report_(
+            control, [this] { wake(); }, [this] { return bytes(); }) {
     authenticate_ = rg::make_versioned<rg_authenticate>();
     authenticate_.context = &control;
     authenticate_.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t* out) -> rg_status {
@@ -75,9 +78,11 @@ public:
     std::vector<rg_blob> views;
     for (const blob& b : blobs) views.push_back({b.data(), b.size()});
     check(t.connect(self, views.data(), connect_timeout_ns), host_, name_);
-    control.on_death([this](std::uint32_t) { functions().wake(self_); });
+    control.on_death([this](std::uint32_t) { wake(); });
+    control.on_describe([this] { return report_.describe(); });
   }
   ~connection() {
+    control_.on_describe({});
     control_.on_death({});
     if (void* self = self_.exchange(nullptr)) functions().destroy(self);
   }
@@ -115,12 +120,22 @@ public:
     return x;
   }
 
+  state_report& report() { return report_; }
+
 private:
   const component& component_of(const plan& p) {
     plugins_.emplace(registry::of_files({p.files.begin(), p.files.end()}));
     return plugins_->find(kind::transport, p.transport.id);
   }
   const rg_transport& functions() const { return component_.transport; }
+  void wake() { functions().wake(self_); }
+
+  // That have crossed the transport so far.
+  std::uint64_t bytes() {
+    auto c = rg::make_versioned<rg_counters>();
+    if (functions().counters) check(functions().counters(self_, &c), host_, name_);
+    return c.bytes_sent + c.bytes_received;
+  }
 
   control_client& control_;
   std::optional<registry> plugins_;
@@ -134,6 +149,7 @@ private:
   rg_world world_{};
   rg_transport_caps caps_{};
   std::atomic<void*> self_{nullptr}; // wake() comes from the control thread
+  state_report report_;
 };
 
 // The values of the pattern's parameters, and what they point to.
@@ -149,20 +165,31 @@ struct pattern_values {
   rg_value values[3] = {};
 };
 
+// "allreduce (ring)".
+std::string in_words(const operation& o) {
+  return o.algorithm.empty() ? o.op : fmt::format("{} ({})", o.op, o.algorithm);
+}
+
 // One operation over all sizes.
 class measuring {
 public:
   measuring(control_client& control, const plan& p, const operation& o, connection& c)
-      : control_(control), plan_(p), what_(o), values_(o, p.counts),
+      : control_(control), report_(c.report()), plan_(p), what_(o), values_(o, p.counts),
         exchange_(c.setup(values_.values, *std::max_element(p.counts.begin(), p.counts.end()))) {
     exchange_.start();
+    report_.watch(exchange_);
   }
+  ~measuring() { report_.end_watch(); }
+  measuring(const measuring&) = delete;
+  measuring& operator=(const measuring&) = delete;
 
   measurement run(std::size_t size) {
     size_ = size;
     measurement m;
     m.what = what_;
     m.bytes = plan_.counts[size] * sizeof(float);
+    const std::string name = fmt::format("measuring {} of {}", in_words(what_), exact_bytes(m.bytes));
+    control_.operation(name.c_str(), pace::rare); // sizes grow: one says nothing of the time that the next takes
     m.wrong = checked();
     zero(); // what is summed again and again stays what it is
     const std::uint64_t iterations = warm_up();
@@ -191,8 +218,9 @@ private:
 
   void once() {
     exchange_.begin(exchange::end_step, step_of(size_, ++iteration_));
+    const waiting_scope waits(control_.status(), waiting::peers);
     while (!exchange_.done(exchange::end_step)) {
-      exchange_.poll(std::numeric_limits<std::uint64_t>::max(), plan_.spin_ns);
+      report_.poll(exchange_, plan_.spin_ns);
       if (control_.aborted()) throw peer_failure("ended because another rank failed");
     }
   }
@@ -228,6 +256,7 @@ private:
   }
 
   control_client& control_;
+  state_report& report_;
   const plan& plan_;
   operation what_;
   pattern_values values_;
@@ -237,22 +266,18 @@ private:
 };
 
 std::vector<measurement> measure(control_client& control, const plan& p, std::optional<connection>& open) {
-  control.operation("connecting to its peers");
+  control.operation("connecting to its peers", pace::rare);
   connection& c = open.emplace(control, p);
   std::vector<measurement> all;
   for (const operation& o : p.operations) {
     if (!c.can(o)) continue;
-    control.operation("setting up an operation");
+    control.operation(("setting up " + in_words(o)).c_str(), pace::rare);
     measuring m(control, p, o, c);
     control.barrier("ready");
-    control.operation("measuring");
-    for (std::size_t size = 0; size < p.counts.size(); ++size) {
-      all.push_back(m.run(size));
-      control.progress(all.size(), 0);
-    }
+    for (std::size_t size = 0; size < p.counts.size(); ++size) all.push_back(m.run(size));
     control.barrier("operation done"); // nobody gives memory back that others still read
   }
-  control.operation("closing the transport");
+  control.operation("closing the transport", pace::rare);
   c.close();
   open.reset();
   return all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/results.hpp"
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "comm/patterns.hpp"
 #include "measure/statistics.hpp"
@@ -126,8 +127,11 @@ std::string render_comm(const json& document, format f, std::size_t width) {
   if (f == format::csv) return csv_of(results);
   text_table table = table_of(results);
   if (f == format::markdown) return draw_markdown(table);
+  std::string failures;
+  for (const json& failed : document.at("failures"))
+    failures += fmt::format("failed: {}\n", one_line(failed.at("error").get<std::string>()));
   fit(table, width);
-  return heading_of(document.at("context")) + draw(table, width);
+  return heading_of(document.at("context")) + draw(table, width) + failures;
 }
 
 } // namespace regatta::comm

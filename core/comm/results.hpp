@@ -4,7 +4,8 @@
 //   { "schema", "context": { regatta, git, build, date, command, hosts, warnings },
 //     "results": [ { transport, op, algorithm (null: there is but one), ranks, wait ("blocking" | "spinning"), bytes,
 //                    iterations, seconds: { median, p99, min }, algorithm_bandwidth, bus_bandwidth, wrong,
-//                    cpu_seconds } ] }
+//                    cpu_seconds } ],
+//     "failures": [ { transport, ranks, error } ] }
 // A time is that of the slowest rank of an iteration; cpu_seconds that of one iteration, of all ranks together;
 // bandwidths are bytes a second.
 #pragma once

@@ -143,7 +143,8 @@ void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
   const rank_account mine{name_of(m), m.status.read(), standstill_.still_for(m.rank, now), m.state};
   rank_failure f{m.rank, fmt::format("{}: {}", mine.name, verdict_on(mine)), static_cast<int>(exit_code::run),
                  dump_of(accounts)};
-  log(coordinator_rank, RG_LOG_WARNING, "the run stands still (measure.timeout); who waits for what:");
+  log(coordinator_rank, RG_LOG_WARNING,
+      fmt::format("the run stands still ({}); who waits for what:", plan_.standstill.setting));
   line_splitter lines([this](const std::string& line) { log(coordinator_rank, RG_LOG_WARNING, line); });
   lines.feed(f.dump);
   result_.failure = std::move(f);

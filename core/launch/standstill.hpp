@@ -15,6 +15,7 @@ namespace regatta {
 
 // The longest time without progress of any kind. None of the figures is about ranks that have not connected.
 struct standstill_limits {
+  const char* setting = "measure.timeout";       // that sets all this, for people
   bool watched = false;                          // false: ranks may stand still for ever, as under a debugger
   std::optional<std::chrono::milliseconds> same; // instead of all below
   std::chrono::milliseconds step{30'000};        // within a step; or usual_steps times the usual one, if that is longer

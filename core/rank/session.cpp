@@ -134,7 +134,7 @@ void session::open() {
   if (worker) load_weights();
   control.operation("starting the strategy", pace::rare);
   exchange_->start();
-  report_.watch(*exchange_, model_->tensors());
+  report_.watch(*exchange_);
 }
 
 // Describes the transport, its settings and this rank's address and host: everything on which measurements of it

@@ -39,12 +39,13 @@ std::string in_words(const transfers::open_operation& o) {
 state_report::state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes)
     : control_(control), wake_(std::move(wake)), bytes_(std::move(bytes)) {}
 
-void state_report::watch(const exchange& x, const std::vector<rg_tensor>& tensors) {
+void state_report::watch(const exchange& x) {
   const std::lock_guard lock(mutex_);
   watched_ = &x;
+  tensors_.clear();
   for (std::uint32_t i = 0; i < x.arena().slice_count; ++i) {
     const rg_slice& s = x.arena().slices[i];
-    const char* name = tensors[s.tensor].name;
+    const char* name = x.arena().tensors[s.tensor].name;
     tensors_.push_back({name ? name : fmt::format("tensor {}", s.tensor), s.first, s.first + s.count});
   }
 }
@@ -92,7 +93,9 @@ void state_report::describe_tensors(std::vector<std::string>& lines) const {
 
 std::vector<std::string> state_report::describe_exchange(exchange& x) const {
   std::vector<std::string> lines;
-  const auto open = x.open_operations();
+  auto open = x.open_operations();
+  // Those that the transport refuses come first: the others may well wait for them.
+  std::ranges::stable_partition(open, &transfers::open_operation::refused);
   for (std::size_t i = 0; i < std::min(open.size(), most_listed); ++i) lines.push_back(in_words(open[i]));
   if (open.size() > most_listed) lines.push_back(fmt::format("{} operations more", open.size() - most_listed));
   return lines;

@@ -27,7 +27,7 @@ public:
 
   // [main] After watch(), describe() reports on the exchange too, until end_watch() returns. Call end_watch() before
   // the exchange is destroyed.
-  void watch(const exchange& x, const std::vector<rg_tensor>& tensors);
+  void watch(const exchange& x);
   void end_watch();
 
   // [loop] Runs one round of the exchange. Waits at most 250 ms, so that the coordinator learns of bytes that move and

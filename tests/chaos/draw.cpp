@@ -31,10 +31,10 @@ std::string signal_name(int signal) {
 disturbance draw_disturbance(dice& d, std::uint32_t ranks, bool disks) {
   disturbance x{};
   const std::uint64_t share = d.below(100);
-  x.kind = share < 45   ? kind::rank
-           : share < 60 ? kind::coordinator
-           : share < 75 ? kind::group
-           : share < 83 ? kind::dead_pipe
+  x.kind = share < 40   ? kind::rank
+           : share < 53 ? kind::coordinator
+           : share < 66 ? kind::group
+           : share < 72 ? kind::dead_pipe
            : share < 92 ? kind::hung_plugin
            : disks      ? kind::full_disk
                         : kind::rank;
@@ -48,7 +48,7 @@ disturbance draw_disturbance(dice& d, std::uint32_t ranks, bool disks) {
   return x;
 }
 
-std::string tables_of(dice& d, const std::string& strategy, std::uint32_t workers, std::uint32_t& ranks) {
+std::string cluster_of(dice& d, const std::string& strategy, std::uint32_t workers, std::uint32_t& ranks) {
   std::string text = fmt::format("[cluster]\nworkers = {}\n", workers);
   ranks = workers;
   if (strategy == "sync_ps" || strategy == "async_ps" || strategy == "geo_ps") {
@@ -57,11 +57,37 @@ std::string tables_of(dice& d, const std::string& strategy, std::uint32_t worker
     text += fmt::format("servers = {}\ncolocate = {}\n", servers, colocated);
     if (!colocated) ranks += servers;
   }
-  text += fmt::format("[strategy]\nplugin = \"{}\"\n", strategy);
+  return text + fmt::format("[strategy]\nplugin = \"{}\"\n", strategy);
+}
+
+std::string transport_of(dice& d) {
   const auto transport = d.one_of<std::string>({"shm", "tcp", "auto", "shaped"});
-  text += fmt::format("[transport]\nplugin = \"{}\"\n", transport);
+  std::string text = fmt::format("[transport]\nplugin = \"{}\"\n", transport);
   if (transport == "shaped") text += "bandwidth = \"10Gbit/s\"\nlatency = \"20us\"\n";
   return text;
+}
+
+struct hang {
+  const char *plugin, *at;
+  bool blames_any;
+};
+
+void draw_hang(dice& d, disturbance& x) {
+  const hang h = d.one_of<hang>({{"model", "init", false},
+                                 {"model", "bind", false},
+                                 {"model", "step", false},
+                                 {"model", "need", false},
+                                 {"model", "destructor", false},
+                                 {"strategy", "receive", false},
+                                 {"strategy", "return", false},
+                                 {"strategy", "poll", false},
+                                 {"transport", "send", true},
+                                 {"transport", "receive", true},
+                                 {"transport", "report", true},
+                                 {"transport", "poll", false}});
+  x.plugin = h.plugin;
+  x.at = h.at;
+  x.blames_any = h.blames_any;
 }
 
 } // namespace
@@ -72,17 +98,19 @@ campaign draw(std::uint64_t seed, bool disks) {
   c.seed = seed;
   const auto strategy = d.one_of<std::string>({"allreduce", "sync_ps", "async_ps", "dgc", "geo_ps", "local_sgd"});
   const auto workers = static_cast<std::uint32_t>(2 + d.below(3));
-  const std::string tables = tables_of(d, strategy, workers, c.ranks);
+  std::string cluster = cluster_of(d, strategy, workers, c.ranks), transport = transport_of(d);
   c.disturbance = draw_disturbance(d, c.ranks, disks);
   std::string measure = "[measure]\nwarmup = 1\nrepeats = 1\nbaseline = false\n";
   std::string model, sweep;
   if (c.disturbance.kind == kind::hung_plugin) {
     c.hangs = d.below(cases);
-    const auto at = d.one_of<std::string>({"init", "bind", "step", "need"});
+    draw_hang(d, c.disturbance);
+    if (c.disturbance.plugin == "strategy") cluster = cluster_of(d, "hanging_strategy", workers, c.ranks);
+    if (c.disturbance.plugin == "transport") transport = "[transport]\nplugin = \"hanging_transport\"\n";
     model = fmt::format("[model]\nplugin = \"hanging_model\"\nloops = {}\n", d.chance(30));
     measure += "steps = 20\ntimeout = \"2s\"\n";
-    sweep = "[[sweep.zip]]\n\"model.at\" = [";
-    for (std::size_t i = 0; i < cases; ++i) sweep += fmt::format("\"{}\", ", i == c.hangs ? at : "never");
+    sweep = fmt::format("[[sweep.zip]]\n\"{}.at\" = [", c.disturbance.plugin);
+    for (std::size_t i = 0; i < cases; ++i) sweep += fmt::format("\"{}\", ", i == c.hangs ? c.disturbance.at : "never");
     sweep += "]\n\"model.features\" = [16, 32, 48]\n";
     c.options = "--plugin-path " HANGING_PLUGINS;
   } else {
@@ -91,7 +119,7 @@ campaign draw(std::uint64_t seed, bool disks) {
     measure += "seconds = 0.5\n";
     sweep = "[sweep]\n\"train.batch\" = [4, 8, 16]\n";
   }
-  c.toml = model + tables + measure + "[train]\nkernels = \"fixed\"\n" + sweep;
+  c.toml = model + cluster + transport + measure + "[train]\nkernels = \"fixed\"\n" + sweep;
   return c;
 }
 
@@ -102,7 +130,7 @@ std::string name_of(const disturbance& d) {
   case kind::group: return "group " + signal_name(d.signal);
   case kind::dead_pipe: return "dead pipe";
   case kind::full_disk: return "full disk";
-  case kind::hung_plugin: return "hung plugin";
+  case kind::hung_plugin: return "hung " + d.plugin;
   }
   return "";
 }
@@ -110,7 +138,7 @@ std::string name_of(const disturbance& d) {
 std::string describe(const disturbance& d) {
   std::string text = name_of(d);
   if (d.kind == kind::rank) text = fmt::format("rank {} {}", d.rank, signal_name(d.signal));
-  if (d.kind == kind::hung_plugin) return text;
+  if (d.kind == kind::hung_plugin) return text + ", " + d.at;
   text += d.early ? fmt::format(", {} ms after the start", d.delay.count())
                   : fmt::format(", after {} runs and {} ms of the next", d.after_runs, d.delay.count());
   if (d.signal == SIGSTOP && d.kind != kind::rank) text += fmt::format(", SIGCONT {} ms later", d.pause.count());

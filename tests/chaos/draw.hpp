@@ -19,7 +19,7 @@ enum class kind : std::uint8_t {
   group,       // a signal to the program's process group
   dead_pipe,   // the reader of standard error dies
   full_disk,   // the disk under the result folder fills up
-  hung_plugin, // the model or strategy of rank 1 does not return
+  hung_plugin, // the model, the strategy or the transport does not go on
 };
 
 struct disturbance {
@@ -30,6 +30,8 @@ struct disturbance {
   std::chrono::milliseconds delay{}; // from the moment at which the ranks of the next run are there
   bool early = false;                // at any moment from the program's start on, `delay` after it
   std::chrono::milliseconds pause{}; // from SIGSTOP to SIGCONT, of coordinator and group
+  std::string plugin, at;            // of hung_plugin: "model", "strategy" or "transport", and its parameter `at`
+  bool blames_any = false;           // of hung_plugin: several ranks stand still alike; else rank 1 is to blame
 };
 
 struct campaign {

@@ -126,9 +126,11 @@ void judge_hung(const campaign& c, const observation& o, problems& p) {
   judge_statuses(results, {c.hangs}, p);
   if (results.size() == cases) {
     const json& error = results.at(c.hangs).at("error");
-    if (!error.is_string() || !error.get<std::string>().starts_with("rank 1 (") ||
+    const char* const rank = c.disturbance.blames_any ? "rank " : "rank 1 (";
+    if (!error.is_string() || !error.get<std::string>().starts_with(rank) ||
         error.get<std::string>().find("no progress for ") == std::string::npos)
-      p.push_back("the error does not say that rank 1 makes no progress: " + error.dump());
+      p.push_back(fmt::format("the error does not say that {} makes no progress: {}",
+                              c.disturbance.blames_any ? "a rank" : "rank 1", error.dump()));
   }
   if (o.code != 1) p.push_back(fmt::format("exit code {}, not 1", o.code));
   if (!o.seconds || *o.seconds > hang_in_time)

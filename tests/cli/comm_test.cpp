@@ -109,11 +109,21 @@ TEST_CASE("tables and CSV have a row a measurement") {
   CHECK(markdown.out.starts_with("| transport"));
 }
 
+TEST_CASE("lines of ranks and coordinator are shown up to a level") {
+  const scratch s;
+  const std::string options = "comm --seconds 0.002 --transport shm --op send --min 8B --max 8B --timeout none ";
+  const outcome quiet = program(s, options), detailed = program(s, options + "--log debug");
+  REQUIRE(quiet.code == 0);
+  REQUIRE(detailed.code == 0);
+  CHECK(quiet.err.find("waiting for 2 ranks on ") == std::string::npos);
+  CHECK(detailed.err.find("waiting for 2 ranks on ") != std::string::npos);
+}
+
 TEST_CASE("what cannot be is refused before anything runs") {
   const scratch s;
-  for (const char* wrong :
-       {"--op gather", "--min 8", "--min 1MiB --max 8B", "--ranks 1", "--set tcp.chunk", "--set mpi.x=1",
-        "--set tcp.nonsense=1", "--algorithm tree", "--spin long", "--format xml"}) {
+  for (const char* wrong : {"--op gather", "--min 8", "--min 1MiB --max 8B", "--ranks 1", "--set tcp.chunk",
+                            "--set mpi.x=1", "--set tcp.nonsense=1", "--algorithm tree", "--spin long", "--format xml",
+                            "--timeout 20", "--timeout 1ms", "--log loud"}) {
     CAPTURE(wrong);
     const outcome o = program(s, std::string("comm --transport tcp ") + wrong);
     CHECK(o.code == 2);

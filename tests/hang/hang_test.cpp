@@ -117,9 +117,60 @@ TEST_CASE("a strategy that does not return") {
         {"rank 0 (worker 0, pid ", "waits for the other ranks"});
 }
 
-TEST_CASE("a transport that never takes a receive") {
-  hangs(run_cases("transport.plugin", "refusing", "tcp"), {"no progress for ", "RG_AGAIN"},
-        {"open: receive from rank 1, lane 0, ", "not taken by the transport (RG_AGAIN)"});
+TEST_CASE("a strategy that does not return when an operation ends") {
+  hangs(run_cases("strategy.at", "poll", "never", "--set strategy.plugin=hanging_strategy"),
+        {"rank 1 (", "step 1, exchanging gradients and weights", "does not return: hanging.so"},
+        {"rank 0 (worker 0, pid ", "waits for the other ranks"});
+}
+
+TEST_CASE("a transport that never takes a receive, or a send") {
+  for (const auto& [at, open] : {std::pair{"receive", "receive from rank "}, std::pair{"send", "send to rank "}}) {
+    CAPTURE(at);
+    hangs(run_cases("transport.at", at, "never", "--set transport.plugin=hanging_transport"),
+          {"no progress for ", "RG_AGAIN"}, {std::string("open: ") + open, "not taken by the transport (RG_AGAIN)"});
+  }
+}
+
+TEST_CASE("a transport whose poll does not return, or reports nothing") {
+  const std::string options = "--set transport.plugin=hanging_transport";
+  hangs(run_cases("transport.at", "poll", "never", options),
+        {"rank 1 (", "no progress for ", "does not return: hanging.so"}, {"rank 0 (worker 0, pid "});
+  hangs(run_cases("transport.at", "report", "never", options), {"no progress for ", "waits for its peers; first: "},
+        {"rank 1 (worker 1, pid ", "rank 0 (worker 0, pid "});
+}
+
+TEST_CASE("comm: a transport that stands still is named with its size, and the next one is measured") {
+  for (const auto& [at, says] :
+       {std::pair{"receive", "waits for its peers; first: receive from rank "}, std::pair{"send", "(RG_AGAIN)"},
+        std::pair{"report", "waits for its peers; first: "}, std::pair{"poll", "does not return: hanging.so"}}) {
+    CAPTURE(at);
+    const scratch s;
+    const std::string token = "HANG_TEST=" + s.path.string();
+    const outcome o = program(
+        s,
+        std::string("comm --transport hanging_transport,shm --op send --min 8B --max 8B --seconds 0.002 "
+                    "--timeout 1s --format json --plugin-path " HANGING_PLUGINS " --set hanging_transport.at=") +
+            at,
+        token);
+    CHECK(within(patience, [&] { return processes_with(token) == 0; }));
+    INFO(o.err);
+    CHECK(o.code == 1);
+    CHECK(o.err.find("the run stands still (--timeout); who waits for what:") != std::string::npos);
+    const json all = parsed(o.out);
+    REQUIRE(all.at("results").size() == 1);
+    CHECK(all.at("results").at(0).at("transport") == "shm");
+    REQUIRE(all.at("failures").size() == 1);
+    const json& failed = all.at("failures").at(0);
+    CHECK(failed.at("transport") == "hanging_transport");
+    CHECK(failed.at("ranks") == 2);
+    const std::string error = failed.at("error");
+    CHECK(o.err.find(error) != std::string::npos);
+    for (const std::string part :
+         {"hanging_transport between 2 ranks: rank ", "no progress for ", "measuring send of 8B", says}) {
+      CAPTURE(part);
+      CHECK(error.find(part) != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("steps of three seconds are no standstill") {

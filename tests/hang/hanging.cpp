@@ -102,13 +102,14 @@ private:
   bool loops_;
 };
 
-// Its workers train alone; worker 1 then awaits in step 1 what nobody sends, or does not return.
+// Its workers train alone; worker 1 then awaits in step 1 a message that nobody sends, or does not return: from end_step,
+// or from the call that ends an operation, which the exchange's poll makes.
 struct hanging_strategy {
   struct parameters {
     std::string at = "never";
   };
-  static constexpr auto fields =
-      rg::fields(rg::field("at", &parameters::at, "what worker 1 does in step 1").one_of("never", "receive", "return"));
+  static constexpr auto fields = rg::fields(
+      rg::field("at", &parameters::at, "what worker 1 does in step 1").one_of("never", "receive", "return", "poll"));
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
     plan.lanes = 2;
@@ -118,22 +119,48 @@ struct hanging_strategy {
   rg::task<> end_step(std::uint64_t step) {
     co_await comm.apply_as_worker(0, comm.gradients(comm.whole()), step);
     if (at == "never" || step != 1 || comm.rank() != 1) co_return;
-    if (at == "return") sleep_for_ever();
+    if (at == "poll") co_await comm.after(1'000'000);
+    if (at == "return" || at == "poll") sleep_for_ever();
     co_await comm.recv(0, comm.gradients(comm.whole()), 1);
   }
   rg::comm& comm;
   std::string at;
 };
 
-// From the second message on it has no room for a receive.
-struct refusing_transport : unix_transport {
-  using unix_transport::unix_transport;
-  rg_status recv(const rg_transfer& t) { return ++asked_ > 1 ? rg_status{RG_AGAIN} : unix_transport::recv(t); }
-  int asked_ = 0;
+// From the second message on it has no room for a send or a receive; or rank 1's poll reports no end of an operation any
+// more, or does not return.
+struct hanging_transport : unix_transport {
+  struct parameters {
+    std::string at = "never";
+  };
+  static constexpr auto fields = rg::fields(rg::field("at", &parameters::at, "the function that does not go on")
+                                                .one_of("never", "send", "receive", "report", "poll"));
+  hanging_transport(const rg_host* host, const parameters& p) : unix_transport(host, {}), at_(p.at) {}
+
+  rg_blob listen(const rg_world& world) {
+    rank_ = world.rank;
+    return unix_transport::listen(world);
+  }
+  rg_status send(const rg_transfer& t) {
+    return ++sends_ > 1 && at_ == "send" ? rg_status{RG_AGAIN} : unix_transport::send(t);
+  }
+  rg_status recv(const rg_transfer& t) {
+    return ++receives_ > 1 && at_ == "receive" ? rg_status{RG_AGAIN} : unix_transport::recv(t);
+  }
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
+    const bool hangs = rank_ == 1 && sends_ > 1;
+    if (hangs && at_ == "poll") sleep_for_ever();
+    const std::uint32_t ended = unix_transport::poll(timeout_ns, spin_ns, out);
+    return hangs && at_ == "report" ? 0 : ended;
+  }
+
+  std::string at_;
+  std::uint32_t rank_ = 0;
+  int sends_ = 0, receives_ = 0;
 };
 
 } // namespace
 
 RG_PLUGIN("hanging", "1.0", rg::model<hanging_model>("hanging_model", "does not go on"),
           rg::strategy<hanging_strategy>("hanging_strategy", "does not go on"),
-          rg::transport<refusing_transport>("refusing", "refuses every receive but the first"))
+          rg::transport<hanging_transport>("hanging_transport", "does not go on"))

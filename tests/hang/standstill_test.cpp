@@ -138,7 +138,7 @@ TEST_CASE("a status page shows the last operation of a process that was killed i
   const rank_status last = page.read();
   CHECK(last.step >= 100000);
   CHECK((last.operation == "even" || last.operation == "the odd ones, which are of one length"));
-  CHECK(last.work >= 2 * last.step);
+  CHECK(last.work + 1 >= 2 * last.step); // its end may have come between the step's store and the work's
   page.operation(std::string(200, 'x').c_str(), pace::step);
   CHECK(page.read().operation == std::string(59, 'x'));
   page.operation(nullptr, pace::step);
