@@ -40,7 +40,7 @@ differences compare_precisions(const rg_graph& g, std::uint64_t batch, std::uint
 // A number rounded to 8 bits is off by up to 2^-8, and a ReLU near zero lets a gradient through in one precision and not
 // in the other; layers add this up. The yardstick for the bounds of resnet50 is PyTorch 1.13: gradients of the same
 // narrow network under torch.autocast in bf16 lie 0.27 (batch 8) and 0.31 (batch 32) from those in fp32. Measured here:
-// mlp 0.004, vgg16 0.19, resnet50 0.30, se_resnet50 0.19, ctr 0.048 (one flip among its 8 samples and 32 last units is
+// mlp 0.004, vgg16 0.19 (0.21 with oneDNN 3.7, which adds in another order), resnet50 0.30, se_resnet50 0.19, ctr 0.048 (one flip among its 8 samples and 32 last units is
 // worth as much), simnet_bow 0.004, transformer 0.040, bert 0.004.
 TEST_CASE("gradients in bf16 are close to those in fp32") {
   const std::vector<std::int64_t> hidden = {48, 32};
@@ -51,7 +51,7 @@ TEST_CASE("gradients in bf16 are close to those in fp32") {
   };
   const bound bounds[] = {
       {"mlp.so", "mlp", {{"hidden", list(hidden)}, {"dropout", number(0)}}, 0.005, 0.01},
-      {"vgg.so", "vgg16", {{"batch_norm", whole(0)}, {"dropout", number(0)}}, 0.01, 0.2},
+      {"vgg.so", "vgg16", {{"batch_norm", whole(0)}, {"dropout", number(0)}}, 0.01, 0.25},
       {"resnet.so", "resnet50", {{"input", text("cifar10")}, {"depth", whole(18)}, {"width", whole(16)}}, 0.02, 0.4},
       {"resnet.so",
        "se_resnet50",

@@ -26,6 +26,7 @@ const std::vector<layer_case>& cases() {
   static const std::vector<layer_case> all = {
       {"dense", {7}, 5, [](value x) { return rg::dense(x, "d", 19); }},
       {"dense without bias", {16}, 3, [](value x) { return rg::dense(x, "d", 32, {.bias = false}); }},
+      {"dense of one feature", {9}, 4, [](value x) { return rg::dense(rg::dense(x, "a", 1), "b", 19); }},
       {"dense relu dropout", {24}, 3, [](value x) { return rg::dropout(rg::relu(rg::dense(x, "d", 40)), 0.4); }},
       {"dense batch norm relu", {9}, 4, [](value x) { return rg::relu(rg::batch_norm(rg::dense(x, "d", 21), "n")); }},
       {"two hidden layers",

@@ -32,6 +32,11 @@ inline std::vector<dnnl_dim_t> layout_numbers(const dnnl::memory::desc& d);
 
 #if DNNL_VERSION_MAJOR >= 3
 
+// oneDNN 3.7's matmul (brgemm) takes the elements of a matrix with one column, or of a transposed one with one row, for
+// contiguous, whatever the stride between them. Seen with 3.7.2 on AVX-512 for each such operand; its sgemm and its
+// reference implementation are right.
+inline constexpr bool matmul_ignores_vector_strides = true;
+
 inline std::vector<dnnl_dim_t> layout_numbers(const dnnl::memory::desc& d) {
   std::vector<dnnl_dim_t> all;
   for (const auto& part : {d.get_padded_dims(), d.get_strides(), d.get_inner_blks(), d.get_inner_idxs()})
@@ -84,6 +89,8 @@ inline dnnl::matmul::primitive_desc matmul_of(const dnnl::memory::desc& a, const
 }
 
 #else
+
+inline constexpr bool matmul_ignores_vector_strides = false;
 
 inline std::vector<dnnl_dim_t> layout_numbers(const dnnl::memory::desc& d) {
   const auto n = static_cast<std::size_t>(d.data.ndims);

@@ -14,8 +14,16 @@ dnnl_dim_t dim(std::size_t n) {
   return static_cast<dnnl_dim_t>(n);
 }
 
+// Returns whether oneDNN's matmul would read or write the wrong elements of `m`.
+bool misread(const matrix& m) {
+  return matmul_ignores_vector_strides && m.stride > 1 && (m.transposed ? m.rows : m.columns) == 1;
+}
+
 desc desc_of(const matrix& m, bool half) {
-  const auto strides = m.transposed ? dnnl::memory::dims{1, dim(m.stride)} : dnnl::memory::dims{dim(m.stride), 1};
+  auto strides = m.transposed ? dnnl::memory::dims{1, dim(m.stride)} : dnnl::memory::dims{dim(m.stride), 1};
+  // Without a stride of 1 oneDNN falls back to its reference implementation. The stride that replaces the 1 is never
+  // used, since this dimension has one element.
+  if (misread(m)) strides[m.transposed ? 0 : 1] = dim(m.stride * m.rows * m.columns);
   return {{dim(m.rows), dim(m.columns)}, half ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32, strides};
 }
 
@@ -23,7 +31,8 @@ desc desc_of(const matrix& m, bool half) {
 
 product::product(const device& dev, const matrix& a, const matrix& b, const matrix& c, const product_options& o)
     : shape_a_(a), shape_b_(b), shape_c_(c), options_(o) {
-  if (o.gemm) {
+  if (!o.half && !o.half_result && (misread(a) || misread(b) || misread(c))) options_.gemm = true;
+  if (options_.gemm) {
     runs_ = "gemm dnnl_sgemm";
     return;
   }
