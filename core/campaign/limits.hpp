@@ -6,7 +6,7 @@
 
 namespace regatta {
 
-// Puts measure.timeout into a plan: how long the ranks of a run may stand still.
+// Sets the limits of a plan from measure.timeout: how long the ranks of a run may make no progress.
 void set_limits(launch_plan& plan, const case_config& c);
 
 } // namespace regatta
