@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Libraries that some data needs. Where one is not there, what needs it says so when it is asked for.
+# Libraries that some kinds of data need. A build without one of them reports so when such data is requested.
 function(regatta_data_library definition package library header)
   find_library(${definition}_LIBRARY ${library})
   find_path(${definition}_INCLUDE_DIR ${header})
@@ -19,7 +19,7 @@ regatta_data_library(REGATTA_JPEG libjpeg62-turbo-dev jpeg jpeglib.h "data.forma
 regatta_data_library(REGATTA_SENTENCEPIECE libsentencepiece-dev sentencepiece sentencepiece_processor.h
                      "data.tokens = \"subwords\"")
 regatta_data_library(REGATTA_ZMQ "cppzmq-dev or libzmq3-dev" zmq zmq.hpp "data.source = \"stream\"")
-# Making a vocabulary is in a library of its own, of the same package.
+# Training a vocabulary needs a separate library of the same package.
 if(REGATTA_SENTENCEPIECE_LIBRARY)
   target_link_libraries(regatta_data PRIVATE sentencepiece_train)
 endif()

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev gpu-bundle: the program, its plugins and the tests that need a GPU as one archive, build/regatta-gpu.tar.gz. It
-# unpacks and runs on any x86-64 Linux with this machine's glibc or a newer one: what else it links comes with it, but
-# for CUDA, cuDNN and NCCL, which are looked for in /usr/local/cuda and LD_LIBRARY_PATH.
+# ./dev gpu-bundle: packs the program, its plugins and the tests that need a GPU into build/regatta-gpu.tar.gz. The archive
+# runs on any x86-64 Linux with this machine's glibc or a newer one. It contains all other libraries that it links, except
+# for CUDA, cuDNN and NCCL, which are looked up in /usr/local/cuda and LD_LIBRARY_PATH.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/gpu stage=$root/build/regatta-gpu
 jobs=${1:-$(nproc)}
 cuda=/usr/local/cuda/lib64
 
-# DT_RPATH, not DT_RUNPATH: the libraries that come with it find each other by the program's.
+# DT_RPATH, not DT_RUNPATH: only the former also applies to the libraries that the packed libraries need.
 rpath="\$ORIGIN/../lib;\$ORIGIN/..;$cuda"
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREGATTA_CUDA_ARCHITECTURES=all \
   -DREGATTA_GPU_TEST_PROGRAM=regatta -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON "-DCMAKE_INSTALL_RPATH=$rpath" \
@@ -29,18 +29,18 @@ cp "$root/gpu/run-all.sh" "$stage/gpu/"
 cp "$root"/examples/*.toml "$stage/examples/"
 cp "$root/docs/gpu.md" "$root/LICENSE" "$stage/"
 rm -rf "$stage/include" "$stage/lib/cmake"
-# OpenMPI looks for its parts where its distribution put them: it cannot come along.
+# OpenMPI loads its components from the paths of its distribution, so it cannot be packed.
 rm -f "$stage/lib/regatta/mpi.so"
 echo "transport mpi: OpenMPI cannot be packed; build Regatta on the machine" >>"$stage/lib/regatta/left-out.txt"
 
-# Everything that is linked, but for glibc's own and NVIDIA's.
+# Copies all linked libraries except glibc's and NVIDIA's.
 mapfile -t files < <(find "$stage/bin" "$stage/lib" "$stage/tests" -type f \( -name '*.so' -o -perm -u+x \))
 for file in "${files[@]}"; do LD_LIBRARY_PATH=$cuda ldd "$file" 2>/dev/null || true; done |
   awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
   grep -Ev '/(libc|libm|libmvec|libdl|librt|libpthread|libresolv|libutil|ld-linux-x86-64)\.so|/lib(cuda|cudart|cudnn|cublas|nccl)[A-Za-z_]*\.so' |
   while read -r library; do cp -L "$library" "$stage/lib/"; done
 
-# One with a search path of its own would look for what it needs there, and not beside itself.
+# A library with a RUNPATH would look for its own libraries there instead of beside itself.
 for library in "$stage"/lib/*.so*; do
   ! readelf -d "$library" | grep -q RUNPATH || { echo "gpu-bundle: $library has a RUNPATH: it would not find its own libraries" >&2; exit 1; }
 done

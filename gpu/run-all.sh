@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Everything that needs a GPU, in one go, from an unpacked bundle (./dev gpu-bundle) or a checkout that was built:
-# what the machine is, the tests on the GPU, the two-rank checks of NCCL, the benchmark. Prints one summary; the logs lie
-# in gpu-results/. Exit code: 0 all passed; 1 something failed; 77 there is no GPU.
+# Runs everything that needs a GPU, from an unpacked bundle (./dev gpu-bundle) or a checkout that was built: describes the
+# machine, runs the tests on the GPU, the checks of NCCL with two ranks, and the benchmark. Prints one summary and writes
+# logs to gpu-results/. Exit code: 0: all passed; 1: something failed; 77: there is no GPU.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ -d "$here/tests/gpu" ]; then # a checkout
@@ -34,7 +34,7 @@ step() { # NAME COMMAND...
 step "the machine" regatta doctor
 cat "$out/the-machine.log"
 [ -e /dev/nvidiactl ] || { echo "there is no NVIDIA GPU on this machine"; exit 77; }
-# These run on the CPU or an emulated GPU by themselves.
+# By default these tests run on the CPU or the emulated GPU.
 for name in layers sequence sparse_layers flash gpu_arithmetic; do
   step "$name on the GPU" env REGATTA_LOOSER=10 REGATTA_EXECUTOR_PLUGIN="$plugin" "$tests/${name}_test"
 done

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// Reads without making a value, and stops at what is too deep.
+// Parses without building a value, and stops at excessive depth.
 class depth_gate final : public json::json_sax_t {
 public:
   explicit depth_gate(int max_depth) : left_(max_depth) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON and CBOR that somebody else wrote. nlohmann's functions on a value (dump, copies, comparisons) and its reader of
-// CBOR recurse: unbounded depth ends the stack.
+// Parses JSON and CBOR from other programs. nlohmann's functions on a value (dump, copies, comparisons) and its CBOR
+// parser recurse, so unlimited depth would exhaust the stack.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace regatta {
 
-// Our own documents nest less than ten deep.
+// Regatta's own documents nest less than ten levels deep.
 inline constexpr int deepest_json = 64;
 
-// Throws failure (run) where the text is no JSON or nests arrays and objects deeper than `max_depth`. [any]
+// [any] Throws failure (run) if the text is no JSON, or if arrays and objects nest deeper than `max_depth`.
 nlohmann::json parse_json(std::string_view text, int max_depth = deepest_json);
-// As parse_json, of CBOR. [any]
+// [any] As parse_json(), for CBOR.
 nlohmann::json parse_cbor(std::span<const std::uint8_t> bytes, int max_depth = deepest_json);
 
 } // namespace regatta

@@ -21,7 +21,7 @@ void claim_standard_output() {
     stream ? std::fclose(stream) : ::close(copy);
     return;
   }
-  claimed = stream; // flushed, as all streams are, when the process exits
+  claimed = stream; // the exit of the process flushes it, like all streams
 }
 
 std::FILE* document_stream() noexcept {

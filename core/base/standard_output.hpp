@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Standard output is the document that a verb prints, and nothing else: a program that reads it must not find what a
-// plugin prints in between.
+// Reserves standard output for the document that a verb prints, so that a program that reads it does not find output of
+// plugins in between.
 #pragma once
 
 #include <cstdio>
 
 namespace regatta {
 
-// Keeps standard output for document_stream(); descriptor 1, which plugins' code writes to, is standard error from now
-// on. Called once, before any plugin is loaded. Where standard output cannot be duplicated nothing changes. [main]
+// [main] Reserves standard output for document_stream(). Descriptor 1, to which the code of plugins writes, becomes
+// standard error. Call it once, before any plugin is loaded. Changes nothing if standard output cannot be duplicated.
 void claim_standard_output();
 
-// Where documents are printed: stdout until it is claimed. Never null. [main]
+// [main] Returns the stream for documents: stdout until claim_standard_output() was called. Never null.
 std::FILE* document_stream() noexcept;
 
 } // namespace regatta

@@ -33,7 +33,7 @@ std::string folded(std::string_view s) {
 } // namespace
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  // Beyond this nobody mistypes a name, and the table would only cost time and memory.
+  // Longer names are not typing errors, and the table would only cost time and memory.
   constexpr std::size_t longest = 200;
   if (name.size() > longest) return {};
   const std::string wanted = folded(name);
@@ -81,7 +81,7 @@ std::size_t utf8_sequence(std::string_view text) {
 
 namespace {
 
-// A valid sequence that a terminal would obey instead of show.
+// Returns whether a terminal executes this valid sequence instead of showing it.
 bool is_control(std::string_view sequence) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
   if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small things about names and lines that messages are made of.
+// Functions on names and lines, for messages.
 #pragma once
 
 #include <string>
@@ -9,29 +9,29 @@
 
 namespace regatta {
 
-// Edit distance: insertions, deletions, substitutions and swaps of neighbours, each 1 (optimal string alignment).
+// Returns the edit distance: insertions, deletions, substitutions and swaps of neighbours count 1 each (optimal string
+// alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate that somebody who wrote `name` most likely meant; empty where none is near (a third of the name may be
-// wrong, at least one letter; the beginning of a name, from three letters on, will do; case and '-' for '_' count for
-// nothing).
+// Returns the candidate that `name` most likely means; empty if none is near. Up to a third of the name may be wrong,
+// or one letter; a prefix of three or more letters matches; case, and '-' in place of '_', are ignored.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
-// `, did you mean "x"?`, or nothing where no candidate is near.
+// Returns `, did you mean "x"?`, or an empty text if no candidate is near.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
-// "a, b, c"
+// Returns "a, b, c".
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
 
-// Length of the UTF-8 sequence that `text` begins with; 0 where it begins with none (overlong forms and surrogates
-// are none). Requires that `text` is not empty.
+// Returns the length of the UTF-8 sequence at the begin of `text`; 0 if there is none (overlong forms and surrogates
+// are invalid). Requires that `text` is not empty.
 std::size_t utf8_sequence(std::string_view text);
 
-// Foreign text as a terminal may show it: control characters (C0, DEL, C1), line separators, characters that change the
-// direction of text, and bytes that are not UTF-8 become a space each. Valid UTF-8 stays otherwise.
+// Makes foreign text safe for a terminal: replaces each control character (C0, DEL, C1), line separator, character that
+// changes the direction of text, and byte that is not UTF-8, by a space. Other valid UTF-8 is kept.
 std::string cleaned(std::string_view text);
 
-// Foreign text as part of one line: cleaned(), and the ends are trimmed.
+// Makes foreign text safe as part of one line: cleaned(), then trimmed at both ends.
 std::string one_line(std::string_view text);
 
 } // namespace regatta

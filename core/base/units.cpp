@@ -16,7 +16,7 @@ struct unit {
   double factor;
 };
 
-// In each table what is printed comes first, from the largest down; the rest is only read.
+// In each table the printed units come first, the largest before the smaller; the others are only parsed.
 constexpr unit byte_units[] = {{"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"B", 1},
                                {"TB", 1e12},    {"GB", 1e9},     {"MB", 1e6},     {"kB", 1e3},     {"KB", 1e3}};
 constexpr std::size_t byte_units_printed = 5;
@@ -25,7 +25,7 @@ constexpr unit rate_units[] = {{"Tbit/s", 1e12}, {"Gbit/s", 1e9}, {"Mbit/s", 1e6
                                {"TB/s", 8e12},   {"GB/s", 8e9},   {"MB/s", 8e6},   {"kB/s", 8e3},   {"B/s", 8}};
 constexpr std::size_t rate_units_printed = 5;
 
-// Long double: its 64 bits hold every int64_t exactly, so that no size is off by one.
+// Long double has 64 bits of precision and holds every int64_t exactly, so that no size is off by one.
 std::optional<long double> parse(std::string_view text, std::span<const unit> units) {
   long double number = 0;
   const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -41,7 +41,8 @@ std::optional<std::int64_t> parse_whole(std::string_view text, std::span<const u
   const auto value = parse(text, units);
   if (!value) return {};
   const long double whole = std::round(*value);
-  if (std::abs(*value - whole) > 1e-12L * std::abs(whole)) return {}; // 0.1us is 100 ns, though no binary fraction
+  // 0.1us is 100 ns, though 0.1 is no binary fraction
+  if (std::abs(*value - whole) > 1e-12L * std::abs(whole)) return {};
   if (whole < -0x1p63L || whole >= 0x1p63L) return {};
   return static_cast<std::int64_t>(whole);
 }
@@ -54,7 +55,7 @@ std::string print_whole(std::int64_t value, std::span<const unit> units) {
   return fmt::format("{}{}", value, units.back().name);
 }
 
-// Three significant digits, as long as the number is below a thousand units of the largest.
+// Three significant digits, as long as the number is below 1000 units of the largest.
 std::string human(double value, double thousand, std::span<const std::string_view> names) {
   std::size_t i = 0;
   while (i + 1 < names.size() && std::abs(value) >= 999.5) {
@@ -91,7 +92,7 @@ std::string exact_nanoseconds(std::int64_t ns) {
 std::string exact_bits_per_second(double rate) {
   for (const unit& u : std::span(rate_units).first(rate_units_printed)) {
     const double count = rate / u.factor;
-    // {} prints the shortest text that reads back as the same double; beyond 1e15 that is an exponent.
+    // {} prints the shortest text that parses to the same double; above 1e15 that has an exponent.
     if (std::abs(count) >= 1 && count * u.factor == rate) return fmt::format("{}{}", count, u.name);
   }
   return fmt::format("{}bit/s", rate);

@@ -48,7 +48,7 @@ private:
 constexpr const char* ending = ".tmp";
 constexpr std::size_t digits = 16;
 
-// A name that nobody can foresee, and so nobody can have put a link there.
+// Returns an unpredictable name, so that no other user can have placed a link there.
 fs::path temporary_of(const fs::path& file) {
   std::random_device random;
   const std::uint64_t value = (static_cast<std::uint64_t>(random()) << 32) ^ random();

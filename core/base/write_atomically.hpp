@@ -6,14 +6,14 @@
 
 namespace regatta {
 
-// Replaces `file` by `text`: a reader sees the old or the new contents whole, also after a crash. Throws failure (run)
-// and leaves the old file as it was; a link in its place is replaced, never followed.
+// Replaces `file` by `text`: a reader sees either the old or the new contents completely, also after a crash. Replaces
+// a link at that path, never follows it. Throws failure (run) and leaves the old file unchanged.
 void write_atomically(const std::filesystem::path& file, const std::string& text);
 
-// Whether `name` is that of a file that write_atomically() was writing for `file` when its process was killed.
+// Returns whether `name` is a temporary file that write_atomically() made for `file` before its process was killed.
 bool is_leftover(const std::string& name, const std::string& file);
 
-// Brings the names in the folder of `file` to the disk.
+// Writes the directory entry of `file` to the disk (fsync of its folder).
 void sync_folder_of(const std::filesystem::path& file);
 
 } // namespace regatta

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Boost.Asio as the control channel uses it.
+// Includes the parts of Boost.Asio that the control channel uses.
 #pragma once
 
 #include <utility> // Boost 1.74's coroutine support uses std::exchange without including it

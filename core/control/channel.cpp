@@ -33,7 +33,8 @@ channel::channel(tcp::socket socket) : socket_(std::move(socket)) {
 }
 
 asio::awaitable<message> channel::receive() {
-  // Asked before every piece of a read, not after the last: how much more, at most.
+  // Asio calls this before every partial read, so heard_ advances while a long frame arrives. Returns the limit of the
+  // next partial read.
   const auto note = [this](boost::system::error_code error, std::size_t got) -> std::size_t {
     if (got > 0) heard_ = std::chrono::steady_clock::now();
     return error ? 0 : piece;
@@ -62,7 +63,8 @@ void channel::send(const nlohmann::json& header, std::shared_ptr<const blob> pay
     if (done) done();
     return;
   }
-  // Texts come from plugins and operating systems: what is not UTF-8 in them must not cost us the frame.
+  // Texts come from plugins and operating systems. Bytes that are not UTF-8 are replaced, so that the frame is still
+  // sent.
   frame f{
       {}, header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), std::move(payload), std::move(done)};
   std::copy(frame_magic.begin(), frame_magic.end(), f.prefix.begin());

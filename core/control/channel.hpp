@@ -4,7 +4,7 @@
 //
 //   4 bytes magic | header bytes, u32 little endian | payload bytes, u64 little endian | header | payload
 //
-// Belongs to the one thread that runs its io_context.
+// A channel may only be used on the thread that runs its io_context.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct message {
   blob payload;
 };
 
-// A sane frame is far below: these only keep a peer that has lost its mind from taking us along.
+// Far above any valid frame: these limits bound the memory that a faulty peer can make this process allocate.
 inline constexpr std::uint64_t max_header_bytes = 16ull << 20;
 inline constexpr std::uint64_t max_payload_bytes = 1ull << 30;
 
@@ -34,16 +34,17 @@ class channel : public std::enable_shared_from_this<channel> {
 public:
   explicit channel(tcp::socket socket);
 
-  // The next frame. Throws system_error when the connection ends, failure when what came is no frame. One at a time.
+  // Returns the next frame. Throws system_error if the connection ends, failure if the bytes are no frame. One call at
+  // a time.
   asio::awaitable<message> receive();
 
-  // When bytes last came. A frame may take long.
+  // Returns when bytes last arrived; advances within a frame too, because a frame may take long.
   std::chrono::steady_clock::time_point heard() const noexcept { return heard_; }
 
-  // Queues a frame and returns; `done` is called once it was handed to the kernel or cannot be any more.
+  // Queues a frame and returns. Calls `done` once the frame was passed to the kernel or can no longer be sent.
   void send(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}, std::function<void()> done = {});
 
-  // Ends both directions at once; receive() then throws. What is queued is dropped.
+  // Shuts down both directions at once; receive() then throws. Queued frames are dropped.
   void close();
 
 private:
@@ -58,7 +59,7 @@ private:
 
   tcp::socket socket_;
   std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
-  std::deque<frame> queue_; // the first is being written
+  std::deque<frame> queue_; // the first frame is being written
 };
 
 } // namespace regatta

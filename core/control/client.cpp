@@ -35,12 +35,14 @@ namespace {
 constexpr auto heartbeat = 250ms;
 constexpr auto join_limit = 10s;
 constexpr auto join_pause = 50ms;
-constexpr auto last_words = 1s; // for what is queued at the end, and for the process when the coordinator is gone
+// limit for sending queued frames at the end, and for the process once the coordinator is gone
+constexpr auto last_words = 1s;
 constexpr std::uint32_t nobody = UINT32_MAX;
 
 } // namespace
 
-// What the threads share is `mutex` with what stands below it, and the atomics; the rest belongs to the control thread.
+// The threads share `mutex` with the three members below it, and the atomics; the two other mutexes guard the members
+// below them. The rest belongs to the control thread, except as noted.
 struct control_client::state {
   explicit state(status_page p) : page(std::move(p)) {}
 
@@ -49,7 +51,7 @@ struct control_client::state {
   std::shared_ptr<channel> wire;
   bool closing = false;
 
-  std::string summing; // main's: tag of the sum that was begun
+  std::string summing; // [main] tag of the sum that was begun
   std::size_t summing_values = 0;
   std::uint32_t rank = 0, ranks = 0;
   nlohmann::json job;
@@ -60,15 +62,15 @@ struct control_client::state {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::optional<message> reply;     // to the one call of main that waits
-  std::optional<std::string> ended; // why the case has
+  std::optional<message> reply;     // for the one call of the main thread that waits
+  std::optional<std::string> ended; // reason why the case has ended
   std::uint32_t dead = nobody;
 
-  std::mutex callback_mutex; // held while the callback runs
+  std::mutex callback_mutex; // held while `callback` runs
   std::function<void(std::uint32_t)> callback;
   bool called = false;
 
-  std::mutex describe_mutex; // held while it is described
+  std::mutex describe_mutex; // held while `description` runs
   std::function<nlohmann::json()> description;
   pid_t main_thread = 0;
 
@@ -83,7 +85,8 @@ struct control_client::state {
 
   void send(nlohmann::json header, std::shared_ptr<const blob> payload = {});
   message ask(nlohmann::json header, std::shared_ptr<const blob> payload);
-  void begin(nlohmann::json header, std::shared_ptr<const blob> payload); // the two halves of ask
+  // begin() and finish() are the two halves of ask()
+  void begin(nlohmann::json header, std::shared_ptr<const blob> payload);
   message finish();
   void begin_gathering(std::string_view tag, const blob& mine);
   std::vector<blob> finish_gathering();
@@ -93,7 +96,7 @@ struct control_client::state {
 };
 
 asio::awaitable<void> control_client::state::join(asio::ip::address address, std::uint16_t port, blob secret) {
-  // A coordinator that strangers keep busy may drop us with them: try again, until the caller's patience ends.
+  // A coordinator that is busy with strangers' connections may drop this one too, so retry until the caller's limit.
   for (;;) {
     tcp::socket socket(io);
     co_await socket.async_connect({address, port}, asio::use_awaitable);
@@ -179,7 +182,7 @@ void control_client::state::stop() {
     deadline.async_wait([this](boost::system::error_code cancelled) {
       if (!cancelled) io.stop();
     });
-    // The frame behind all others: when it is gone, everything is.
+    // This frame is the last of the queue: once it is sent, all others are.
     wire->send({{"t", "beat"}}, {}, [this] {
       beat.cancel();
       deadline.cancel();
@@ -256,7 +259,8 @@ void control_client::state::call_back() {
   callback(dead);
 }
 
-// {"t": "state", "lines": [...], "stacks": [{"thread": "main", "frames": [...]}, ...]} and what the description adds.
+// Sends {"t": "state", "lines": [...], "stacks": [{"thread": "main", "frames": [...]}, ...]} and the members that the
+// description adds.
 void control_client::state::describe() {
   nlohmann::json answer{{"lines", nlohmann::json::array()}};
   try {
@@ -368,7 +372,7 @@ status_page& control_client::status() noexcept {
 }
 
 void control_client::result(const nlohmann::json& j) {
-  // CBOR, unlike JSON, keeps what is not finite.
+  // CBOR, unlike JSON, keeps infinities and NaN.
   state_->ask({{"t", "result"}}, std::make_shared<const blob>(nlohmann::json::to_cbor(j)));
 }
 
@@ -381,7 +385,7 @@ void control_client::failed(const std::string& why, int code, blame b) noexcept 
     });
     if (std::this_thread::get_id() != state_->thread.get_id()) sent->get_future().wait_for(last_words);
   } catch (...) {
-    // Out of memory: the coordinator sees this process end instead.
+    // Out of memory: the coordinator then sees that this process ends.
   }
 }
 
@@ -389,7 +393,7 @@ void control_client::log(int level, const std::string& text) noexcept {
   try {
     state_->send({{"t", "log"}, {"level", level}, {"text", text}});
   } catch (...) {
-    // A line lost for want of memory is no reason to end.
+    // Out of memory: a lost line of log is no reason to end.
   }
 }
 

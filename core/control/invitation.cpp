@@ -14,7 +14,7 @@ namespace regatta {
 
 std::vector<std::string> invitation_arguments(const std::string& host, std::uint16_t port, std::uint32_t rank,
                                               int secret_fd, int status_fd) {
-  // An IPv6 address has colons of its own.
+  // An IPv6 address contains colons and needs brackets.
   const auto format = host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}";
   return {"rank",
           "--connect",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a rank learns where its coordinator is: `rank --connect HOST:PORT --rank N --secret-fd FD --status-fd FD`. The
-// secret comes through a pipe, because a command line and an environment can be read by others; the other descriptor is
-// the rank's status page (control/status_page.hpp).
+// The command line by which a rank finds its coordinator: `rank --connect HOST:PORT --rank N --secret-fd FD --status-fd
+// FD`. The secret comes through a pipe, because other users can read a command line and an environment. The other
+// descriptor is the rank's status page (control/status_page.hpp).
 #pragma once
 
 #include <string>
@@ -21,11 +21,11 @@ struct invitation {
   blob secret;
 };
 
-// The rank's arguments after the program's name, the verb first.
+// Returns the rank's arguments after the program's name, the verb first.
 std::vector<std::string> invitation_arguments(const std::string& host, std::uint16_t port, std::uint32_t rank,
                                               int secret_fd, int status_fd);
 
-// The same read back, without the verb; reads the secret and closes its descriptor. Throws failure (usage).
+// Parses these arguments, without the verb. Reads the secret and closes its descriptor. Throws failure (usage).
 invitation read_invitation(const std::string& connect, std::uint32_t rank, int secret_fd);
 
 } // namespace regatta

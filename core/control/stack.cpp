@@ -23,19 +23,19 @@ namespace regatta {
 namespace {
 
 constexpr int deepest = 48;
-constexpr int own_frames = 2; // the handler's, and the kernel's call of it
+constexpr int own_frames = 2; // of the handler, and of the kernel's call of it
 constexpr std::int64_t patience_ns = 200'000'000;
 
-// Filled by the signal's handler, read when it has posted `done`.
+// Filled by the signal handler; read after the handler has posted `done`.
 struct {
-  std::atomic<pid_t> wanted{0}; // taken back by whoever asked, or taken by the handler
+  std::atomic<pid_t> wanted{0}; // reset by the caller that withdraws its request, or by the handler that serves it
   std::array<void*, deepest> frames{};
   int count = 0;
   sem_t done{};
 } capture;
 
 int stack_signal() {
-  return SIGRTMIN + 6; // the C library keeps the first two, profilers like the last
+  return SIGRTMIN + 6; // the C library uses the first two, profilers often the last
 }
 
 void on_stack_signal(int) {
@@ -62,14 +62,14 @@ bool wait_for_capture() {
 }
 
 std::string name_of(void* address, bool innermost) {
-  // A return address may be the first byte behind the function that called.
+  // A return address may be the first byte behind the calling function.
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   Dl_info info{};
   if (::dladdr(reinterpret_cast<void*>(at - (innermost ? 0 : 1)), &info) == 0 || !info.dli_fname)
     return fmt::format("{:#x}", at);
   std::filesystem::path file = info.dli_fname;
   std::error_code gone;
-  if (file == "/proc/self/exe") file = std::filesystem::read_symlink(file, gone); // as ranks are started
+  if (file == "/proc/self/exe") file = std::filesystem::read_symlink(file, gone); // ranks are started under this name
   const std::string library = file.filename();
   if (!info.dli_sname) return fmt::format("{}+{:#x}", library, at - reinterpret_cast<std::uintptr_t>(info.dli_fbase));
   int status = 0;
@@ -85,7 +85,7 @@ void prepare_stacks() {
   static const bool once = [] { return ::sem_init(&capture.done, 0, 0) == 0; }();
   if (!once) return;
   std::array<void*, 2> frames{};
-  ::backtrace(frames.data(), static_cast<int>(frames.size())); // loads libgcc_s, which allocates
+  ::backtrace(frames.data(), static_cast<int>(frames.size())); // loads libgcc_s, which allocates memory
   struct sigaction action {};
   action.sa_handler = on_stack_signal;
   action.sa_flags = SA_RESTART;
@@ -94,11 +94,11 @@ void prepare_stacks() {
 }
 
 std::vector<std::string> stack_of(pid_t thread) {
-  while (::sem_trywait(&capture.done) == 0) { // of a thread that came too late
+  while (::sem_trywait(&capture.done) == 0) { // drop the capture of a thread that answered too late
   }
   capture.wanted.store(thread);
   if (::syscall(SYS_tgkill, ::getpid(), thread, stack_signal()) != 0 || !wait_for_capture()) {
-    // Either the handler finds nothing to do any more, or it is at work and posts in a moment.
+    // Either the request is withdrawn here and the handler does nothing, or the handler is running and posts soon.
     if (pid_t expected = thread; capture.wanted.compare_exchange_strong(expected, 0) || !wait_for_capture()) return {};
   }
   std::vector<std::string> out;

@@ -18,9 +18,9 @@
 
 namespace regatta {
 
-// A ring of operations: a reader never sees half a text, though the writer may die in the middle of one. Each operation
-// takes a ticket, fills the entry of that number and then publishes the ticket. An entry is written again only after
-// all the others were.
+// A ring of operations, so that a reader never sees an incomplete text, even if the writer dies within a write. A
+// writer takes a ticket, fills the entry of that number, and then publishes the ticket. An entry is reused only after
+// all other entries.
 struct status_page::layout {
   static constexpr std::uint64_t ring = 32;
   struct entry {
@@ -28,7 +28,7 @@ struct status_page::layout {
     std::array<std::atomic<char>, 60> text;
   };
   std::atomic<std::uint64_t> step, samples, work, rounds;
-  std::array<std::atomic<std::int32_t>, 3> waits; // by `waiting`: threads that do
+  std::array<std::atomic<std::int32_t>, 3> waits; // number of waiting threads by `waiting`
   std::atomic<std::uint64_t> taken, published;    // tickets; the first is 1
   std::array<entry, ring> operations;
 };
@@ -124,9 +124,11 @@ rank_status status_page::read() const {
   s.step = page_->step.load(std::memory_order_acquire);
   s.samples = page_->samples.load(std::memory_order_relaxed);
   s.rounds = page_->rounds.load(std::memory_order_relaxed);
-  for (const waiting what : {waiting::coordinator, waiting::peers}) // a server's main thread serves all the while
+  // `peers` wins: a server's main thread is in the exchange all the time
+  for (const waiting what : {waiting::coordinator, waiting::peers})
     if (page_->waits[static_cast<std::size_t>(what)].load(std::memory_order_relaxed) > 0) s.waits = what;
-  // Again where the writer came round to the entry meanwhile; a rank that does so each time has some entry to show.
+  // Retry if the writer has come round to the entry meanwhile. After 8 attempts any entry will do: the rank is
+  // evidently busy.
   for (int attempt = 0; attempt < 8; ++attempt) {
     const std::uint64_t ticket = page_->published.load(std::memory_order_acquire);
     if (ticket == 0) break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One page of memory that a rank shares with its coordinator. The rank writes where it stands, the coordinator reads it:
-// also while the rank hangs or is stopped, and after it has died, exact to the rank's last store.
+// A page of memory that a rank shares with its coordinator. The rank writes its state. The coordinator reads it, even
+// while the rank hangs or is stopped, and after it has died, up to the rank's last store.
 #pragma once
 
 #include <cstdint>
@@ -9,49 +9,51 @@
 
 namespace regatta {
 
-// How long an operation may show no progress (standstill_limits in launch/launch.hpp has the figures).
+// How long an operation may show no progress; standstill_limits in launch/launch.hpp has the values.
 enum class pace : std::uint32_t {
-  step,   // comes in every step
-  rare,   // comes once, or now and then: set-up, evaluation, drain
-  unseen, // may take minutes of which the engine sees nothing: kernel timing, opening a data set
+  step,   // an operation of every step
+  rare,   // an operation that comes once, or now and then: set-up, evaluation, drain
+  unseen, // may take minutes without any sign to the engine: autotuning, opening a data set
 };
 
 // Reasons for which a rank waits.
 enum class waiting : std::uint32_t { nothing, coordinator, peers };
 
-// One reading of the page. The fields are read one after the other, not at one instant.
+// One reading of the page. The fields are read one after the other, not atomically together.
 struct rank_status {
-  std::uint64_t step = 0, samples = 0; // done
-  std::uint64_t work = 0;              // moves with everything that the rank achieves
+  std::uint64_t step = 0, samples = 0; // completed so far
+  std::uint64_t work = 0;              // increases with every sign of progress
   waiting waits = waiting::nothing;    // peers: its main thread runs the exchange
-  std::uint64_t rounds = 0;            // of the exchange: stands still while the code of a plugin does not return
+  std::uint64_t rounds = 0;            // of the exchange; does not increase while a plugin's function does not return
   std::string operation;               // empty: none yet
   regatta::pace pace = regatta::pace::rare;
 };
 
-// Every function that writes is lock-free, async-signal-safe and for any thread [any]; so is read(), but for its
-// allocation. Rank and coordinator each have a mapping of their own, which ends with their object.
+// All functions that write are lock-free, async-signal-safe and [any]; so is read(), except that it allocates. Rank and
+// coordinator each have their own mapping, which ends with their object.
 class status_page {
 public:
-  // A new page, zero. Throws failure (run).
+  // Creates a new page of zeros. Throws failure (run).
   status_page();
-  // The page behind a descriptor of another status_page, which is closed. Throws failure (usage) where it is none.
+  // Maps the page of another process's status_page and closes `descriptor`. Throws failure (usage) if the descriptor is
+  // no status page.
   explicit status_page(int descriptor);
   ~status_page();
   status_page(status_page&& other) noexcept;
   status_page& operator=(status_page&& other) noexcept;
 
-  // Names the page for a child that inherits it. The page's own; -1 where it was made of a descriptor, or after
-  // close_descriptor(). Its size is sealed, so nobody can take memory away from under the coordinator.
+  // Returns the descriptor of the page, for a child process that inherits it; -1 if the page was mapped from a
+  // descriptor, or after close_descriptor(). The size is sealed, so that no process can shrink the memory under the
+  // coordinator.
   int descriptor() const noexcept { return descriptor_; }
-  void close_descriptor() noexcept; // the mapping stays
+  void close_descriptor() noexcept; // the mapping remains
 
-  // The rank's side. `what` is copied, 59 bytes at most.
+  // The rank's side. `what` is copied, at most 59 bytes.
   void operation(const char* what, pace p) noexcept;
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
   void worked() noexcept;
   void round() noexcept;
-  // Between the two the calling thread waits. Threads may overlap.
+  // The calling thread waits between begin_wait() and end_wait(). Several threads may wait at once.
   void begin_wait(waiting what) noexcept;
   void end_wait(waiting what) noexcept;
 
@@ -66,7 +68,7 @@ private:
   layout* page_ = nullptr;
 };
 
-// The calling thread waits for `what` for as long as this lives. [any]
+// [any] Marks the calling thread as waiting for `what` during the lifetime of this object.
 class waiting_scope {
 public:
   waiting_scope(status_page& page, waiting what) : page_(page), what_(what) { page_.begin_wait(what_); }

@@ -16,9 +16,9 @@
 namespace regatta {
 namespace {
 
-constexpr std::uint64_t looked_at = 1000; // records
+constexpr std::uint64_t looked_at = 1000; // number of records that are read
 
-// The key that a format's complaint is about: of the model's inputs it speaks first.
+// Prefixes a format's message with the key that it concerns. Messages about the model's inputs get data.format.
 std::string with_key(const std::string& text, const std::string& path_key) {
   for (const std::string& key : {path_key, std::string("data.vocabulary"), std::string("data.tokens")})
     if (text.starts_with(key + ": ")) return text;
@@ -39,17 +39,17 @@ void read_one(data_source& source, std::span<const rg_input> inputs) {
 } // namespace
 
 void check_data(const data_config& config, std::span<const rg_input> inputs) {
-  if (data_to_generate(config)) return; // a run writes it before it reads it
+  if (data_to_generate(config)) return; // a run writes the data before it reads it
   data_config first = config;
   first.first_records = looked_at;
   first.shuffle = false;
-  const bool any_text_will_do = config.format == "words"; // and its pairs are drawn by what the whole text has
+  const bool any_text_will_do = config.format == "words"; // and reading a pair needs the counts of the whole text
   const auto check = [&](const std::string& key, auto&& open) {
     try {
       const auto source = open();
       if (source && !any_text_will_do) read_one(*source, inputs);
     } catch (const failure& e) {
-      if (e.code() == exit_code::plugin) throw; // the model's description makes no sense
+      if (e.code() == exit_code::plugin) throw; // the model's description is invalid
       throw failure(exit_code::usage, with_key(e.what(), key));
     }
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CIFAR-10 data set's binary version (Krizhevsky, 2009): files of records of one byte of label and 3072 of image,
-// red then green then blue, 32 rows of 32 pixels each.
+// The binary version of the CIFAR-10 data set (Krizhevsky, 2009). A record is one byte of label and 3072 of image: red,
+// then green, then blue, 32 rows of 32 pixels each.
 #include "base/failure.hpp"
 #include "data/convert.hpp"
 #include "data/formats.hpp"
@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::uint64_t plane = 32 * 32, image = 3 * plane, record = 1 + image;
 
-// Mean and deviation of every channel over the training set, of pixels from 0 to 1: the constants in common use.
+// Mean and standard deviation of each channel over the training set, for pixels from 0 to 1: the commonly used
+// constants.
 constexpr double mean[] = {0.4914, 0.4822, 0.4465};
 constexpr double deviation[] = {0.2470, 0.2435, 0.2616};
 
@@ -63,7 +64,7 @@ public:
 
 private:
   struct part {
-    std::uint64_t first; // sample
+    std::uint64_t first; // index of the first sample
     mapped_file file;
   };
 
@@ -98,7 +99,7 @@ private:
                                 records, rest, record));
     if (records == 0) throw damaged("is empty");
     const std::uint64_t first = labels_.size();
-    // Labels are kept, not only checked: a model may index with them, and files can change.
+    // Labels are kept, not only checked: a model may index with them, and the file may change.
     for (std::uint64_t r = 0; r < records; ++r) {
       const std::uint8_t label = bytes[r * record];
       for (const auto& input : inputs_)
@@ -128,7 +129,7 @@ private:
   }
 
   std::vector<data_input> inputs_;
-  std::vector<part> parts_; // ascending
+  std::vector<part> parts_; // ascending by `first`
   std::vector<std::uint8_t> labels_;
   sample_order order_;
 };

@@ -6,7 +6,7 @@
 
 namespace regatta {
 
-// out[i] = in[i] * scale + offset. [any]
+// [any] out[i] = in[i] * scale + offset.
 void bytes_to_floats(float* out, const std::uint8_t* in, std::size_t n, float scale, float offset) noexcept;
 
 } // namespace regatta

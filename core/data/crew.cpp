@@ -72,7 +72,7 @@ void crew::work() {
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::current_exception();
-    next_ = count_; // the others stop as well
+    next_ = count_; // stops the other threads too
   }
 }
 

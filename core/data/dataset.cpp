@@ -80,7 +80,7 @@ private:
       slots[i] = {&inputs_[i], static_cast<std::uint8_t*>(out[i]) + k * strides_[i]};
     const std::uint64_t sample = order_.at(position), epoch = position / order_.size;
     const std::uint64_t draw = rg::derive_seed(seed_, sample, static_cast<std::uint32_t>(epoch), rg::stream_sampling);
-    // A record that is skipped gives its place to the next one.
+    // The next record replaces a record that is skipped.
     for (std::uint64_t tried = 0;; ++tried) {
       try {
         return format_->read((sample + tried) % order_.size, draw, {slots.data(), inputs_.size()});

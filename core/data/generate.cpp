@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sample of the made-up set is. Every class has a texture, stripes of its own direction and width, whose phase
-// is random: its mean over samples is flat, so that nothing linear sees it, but one layer of small filters does. And
-// every class has a faint smooth colouring, which is what a linear model can find. Samples are shifted, mirrored,
-// brightened and noisy, as photographs are.
+// Generates images that a network can learn. Every class has a texture: stripes of one direction and width with a
+// random phase. Its mean over samples is flat, so a linear model cannot detect it, but one layer of small filters can.
+// Every class also has a faint smooth colouring, which a linear model can find. Samples are shifted, mirrored,
+// brightened and noisy, like photographs.
 #include "data/generate.hpp"
 
 #include "base/failure.hpp"
@@ -30,20 +30,20 @@ constexpr int classes = 10, side = 32, channels = 3;
 constexpr std::size_t record = 1 + channels * side * side;
 constexpr float pi = std::numbers::pi_v<float>;
 
-// What samples' random numbers are used for.
+// Purposes of a sample's random numbers.
 enum : std::uint32_t { use_shape = 0, use_noise = 1 };
 
 using waves = std::array<std::array<std::array<float, side>, side>, channels>; // [channel][row][column]
 
-// The faint colouring of a class: a few slow waves a channel, with a period of the picture's side, so that it can be
-// shifted around its edges.
+// Returns the faint colouring of a class: a few slow waves per channel, with a period of the image's side, so that it
+// can be shifted cyclically.
 waves make_colouring(int label) {
   waves p{};
   for (int c = 0; c < channels; ++c)
     for (int wave = 0; wave < 4; ++wave) {
       const auto r = rg::random_uniforms(0x63696661, static_cast<std::uint64_t>(label), static_cast<std::uint32_t>(c),
                                          static_cast<std::uint32_t>(wave));
-      const int fx = wave % 2, fy = wave / 2; // waves across the picture
+      const int fx = wave % 2, fy = wave / 2; // waves across the image
       for (int y = 0; y < side; ++y)
         for (int x = 0; x < side; ++x)
           p[c][y][x] += (2 * r[0] - 1) * std::cos(2 * pi * (fx * x + fy * y) / float{side} + 2 * pi * r[1]);
@@ -59,7 +59,7 @@ public:
       sines_[i] = static_cast<float>(std::sin(2 * std::numbers::pi * static_cast<double>(i) / sines_.size()));
   }
 
-  // One record: the label, then the picture.
+  // Writes one record: the label, then the image.
   void paint(std::uint64_t seed, std::uint8_t* out) const {
     const auto bits = rg::random_bits(seed, 0, use_shape);
     const auto label = static_cast<int>(rg::to_index(bits[0], classes));
@@ -68,8 +68,8 @@ public:
     const int dx = static_cast<int>(bits[1] >> 1 & 7) - 4, dy = static_cast<int>(bits[1] >> 4 & 7) - 4;
     const auto jitter = rg::random_uniforms(seed, 1, use_shape);
     const float brightness = 128 + 50 * (jitter[0] - 0.5F);
-    const float strength = stripes * (0.6F + 0.8F * jitter[1]); // of the stripes
-    const float tint = 0.5F + jitter[2];                        // of the stripes, per channel
+    const float strength = stripes * (0.6F + 0.8F * jitter[1]); // contrast of the stripes
+    const float tint = 0.5F + jitter[2];                        // weight of the stripes per channel
     const auto [turn_x, turn_y] = stripe_turns(label);
     const auto other = rg::to_index(bits[3], classes);
     const float others_share = 2 * jitter[3];
@@ -97,10 +97,10 @@ public:
   }
 
 private:
-  static constexpr float stripes = 32, colouring = 7, noise = 28; // in steps of a pixel's 256
+  static constexpr float stripes = 32, colouring = 7, noise = 28; // amplitudes in units of a pixel's 256 values
 
-  // How far stripes advance a pixel along x and y, in parts of a turn of 2^-32, which wrap around by themselves: five
-  // directions, none the mirror image of another, by two widths.
+  // Returns how far the stripes advance per pixel along x and y, in units of 2^-32 turns, which wrap around by
+  // overflow. The classes have five directions, none the mirror image of another, and two widths.
   static std::array<std::uint32_t, 2> stripe_turns(int label) {
     const double angle = std::numbers::pi / 8 * (label % 5);
     const double turns = (label < 5 ? 0.1 : 0.2) * 0x1p32;

@@ -18,9 +18,9 @@ namespace regatta {
 namespace {
 
 picture paint(std::uint32_t label, std::uint32_t labels, std::uint32_t height, std::uint64_t seed) {
-  const auto own = rg::random_uniforms(0x696d67, label); // a class's colour, the same for every seed
+  const auto own = rg::random_uniforms(0x696d67, label); // the colour of the class, the same for every seed
   const auto draw = rg::random_uniforms(seed, 0);
-  // Half as wide or half as high at times, for pictures have all shapes.
+  // Up to half as wide again, because real images have all proportions.
   picture p{height + static_cast<std::uint32_t>(static_cast<float>(height) * 0.5F * draw[2]), height, {}};
   p.pixels.resize(std::size_t{3} * p.width * p.height);
   const double angle = std::numbers::pi * label / labels, phase = 2 * std::numbers::pi * static_cast<double>(draw[0]);

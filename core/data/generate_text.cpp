@@ -18,7 +18,7 @@
 namespace regatta {
 namespace {
 
-// One random number after the other.
+// A sequence of random numbers.
 class dice {
 public:
   dice(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0)
@@ -53,7 +53,7 @@ private:
   std::ofstream out_;
 };
 
-// Writes what make(a seed of the line's own) gives as the lines of a file: `count` for train, a fifth of it for test.
+// Writes lines of make(random numbers of the line) to files: `count` lines for train, a fifth of that for test.
 void write_lines(const std::filesystem::path& dir, const std::string& file, std::uint64_t count, std::uint64_t seed,
                  const std::function<std::string(dice)>& make) {
   for (const std::uint32_t test : {0, 1}) {
@@ -72,7 +72,7 @@ void make_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std
     std::string cells;
     for (int i = 0; i < 13; ++i) {
       cells += '\t';
-      if (d.below(10) == 0) continue; // missing
+      if (d.below(10) == 0) continue; // missing value
       const auto value = static_cast<int>(std::exp(6 * d.uniform())) - 1;
       if (i < 4) evidence += (i % 2 ? -0.15 : 0.15) * (std::log1p(value) - 3);
       cells += std::to_string(value);
@@ -81,7 +81,7 @@ void make_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std
       cells += '\t';
       if (d.below(20) == 0) continue;
       const auto category = static_cast<std::uint32_t>(100 * d.uniform() * d.uniform());
-      // The weight of a category does not depend on the line nor on the seed.
+      // The weight of a category depends neither on the line nor on the seed.
       if (slot < 8) evidence += 2 * (static_cast<double>(rg::random_uniforms(0x63746c, category, slot)[0]) - 0.5);
       cells += fmt::format("{:08x}", rg::random_bits(0x637269, category, slot)[0]);
     }
@@ -121,14 +121,15 @@ void make_sentences_like(const std::filesystem::path& dir, std::uint64_t documen
       }
       text += '\n';
     }
-    return text; // and the empty line that ends a document
+    return text; // write_lines() adds the empty line that ends a document
   });
 }
 
 void make_parallel_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
   constexpr std::uint32_t words = 40;
   for (const bool target : {false, true})
-    write_lines(dir, target ? "{}/target.txt" : "{}/source.txt", lines, seed, [&](dice d) { // the same dice for both
+    // the same random numbers for both
+    write_lines(dir, target ? "{}/target.txt" : "{}/source.txt", lines, seed, [&](dice d) {
       std::vector<std::string> text;
       for (std::uint32_t n = 3 + d.below(8); n > 0; --n) {
         const std::uint32_t word = d.below(words);

@@ -48,13 +48,14 @@ const generated_data* find_generated_data(std::string_view format) {
 }
 
 void make_data(const generated_data& data, const fs::path& where) {
-  const fs::path folder = where.has_filename() ? where : where.parent_path(); // "data/criteo/" is data/criteo
+  const fs::path folder = where.has_filename() ? where : where.parent_path(); // "data/criteo/" means data/criteo
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_empty(folder, error))
     throw failure(exit_code::usage, fmt::format("{} is not empty: choose another folder", folder.string()));
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   fs::create_directories(parent, error);
-  // Made beside the folder and then renamed, so that data cut short by a signal or a full disk is never taken for whole.
+  // Written beside the folder and then renamed, so that data cut short by a signal or a full disk is never taken for
+  // complete.
   std::string partial = (parent / ("." + folder.filename().string() + ".XXXXXX")).string();
   if (error || !::mkdtemp(partial.data()))
     throw failure(exit_code::run, fmt::format("cannot write into {}: {}", parent.string(),

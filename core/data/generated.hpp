@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learnable data in the formats of data.format, for where the real data cannot be had: what `regatta data make` writes,
-// and what `data.generate` makes at first use.
+// Learnable data in the formats of data.format, where the real data is not available: written by `regatta data make`,
+// and by `data.generate` at first use.
 #pragma once
 
 #include <filesystem>
@@ -15,26 +15,27 @@ struct data_config; // config/experiment.hpp
 
 struct generated_data {
   const char* format;   // as in data.format
-  const char* contents; // of the folder, for people
-  const char* train;    // where data.path has to point, below the folder; "": to the folder itself
+  const char* contents; // describes the folder, for people
+  const char* train;    // the path below the folder that data.path must name; "": the folder itself
   void (*make)(const std::filesystem::path& folder);
 };
 
 std::span<const generated_data> all_generated_data();
 
-// Returns null where nothing generates this format.
+// Returns null if there is no generator for this format.
 const generated_data* find_generated_data(std::string_view format);
 
-// Writes the data into `folder`, which must be missing or empty: whole, or not at all. The same format always gives the
-// same files. Throws failure: usage where the folder holds something, run where it cannot be written. [main]
+// [main] Writes the data into `folder`, which must be missing or empty: completely or not at all. A format always gives
+// the same files. Throws failure: usage if the folder is not empty, run if it cannot be written.
 void make_data(const generated_data& data, const std::filesystem::path& folder);
 
-// With data.generate, where there is nothing at data.path: the data to make, and its folder. Throws failure (usage) where
-// nothing generates the format, or where data.path would not point to what is generated. [main]
 struct missing_data {
   const generated_data* data;
   std::filesystem::path folder;
 };
+// [main] Returns the data to generate and its folder if data.generate is set and nothing exists at data.path; else
+// std::nullopt. Throws failure (usage) if there is no generator for the format, or if data.path would not name the
+// generated data.
 std::optional<missing_data> data_to_generate(const data_config& config);
 
 } // namespace regatta

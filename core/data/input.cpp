@@ -8,7 +8,7 @@
 namespace regatta {
 namespace {
 
-// The largest index + 1 that the type can hold; 0: not a type for indices.
+// Returns the largest index + 1 that the type can hold; 0: not a type for indices.
 std::uint64_t index_limit(std::uint32_t type) {
   switch (type) {
   case RG_U8: return 256;
@@ -28,7 +28,7 @@ data_input checked(const rg_input& in) {
   for (std::uint32_t d = 0; d < in.ndim; ++d) {
     if (in.shape[d] <= 0) throw bad(fmt::format("has {} as dimension {}", in.shape[d], d));
     const auto n = static_cast<std::uint64_t>(in.shape[d]);
-    // A sample of 2^40 elements is a mistake, and below it no size in bytes can overflow.
+    // A sample of more than 2^40 elements is a mistake; up to that no size in bytes can overflow.
     if (n > (std::uint64_t{1} << 40) / input.elements) throw bad("is larger than any memory");
     input.elements *= n;
     input.shape.push_back(n);

@@ -23,23 +23,23 @@ struct error_handler {
   error_handler() {
     jpeg_std_error(&manager);
     manager.error_exit = [](j_common_ptr info) {
-      auto* self = reinterpret_cast<error_handler*>(info->err); // its first member
+      auto* self = reinterpret_cast<error_handler*>(info->err); // `manager` is its first member
       (*info->err->format_message)(info, self->text);
       std::longjmp(self->back, 1);
     };
-    // Warnings are about damaged data: a picture with a grey half is no picture.
+    // Warnings mean damaged data, for example an image with a grey half; they count as errors.
     manager.emit_message = [](j_common_ptr info, int level) {
       if (level < 0) (*info->err->error_exit)(info);
     };
   }
 };
 
-// The largest pictures of photographic data sets have some 60 megapixels. A file of 3 KB can claim 65000 x 65000: all of
-// it would be allocated before the first damaged byte is found.
+// The largest images of photographic data sets have about 60 megapixels. A file of 3 KB can claim 65000 x 65000, and
+// all of that would be allocated before the first damaged byte is found.
 constexpr std::uint64_t most_pixels = std::uint64_t{1} << 27;
-constexpr long most_memory = 1L << 30; // of libjpeg's own, which keeps a progressive picture whole
+constexpr long most_memory = 1L << 30; // of libjpeg itself, which keeps a progressive image as a whole
 
-// Nothing in here may need a destructor between setjmp and longjmp.
+// No object in this function may need a destructor between setjmp and longjmp.
 bool decode(jpeg_decompress_struct& info, error_handler& errors, std::span<const std::uint8_t> file,
             std::uint32_t least, picture& out) {
   if (setjmp(errors.back)) return false;
@@ -83,7 +83,8 @@ bool encode(jpeg_compress_struct& info, error_handler& errors, const picture& in
   jpeg_set_quality(&info, quality, TRUE);
   jpeg_start_compress(&info, TRUE);
   while (info.next_scanline < info.image_height) {
-    auto* row = const_cast<JSAMPROW>(in.pixels.data() + std::size_t{3} * in.width * info.next_scanline); // only read
+    // libjpeg only reads it
+    auto* row = const_cast<JSAMPROW>(in.pixels.data() + std::size_t{3} * in.width * info.next_scanline);
     jpeg_write_scanlines(&info, &row, 1);
   }
   jpeg_finish_compress(&info);

@@ -13,14 +13,15 @@ struct picture {
   std::vector<std::uint8_t> pixels; // [height][width][red, green, blue]
 };
 
-// Decodes a JPEG file's bytes; the picture may come out smaller, by up to eight times, but not below `least` on its
-// shorter side, which saves most of the work. Nothing, and why, where it is none. [any]
+// [any] Decodes the bytes of a JPEG file. The image may be scaled down by up to 8, which saves most of the work, but
+// not below `least` on its shorter side unless it is smaller already. Returns false and sets `why` if the file is no
+// valid JPEG.
 bool decode_jpeg(std::span<const std::uint8_t> file, std::uint32_t least, picture& out, std::string& why);
 
-// `quality` from 1 to 100. [any]
+// [any] `quality` from 1 to 100.
 std::vector<std::uint8_t> encode_jpeg(const picture& in, int quality);
 
-// Throws failure (usage) where this build has no JPEG decoder.
+// Throws failure (usage) if this build has no JPEG decoder.
 void require_jpeg();
 
 } // namespace regatta

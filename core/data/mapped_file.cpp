@@ -22,11 +22,11 @@
 
 namespace regatta {
 
-// One mapping, for the handler of SIGBUS. Entries are never freed, but used again: the handler may walk the list at any
-// moment, so that nothing in it may go away.
+// One mapping, for the SIGBUS handler. Entries are reused but never freed, because the handler may walk the list at any
+// moment.
 struct mapped_file::mapping {
   std::atomic<bool> taken{true};
-  std::atomic<std::uintptr_t> begin{UINTPTR_MAX}, end{0}; // so as long as nothing is mapped: no address is between
+  std::atomic<std::uintptr_t> begin{UINTPTR_MAX}, end{0}; // initial values match no address: nothing is mapped
   std::string name;                                       // written before begin
   mapping* next = nullptr;
 
@@ -40,12 +40,12 @@ std::atomic<mapped_file::mapping*> mapped_file::mapping::all{nullptr};
 
 namespace {
 
-struct sigaction before_us; // what SIGBUS did before
+struct sigaction before_us; // the action of SIGBUS before
 
 } // namespace
 
 mapped_file::mapping* mapped_file::mapping::record(std::span<const std::uint8_t> bytes, const std::string& name) {
-  // A file that is truncated while it is mapped answers a read with SIGBUS: say which one before the process dies.
+  // Reading a mapped file that was truncated raises SIGBUS. The handler names the file before the process dies.
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction action {};
@@ -55,7 +55,7 @@ mapped_file::mapping* mapped_file::mapping::record(std::span<const std::uint8_t>
       const mapping* m = all.load();
       while (m && !(at >= m->begin.load() && at < m->end.load())) m = m->next;
       if (m) {
-        // One call, so that ranks that read the same file do not mix their lines.
+        // A single call, so that lines of ranks that read the same file do not mix.
         const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
         const iovec line[] = {part("data file "), part(m->name),
                               part(" was truncated while it was read: restore it, and run again\n")};
@@ -64,12 +64,12 @@ mapped_file::mapping* mapped_file::mapping::record(std::span<const std::uint8_t>
       } else {
         ::sigaction(number, &before_us, nullptr);
       }
-      // The instruction runs once more when this returns, and the signal then does what it would have done.
+      // After the return the instruction runs again, and the signal takes its previous action.
     };
     ::sigaction(SIGBUS, &action, &before_us);
   });
   mapping* m = all.load();
-  while (m && m->taken.exchange(true)) m = m->next; // the first that was free
+  while (m && m->taken.exchange(true)) m = m->next; // takes the first free entry
   const bool fresh = !m;
   if (fresh) m = new mapping; // never freed
   m->name = name;
@@ -93,7 +93,8 @@ mapped_file::mapped_file(const std::filesystem::path& path) : name_(path.string(
   const auto fail = [&](const char* what) {
     return failure(exit_code::usage, fmt::format("{}: cannot be {}: {}", name_, what, std::strerror(errno)));
   };
-  const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not make us wait for a writer
+  // O_NONBLOCK: opening a pipe must not wait for a writer
+  const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw fail("opened");
   struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {

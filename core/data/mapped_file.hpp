@@ -8,18 +8,18 @@
 
 namespace regatta {
 
-// A regular file's bytes, read as they are touched. Where somebody truncates it meanwhile, the kernel answers a read with
-// SIGBUS: the process says on standard error which file it was, and dies of the signal.
+// The bytes of a regular file, mapped into memory. If the file is truncated meanwhile, a read raises SIGBUS: the
+// process names the file on standard error and dies of the signal.
 class mapped_file {
 public:
-  // Throws failure (usage) where there is no such file or it cannot be read.
+  // Throws failure (usage) if there is no such file or it cannot be read.
   explicit mapped_file(const std::filesystem::path& path);
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;
   mapped_file& operator=(mapped_file&&) = delete;
 
   std::span<const std::uint8_t> bytes() const noexcept { return bytes_; }
-  const std::string& name() const noexcept { return name_; } // its path, for messages
+  const std::string& name() const noexcept { return name_; } // the path, for messages
 
 private:
   struct mapping;

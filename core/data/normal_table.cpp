@@ -6,10 +6,11 @@
 namespace regatta {
 
 normal_table::normal_table() : quantiles_(65536) {
-  // Newton's method on the distribution function, each quantile starting from the last; the other half is its mirror.
+  // Newton's method on the distribution function; each quantile starts from the one before. The negative half is the
+  // mirror image.
   double x = 0;
   for (std::size_t i = 0; i < 32768; ++i) {
-    const double tail = (32767.5 - static_cast<double>(i)) / 65536; // of the distribution, above x
+    const double tail = (32767.5 - static_cast<double>(i)) / 65536; // probability above x
     for (int round = 0; round < 4; ++round) {
       const double density = std::exp(-x * x / 2) * 0.3989422804014327; // 1 / sqrt(2 pi)
       x += (std::erfc(x * 0.7071067811865476) / 2 - tail) / density;    // 1 / sqrt(2)

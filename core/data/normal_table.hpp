@@ -9,9 +9,9 @@
 
 namespace regatta {
 
-// Normal numbers, mean 0 and deviation 1, from 16 random bits each: the 65536 quantiles in the middle of equally likely
-// parts, up to 4.3 deviations. A look-up instead of logarithm and cosine, because input is made inside the timed
-// region.
+// Normally distributed numbers with mean 0 and deviation 1 from 16 random bits each: the quantiles in the middle of
+// 65536 equally likely intervals, up to 4.3 deviations. A table replaces logarithm and cosine, because input is
+// generated in the timed region.
 class normal_table {
 public:
   normal_table();
@@ -22,7 +22,7 @@ public:
             one(b[2] & 0xffff), one(b[2] >> 16), one(b[3] & 0xffff), one(b[3] >> 16)};
   }
 
-  const float* quantiles() const noexcept { return quantiles_.data(); } // of 0 .. 65535
+  const float* quantiles() const noexcept { return quantiles_.data(); } // for 0 .. 65535
 
 private:
   std::vector<float> quantiles_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder of NumPy's files, NAME.npy for the model's input NAME; the first dimension counts samples. Numbers are taken
-// as they are, without any normalisation.
+// A folder of NumPy files, NAME.npy for the model's input NAME. The first dimension counts samples. Values are not
+// normalised.
 #include "base/failure.hpp"
 #include "data/formats.hpp"
 #include "data/mapped_file.hpp"
@@ -40,15 +40,16 @@ template <class F> auto with_type(std::uint32_t rg_type, F f) {
 }
 
 template <class T> T load(const std::uint8_t* bytes, std::uint64_t i) noexcept {
-  T value; // files need not be aligned
+  T value; // the data may be unaligned
   std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
   return value;
 }
 
-// Where among n elements the first lies that is no index below `range`; n: nowhere.
+// Returns the position of the first of n elements that is no index below `range`; n: there is none.
 template <class T> std::uint64_t first_bad(const std::uint8_t* in, std::uint64_t n, std::uint64_t range) noexcept {
   for (std::uint64_t i = 0; i < n; ++i)
-    if (static_cast<std::uint64_t>(static_cast<std::int64_t>(load<T>(in, i))) >= range) return i; // < 0 is huge
+    // negative indices become huge
+    if (static_cast<std::uint64_t>(static_cast<std::int64_t>(load<T>(in, i))) >= range) return i;
   return n;
 }
 
@@ -58,7 +59,7 @@ public:
       : input_(input), file_(folder / (input.name + ".npy")), header_(parse_npy_header(file_.bytes(), file_.name())) {
     const auto& shape = header_.shape;
     if (shape.empty()) throw bad("is a single number; expected an array with a sample a row");
-    // (N) and (N, 1) both feed a scalar.
+    // Both (N) and (N, 1) can feed a scalar.
     const std::vector<std::uint64_t> of_sample(shape.begin() + 1, shape.end());
     if (of_sample != input_.shape && !(input_.elements == 1 && header_.elements == shape[0]))
       throw bad(fmt::format("has samples of {}, but the model's input \"{}\" takes {}", shape_text(of_sample),
@@ -74,8 +75,8 @@ public:
   std::uint64_t samples() const noexcept { return header_.shape[0]; }
   const std::string& name() const noexcept { return file_.name(); }
 
-  // Converts one sample to place k of the buffer. Indices are checked once more: a model may index with them, and files
-  // can change.
+  // Converts one sample into element k of the buffer. Checks indices again: a model may index with them, and the file
+  // may change.
   void read(std::uint64_t sample, void* out, std::uint64_t k) const {
     if (input_.kind == RG_INPUT_INDEX) require_indices(sample);
     with_type(input_.type, [&](auto to) {
@@ -100,7 +101,8 @@ private:
     return file_.bytes().data() + header_.data + sample * input_.elements * header_.element_bytes();
   }
 
-  // Indices: any integers, their range is checked. Values: whatever loses nothing but a float's precision.
+  // For indices any integer type, because their range is checked. For values any type that loses nothing but
+  // floating-point precision.
   bool convertible() const noexcept {
     const bool integer = header_.type != npy_type::f4 && header_.type != npy_type::f8;
     if (input_.kind == RG_INPUT_INDEX) return integer;
@@ -117,7 +119,7 @@ private:
       if constexpr (std::is_integral_v<decltype(from)>)
         return first_bad<decltype(from)>(bytes_of(sample), input_.elements, input_.range);
       else
-        return input_.elements; // refused by convertible()
+        return input_.elements; // convertible() has rejected this type
     });
     if (at < input_.elements)
       throw bad(fmt::format("sample {} has an index that is not from 0 to {}, as the model's input \"{}\" needs",

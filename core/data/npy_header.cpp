@@ -17,7 +17,7 @@ namespace {
 constexpr std::pair<const char*, npy_type> types[] = {
     {"<f4", npy_type::f4}, {"<f8", npy_type::f8}, {"<i4", npy_type::i4}, {"<i8", npy_type::i8}, {"|u1", npy_type::u1}};
 
-// The dictionary of the head, a literal of Python: {'descr': '<f4', 'fortran_order': False, 'shape': (10, 3), }
+// Parses the dictionary of the header, a Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (10, 3), }
 class dictionary_reader {
 public:
   dictionary_reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -143,7 +143,7 @@ npy_header parse_npy_header(std::span<const std::uint8_t> file, const std::strin
 
   npy_header header = dictionary_reader(text.substr(start, length), name).read();
   header.data = start + length;
-  // No product can overflow: each is checked before against the bytes that the file has.
+  // No product can overflow, because each factor is checked first against the bytes in the file.
   const std::uint64_t available = text.size() - header.data, width = header.element_bytes();
   bool empty = false;
   for (const auto n : header.shape) empty |= n == 0;

@@ -10,7 +10,7 @@ namespace regatta {
 
 enum class npy_type { f4, f8, i4, i8, u1 };
 
-// The head of a file in NumPy's format (numpy.lib.format; versions 1 to 3): what its data are and where they start.
+// The header of a file in NumPy's format (numpy.lib.format; versions 1 to 3).
 struct npy_header {
   npy_type type;
   std::vector<std::uint64_t> shape;
@@ -20,8 +20,8 @@ struct npy_header {
   std::uint64_t element_bytes() const noexcept;
 };
 
-// Reads the head, and checks that the data are exactly as long as it says. `name` is the file's, for messages. Throws
-// failure (run) for anything but C-ordered, little-endian f4, f8, i4, i8 and u1. [main]
+// [main] Parses the header, and checks that the data is exactly as long as it says. `name` is the file's name, for
+// messages. Throws failure (run) for anything but C-ordered, little-endian f4, f8, i4, i8 and u1.
 npy_header parse_npy_header(std::span<const std::uint8_t> file, const std::string& name);
 
 const char* npy_type_name(npy_type type) noexcept;

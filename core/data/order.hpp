@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which order a dataset's samples come: a function of the position alone, so that no rank keeps a list.
+// The order of a dataset's samples: a function of the position alone, so that no rank keeps a list.
 #pragma once
 
 #include <bit>
@@ -10,9 +10,9 @@
 
 namespace regatta {
 
-// Where `i` goes in a permutation of 0 .. n-1 (i < n), one of its own for every key. A Feistel network, which permutes
-// the next power of four whatever its round function is, walked until the result lies below n (Black and Rogaway,
-// "Ciphers with arbitrary finite domains", 2002: cycle walking); fewer than four walks on average. [any]
+// [any] Returns the image of `i` (i < n) under a permutation of 0 .. n-1 that depends on `key`. A Feistel network
+// permutes the next power of four, whatever its round function; it is repeated until the result is below n (cycle
+// walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002), fewer than four times on average.
 constexpr std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t key) noexcept {
   const int half = (std::bit_width(n - 1) + 1) / 2;
   const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
@@ -31,9 +31,9 @@ constexpr std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t
   return i;
 }
 
-// The sample at a position that counts on over epochs.
+// Returns the sample at a position; positions continue over epochs.
 struct sample_order {
-  std::uint64_t size; // 1 or more
+  std::uint64_t size; // at least 1
   bool shuffle;
   std::uint64_t seed;
 

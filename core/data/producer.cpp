@@ -16,14 +16,14 @@
 namespace regatta {
 
 producer::producer(std::string command) : command_(std::move(command)) {
-  const std::string line = "exec " + command_; // one process, so that killing it leaves nothing behind
+  const std::string line = "exec " + command_; // exec: a single process, so that killing it leaves none behind
   const char* const arguments[] = {"sh", "-c", line.c_str(), nullptr};
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0)
     throw failure(exit_code::run, fmt::format("data.producer: cannot start a process: {}", std::strerror(errno)));
   if (pid_ > 0) return;
-  // Other threads may hold locks: until exec, nothing but system calls.
+  // Other threads may hold locks at the fork, so only system calls are allowed until exec.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
   ::execv("/bin/sh", const_cast<char* const*>(arguments));

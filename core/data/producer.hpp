@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The process that data.producer starts, which sends batches over a stream.
+// The process that data.producer starts and that sends batches over a stream.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@ namespace regatta {
 
 class producer {
 public:
-  // Starts `command` in a shell. It stays in this process's group, writes where this process writes, and is killed when
-  // the calling THREAD or this object ends. Throws failure (run) where it cannot be started. [main]
+  // [main] Starts `command` in a shell. The process stays in this process's group and shares its standard output and
+  // error. It is killed when the calling THREAD or this object ends. Throws failure (run) if it cannot be started.
   explicit producer(std::string command);
   ~producer();
   producer(const producer&) = delete;
   producer& operator=(const producer&) = delete;
 
-  // How it ended, as "exited with code 1"; nothing while it runs.
+  // Returns how the process ended, for example "exited with code 1"; std::nullopt while it runs.
   std::optional<std::string> ended();
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches made or read ahead by a thread of their own, behind a queue of `prefetch` micro-batches.
+// Batches that a separate thread generates or reads ahead, in a queue of `prefetch` micro-batches.
 #include "base/failure.hpp"
 #include "data/formats.hpp"
 
@@ -102,10 +102,11 @@ private:
   std::vector<buffer> buffers_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t made_ = 0, taken_ = 0; // micro-batches; under mutex_ but for the thread that alone writes it
+  // count micro-batches; guarded by mutex_, except that the only writing thread reads without it
+  std::uint64_t made_ = 0, taken_ = 0;
   bool quit_ = false;
   std::exception_ptr error_;
-  std::thread producer_; // the last: it uses all of the above
+  std::thread producer_; // the last member: it uses all of the above
 };
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches from another process, over ZeroMQ: the producer binds a PUSH socket, every worker connects a PULL socket to
-// it. One message is one micro-batch of one worker. docs/data.md says what is in it.
+// Batches from another process, over ZeroMQ. The producer binds a PUSH socket, and every worker connects a PULL socket
+// to it. A message is one micro-batch of one worker; docs/data.md defines its contents.
 #include "data/formats.hpp"
 
 #include "base/failure.hpp"
@@ -36,7 +36,7 @@ const char* name_of(std::uint32_t type) {
   return "?";
 }
 
-// The largest element of an input of indices, as unsigned: negative ones come out large.
+// Returns the largest element of an input of indices, as unsigned: negative ones become large.
 template <class T> std::uint64_t largest(const void* data, std::uint64_t count) {
   using unsigned_type = std::make_unsigned_t<T>;
   const auto* const first = static_cast<const T*>(data);
@@ -59,7 +59,7 @@ public:
                       fmt::format("the model's input \"{}\": streams carry f32, i32, i64 and u8", input.name));
   }
 
-  // Only now is the worker's number known, which may be part of the endpoint.
+  // Connects here, because the endpoint may contain the worker's number, which is known only now.
   void plan(const request& r) override {
     const std::uint64_t worker = r.first / (r.samples * r.micros);
     const bool each_its_own = replace(endpoint_, "{worker}", std::to_string(worker));
@@ -94,7 +94,7 @@ public:
   }
 
 private:
-  // How often a process that data.producer started is looked at while no batch comes.
+  // Interval at which the process that data.producer started is checked while no batch arrives.
   static constexpr std::chrono::milliseconds look_again{200};
 
   static bool replace(std::string& text, std::string_view mark, const std::string& by) {
@@ -118,7 +118,8 @@ private:
   }
 
   failure bad(const std::string& what) {
-    while (socket_.get(zmq::sockopt::rcvmore)) { // so that an error that is caught leaves the socket usable
+    // drains the message, so that the socket stays usable if the error is caught
+    while (socket_.get(zmq::sockopt::rcvmore)) {
       zmq::message_t rest;
       receive(rest);
     }
@@ -135,7 +136,7 @@ private:
     }
   }
 
-  // Which input each of the message's tensors is for.
+  // Returns the input for each of the message's tensors.
   std::vector<std::size_t> read_head(const zmq::message_t& part, std::uint64_t samples) {
     const auto text = part.to_string_view();
     json head;

@@ -76,10 +76,10 @@ private:
   sentencepiece::SentencePieceProcessor processor_;
 };
 
-// Every rank may do this at once.
+// All ranks may do this at the same time.
 void train(const std::filesystem::path& model, const std::vector<const text_file*>& texts, std::uint64_t most) {
   text_lines lines(texts);
-  sentencepiece::SetRandomGeneratorSeed(1); // all ranks train the same
+  sentencepiece::SetRandomGeneratorSeed(1); // so that all ranks train the same model
   std::string bytes;
   const auto status = sentencepiece::SentencePieceTrainer::Train(
       fmt::format("--vocab_size={} --hard_vocab_limit=false --pad_id={} --unk_id={} --bos_id={} --eos_id={} "
@@ -99,7 +99,7 @@ void train(const std::filesystem::path& model, const std::vector<const text_file
   }
 }
 
-// What a model was trained on stands in a file beside it.
+// Identifies the texts that a model was trained on; kept in a file beside the model.
 std::string state_of(const std::vector<const text_file*>& texts) {
   std::string state;
   for (const text_file* t : texts) state += t->state();
@@ -122,7 +122,7 @@ std::unique_ptr<vocabulary> open_subwords(const std::filesystem::path& model, bo
     train(model, texts, most);
     try {
       write_atomically(state, state_of(texts));
-    } catch (const failure&) { // without it the model is trained again
+    } catch (const failure&) { // without that file the model is trained again
     }
   }
   return std::make_unique<subwords>(model, most);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples made of random numbers, each a function of (seed, step, sample, input).
+// Generated input: each value is a function of (seed, step, sample, input).
 #include "base/failure.hpp"
 #include "data/formats.hpp"
 #include "data/normal_table.hpp"
@@ -19,7 +19,7 @@
 namespace regatta {
 namespace {
 
-// One sample of one input: `a` block of random bits for the k-th time.
+// The random bits of one sample of one input, in blocks.
 struct bit_stream {
   std::uint64_t seed, sample;
   rg::bits4 block(std::uint64_t k) const noexcept {
@@ -27,7 +27,7 @@ struct bit_stream {
   }
 };
 
-// Calls make(bits) for every block and copies as many of the N values that it makes as there is room for.
+// Calls make(bits) for every block and copies its N values, the last ones as far as there is room.
 template <std::size_t N, class T, class F> void fill_blocks(T* out, std::uint64_t count, bit_stream bits, F make) {
   std::uint64_t done = 0, k = 0;
   for (; done + N <= count; done += N) {
@@ -41,7 +41,7 @@ template <std::size_t N, class T, class F> void fill_blocks(T* out, std::uint64_
 }
 
 template <class T> void fill_indices(T* out, const data_input& input, bit_stream bits) {
-  // The upper half of a product of 128 bits: evenly over any range, without a remainder.
+  // The upper half of a 128-bit product: uniform over any range, without a division.
   const auto index = [range = input.range](std::uint32_t low, std::uint32_t high) {
     __extension__ using wide = unsigned __int128;
     return static_cast<T>(static_cast<wide>(std::uint64_t{high} << 32 | low) * range >> 64);
@@ -51,7 +51,7 @@ template <class T> void fill_indices(T* out, const data_input& input, bit_stream
   });
 }
 
-// Ranges from here on are vocabularies, smaller ones classes.
+// Ranges from here on are vocabularies; smaller ones are classes.
 constexpr std::uint64_t words_from = 4096;
 
 class synthetic_source final : public data_source {
@@ -109,7 +109,7 @@ private:
     return rg::derive_seed(seed_, constant_ ? 0 : step, static_cast<std::uint32_t>(input), rg::stream_data);
   }
 
-  // Sample k of the buffer `out`.
+  // Fills sample k of the buffer `out`.
   void fill_sample(std::size_t i, bit_stream bits, void* out, std::uint64_t k) const {
     const data_input& input = inputs_[i];
     if (zipfs_[i]) {
@@ -160,12 +160,12 @@ private:
                                     [](const rg::bits4& b) { return std::bit_cast<std::array<std::uint8_t, 16>>(b); });
   }
 
-  // Integers that are no index: the constructor admits only zeros.
+  // Integers that are no indices: the constructor accepts only zeros for them.
   template <class T> void fill_values(T* out, std::uint64_t count, bit_stream) const { std::fill_n(out, count, T{0}); }
 
   std::vector<data_input> inputs_;
   bool zeros_, constant_;
-  double exponent_; // of large ranges' indices
+  double exponent_; // for indices of large ranges
   std::uint64_t seed_;
   std::optional<normal_table> normals_;
   std::vector<std::optional<zipf>> zipfs_; // by input

@@ -12,25 +12,25 @@
 
 namespace regatta {
 
-// The lines of text files, one after the other, to be asked for by number. Ends of lines are \n or \r\n.
+// The lines of one or several text files, accessed by number. Lines end in \n or \r\n.
 class text_file {
 public:
-  // `path` is a file, or a folder, whose files are taken in the order of their names, without those that begin with a
-  // point or lie in folders, and without our own caches (*.vocabulary, *.subwords). Throws failure (usage) where there
-  // is none. `first_lines`: not 0: at most so many are there.
+  // `path` is a file, or a folder whose files are read in the order of their names; files that begin with a dot,
+  // folders in it, and Regatta's caches (*.vocabulary, *.subwords) are ignored. Throws failure (usage) if there is no
+  // file. If `first_lines` is not 0, it limits the number of lines.
   explicit text_file(const std::filesystem::path& path, std::uint64_t first_lines = 0);
 
   std::uint64_t lines() const noexcept { return starts_.size(); }
   std::string_view line(std::uint64_t i) const noexcept;
-  // "FILE:LINE", for messages.
+  // Returns "FILE:LINE", for messages.
   std::string place(std::uint64_t i) const;
-  // Path of what was given, and a text that changes when a file does.
+  // Return the path that was given, and a text that changes whenever a file does.
   const std::filesystem::path& path() const noexcept { return path_; }
   const std::string& state() const noexcept { return state_; }
 
 private:
   struct part {
-    std::uint64_t first; // line
+    std::uint64_t first; // number of its first line
     mapped_file file;
   };
   const part& holder(std::uint64_t line) const noexcept;
@@ -41,7 +41,7 @@ private:
   std::vector<const char*> starts_;
 };
 
-// Parts of a line between separators.
+// Returns the parts of a line between separators.
 inline std::vector<std::string_view> split_at(std::string_view line, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t end; (end = line.find(separator)) != std::string_view::npos; line.remove_prefix(end + 1))
@@ -50,7 +50,7 @@ inline std::vector<std::string_view> split_at(std::string_view line, char separa
   return parts;
 }
 
-// Calls f(word) for what stands between spaces and tabs.
+// Calls f(word) for each word between spaces and tabs.
 template <class F> void each_word(std::string_view line, F f) {
   constexpr std::string_view blank = " \t";
   for (std::size_t begin; (begin = line.find_first_not_of(blank)) != std::string_view::npos;) {

@@ -24,7 +24,8 @@ struct counted_word {
   std::uint64_t count;
 };
 
-// A file of lines "WORD COUNT", frequent words first, after a line that says what it was made of.
+// Returns the first line of a vocabulary file, which identifies its texts. Lines "WORD COUNT" follow, frequent words
+// first.
 std::string head_of(const std::vector<const text_file*>& texts, std::uint64_t min_count) {
   std::string head = fmt::format("regatta-vocabulary 1 min_count={}", min_count);
   for (const text_file* t : texts) head += " " + t->state();
@@ -44,7 +45,7 @@ std::vector<counted_word> count_words(const std::vector<const text_file*>& texts
   return words;
 }
 
-// Nothing where the file is not there or was made of something else. `head` empty: whatever it was made of.
+// Returns std::nullopt if the file is missing or was made from other texts. An empty `head` accepts any texts.
 std::optional<std::vector<counted_word>> read_words(const std::filesystem::path& path, const std::string& head) {
   std::ifstream in(path, std::ios::binary);
   std::string line;
@@ -64,13 +65,14 @@ std::optional<std::vector<counted_word>> read_words(const std::filesystem::path&
   return words;
 }
 
-// Every rank may do this at once: the file appears whole or not at all. It is a convenience, so failing is no error.
+// All ranks may do this at the same time: the file appears complete or not at all. It is only a cache, so failing is no
+// error.
 void keep_words(const std::filesystem::path& path, const std::string& head, const std::vector<counted_word>& words) {
   std::string text = head + '\n';
   for (const counted_word& w : words) text += fmt::format("{} {}\n", w.word, w.count);
   try {
     write_atomically(path, text);
-  } catch (const failure&) { // the folder may be somebody else's
+  } catch (const failure&) { // the folder may not be writable
   }
 }
 

@@ -8,9 +8,9 @@
 
 namespace regatta {
 
-// Numbers 0 .. n - 1 of which k has a probability proportional to (k + 1)^-s: how often the words of a language come,
-// with s near 1. Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates from
-// monotone discrete distributions" (1996): a few logarithms a number whatever n is, no table.
+// Random numbers 0 .. n - 1; k has a probability proportional to (k + 1)^-s. With s near 1 that is the frequency of
+// words in a language. Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates from
+// monotone discrete distributions" (1996): a few logarithms per number, whatever n is, and no table.
 class zipf {
 public:
   zipf(std::uint64_t n, double s) : n_(static_cast<double>(n)), s_(s) {
@@ -19,7 +19,7 @@ public:
     sure_ = 2 - position(area(2.5) - height(2));
   }
 
-  // The number at an address: all of it depends on (seed, at) alone.
+  // Returns the number at an address; it depends on (seed, at) alone.
   std::uint64_t at(std::uint64_t seed, std::uint64_t at) const noexcept {
     for (std::uint32_t tried = 0;; ++tried) {
       const rg::bits4 bits = rg::random_bits(seed, at, tried, rg::stream_data);
@@ -33,7 +33,7 @@ public:
 
 private:
   double height(double x) const noexcept { return std::pow(x, -s_); }
-  // Integral of height from 1 to x, and its inverse.
+  // The integral of height from 1 to x; position() is its inverse.
   double area(double x) const noexcept {
     return std::abs(s_ - 1) < 1e-9 ? std::log(x) : (std::pow(x, 1 - s_) - 1) / (1 - s_);
   }

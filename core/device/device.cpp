@@ -33,7 +33,7 @@ void device::silence() {
 }
 
 void device::ask(rg_status status, const char* what) {
-  if (status >= 0) return; // the text costs more than the call
+  if (status >= 0) return; // building the text would cost more than the call
   check(status, host_, fmt::format("{}: {}", name_, what));
 }
 
@@ -43,7 +43,7 @@ void* device::allocate(std::uint64_t bytes) {
   return p;
 }
 
-// The device's from here on: where a run ends early, its streams still touch it.
+// The device frees it at its end: where a run ends early, its streams still access it.
 void* device::allocate_shared(std::uint64_t bytes) {
   void* const p = allocate_host(bytes).release();
   std::memset(p, 0, bytes);
@@ -79,7 +79,7 @@ void device::copy(void* to, const void* from, std::uint64_t bytes) {
 
 void device::run(stream s, const rg_work& w) {
   const bool listed = w.kind == RG_OP_TOP_K || (w.index && (w.kind == RG_OP_FILL || w.kind == RG_OP_AXPY));
-  if (!(listed ? w.index_count : w.count)) return; // a launch of nothing is an error in CUDA
+  if (!(listed ? w.index_count : w.count)) return; // launching an empty kernel is an error in CUDA
   if (w.kind == RG_OP_COPY)
     call(functions_.copy, "copying", s, w.target, w.source, w.count * rg::size_of(w.type));
   else
@@ -97,8 +97,8 @@ rg_fence device::record(stream s) {
 }
 
 bool device::passed(rg_fence fence) {
-  const rg_status s = functions_.passed(self_, fence); // [any] by itself
-  ask(s, "computing");                                 // what went wrong on the device is often met here
+  const rg_status s = functions_.passed(self_, fence); // [any] without the lock
+  ask(s, "computing");                                 // errors of earlier work on the device often surface here
   return s != RG_AGAIN;
 }
 
@@ -119,11 +119,11 @@ rg_fence device::mark(stream s) {
 
 double device::elapsed(rg_fence from, rg_fence to) {
   double ns = 0;
-  ask(functions_.elapsed(self_, from, to, &ns), "reading the device's clock"); // [any] by itself
+  ask(functions_.elapsed(self_, from, to, &ns), "reading the device's clock"); // [any] without the lock
   return ns;
 }
 
-// [any] by itself, and too slow for the lock.
+// [any] without the lock, for which it is too slow.
 std::optional<rg_sensors> device::sensors() {
   rg_sensors s = rg::no_sensors();
   if (!functions_.sensors || functions_.sensors(self_, &s) < 0) return std::nullopt;

@@ -52,7 +52,7 @@ void norm(const rg_work& w) {
   to[1] = (add ? to[1] : 0) + n.sum_of_squares;
 }
 
-// A norm that is not finite leaves the values as they are: they are for the update to judge.
+// A norm that is not finite leaves the values unchanged: the update then decides whether to skip them.
 void clip(const rg_work& w) {
   const auto y = target<float>(w);
   const double length = std::sqrt(arithmetic::sum_of_squares(y).sum_of_squares);
@@ -63,9 +63,9 @@ conversion::half half_of(std::uint32_t type) {
   return type == RG_BF16 ? conversion::half::bf16 : conversion::half::fp16;
 }
 
-// y += what is left of x after a way through `type`.
+// y += x rounded to `type`.
 void add_rounded(conversion::half type, std::span<float> y, std::span<const float> x) {
-  std::array<std::uint16_t, 1024> narrow; // stays in the first cache
+  std::array<std::uint16_t, 1024> narrow; // fits the L1 cache
   for (std::size_t first = 0; first < y.size(); first += narrow.size()) {
     const std::size_t n = std::min(narrow.size(), y.size() - first);
     conversion::narrow(type, std::span(narrow).first(n), x.subspan(first, n));

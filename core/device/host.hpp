@@ -10,7 +10,7 @@
 
 namespace regatta {
 
-// The host, on its own memory. All is done when a call returns.
+// The host as a processor of its own memory. All work is complete when a call returns.
 class host_processor final : public processor {
 public:
   void* allocate(std::uint64_t bytes) override;

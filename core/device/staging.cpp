@@ -55,7 +55,7 @@ public:
   std::unique_ptr<scratch> make_scratch() override {
     return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_own(bytes); });
   }
-  // Whoever uses scratch next is ordered behind it, here and in the transport.
+  // Later users of the scratch memory are ordered behind this work, here and in the transport.
   rg_fence pack(const rg_work& w) override {
     device_.run(device::computing, w);
     return 0;
@@ -77,7 +77,7 @@ public:
     return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_host(bytes); });
   }
   rg_fence pack(const rg_work& w) override { return move(device::to_host, w); }
-  // What is asked for later finds the bytes in their place.
+  // Work that is enqueued later finds the bytes in their target.
   rg_fence unpack(const rg_work& w) override {
     const rg_fence done = move(device::from_host, w);
     device_.hold(device::computing, done);
@@ -92,7 +92,7 @@ private:
     device_.after(s, device::computing);
     device_.run(s, w);
     const rg_fence done = device_.record(s);
-    if (s == device::to_host) device_.notify(s); // somebody waits to post it
+    if (s == device::to_host) device_.notify(s); // an operation waits for it to be posted
     return done;
   }
 

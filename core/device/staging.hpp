@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way between regions and what a transport can touch. What is packed and unpacked is in order with everything else that
-// was asked of the processor; the host does it at once, a device is asked and not waited for.
+// Moves bytes between regions and memory that the transport can access. Packing and unpacking are in order with all
+// other work of the processor; the host does them at once, a device asynchronously.
 #pragma once
 
 #include "device/device.hpp"
@@ -12,7 +12,7 @@
 
 namespace regatta {
 
-// Memory that the transport sees in place of a region's; grows.
+// Memory that the transport accesses in place of a region's; it grows on demand.
 class scratch {
 public:
   virtual ~scratch() = default;
@@ -27,7 +27,7 @@ public:
   void* get() const noexcept { return memory_; }
 
 private:
-  virtual void* grow(std::uint64_t bytes) = 0; // in place of what it had
+  virtual void* grow(std::uint64_t bytes) = 0; // replaces the old memory
   void* memory_ = nullptr;
   std::uint64_t bytes_ = 0;
 };
@@ -39,27 +39,27 @@ public:
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
-  // Whether the transport cannot touch regions, so that everything goes through scratch.
+  // Returns whether the transport cannot access regions, so that everything goes through scratch.
   virtual bool always() const noexcept = 0;
   virtual std::unique_ptr<scratch> make_scratch() = 0;
-  // Fills scratch as `w` says. The transport may be shown it once the fence has passed; 0: now.
+  // Fills scratch by `w`. The transport may access it once the returned fence has passed; 0: at once.
   virtual rg_fence pack(const rg_work& w) = 0;
-  // Puts what came into its place, from scratch or from another part of a region. Until the fence has passed, scratch is in
-  // use; 0: it is not.
+  // Executes `w`, which copies received bytes to their target, from scratch or from another part of a region. Scratch
+  // is in use until the returned fence has passed; 0: it is not in use.
   virtual rg_fence unpack(const rg_work& w) = 0;
   virtual bool passed(rg_fence fence) = 0;
-  // What the transport has to wait for before it touches a region's or scratch's memory.
+  // Returns the fence for which the transport must wait before it accesses the memory of a region or of scratch.
   virtual rg_fence before() = 0;
-  // What is computed from now on comes after the fence, which the transport gave.
+  // Makes later work wait for a fence that the transport returned.
   virtual void came(rg_fence fence) = 0;
 };
 
-// `host` does it, on memory of the host's.
+// Stages host memory; `host` executes the work at once.
 std::unique_ptr<staging> stage_on_host(processor& host);
-// Regions are the device's, and so is what the transport can touch: its operations are ordered by fences.
+// Stages device memory that the transport can access; fences order its operations.
 std::unique_ptr<staging> stage_on_device(device& d);
-// Regions are the device's, and the transport can only touch the host's: copies go by streams of their own, in both
-// directions, while the device computes and the transport is busy with others.
+// Stages device memory that the transport cannot access, through host memory. Copies use separate streams for the two
+// directions, while the device computes and the transport works on other operations.
 std::unique_ptr<staging> stage_through_host(device& d);
 
 } // namespace regatta

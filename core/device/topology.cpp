@@ -26,7 +26,7 @@ nlohmann::json topology_of(const rg_devices& devices, const std::string& name) {
       std::array<char, 256> text{};
       try {
         call(host, name, [&] { return d.topology(host.c(), a, b, text.data(), text.size()); });
-      } catch (const failure&) { // not known: NVML is missing, say
+      } catch (const failure&) { // not known, for example because NVML is missing
         text = {};
       }
       const std::string line = one_line(text.data());

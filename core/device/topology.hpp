@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the devices of this host reach each other.
+// Reports the interconnect between the devices of this host.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace regatta {
 
-// Row a, column b: how device a reaches device b, "NV18" or "SYS"; in the diagonal what of the host is near ("CPUs 0-31,
-// NUMA node 0"). What is not known is null, and so is the whole where nothing is, or there is no device. `name` is the
-// executor's. [main]
+// [main] Returns a matrix. Row a, column b: the connection from device a to device b, "NV18" or "SYS"; on the diagonal:
+// the nearest part of the host ("CPUs 0-31, NUMA node 0"). Unknown entries are null. The result is null if nothing is
+// known or there is no device. `name` is the executor's name in errors.
 nlohmann::json topology_of(const rg_devices& devices, const std::string& name);
 
 } // namespace regatta

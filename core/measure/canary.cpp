@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// A loss that is not finite is null in JSON.
+// An infinite or NaN loss is null in JSON.
 bool finite(const json& loss) {
   if (loss.at("first").is_null() || loss.at("last").is_null()) return false;
   for (const json& value : loss.at("curve"))

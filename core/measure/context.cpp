@@ -16,7 +16,7 @@
 #include "base/units.hpp"
 #include "config/schema.hpp"
 
-// Given by the build; a build that does not know them says so by leaving them out.
+// Defined by the build. A build that does not know them leaves them empty, and they are null in the result.
 #ifndef REGATTA_VERSION
 #define REGATTA_VERSION ""
 #endif
@@ -44,7 +44,7 @@ std::string quoted(const std::string& argument) {
   return text + "'";
 }
 
-// Every key with its different values, in the order in which the cases have them.
+// Returns each swept key with its distinct values, in the order of the cases.
 json sweep_of(const experiment& e) {
   json sweep = json::array();
   for (const std::string& key : e.swept) {
@@ -57,8 +57,8 @@ json sweep_of(const experiment& e) {
   return sweep;
 }
 
-// What is not its default, by section; parameters of plugins by the plugin's id, since cases may choose several, as they
-// are written in the file. The same experiment may be written in several ways.
+// Returns the settings that differ from their defaults, by section; parameters of plugins by the plugin's id, because
+// cases may choose several plugins. The result is one of several possible ways to write the experiment.
 json given_of(const experiment& e) {
   json given = json::object();
   const case_config defaults;
@@ -77,7 +77,7 @@ json given_of(const experiment& e) {
   return given;
 }
 
-// "model mlp" -> SHA-256 of its file
+// Returns for example "model mlp" -> SHA-256 of its file.
 std::map<std::string, json> plugins_in(const json& context) {
   std::map<std::string, json> sums;
   for (const json& plugin : context.value("plugins", json::array()))
@@ -85,7 +85,7 @@ std::map<std::string, json> plugins_in(const json& context) {
   return sums;
 }
 
-// Path -> SHA-256 in every format. Data that could not be read are left out.
+// Returns path -> SHA-256 in every format. Data that could not be read is left out.
 std::map<std::string, json> data_in(const json& context) {
   std::map<std::string, json> sums;
   for (const json& set : context.value("data", json::array()))
@@ -93,7 +93,7 @@ std::map<std::string, json> data_in(const json& context) {
   return sums;
 }
 
-// How full the memory is, and the like, does not decide whether two campaigns measure the same.
+// Leaves out values such as free memory, which do not decide whether two campaigns measure the same thing.
 json hosts_in(const json& context) {
   json list = json::array();
   for (const json& host : context.value("hosts", json::array()))
@@ -101,7 +101,7 @@ json hosts_in(const json& context) {
   return list;
 }
 
-// The first key whose value is another now, or is gone.
+// Returns the first key whose value has changed or is gone.
 std::optional<std::string> difference(const std::map<std::string, json>& before,
                                       const std::map<std::string, json>& now) {
   for (const auto& [key, value] : before)

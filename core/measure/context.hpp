@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The "context" of result.json: what was measured, by which program, where.
+// The "context" of result.json: the experiment, the program and the machine.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,27 @@
 
 namespace regatta {
 
-// The experiment as one object: the sections of its first case, a plugin's parameters under "parameters" beside its
-// name; "sweep", an array of {key, values} in the order of the sweep; and "report".
+// Returns the experiment as one object: the sections of its first case, with a plugin's parameters under "parameters"
+// beside its name; "sweep", an array of {key, values} in the order of the sweep; and "report".
 nlohmann::json resolved_experiment(const experiment& e);
 
-// A result begun now by this program: its version, git state and build type, the date (UTC), and what is passed.
-// `hosts` is an array of describe_host(), `plugins` one of {kind, id, version, path, sha256, parameters}.
+// Returns the context of a result that begins now: version, git state and build type of this program, the date (UTC),
+// and the arguments. `hosts` is an array of describe_host(), `plugins` an array of {kind, id, version, path, sha256,
+// parameters}.
 nlohmann::json make_context(const std::string& command, const experiment& e, nlohmann::json hosts,
                             nlohmann::json plugins, const std::vector<std::string>& warnings);
-// Likewise, of what is no experiment.
+// The same without an experiment, for other commands.
 nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nlohmann::json plugins,
                             const std::vector<std::string>& warnings);
 
-// Why a campaign begun under `before` cannot be resumed under `now`; empty: it can. Experiment, program, plugins' binaries,
-// data and hosts must be the same, which is said by name.
+// Returns why a campaign that began under `before` cannot be resumed under `now`; empty: it can. Experiment, program,
+// plugin binaries, data and hosts must be the same; the text names the first that differs.
 std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
 
-// Arguments as one line that a shell would split again.
+// Returns the arguments as one line that a shell splits into the same arguments.
 std::string command_line(const std::vector<std::string>& arguments);
 
-// "debug build: ..." where this program was not built for speed.
+// Returns "debug build: ..." if this program was compiled without optimisation for measuring; else std::nullopt.
 std::optional<std::string> build_warning();
 
 } // namespace regatta

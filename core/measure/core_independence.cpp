@@ -19,21 +19,21 @@
 #include "measure/multiply_add.hpp"
 
 namespace regatta {
-namespace of_cores { // a unity build puts the short names below beside those of other files
+namespace of_cores { // a unity build compiles the short names below together with those of other files
 namespace {
 
 using steady = std::chrono::steady_clock;
 using seconds = std::chrono::duration<double>;
 
-constexpr int rounds = 4;                           // disturbances only slow down, so the best counts
-constexpr seconds longest{0.1};                     // for all rounds, where others keep disturbing
-constexpr double undisturbed_share = 0.97;          // of a window on the CPU
-constexpr seconds window{0.003};                    // of one measurement
-constexpr std::size_t copied = 16 << 20;            // bytes of a buffer
-constexpr std::size_t piece = 256 << 10;            // bytes between two looks at the clock
-constexpr std::size_t multiply_adds = 1000;         // rounds between two looks at the clock: some 10 us
-constexpr seconds longest_for_a_line{0.1};          // two CPUs that take turns on one core need milliseconds a trip
-constexpr int trips = 50;                           // of one measurement
+constexpr int rounds = 4;                   // disturbances only slow down, so the best round counts
+constexpr seconds longest{0.1};             // limit for all rounds under lasting disturbance
+constexpr double undisturbed_share = 0.97;  // a thread had its CPU for at least this share of a window
+constexpr seconds window{0.003};            // length of one measurement
+constexpr std::size_t copied = 16 << 20;    // bytes of a buffer
+constexpr std::size_t piece = 256 << 10;    // bytes between two reads of the clock
+constexpr std::size_t multiply_adds = 1000; // rounds between two reads of the clock: some 10 us
+constexpr seconds longest_for_a_line{0.1};  // two CPUs that share one core by turns need milliseconds per round trip
+constexpr int trips = 50;                   // per measurement
 constexpr std::uint32_t no_more_trips = UINT32_MAX; // ends the other thread
 
 bool pin_this_thread(int cpu) {
@@ -50,7 +50,7 @@ bool can_pin(const std::vector<int>& cpus) {
   return all;
 }
 
-// One unit of the work of the thread with this number.
+// Does one unit of work of the given thread.
 using work = std::function<void(std::size_t thread)>;
 
 double cpu_seconds_of_this_thread() {
@@ -60,11 +60,11 @@ double cpu_seconds_of_this_thread() {
 }
 
 struct sample {
-  std::vector<double> rates; // units a second of each CPU
+  std::vector<double> rates; // units per second of each CPU
   bool disturbed = false;    // another process had one of the CPUs for a part of the time
 };
 
-// All CPUs work at once.
+// Measures all CPUs working at the same time.
 sample measure(const std::vector<int>& cpus, std::size_t first_thread, const work& unit) {
   std::vector<double> rates(cpus.size()), shares(cpus.size());
   std::atomic<std::size_t> ready = 0;
@@ -90,12 +90,13 @@ sample measure(const std::vector<int>& cpus, std::size_t first_thread, const wor
 }
 
 struct ratio {
-  double at_once = 0; // throughput at once over the sum of each alone
+  double at_once = 0; // throughput at once, relative to the sum of each alone
   bool disturbed = false;
 };
 
-// A CPU can do alone what it did beside the other, so that counts as alone, too: disturbances cannot make the ratio more
-// than 1. They can make it less, so samples of both at once that other processes disturbed count only without others.
+// A CPU can reach alone the rate that it reached beside the other one, so that rate counts as "alone" too, and
+// disturbances cannot raise the ratio above 1. They can lower it, so disturbed measurements of both CPUs count only if
+// there are no others.
 ratio ratio_at_once(int first, int second, const work& unit) {
   const auto begin = steady::now();
   double best_first = 0, best_second = 0, best_both = 0, best_disturbed = 0;
@@ -116,7 +117,7 @@ ratio ratio_of_fma(int first, int second) {
   struct alignas(64) result {
     volatile float value = 0;
   };
-  std::vector<result> keep(2); // the compiler must not leave the loop out
+  std::vector<result> keep(2); // the result is kept, so that the compiler does not remove the loop
   return ratio_at_once(first, second,
                        [&](std::size_t thread) { keep[thread].value = multiply_add(multiply_adds, 0.999f, 0.001f); });
 }
@@ -146,7 +147,7 @@ std::optional<double> line_round_trip(int first, int second) {
       std::uint32_t seen = 0;
       while ((seen = shared.number.load(std::memory_order_acquire)) != next)
         if (seen == no_more_trips) return;
-      // The other thread may have given up since: then its last word stays.
+      // The other thread may have given up in between; its final value must remain.
       if (!shared.number.compare_exchange_strong(seen, next + 1, std::memory_order_acq_rel)) return;
     }
   });
@@ -209,7 +210,8 @@ json to_json(const std::optional<core_independence>& c) {
 
 std::string independence_text(const json& c) {
   if (!c.is_object() || !c.value("fma", json()).is_number() || !c.value("copy", json()).is_number()) return "";
-  // Two hyperthreads do 0.5 to 0.6 of the multiply-adds of two cores; two cores that clock lower together do 0.85.
+  // Measured: two hyperthreads reach 0.5 to 0.6 of the multiply-adds of two cores; two cores that lower their clock
+  // together reach 0.85.
   const double fma = c["fma"];
   const char* const verdict = c.value("disturbed", false) ? "disturbed by other load"
                               : fma < 0.65                ? "hyperthreads of one core"

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t most_read = 64ull << 20, piece = 64ull << 10, most_files = 256,
                         pieces_a_file = most_read / most_files / piece;
 
-// Which files of a folder belong to the data in this format (docs/data.md): others, such as vocabularies and results that
-// runs write there, are not read.
+// Returns whether a file of a folder belongs to the data in this format (docs/data.md). Other files, such as
+// vocabularies and results that runs write there, are not read.
 bool is_data(const fs::path& file, const std::string& format) {
   const std::string name = file.filename().string(), extension = file.extension().string();
   if (format == "npy") return extension == ".npy";
@@ -34,7 +34,7 @@ bool is_data(const fs::path& file, const std::string& format) {
   return name[0] != '.' && extension != ".vocabulary" && extension != ".subwords" && extension != ".tmp";
 }
 
-// Size by path. Only imagenet has folders inside the folder: one a class.
+// Returns size by path. Only imagenet has folders inside the folder: one per class.
 std::map<fs::path, std::uint64_t> files_of(const fs::path& path, const std::string& format) {
   if (!fs::is_directory(path)) return {{path, fs::file_size(path)}};
   std::map<fs::path, std::uint64_t> files;
@@ -92,7 +92,7 @@ json fingerprint_of_data(const std::string& path, const std::string& format) {
     j["files"] = list.size();
     j["bytes"] = bytes;
     j["sha256"] = sum.hex();
-  } catch (const std::exception&) { // the case itself says why it cannot be read
+  } catch (const std::exception&) { // the case itself reports why the data cannot be read
   }
   return j;
 }

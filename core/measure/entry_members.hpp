@@ -3,7 +3,7 @@
 
 namespace regatta {
 
-// What a result says of a case, in the order in which it is listed. Every case has all of them; unknown is null.
+// The members of a case's entry in result.json, in output order. Every case has all of them; unknown values are null.
 inline constexpr const char* entry_members[] = {"case",
                                                 "status",
                                                 "error",

@@ -18,14 +18,14 @@ double seconds(std::int64_t ns) {
   return 1e-9 * static_cast<double>(ns);
 }
 
-// Without evaluations.
+// Returns the length of the timed region without evaluations.
 std::int64_t region_length(const rank_record& r) {
   std::int64_t length = r.region_end - r.region_begin;
   for (const step_time& s : r.steps) length -= s.paused;
   return length;
 }
 
-// Workers in the order of their numbers; throws where no figure could be made of them.
+// Returns the workers' records by worker number. Throws failure if no figure can be computed from them.
 records_view workers_of(const std::vector<rank_record>& records) {
   records_view workers;
   for (const rank_record& r : records)
@@ -43,7 +43,7 @@ records_view workers_of(const std::vector<rank_record>& records) {
   return workers;
 }
 
-// When the last worker of the same host was through with the backward pass of every step.
+// Returns for every step when the last worker of the host ended its backward pass.
 std::vector<std::int64_t> last_compute_end(const records_view& workers, const std::string& host) {
   std::vector<std::int64_t> last(workers.front()->steps.size(), std::numeric_limits<std::int64_t>::min());
   for (const rank_record* w : workers) {
@@ -53,8 +53,8 @@ std::vector<std::int64_t> last_compute_end(const records_view& workers, const st
   return last;
 }
 
-// How long the worker was blocked after its backward pass before the last worker had computed (at `last`) the step that
-// it waits for; and before its backward pass, for the step before that.
+// Return how long the worker waited for the last worker, which had computed (at `last`) the step that this one depends
+// on. wait_after() is the wait after the backward pass; wait_before() the wait before it, for the step before.
 std::int64_t wait_after(const step_time& step, std::int64_t last) {
   return std::clamp<std::int64_t>(std::min(step.end, last) - step.compute_end, 0,
                                   std::max<std::int64_t>(step.blocked - step.stalled, 0));
@@ -63,8 +63,8 @@ std::int64_t wait_before(const step_time& step, std::int64_t last) {
   return std::clamp<std::int64_t>(last - step.stalled_at, 0, std::max<std::int64_t>(step.stalled, 0));
 }
 
-// Means over the first `counted` steps of one worker. `last` is empty where peers are not waited for. The worker may be
-// `bound` steps ahead.
+// Returns means over the first `counted` steps of one worker. `last` is empty if workers do not wait for peers. The
+// worker may be `bound` steps ahead.
 time_parts partition(const rank_record& worker, std::size_t counted, const std::vector<std::int64_t>& last,
                      std::uint64_t bound) {
   time_parts sum;
@@ -85,7 +85,7 @@ time_parts partition(const rank_record& worker, std::size_t counted, const std::
   return sum;
 }
 
-// Counted steps are the first ones: those that ended within `length` of the worker's own begin.
+// Returns how many steps ended within `length` of the worker's own begin.
 std::size_t steps_within(const rank_record& worker, std::int64_t length) {
   std::size_t counted = 0;
   std::int64_t paused = 0;
@@ -97,7 +97,8 @@ std::size_t steps_within(const rank_record& worker, std::int64_t length) {
   return counted;
 }
 
-// Of each worker: asynchronous ones end together with the first that finishes.
+// Returns the counted steps of each worker. With asynchronous workers, all regions end with that of the first to
+// finish.
 std::vector<std::size_t> counted_steps(const records_view& workers, bool asynchronous) {
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   for (const rank_record* w : workers) shortest = std::min(shortest, region_length(*w));
@@ -127,7 +128,7 @@ void add_throughput(run_figures& f, const records_view& workers, bool asynchrono
     f.samples_per_worker_step += samples_a_step / static_cast<double>(workers.size());
     std::vector<double>& of_worker = f.step_seconds.emplace_back();
     for (std::size_t s = 0; s < counted; ++s) of_worker.push_back(seconds(w->steps[s].end - w->steps[s].begin));
-    if (counted == 0) continue; // an asynchronous worker so slow that it finished nothing
+    if (counted == 0) continue; // an asynchronous worker that was too slow to finish any step
     ++with_steps;
     const time_parts mine = partition(
         *w, counted, bound ? last_compute_end(workers, w->host) : std::vector<std::int64_t>{}, bound.value_or(0));
@@ -168,7 +169,7 @@ void add_traffic(run_figures& f, const std::vector<rank_record>& records, double
   f.server_update_seconds = mean_over(is_server, [](const rank_record& r) { return seconds(r.server_update_ns); });
 }
 
-// `counted`: steps of each worker, by its number.
+// `counted` holds the counted steps of each worker, by its number.
 void add_strategy(run_figures& f, const std::vector<rank_record>& records, double steps,
                   const std::vector<std::size_t>& counted) {
   std::map<std::string, double> reporting;
@@ -187,7 +188,8 @@ void add_strategy(run_figures& f, const std::vector<rank_record>& records, doubl
   for (auto& [name, sum] : f.strategy.sums) sum /= reporting[name] * steps;
 }
 
-// When the last worker ended each timed step, since its own begin of the region, evaluations left out.
+// Returns when the last worker ended each timed step, relative to that worker's begin of the region, without
+// evaluations.
 std::vector<double> ends_of_steps(const records_view& workers) {
   std::vector<double> ends(workers.front()->steps.size());
   for (const rank_record* w : workers) {
@@ -200,7 +202,8 @@ std::vector<double> ends_of_steps(const records_view& workers) {
   return ends;
 }
 
-// Step s is averaged over the samples of all workers that recorded it. A step that counted nothing has no loss.
+// The loss of a step is the mean over the samples of all workers that recorded it. A step that counted nothing has no
+// loss.
 void add_losses(run_figures& f, const records_view& workers) {
   const std::vector<double> ends = ends_of_steps(workers);
   const auto second_of = [&, first = workers.front()](std::size_t step) -> std::optional<double> {

@@ -9,7 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-// FNV-1a, 64 bit: names what is equal, protects nothing. JSON objects are sorted by key, so equal means equal text.
+// FNV-1a, 64 bit: an identifier, without cryptographic strength. JSON objects are sorted by key, so equal values have
+// equal texts.
 std::string hash_of(const json& value) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : value.dump()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -20,7 +21,7 @@ json hash_of_text(const std::string& text) {
   return text.empty() ? json(nullptr) : json(hash_of(text));
 }
 
-// Null where the rate is constant: only what has an effect tells cases apart.
+// Null if the rate is constant, so that parameters without effect do not distinguish cases.
 json schedule_of(const schedule_config& s) {
   if (s.name == "constant" && !(s.warmup > 0)) return nullptr;
   return {{"name", s.name},

@@ -16,8 +16,8 @@ using nlohmann::json;
 struct gpu_member {
   const char* name;
   std::optional<double> gpu_figures::*value;
-  bool whole;   // bytes
-  bool highest; // of several, the highest counts
+  bool whole;   // the value is a whole number of bytes
+  bool highest; // over several runs, the highest counts
 };
 constexpr gpu_member gpu_members[] = {
     {"utilisation", &gpu_figures::utilisation, false, false},
@@ -107,7 +107,7 @@ void sensor_readings::add(const rg_sensors& s) {
 
 void sensor_readings::end(const rg_sensors& s, std::int64_t now) {
   add(s);
-  energy_ += s.energy - energy_begin_; // not a number for good where one of them is none
+  energy_ += s.energy - energy_begin_; // stays NaN if a reading lacks the energy
   seconds_ += 1e-9 * static_cast<double>(now - begin_);
 }
 

@@ -36,7 +36,7 @@ std::string first_line(const fs::path& file) {
   return one_line(line);
 }
 
-// The first value of `key` in a file of "key : value" lines.
+// Returns the first value of `key` in a file of "key : value" lines.
 std::string value_of(const fs::path& file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -46,7 +46,7 @@ std::string value_of(const fs::path& file, const std::string& key) {
   return "";
 }
 
-// "AMD EPYC 9755 (AVX-512, AMX)": the extensions decide which kernels can run.
+// Returns for example "AMD EPYC 9755 (AVX-512, AMX)": the extensions decide which kernels can run.
 std::string cpu_name() {
   std::string name = value_of("/proc/cpuinfo", "model name");
   std::istringstream flags(value_of("/proc/cpuinfo", "flags"));
@@ -76,14 +76,14 @@ json memory_bytes() {
   if (!(total >> kib)) return nullptr;
   std::uint64_t bytes = kib * 1024;
   for (const char* limit : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::istringstream text(first_line(limit)); // "max" where there is none
+    std::istringstream text(first_line(limit)); // "max" if there is no limit
     std::uint64_t value = 0;
     if (text >> value) bytes = std::min(bytes, value);
   }
   return bytes;
 }
 
-// NVIDIA's driver lists its devices without a library.
+// NVIDIA's driver lists its devices in /proc, so no library is needed.
 json gpus() {
   std::vector<std::string> models;
   std::error_code ignored;
@@ -98,7 +98,7 @@ json interfaces() {
   for (const auto& entry : fs::directory_iterator("/sys/class/net", ignored)) {
     std::istringstream speed(first_line(entry.path() / "speed")), mtu(first_line(entry.path() / "mtu"));
     std::int64_t megabits = -1, bytes = -1;
-    speed >> megabits; // unreadable, or -1, on loopback and virtual ones
+    speed >> megabits; // unreadable or -1 on loopback and virtual interfaces
     mtu >> bytes;
     const std::string name = entry.path().filename();
     found[name] = {{"name", name},

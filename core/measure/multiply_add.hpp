@@ -8,8 +8,8 @@ namespace regatta {
 // Floating-point operations of one round of multiply_add().
 inline constexpr double multiply_add_flops = 2.0 * 256;
 
-// Keeps the multiply-add units of a core busy in registers for `rounds` rounds. Returns a value that depends on all of
-// them. [any]
+// [any] Keeps the multiply-add units of a core busy, in registers, for `rounds` rounds. Returns a value that depends on
+// all rounds.
 float multiply_add(std::size_t rounds, float a, float b);
 
 } // namespace regatta

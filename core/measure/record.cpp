@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// Steps travel as one array a member: a tenth of the text of an array of objects.
+// Steps are sent as one array per member: a tenth of the text of an array of objects.
 constexpr std::pair<const char*, std::int64_t step_time::*> step_members[] = {
     {"begin", &step_time::begin},
     {"input", &step_time::input},
@@ -56,7 +56,7 @@ std::optional<double> optional_from_json(const json& j) {
   return j.get<double>();
 }
 
-// Values are no names of JSON: pairs.
+// Values cannot be names in JSON, so counts are lists of pairs.
 json records_to_json(const strategy_records& r) {
   json counts = json::object();
   for (const auto& [name, seen] : r.counts)

@@ -11,9 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_samples = 1000; // the file stays readable; records.jsonl has all
+constexpr std::size_t most_samples = 1000; // keeps the file readable; records.jsonl has all
 
-// By worker: the numbers of the steps, and how long each took.
+// By worker: the numbers of the steps, and the duration of each.
 json steps_entry(const run_figures& run) {
   json numbers = json::array(), seconds = json::array();
   for (const std::vector<double>& steps : run.step_seconds) {
@@ -25,7 +25,7 @@ json steps_entry(const run_figures& run) {
   return {{"steps", numbers}, {"per_rank", seconds}};
 }
 
-// 0, unknown, becomes null.
+// 0 means unknown and becomes null.
 json memory_entry(const run_figures& run) {
   json j = json::array();
   for (const std::uint64_t bytes : run.memory_peak_bytes) j.push_back(bytes == 0 ? json(nullptr) : json(bytes));

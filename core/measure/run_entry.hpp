@@ -7,14 +7,15 @@
 
 namespace regatta {
 
-// One run as result.json keeps it: the samples that every figure of a case is computed from, so that each can be
-// computed again. docs/measurement.md names the members. Of curves and steps at most 1000, with their numbers. [main]
+// [main] Returns one run as an object of result.json, with the samples behind every figure of a case, so that each
+// figure can be recomputed. docs/measurement.md names the members. Curves and steps are limited to 1000 points, with
+// their numbers.
 nlohmann::json run_entry(const run_figures& run);
 
-// {"first", "last", "steps", "curve", "seconds"}; null where there is no loss.
+// {"first", "last", "steps", "curve", "seconds"}; null if there is no loss.
 nlohmann::json loss_entry(const run_figures& run);
 
-// {"step", "value", "seconds"} of every evaluation.
+// An array of {"step", "value", "seconds"}, one per evaluation.
 nlohmann::json metric_curve(const run_figures& run);
 
 nlohmann::json or_null(const std::optional<double>& value);

@@ -19,11 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-// Warnings say no exact figure, so that those of many cases come together in one line.
+// Warnings contain no exact figures, so that equal warnings of many cases are joined into one line.
 constexpr double spread_worth_a_warning = 0.05;
 constexpr double steal_worth_a_warning = 0.02;
 
-// One number of every repeat; repeats without it are left out.
+// Returns one number of every repeat; repeats without it are left out.
 template <class Get> std::vector<double> over(const std::vector<repeat_figures>& repeats, Get get) {
   std::vector<double> values;
   for (const repeat_figures& r : repeats)
@@ -31,7 +31,7 @@ template <class Get> std::vector<double> over(const std::vector<repeat_figures>&
   return values;
 }
 
-// The same over those repeats that make the median of `by`: see the header.
+// Returns the mean over the repeats that form the median of `by` (see statistics.hpp, middle()).
 template <class Get> double over_middle(const std::vector<double>& by, Get get) {
   const std::vector<std::size_t> chosen = middle(by);
   double sum = 0;
@@ -80,10 +80,10 @@ json time_entry(const std::vector<repeat_figures>& repeats, const std::vector<do
   return j;
 }
 
-// Efficiency of each repeat that has a baseline, and what it was lost to. The repeats are the caller's.
+// The efficiency of a repeat that has a baseline, and the causes of its loss.
 struct loss_of_time {
   double efficiency = 0;
-  time_parts parts; // shares of a step, but for `other`, which makes them sum to 1 - efficiency
+  time_parts parts; // shares of a step; `other` makes them sum to 1 - efficiency
 };
 
 loss_of_time lost_in(const run_figures& run, const run_figures& baseline, double workers) {
@@ -130,7 +130,7 @@ void add_scaling(json& entry, const case_config& config, const std::vector<repea
                    {"other", share([](const time_parts& p) { return p.other; })}};
 }
 
-// True only if every repeat's workers ended with the same weights; null where that is not asked or not known.
+// True only if the workers of every repeat ended with the same weights; null if they need not or it is unknown.
 json replicas_entry(const case_config& config, const case_facts& facts, const std::vector<repeat_figures>& repeats) {
   if (config.strategy.id == "none") return nullptr;
   bool identical = true;
@@ -141,7 +141,7 @@ json replicas_entry(const case_config& config, const case_facts& facts, const st
   return identical;
 }
 
-// False if a repeat's weights never moved though they should; null where none had to.
+// False if the weights of a repeat did not change though they should have; null if none had to.
 json moved_entry(const std::vector<repeat_figures>& repeats) {
   json moved = nullptr;
   for (const repeat_figures& r : repeats)
@@ -149,7 +149,7 @@ json moved_entry(const std::vector<repeat_figures>& repeats) {
   return moved;
 }
 
-// "conv1: jit_wino" a line -> {"conv1": "jit_wino"}
+// "conv1: jit_wino" per line -> {"conv1": "jit_wino"}
 json kernels_entry(const std::string& text) {
   if (text.empty()) return nullptr;
   json j = json::object();
@@ -162,7 +162,7 @@ json kernels_entry(const std::string& text) {
   return j;
 }
 
-// Unknown (0) becomes null; the largest of the repeats counts.
+// 0 means unknown and becomes null; the largest of the repeats counts.
 json memory_entry(const std::vector<repeat_figures>& repeats) {
   json j = json::array();
   for (std::size_t rank = 0; rank < repeats.front().run.memory_peak_bytes.size(); ++rank) {
@@ -174,7 +174,7 @@ json memory_entry(const std::vector<repeat_figures>& repeats) {
   return j;
 }
 
-// What the strategy reported. Counts are those of all repeats together.
+// The strategy's records. Counts are summed over all repeats.
 json strategy_entry(const std::vector<repeat_figures>& repeats) {
   json j = json::object();
   std::map<std::string, std::map<std::int64_t, std::uint64_t>> counts;
@@ -208,7 +208,7 @@ json cpu_entry(const std::vector<repeat_figures>& repeats) {
   return j;
 }
 
-// By rank; null where none of them has one.
+// By rank; null if no rank has a GPU.
 json gpu_entry(const std::vector<repeat_figures>& repeats) {
   json j = json::array();
   bool any = false;
@@ -259,7 +259,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   const std::vector<double> rates =
       over(repeats, [](const auto& r) { return std::optional(r.run.samples_per_second); });
   entry["samples_per_second"] = rate_entry(rates);
-  // A model whose samples are sentences counts its tokens, but its unit is what says whether they are meant.
+  // A model whose samples are sentences counts its tokens too; its unit decides whether throughput is in tokens.
   const std::string unit = first.counts_tokens ? "tokens" : facts.unit;
   const bool counted = unit == "tokens" || unit == "words";
   const std::vector<double> units =
@@ -284,7 +284,8 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   entry["memory_peak_bytes"] = memory_entry(repeats);
   entry["cpu_seconds"] = cpu_entry(repeats);
   entry["gpu"] = gpu_entry(repeats);
-  // Every repeat begins with the same weights and samples, so one curve says it all; but each must be finite.
+  // Every repeat starts with the same weights and samples, so one curve represents all; but a repeat with a loss that
+  // is not finite is preferred, so that it shows.
   const auto worst = std::find_if(repeats.begin(), repeats.end(), [](const auto& r) { return !r.run.loss_finite; });
   entry["loss"] = loss_entry(worst == repeats.end() ? first : worst->run);
   if (first.metric_value)
@@ -304,7 +305,7 @@ void add_measured(json& entry, const case_config& config, const case_facts& fact
   entry["repeats"] = repeats_entry(repeats);
 }
 
-// Everything that is known before a case runs; the rest is null.
+// Fills everything that is known before a case runs; the rest is null.
 json entry_of(const case_config& config, const case_facts& facts) {
   json swept = json::object();
   for (const auto& [key, value] : config.swept) swept[key] = value;

@@ -12,7 +12,7 @@
 namespace regatta::arithmetic {
 namespace {
 
-// The functions that are compiled per instruction set take plain pointers. None is `restrict`: y may be x.
+// The functions that are compiled per instruction set take plain pointers. None is `restrict`, because y may be x.
 REGATTA_VECTORISED void fill_n(float* y, float a, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) y[i] = a;
 }
@@ -36,7 +36,7 @@ REGATTA_VECTORISED void accumulate_n(float* u, float a, const float* g, float* v
   }
 }
 
-// As many partial sums as make every instruction set busy: the order of addition is part of the result.
+// Enough partial sums to keep every instruction set busy. The order of addition is part of the result.
 constexpr std::size_t lanes = 32;
 
 REGATTA_VECTORISED void add_squares(const float* x, std::size_t blocks, double* sums, std::uint32_t* bad) noexcept {

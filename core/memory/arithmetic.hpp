@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element-wise arithmetic on host memory. Results do not depend on the instruction set the machine has. [any], nothing
-// is allocated, nothing is checked: both spans of a call are equally long.
+// Element-wise arithmetic on host memory. Results do not depend on the machine's instruction set. [any]; allocates
+// nothing. Requires that both spans of a call have the same length; nothing checks it.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@ namespace regatta::arithmetic {
 // y = a
 void fill(std::span<float> y, float a) noexcept;
 
-// y = x; they may overlap
+// y = x; the spans may overlap
 void copy(std::span<float> y, std::span<const float> x) noexcept;
 
-// y += a * x; y and x are the same memory or do not overlap, here and below
+// y += a * x; here and below, y and x are identical or do not overlap
 void axpy(std::span<float> y, float a, std::span<const float> x) noexcept;
 
 // y += x
@@ -24,16 +24,16 @@ void add(std::span<double> y, std::span<const double> x) noexcept;
 // y *= a
 void scale(std::span<float> y, float a) noexcept;
 
-// u = a * u + g, then v += u: momentum, and its sum (Lin et al., Deep Gradient Compression, equation 4)
+// u = a * u + g, then v += u: momentum and its accumulation (Lin et al., Deep Gradient Compression, equation 4)
 void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept;
 
-// What gradients are judged by, before clipping or skipping an update.
+// Norm of gradients, by which an update is clipped or skipped.
 struct norm {
-  double not_finite = 0;     // number of elements that are infinite or not a number
-  double sum_of_squares = 0; // of the others
+  double not_finite = 0;     // number of elements that are infinite or NaN
+  double sum_of_squares = 0; // of the finite elements
 };
 
-// One pass, summed in double in an order that depends on the length alone.
+// Computes the norm in one pass; sums in double, in an order that depends on the length alone.
 norm sum_of_squares(std::span<const float> x) noexcept;
 
 } // namespace regatta::arithmetic

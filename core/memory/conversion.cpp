@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t infinity = 0x7f800000u;
 
-// Selects instead of branches: what is vectorised.
+// Selects instead of branches, so that the compiler vectorises the loops.
 inline std::uint16_t to_bf16(float x) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
@@ -22,7 +22,7 @@ inline float from_bf16(std::uint16_t x) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16);
 }
 
-// After Giesen, "Float to half conversion" (2012): the addition of 0.5 rounds what becomes subnormal.
+// After Giesen, "Float to half conversion" (2012): adding 0.5 rounds values that become subnormal.
 inline std::uint16_t to_fp16(float x) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t magnitude = bits & 0x7fffffffu;

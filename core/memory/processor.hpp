@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who computes on regions: the host at once, a device in its stream. The same text for both: rg_work (regatta/device.h).
+// The processor that computes on regions: the host at once, a device asynchronously in its stream. Both execute rg_work
+// (regatta/device.h).
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,17 @@ public:
   processor(const processor&) = delete;
   processor& operator=(const processor&) = delete;
 
-  // Zeroed memory of the kind it computes on, aligned to a cache line at least; its own until its end. Throws failure
-  // where there is none.
+  // Returns zeroed memory of the processor's kind, aligned to at least a cache line. The processor owns it until its
+  // destruction. Throws failure if there is none.
   virtual void* allocate(std::uint64_t bytes) = 0;
-  // Likewise of the host's memory, which it reads and writes at full speed.
+  // Returns zeroed host memory that the processor reads and writes at full speed (pinned memory for a device). Same
+  // ownership, alignment and errors as allocate().
   virtual void* allocate_shared(std::uint64_t bytes) = 0;
-  // As rg_device.work says, after what was asked for before. False: an index names an element outside, and nothing was
-  // done; a device leaves such elements out instead, for nobody waits for it.
+  // Executes `work` as rg_device.work does, after all earlier work. Returns false if an index lies outside the target;
+  // then nothing was written. A device always returns true and ignores such elements, because the host does not wait
+  // for it.
   virtual bool run(const rg_work& work) = 0;
-  // Likewise. On a device the two do not overlap.
+  // Copies after all earlier work. On a device the two ranges must not overlap.
   virtual void copy(void* to, const void* from, std::uint64_t bytes) = 0;
 };
 

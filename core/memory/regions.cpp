@@ -15,11 +15,13 @@ namespace regatta {
 
 namespace {
 
-// A cache line, so that regions stay aligned. Finite, so that code that reads it by mistake shows in the loss.
+// One cache line, so that regions stay aligned. The value is finite, so that code that reads it by mistake changes the
+// loss visibly.
 constexpr std::size_t guard_floats = 16, guard_bytes = guard_floats * sizeof(float);
 constexpr float guard_value = -7.6543e29F;
 
-// Where the guard behind a region of `bytes` begins. A multiple of a float's size: a device fills it as floats.
+// Returns the offset of the guard behind a region of `bytes`. A multiple of a float's size, because a device fills it
+// as floats.
 std::uint64_t guard_begin_behind(std::uint64_t bytes) {
   return guard_bytes + (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
 }
@@ -36,8 +38,8 @@ std::unique_ptr<void, aligned_free> allocate_aligned(std::uint64_t bytes) {
   const std::uint64_t size = (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* p = size < bytes ? nullptr : std::aligned_alloc(alignment, size);
   if (!p) throw failure(exit_code::run, fmt::format("out of memory: {} bytes asked for", bytes));
-  if (alignment == huge_page) madvise(p, size, MADV_HUGEPAGE); // a refusal costs speed alone
-  std::memset(p, 0, size);                                     // touches the pages too: not inside a timed region
+  if (alignment == huge_page) madvise(p, size, MADV_HUGEPAGE); // if refused, only speed is lost
+  std::memset(p, 0, size); // also touches the pages, so that no timed region does it
   return std::unique_ptr<void, aligned_free>(p);
 }
 
@@ -79,7 +81,7 @@ rg_buffer region_table::allocate(std::uint32_t type, std::uint64_t count, std::s
   return b;
 }
 
-// Finds `bytes` for the region that comes next, guards included.
+// Allocates `bytes`, guards included, for the next region, and registers it with the transport.
 void region_table::reserve(region& r, std::uint32_t kind, std::uint64_t bytes) {
   const auto id = static_cast<rg_region>(regions_.size() + 1);
   void* address = nullptr;

@@ -17,8 +17,9 @@ inline std::uint32_t magnitude(float x) noexcept {
   return std::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
 }
 
-// Places of the elements with a magnitude of at least `least`, up to `capacity` of them; returns how many there are, or
-// more than `capacity` as soon as that is certain. Blocks without any, nearly all, cost one pass of the vector unit.
+// Writes the indices of the elements with a magnitude of at least `least`, up to `capacity` of them. Returns their
+// number, or more than `capacity` as soon as that is certain. Most blocks have no such element and cost one vectorised
+// pass.
 REGATTA_VECTORISED std::size_t collect(const float* x, std::size_t n, std::uint32_t least, std::int32_t* places,
                                        std::size_t capacity) noexcept {
   constexpr std::size_t block = 64;
@@ -37,26 +38,29 @@ REGATTA_VECTORISED std::size_t collect(const float* x, std::size_t n, std::uint3
   return found;
 }
 
-// A magnitude that somewhat more than k elements reach, as a sample has it; 0: take all.
+// Estimates from a sample a magnitude that somewhat more than k elements reach; 0: take all.
 std::uint32_t guess(std::span<const float> x, std::size_t k, std::vector<std::uint32_t>& sample) {
   constexpr std::size_t fewest = 2048, most = std::size_t{1} << 18;
   const std::size_t m = std::clamp(x.size() / 64, fewest, most);
   if (x.size() <= 4 * m) return 0;
   sample.resize(m);
   const std::size_t stride = x.size() / m;
-  std::uint64_t random = 0x9e3779b97f4a7c15u; // one place of every stride, lest a pattern in x is met at one phase
+  // one random index per stride, so that a periodic pattern in x is not always hit at the same phase
+  std::uint64_t random = 0x9e3779b97f4a7c15u;
   for (std::size_t i = 0; i < m; ++i) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     sample[i] = magnitude(x[i * stride + (random >> 33) % stride]);
   }
   const double expected = static_cast<double>(m) * static_cast<double>(k) / static_cast<double>(x.size());
-  const auto rank = static_cast<std::size_t>(expected + 4 * std::sqrt(expected) + 2); // too few: four sigma away
+  // too few elements only with a deviation above four sigma
+  const auto rank = static_cast<std::size_t>(expected + 4 * std::sqrt(expected) + 2);
   if (rank >= m) return 0;
   std::nth_element(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(rank), sample.end(), std::greater<>());
   return sample[rank];
 }
 
-// The k-th largest magnitude, by its digits from the highest: exact, in three passes, without memory.
+// Returns the k-th largest magnitude by radix selection from the highest digit: exact, in three passes, without
+// allocation.
 std::uint32_t kth_largest(std::span<const float> x, std::size_t k) {
   struct digit {
     unsigned shift, bits;
@@ -106,7 +110,7 @@ void top_k(std::span<const float> x, std::span<std::int32_t> places, std::span<f
     threshold = kth_largest(x, k);
     candidates = {};
   }
-  // All above the threshold, and of those that equal it the first, until there are k.
+  // Takes all elements above the threshold, and the first of those equal to it, until there are k.
   const auto pass_over = [&](auto each) {
     if (!candidates.empty())
       for (const std::int32_t i : candidates) each(static_cast<std::size_t>(i));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest elements of an array by magnitude, and what is done with them. Magnitudes are compared as integers, so
-// NaN counts as the largest and every result is exact and the same on every machine.
+// Selects the largest elements of an array by magnitude, and applies sparse updates. Magnitudes are compared as
+// integers, so NaN counts as the largest, and every result is exact and the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,25 @@
 
 namespace regatta::selection {
 
-// Memory kept between calls.
+// Memory that is kept between calls.
 struct scratch {
   std::vector<std::uint32_t> magnitudes;
   std::vector<std::int32_t> places;
 };
 
-// places, values = the places.size() elements of x of largest magnitude, ascending by place; of equal ones the first.
-// At most as many as x has. Source: Lin et al., Deep Gradient Compression (ICLR 2018), section 3.1 and appendix: a
-// threshold from a sample of the values; here it is set so low that it rarely finds too few, and what it finds is then
-// cut to exactly that many.
+// Writes the indices and values of the places.size() elements of x that are largest in magnitude, in ascending order of
+// index. Among equal magnitudes the first ones are taken. Requires places.size() <= x.size(). Source: Lin et al., Deep
+// Gradient Compression (ICLR 2018), section 3.1 and appendix, which samples the values to find a threshold. Here the
+// threshold is low enough that it rarely selects too few elements, and the selection is then cut to exactly that
+// number.
 void top_k(std::span<const float> x, std::span<std::int32_t> places, std::span<float> values, scratch& memory);
 
-// Likewise all with a magnitude above `threshold`; how many, or nothing where they are more than fit.
+// Writes the indices and values of all elements with a magnitude above `threshold`, in ascending order of index.
+// Returns their number, or std::nullopt if they do not fit.
 std::optional<std::size_t> above(std::span<const float> x, float threshold, std::span<std::int32_t> places,
                                  std::span<float> values);
 
-// y[places[i]] = a, y[places[i]] += a * x[i]. False where a place lies outside y: then nothing was written.
+// y[places[i]] = a, y[places[i]] += a * x[i]. Return false if an index lies outside y; then nothing was written.
 bool fill_at(std::span<float> y, std::span<const std::int32_t> places, float a) noexcept;
 bool axpy_at(std::span<float> y, std::span<const std::int32_t> places, float a, std::span<const float> x) noexcept;
 

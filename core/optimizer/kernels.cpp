@@ -8,7 +8,7 @@
 namespace regatta::optimizer_kernels {
 namespace {
 
-// The coefficients are taken by value: read through a reference they could alias the weights.
+// The coefficients are passed by value: through a reference they could alias the weights.
 #define OPTIMIZER_LOOP inline __attribute__((always_inline))
 
 OPTIMIZER_LOOP void sgd(coefficients c, float* __restrict w, const float* __restrict g, std::size_t n) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The optimiser's inner loops: each reads and writes every element once.
+// The inner loops of the optimizer: each reads and writes every element once.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace regatta::optimizer_kernels {
 
-// Constants of a run of elements that share them; device.h has the formulas, for devices compute by the same.
+// Constants for a range of elements that share them. device.h has the formulas, which devices compute too.
 using coefficients = rg_update;
 
-// By the rule of `c`, whose a and b are the state. w: weights, g: gradients; n of each, none overlaps another.
+// Updates n weights `w` by the rule of `c` and the gradients `g`. c.a and c.b are the optimizer state. The arrays must
+// not overlap.
 void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept;
 
-// Likewise `count` rows of n weights, each with its state behind them; g [count, n]: their gradients. By the rule of `c`,
-// whose a and b are not looked at.
+// Updates `count` rows of n weights by the rule of `c`; each row's state follows its weights in memory. g [count, n]
+// are the gradients. Ignores c.a and c.b.
 void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n, std::size_t count) noexcept;
 
 } // namespace regatta::optimizer_kernels

@@ -14,19 +14,19 @@
 namespace regatta {
 namespace {
 
-// Elements that were always updated together: Adam's t counts their updates.
+// Elements that were always updated together. Adam's t is the number of their updates.
 struct piece {
   std::uint64_t first, count, updates;
 };
 
-// The element of an ascending sequence of ranges without gaps that holds `element`.
+// Returns the range that contains `element`, in an ascending sequence of ranges without gaps.
 template <class Ranges> auto holding(Ranges& ranges, std::uint64_t element) {
   auto after = std::upper_bound(ranges.begin(), ranges.end(), element,
                                 [](std::uint64_t e, const auto& range) { return e < range.first; });
   return after == ranges.begin() ? after : after - 1;
 }
 
-// Makes `element` the first of a piece, unless it is past the last.
+// Splits a piece so that `element` begins one, unless it lies past the last piece.
 void cut(std::vector<piece>& pieces, std::uint64_t element) {
   if (element == pieces.back().first + pieces.back().count) return;
   auto p = holding(pieces, element);
@@ -42,7 +42,7 @@ struct optimizer::owned {
   std::uint64_t first, count;
   float* weights;
   std::array<float*, 2> state;
-  std::vector<piece> pieces; // Adam only
+  std::vector<piece> pieces; // used by Adam only
 };
 
 optimizer::optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices,
@@ -130,7 +130,7 @@ bool optimizer::commit(const norm& total, std::uint64_t step) {
   return factor.has_value();
 }
 
-// Splits what was applied at the ends of owned ranges, and of pieces where t may differ.
+// Splits the update at the ends of owned ranges, and of pieces, whose t may differ.
 void optimizer::update(std::uint64_t first, std::span<const float> gradient, double factor, std::uint64_t step) {
   while (!gradient.empty()) {
     owned& range = owner_of(first);
@@ -148,10 +148,10 @@ void optimizer::update(std::uint64_t first, std::span<const float> gradient, dou
   }
 }
 
-// Elements of one owned range with one t; splits them at the ends of slices.
+// Updates elements of one owned range that share t; splits them where the constants of slices change.
 void optimizer::update_uniform(const owned& range, std::uint64_t first, std::span<const float> gradient, double factor,
                                std::uint64_t step, std::uint64_t t) const {
-  // Neighbouring slices mostly share their constants, and are updated at once.
+  // Neighbouring slices mostly share their constants, and are then updated by one call.
   const auto correction = rule_.correction(t);
   const double lr = rule_.lr(step);
   for (auto slice = holding(slices_, first); !gradient.empty();) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's optimiser, over ranges of the arena, by the formulas of rule.hpp.
+// The engine's optimizer for ranges of the arena; rule.hpp has the formulas.
 //
-// t counts, from 1, how often an element was updated; skipped steps do not count. All state starts at 0. What an
-// element becomes does not depend on how ranges are cut nor on the machine's instruction set; only where updates are
-// clipped does the norm's last bit (a sum of doubles) follow the cuts.
+// t counts, from 1, how often an element was updated; skipped steps do not count. All state starts at 0. The result for
+// an element depends neither on how ranges are split nor on the machine's instruction set. Only with clipping does the
+// last bit of the norm (a sum of doubles) depend on the split.
 //
-// Weights, gradients and state lie where the processor computes. On a device an update is asked for, not awaited.
+// Weights, gradients and state lie in the processor's memory. On a device an update is enqueued, and nothing waits for
+// it.
 //
 // One thread at a time: [loop], or [main] before the first step.
 #pragma once
@@ -23,7 +24,7 @@
 
 namespace regatta {
 
-// A tensor's part of the arena, as far as the optimiser cares. Units: elements.
+// A tensor's slice of the arena with its constants; in elements.
 struct optimizer_slice {
   std::uint64_t first, count;
   float decay, lr_scale;
@@ -33,37 +34,37 @@ class optimizer {
 public:
   using norm = arithmetic::norm;
 
-  // `slices` cover the arena: ascending, without gaps. `unit` outlives this. Throws failure (usage) for a configuration
-  // it cannot do.
+  // `slices` cover the arena: ascending, without gaps. `unit` must outlive this object. Throws failure (usage) for an
+  // unsupported configuration.
   optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices, processor& unit);
   ~optimizer();
   optimizer(const optimizer&) = delete;
   optimizer& operator=(const optimizer&) = delete;
 
-  // Whether updates wait for commit(): with clip_norm, every owner's part of the norm must be known first.
+  // Returns whether updates wait for commit(): clip_norm needs every owner's part of the norm first.
   bool deferred() const noexcept { return rule_.clips(); }
 
-  // Makes this rank the owner of elements first .. first + count of the arena, whose weights start at `weights` and
-  // stay there. Allocates their state, zeroed and 64-byte aligned. Owned ranges do not overlap: else throws failure
-  // (plugin).
+  // Makes this rank the owner of elements first .. first + count of the arena. Their weights begin at `weights` and
+  // must stay there. Allocates their state, zeroed and aligned to 64 bytes. Throws failure (plugin) if owned ranges
+  // overlap.
   void own(std::uint64_t first, std::uint64_t count, float* weights);
 
-  // One step's update of first .. first + gradient.size(), all of which is owned: else throws failure (plugin), nothing
-  // changed. Deferred: only takes part in the norm, and the gradient must stay as it is until commit(). Allocates
-  // nothing once every cut has been seen.
+  // Updates elements first .. first + gradient.size() for one step. Throws failure (plugin) and changes nothing if some
+  // are not owned. If deferred(), only adds to the norm, and the gradient must remain unchanged until commit().
+  // Allocates nothing once every split has occurred.
   void apply(std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
 
-  // Writes the norm of what was applied since the last commit into two doubles of the processor's memory; not deferred:
-  // zeros. Does not depend on the order of applies.
+  // Writes the norm of everything applied since the last commit() into two doubles of the processor's memory; zeros if
+  // not deferred(). The result does not depend on the order of the calls of apply().
   void partial(double* out);
 
-  // Deferred only: does the updates that wait, scaled down to clip_norm, given the norm over all owners; or, when that
-  // is not finite, skips them all and returns false.
+  // Requires deferred(). Executes the waiting updates, scaled to clip_norm by the norm `total` over all owners. If
+  // `total` is not finite, skips all updates and returns false.
   bool commit(const norm& total, std::uint64_t step);
 
   std::uint64_t state_bytes() const noexcept;
 
-  // Names everything about the update but the slices: equal texts mean equal algorithms.
+  // Returns a text that identifies everything about the update except the slices: equal texts mean equal algorithms.
   std::string fingerprint() const;
 
 private:
@@ -85,8 +86,8 @@ private:
   processor& unit_;
   std::vector<optimizer_slice> slices_;
   std::vector<owned> owned_;     // ascending
-  std::vector<waiting> waiting_; // ascending, so that sums do not follow the order in which gradients arrived
-  std::vector<double*> parts_;   // two doubles each, for waiting_; the first stays 0
+  std::vector<waiting> waiting_; // ascending, so that sums do not depend on the order in which gradients arrived
+  std::vector<double*> parts_;   // two doubles each, for waiting_; the first pair stays 0
 };
 
 } // namespace regatta

@@ -34,7 +34,7 @@ update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
     throw failure(exit_code::usage,
                   fmt::format("optimizer.plugin: no \"{}\"; there are sgd, momentum, adagrad and adam", name));
   }
-  // Where neither weight nor gradient ever moved (padding), 0 / (0 + epsilon) must stay 0.
+  // If a weight and its gradient are always 0 (padding), 0 / (0 + epsilon) must be 0.
   if ((kind_ == RG_ADAGRAD || kind_ == RG_ADAM) && !(static_cast<float>(epsilon_) > 0))
     throw failure(exit_code::usage, fmt::format("optimizer.epsilon: expected a number above 0, got {}", epsilon_));
   if (config.lr_scaling == "linear")
@@ -55,7 +55,7 @@ std::optional<double> update_rule::clip(const arithmetic::norm& total) const noe
 
 update_rule::bias_correction update_rule::correction(std::uint64_t t) const noexcept {
   if (!counts_updates()) return {};
-  // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), its fraction expanded by sqrt(1 - beta2^t)
+  // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), the fraction expanded by sqrt(1 - beta2^t)
   const double root = std::sqrt(1 - std::pow(beta2_, static_cast<double>(t)));
   return {root / (1 - std::pow(beta1_, static_cast<double>(t))), root};
 }

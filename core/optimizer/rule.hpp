@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One optimiser's formula, whatever it is applied to: ranges of the arena (optimizer.hpp) or rows of a sparse table
-// (table.hpp). With g the gradient, summed over all workers (losses are divided by the global batch already), scaled by
-// the clip factor; w the weight; lr = optimizer.lr x the tensor's lr_scale (x the workers, with lr_scaling = "linear")
-// x the schedule's factor of the step that the gradient is of (schedule.hpp):
+// The formula of one optimizer, for ranges of the arena (optimizer.hpp) and rows of a sparse table (table.hpp). g is
+// the gradient, summed over all workers (losses are already divided by the global batch) and scaled by the clip factor;
+// w is the weight. lr is optimizer.lr, times the tensor's lr_scale, times the number of workers with lr_scaling =
+// "linear", times the schedule's factor for the gradient's step (schedule.hpp):
 //
-//   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, as SGD in Paddle,
-//                                                                         TensorFlow and PyTorch has it; not AdamW)
+//   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, like the SGD of
+//                                                                         Paddle, TensorFlow and PyTorch; not AdamW)
 //   sgd        w -= lr * g
 //   momentum   v = momentum * v + g;  w -= lr * v                        Nesterov: w -= lr * (g + momentum * v)
 //   adagrad    h += g * g;            w -= lr * g / (sqrt(h) + epsilon)
@@ -33,29 +33,30 @@ class update_rule {
 public:
   using coefficients = optimizer_kernels::coefficients;
 
-  // Throws failure (usage) for a configuration it cannot do.
+  // Throws failure (usage) for an unsupported configuration.
   update_rule(const optimizer_config& config, std::int64_t workers);
 
-  int states() const noexcept { return states_; }                   // floats of state an element
-  bool counts_updates() const noexcept { return kind_ == RG_ADAM; } // what it does depends on t
-  // Whether an update needs the norm of the whole gradient first, and the factor it then takes; nothing: to be skipped,
-  // for the gradient is not finite.
+  int states() const noexcept { return states_; }                   // floats of state per element
+  bool counts_updates() const noexcept { return kind_ == RG_ADAM; } // the update depends on t
+  // clips() returns whether an update needs the norm of the whole gradient first. clip() returns the factor for that
+  // norm; std::nullopt if the update must be skipped because the gradient is not finite.
   bool clips() const noexcept { return clip_norm_ > 0; }
   std::optional<double> clip(const arithmetic::norm& total) const noexcept;
 
-  // What t does to the update, where updates are counted: Adam's corrections of both biases, on lr and on epsilon.
+  // Adam's bias corrections for t, as factors on lr and on epsilon; 1 for other rules.
   struct bias_correction {
     double lr = 1, epsilon = 1;
   };
   bias_correction correction(std::uint64_t t) const noexcept;
-  // The learning rate of a step, and the constants of elements that share all of it.
+  // lr() returns the learning rate of a step; of() the constants of elements that share all arguments.
   double lr(std::uint64_t step) const noexcept { return lr_ * schedule_.at(step); }
   coefficients of(double lr, const bias_correction& correction, double factor, float decay,
                   float lr_scale) const noexcept;
-  // One update of n elements of the host's; a, b: as many floats of state as states() says. None overlaps another.
+  // Updates n elements in host memory once. a, b: the state, as many arrays as states() says. The arrays must not
+  // overlap.
   void update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 
-  // Names everything about the update: equal texts mean equal algorithms.
+  // Returns a text that identifies everything about the update: equal texts mean equal algorithms.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
 private:

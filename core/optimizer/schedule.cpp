@@ -47,7 +47,7 @@ schedule::schedule(const schedule_config& c)
   } else {
     require(false, "name", fmt::format("constant, step, linear, exponential or noam, got \"{}\"", c.name));
   }
-  if (fingerprint_.empty()) return; // a constant rate has no lengths to convert
+  if (fingerprint_.empty()) return; // the constant schedule has no lengths to convert
   fingerprint_ += fmt::format(" warmup={} start={} unit={}", c.warmup, c.start, c.unit);
   if (c.unit == "epoch") {
     require(c.epoch_steps > 0, "unit", "\"step\": the data source has no end, and so no epochs");

@@ -15,7 +15,7 @@ namespace regatta {
 namespace {
 
 constexpr std::uint64_t cache_line = 64, huge_page = std::uint64_t{2} << 20;
-// How many rows ahead memory is asked for: enough to hide its latency behind the copies of as many rows.
+// How many rows ahead memory is prefetched: copying that many rows hides the memory latency.
 constexpr std::size_t ahead = 12;
 
 } // namespace
@@ -29,7 +29,7 @@ row_table::row_table(const update_rule& rule, const shape& s, init_function init
   if (!s.rows || !s.row || !s.shards || s.shard >= s.shards)
     throw failure(exit_code::plugin,
                   fmt::format("a table of {} rows of {} elements, shard {} of {}", s.rows, s.row, s.shard, s.shards));
-  // Rows of some length begin at cache lines, those of a few elements lie close together.
+  // Long rows begin at cache lines; rows of a few elements are packed.
   const std::uint64_t needed = (1 + states_) * s.row * sizeof(float) + sizeof(tail);
   const std::uint64_t alignment = needed >= 4 * cache_line ? cache_line : alignof(tail);
   record_bytes_ = (needed + alignment - 1) / alignment * alignment;
@@ -53,7 +53,7 @@ float* row_table::make_record() {
     const std::uint64_t bytes = (chunk_bytes_ + alignment - 1) / alignment * alignment;
     std::unique_ptr<void, free_memory> chunk(std::aligned_alloc(alignment, bytes));
     if (!chunk) throw std::bad_alloc();
-    if (large) madvise(chunk.get(), bytes, MADV_HUGEPAGE); // rows are read in no order
+    if (large) madvise(chunk.get(), bytes, MADV_HUGEPAGE); // rows are accessed in random order
     chunks_.push_back(std::move(chunk));
     chunk_used_ = 0;
   }
@@ -64,12 +64,12 @@ float* row_table::make_record() {
   return record;
 }
 
-// Finds the records of `rows`, making those that are not there.
+// Finds the records of `rows` and makes the missing ones.
 void row_table::locate(row_numbers rows) {
-  if (std::ranges::equal(rows, located_)) return; // a step updates what it has just read
+  if (std::ranges::equal(rows, located_)) return; // a step updates the rows that it has just read
   located_.clear();
   records_.resize(rows.size());
-  const shape s = shape_; // what lies behind `this` might change with every record that is written down
+  const shape s = shape_; // a copy: the compiler must assume that writing records_ changes members
   float** const records = records_.data();
   bool all = true;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -96,7 +96,7 @@ void row_table::make_missing(row_numbers rows) {
     auto& p = pages_[local / page_rows];
     if (!p) p = std::make_unique<page>();
     float*& record = (*p)[local % page_rows];
-    if (record) continue; // named twice
+    if (record) continue; // the row was named twice
     record = make_record();
     std::memcpy(record, started_.data() + m * shape_.row, shape_.row * sizeof(float));
   }
@@ -211,7 +211,7 @@ row_table::tail& row_table::note_update(float* record) const noexcept {
 void row_table::update(const pass& p, float* record, const float* gradient) {
   const tail& t = note_update(record);
   const std::uint64_t row = shape_.row;
-  float *const a = record + row, *const b = a + row; // not looked at where there is no such state
+  float *const a = record + row, *const b = a + row; // not accessed if the rule has no such state
   if (!rule_.counts_updates()) return rule_.update(p.same_for_all, record, gradient, a, b, row);
   while (corrections_.size() < t.updates) corrections_.push_back(rule_.correction(corrections_.size() + 1));
   const auto c = rule_.of(p.lr, corrections_[t.updates - 1], p.factor, shape_.decay, shape_.lr_scale);

@@ -13,8 +13,8 @@
 
 namespace regatta {
 
-// One buffer an input, for a batch of `samples`; pinned for `reader`, where there is one. Inputs that a device makes
-// itself, as `made` says, have none.
+// Holds one buffer per input for a batch of `samples`. The buffers are pinned memory of `reader` where `reader` is not
+// null. Inputs that a device generates (`made`) have no buffer.
 class batch_memory {
 public:
   batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr,
@@ -29,7 +29,7 @@ public:
       std::uint64_t elements = samples;
       for (std::uint32_t d = 0; d < in.ndim; ++d) elements *= static_cast<std::uint64_t>(in.shape[d]);
       const std::uint64_t bytes = elements * rg::size_of(in.type);
-      if (reader) { // the device's from here on: where a run ends early, its streams still read it
+      if (reader) { // the device frees it: its streams may still read it where a run ends early
         pointers_.push_back(reader->allocate_host(bytes).release());
         continue;
       }
@@ -40,7 +40,7 @@ public:
 
   std::span<void* const> pointers() const { return pointers_; }
 
-  // A batch as a model sees it: this memory, and nothing else said.
+  // Returns a batch over this memory with no step, seed, counts or tables set.
   rg_batch batch() const {
     auto b = rg::make_versioned<rg_batch>();
     b.input_count = static_cast<std::uint32_t>(pointers_.size());

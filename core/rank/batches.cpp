@@ -65,7 +65,8 @@ batch_memory& batches::memory(std::uint64_t step, std::uint64_t m) {
 
 void batches::read_all(std::uint64_t step) {
   slot& into = of(step);
-  // A constant source fills a buffer once: but of several micro-batches in one buffer each is another.
+  // A constant source fills a buffer once. That does not hold if several micro-batches share one buffer: each has other
+  // samples.
   if (into.filled && session_.data().constant() && (constant_ || whole_)) return;
   for (std::uint64_t m = 0; m < (whole_ ? micros_ : 1); ++m) read(step, m, memory(step, m));
   into.filled = true;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker's steps train on: micro-batches out of the data source, and, for a model that counts (tokens, masked
-// words), what the global batch of the step counts. Where workers are synchronous the counts are those of all workers,
-// summed over the control channel; to let no step wait for that, the next step's batch is read, counted and its sum
-// begun before this step computes. Where they are not, a worker takes its own counts times the number of workers, but in
-// step 0: there all begin alike, and the loss must be that of any other strategy on the same samples.
+// Supplies a worker's steps with micro-batches from the data source. For a model that counts (tokens, masked words) it
+// also determines the counts of the step's global batch. With synchronous workers, these are summed over all workers on
+// the control channel. So that no step waits for the sum, the next step's batch is read and counted, and its sum begun,
+// before the current step computes. Workers that are not synchronous multiply their own counts by the number of
+// workers, except in step 0: there all workers sum their counts, so that the first loss equals that of any other
+// strategy on the same samples.
 //
-// A device reads its batches out of pinned memory when it gets there, two passes after the host at most: the memory of a
-// pass is written again by the third after it.
+// A device reads a batch from pinned memory up to two passes after the host wrote it. The memory of a pass is therefore
+// written again only by the third pass after it.
 #pragma once
 
 #include "rank/batch_memory.hpp"
@@ -21,35 +22,37 @@ namespace regatta {
 
 class batches {
 public:
-  // A rank that is no worker takes part in the sum of this step, if there is one.
+  // Takes part in the sum of counts of this step, if there is one. Called on a rank that is no worker.
   static void attend(session& s, std::uint64_t step);
 
   explicit batches(session& s);
 
-  // Steps are 0 .. end - 1: no step is read ahead past it. Not known until the warm-up is over.
+  // Sets the number of steps; no step from `end` on is read ahead. Unknown until the warm-up is over.
   void end_at(std::uint64_t end) { end_ = end; }
-  // Whether begin(step) may wait for other ranks.
+  // Returns whether begin(step) may wait for other ranks.
   bool meets(std::uint64_t step) const { return summed_ || (counted_ && step == 0); }
-  // [compute] Reads the step, as far as it is not read yet; its counts are known when this returns.
+  // [compute] Reads the step's batch unless it was read ahead. Its counts are known when this returns.
   void begin(std::uint64_t step);
-  // [compute] Reads the step after the one that was begun, if there is one, while a device computes that.
+  // [compute] Reads the batch of the step after the current one, if there is one, while a device computes.
   void read_ahead();
-  // [compute] Micro-batch m of the step that was begun; valid until the next call of either, or, where the model counts
-  // or has sparse tables, until the next step: then all of them are in memory at once.
+  // [compute] Returns micro-batch `m` of the step that was begun. It is valid until the next call of begin() or
+  // micro(); where the model counts or has sparse tables, all micro-batches are in memory at once and valid until the
+  // next step.
   rg_batch micro(std::uint64_t m);
-  // [compute] No sum is under way any more: what must be before other meetings on the control channel.
+  // [compute] Completes a pending sum of counts. Call it before any other collective call on the control channel.
   void settle();
-  // Of the step that was begun, this worker's; empty where nothing is counted.
+  // This worker's counts for the step that was begun; empty if the model counts nothing.
   const std::vector<std::uint64_t>& mine() const { return current().mine; }
-  // Tokens, without padding, in the micro-batches of the step taken so far; nothing where batches are not counted in them.
+  // Returns the tokens, without padding, of the micro-batches returned so far in this step; std::nullopt unless
+  // train.batch_unit is "tokens".
   std::optional<std::uint64_t> tokens() const { return token_places_ ? std::optional(tokens_) : std::nullopt; }
 
 private:
   struct slot {
-    std::vector<batch_memory> micros; // all of a step, or those that are used in turn
+    std::vector<batch_memory> micros; // all of a step, or a few that are reused in rotation
     std::vector<std::uint64_t> mine, global;
     bool filled = false;
-    bool ahead = false; // holds the batch of a step that was not begun yet, counted
+    bool ahead = false; // holds the batch, read and counted, of a step that was not begun yet
   };
 
   slot& of(std::uint64_t step) { return slots_[step % slots_.size()]; }
@@ -62,15 +65,15 @@ private:
   void count_tokens(const rg_batch& b);
 
   session& session_;
-  const std::uint64_t micros_, samples_, first_; // micro-batches a step, samples of each, place of the first
-  const bool counted_, summed_, whole_;          // summed: in every step; whole: all of a step's micro-batches are kept
+  const std::uint64_t micros_, samples_, first_; // micro-batches per step, samples of each, index of the first sample
+  const bool counted_, summed_, whole_;          // summed: in every step; whole: keeps all micro-batches of a step
   const bool constant_;                          // every pass has the same samples
-  std::vector<rg_made> made_;                    // by input, how the device makes it; empty: it makes none
-  std::vector<slot> slots_;                      // used in turn by steps
-  std::uint64_t step_ = 0;                       // the one that was begun
+  std::vector<rg_made> made_;                    // per input, how the device generates it; empty: it generates none
+  std::vector<slot> slots_;                      // used in rotation by steps
+  std::uint64_t step_ = 0;                       // the step that was begun
   std::size_t tokens_input_ = 0;
-  std::uint64_t token_places_ = 0; // of a micro-batch; 0: tokens are not counted
-  std::uint64_t tokens_ = 0;       // of the step, so far
+  std::uint64_t token_places_ = 0; // per micro-batch; 0: tokens are not counted
+  std::uint64_t tokens_ = 0;       // of the step so far
   std::uint64_t end_ = UINT64_MAX;
   slot* summing_ = nullptr;
 };

@@ -12,7 +12,7 @@ inline std::int64_t read_clock_ns(clockid_t clock) noexcept {
   clock_gettime(clock, &t);
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
-// The host's steady clock: what records compare between ranks of one host.
+// Nanoseconds of the host's monotonic clock; comparable between the ranks of one host.
 inline std::int64_t steady_ns() noexcept {
   return read_clock_ns(CLOCK_MONOTONIC);
 }

@@ -14,7 +14,8 @@ void device_times::step_ends(std::uint64_t step, std::vector<device::span> updat
   if (device_) under_way_.push_back({{}, step_end{step, device_->mark(device::computing), std::move(updates), host}});
 }
 
-// In a stream that has nothing to do; what the step's end is told by comes after it.
+// The stream `watching` is idle, so its mark passes at once. Stream `computing` waits for it, so that the mark of the
+// step's end comes later.
 rg_fence device_times::now() {
   if (!device_) return 0;
   const rg_fence f = device_->mark(device::watching);
@@ -28,7 +29,7 @@ void device_times::collect(const take& f) {
     if (!device_->passed(e.a_pass ? e.a_pass->end : e.an_end->ready)) return;
     if (e.a_pass)
       add(*e.a_pass);
-    else if (end_) // a model that said nothing of its passes has no times
+    else if (end_) // a model that reported no phases has no times
       f(e.an_end->step, finish(*e.an_end));
     if (e.an_end) {
       spare_ = std::move(e.an_end->updates);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures the model on held-out data (data.evaluation_path): after the last step, and, with measure.evaluate_every,
-// between steps, outside what is timed. Every worker takes its turn of the batches; running statistics are averaged over
-// workers first, and the model's sums are added up over ranks, so that the metric is the same on all.
+// Evaluates the model on held-out data (data.evaluation_path) after the last step and, with measure.evaluate_every,
+// between steps, outside the timed region. The workers share the batches in rotation. Running statistics are averaged
+// over workers first, and the model's sums are added up over ranks, so that all workers report the same metric.
 #pragma once
 
 #include "data/source.hpp"
@@ -18,16 +18,17 @@ namespace regatta {
 
 class evaluation {
 public:
-  // Whether there is any at all, and whether there is one when `done` steps are over and others follow. [any]
+  // [any] wanted() returns whether the run evaluates at all; due() whether it does so between steps, after `done` of
+  // them.
   static bool wanted(session& s) { return !s.job.config.data.evaluation_path.empty(); }
   static bool due(session& s, std::uint64_t done);
-  // A rank that is no worker keeps the meetings of one evaluation. [main]
+  // [main] Takes part in the collective calls of one evaluation. Called on a rank that is no worker.
   static void attend(session& s);
 
-  // Opens the data; throws failure where it does not fit the model or the model cannot evaluate.
+  // Opens the data. Throws failure if the data does not fit the model or the model has no evaluate().
   explicit evaluation(session& s);
-  // [compute] All workers at once; weights must be all there. `prepare` is shown every batch before the model is. The
-  // metric; nothing where the model makes none of its sums.
+  // [compute] Call it on all workers at once, when all weights have arrived. Calls `prepare` with every batch before
+  // the model sees the batch. Returns the metric; std::nullopt if the model derives none from its sums.
   std::optional<double> run(const std::function<void(rg_batch&)>& prepare);
 
 private:

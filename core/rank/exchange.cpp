@@ -15,7 +15,7 @@
 namespace regatta {
 namespace {
 
-constexpr std::uint64_t slice_alignment = 16; // elements: a cache line of fp32
+constexpr std::uint64_t slice_alignment = 16; // in elements: a cache line of fp32
 
 std::uint64_t steady_ns() {
   return static_cast<std::uint64_t>(
@@ -23,7 +23,7 @@ std::uint64_t steady_ns() {
           .count());
 }
 
-// Whether the transport can touch the arena: a device's memory it can where it says so.
+// Returns whether the transport can access the arena. Device memory requires that the transport declares it.
 bool reaches(const exchange_setup& s) {
   return !s.device || (s.caps.memory & s.device->memory());
 }
@@ -426,14 +426,14 @@ rg_status exchange::update(const rg_op& op) {
     if (device_ && !regions_.on_device(op.source)) return refuse("apply: the gradient is not where the weights are");
     if (!regions_.ghosts())
       timed(as_server, [&] { o.apply(op.first, regions_.elements<const float>(op.source), op.step); });
-    bytes = op.source.count * sizeof(float) * 5; // weights and state read and written, the gradient read
+    bytes = op.source.count * sizeof(float) * 5; // reads and writes weights and state, reads the gradient
   } else {
     const rg_buffer& b = op.kind == RG_OP_NORM ? op.target : op.source;
     if (!regions_.contains(b) || b.type != RG_F64 || b.count != 2)
       return refuse("norm, commit: two elements of RG_F64");
     if (device_ && !regions_.on_device(b)) return refuse("norm, commit: not where the weights are");
     auto* const pair = static_cast<double*>(regions_.address(b));
-    // How much is to be clipped, or whether all is skipped, the host must know.
+    // The host needs the norm, to know how much to clip or whether to skip the update.
     if (op.kind == RG_OP_COMMIT && device_) {
       auto seen = pinned_pair();
       device_->copy(seen.get(), pair, 2 * sizeof(double));
@@ -467,7 +467,7 @@ void exchange::add_norm_of_rows(bool as_server, double* pair) {
 }
 
 template <class F> void exchange::timed(bool as_server, F&& f) {
-  constexpr std::size_t most = 600; // of three steps, no more than the device's marks are good for
+  constexpr std::size_t most = 600; // of three steps; the device keeps only a limited number of timing marks
   const bool marks = device_ && device_->tells_time() && !as_server && updates_.size() < most;
   const rg_fence from = marks ? device_->mark(device::computing) : 0;
   f();
@@ -510,7 +510,7 @@ void exchange::end_later(const rg_op& op, std::uint64_t ns, std::uint64_t bytes)
 // ------------------------------------------------------------------------------------------------------- loop ---
 
 void exchange::ask(rg_status status, const char* what) {
-  if (status >= 0) return; // the text costs more than a small message
+  if (status >= 0) return; // building the text would cost more than a small message
   check(status, strategy_host_, fmt::format("strategy {}: {}", setup_.strategy_id, what));
 }
 
@@ -548,7 +548,7 @@ void exchange::begin(activity a, std::uint64_t step) {
     begun(s.pull_rows, rows, arena_.table_count);
     break;
   }
-  // An activity that fails before it waits for anything is over already: poll() may never be called for it.
+  // An activity that fails before it waits for anything is already over, and poll() may never be called for it.
   require_success();
 }
 
@@ -580,7 +580,7 @@ void exchange::fail(const std::function<void()>& throws) noexcept {
 }
 
 void exchange::require_success() const {
-  if (failure_) std::rethrow_exception(failure_); // the strategy's own words come first
+  if (failure_) std::rethrow_exception(failure_); // the strategy's own message comes first
   transfers_.require_success();
 }
 
@@ -622,10 +622,10 @@ bool exchange::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   if (!awaited_.empty()) end_awaited();
   if (!completions_.empty()) {
     moved = true;
-    delivering_.swap(completions_); // the strategy's next operations end in the next round
+    delivering_.swap(completions_); // operations that the strategy submits now end in the next round
     const rg_status status =
         setup_.strategy->completed(self_, delivering_.data(), static_cast<std::uint32_t>(delivering_.size()));
-    delivering_.clear(); // also when it failed: nothing is told twice
+    delivering_.clear(); // also after a failure: a completion is delivered once
     ask(status, "completed");
   }
   moved |= give_gradients();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a strategy asks to be computed, where its buffers are: on the host at once; on a device after all that was asked
-// for before, and nobody waits. Under a virtual clock it takes the time that a core would need, ghosts or not.
+// Arithmetic operations of a strategy, computed where their buffers are. The host computes at once. A device computes
+// after all work enqueued before, without the host waiting. Under a virtual clock an operation takes the time that one
+// core would need, with ghosts too.
 #include "rank/exchange.hpp"
 
 #include "base/failure.hpp"
@@ -27,7 +28,7 @@ constexpr const char* too_many_selected = "select: more elements than the buffer
 
 } // namespace
 
-// What it takes a simulated rank to touch bytes: 10 GB/s is one core's share of a server's memory.
+// Time that a simulated rank needs to access `bytes`: 10 GB/s is one core's part of a server's memory bandwidth.
 std::uint64_t exchange::virtual_ns(std::uint64_t bytes) {
   return static_cast<std::uint64_t>(static_cast<double>(bytes) * 0.1);
 }
@@ -74,7 +75,7 @@ rg_status exchange::arithmetic(const rg_op& op) {
   return compute(op, w, bytes * (reads ? 3 : 2));
 }
 
-// Kind, target and `a` are the operation's.
+// Requires: `w` holds everything except kind, target and `a`, which come from `op`.
 rg_status exchange::compute(const rg_op& op, rg_work& w) {
   order(op);
   w.kind = op.kind;
@@ -143,13 +144,14 @@ rg_status exchange::select(const rg_op& op) {
 
 // -------------------------------------------------------------------------------------------------- on a device ---
 
-// What is asked of the device now comes after the gradients that it is about.
+// Makes work that is enqueued next wait for the gradients in `b`.
 void exchange::order(const rg_buffer& b) {
   if (!b.region || b.region != arena_.gradients.region || !b.count) return;
   const std::uint64_t last = (b.offset - arena_.gradients.offset) / sizeof(float) + b.count - 1;
   const auto bucket = static_cast<std::uint32_t>(std::upper_bound(bucket_ends_.begin(), bucket_ends_.end(), last) -
                                                  bucket_ends_.begin());
-  if (bucket < ordered_ || bucket >= next_bucket_) return; // or not there yet: then the strategy does not read it
+  // a bucket that is not ready is not waited for: the strategy does not read it yet
+  if (bucket < ordered_ || bucket >= next_bucket_) return;
   device_->hold(device::computing, bucket_fences_[bucket]);
   ordered_ = bucket + 1;
 }
@@ -160,7 +162,7 @@ void exchange::order(const rg_op& op) {
   for (const rg_buffer* b : {&op.target, &op.source, &op.index}) order(*b);
 }
 
-// From here on the model may read weights and write gradients: after all that was asked for until now.
+// The model may read weights and write gradients after all work enqueued up to here.
 void exchange::mark_weights() {
   if (device_) weights_after_.store(device_->record(device::computing), std::memory_order_release);
 }
@@ -181,7 +183,7 @@ device::host_memory exchange::pinned_pair() {
 void exchange::await(const rg_op& op, device::host_memory seen) {
   device_->after(device::watching, device::computing);
   awaited_.push_back({op, device_->record(device::watching), std::move(seen)});
-  device_->notify(device::watching); // after the fence: who is woken finds it passed
+  device_->notify(device::watching); // notify() comes after record(), so that the woken thread finds the fence passed
 }
 
 void exchange::end_awaited() {
@@ -190,7 +192,7 @@ void exchange::end_awaited() {
   for (auto w = awaited_.begin(); w != passed; ++w) {
     rg_completion c{};
     c.cookie = w->op.cookie;
-    if (w->op.kind == RG_OP_COMMIT) { // of rows it is the host's work
+    if (w->op.kind == RG_OP_COMMIT) { // rows are committed by the host
       const std::uint64_t begin = steady_ns();
       commit(w->op, static_cast<const double*>(w->seen.get()));
       update_ns_[(w->op.flags & RG_OP_AS_SERVER) != 0] += steady_ns() - begin;

@@ -19,7 +19,7 @@ std::exception_ptr broken_rule(const std::string& text) {
 hook_rules::hook_rules(std::string model, const std::vector<rg_tensor>& tensors, std::int64_t last_dense)
     : model_(std::move(model)), tensors_(tensors), last_dense_(last_dense) {}
 
-// "ready(1) of tensor weight"; only the number where there is no such tensor.
+// Returns for example "ready(1) of tensor weight"; only the number if there is no such tensor.
 std::string hook_rules::call(const char* hook, std::uint32_t tensor) const {
   return tensor < tensors_.size() ? fmt::format("{}({}) of tensor {}", hook, tensor, tensors_[tensor].name)
                                   : fmt::format("{}({})", hook, tensor);

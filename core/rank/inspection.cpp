@@ -14,8 +14,8 @@
 namespace regatta {
 namespace {
 
-// Calls f(slice, part, first) for the piece of every slice that lies in each piece of the arena; `first`: the part's
-// first element within the slice.
+// Returns a function that divides the pieces of the arena at slice boundaries and calls f(slice, part, first) for each
+// part; `first` is the index of the part's first element within the slice.
 using part_function = std::function<void(const rg_slice& slice, std::span<const float> part, std::uint64_t first)>;
 exchange::show_function by_slice(const rg_arena& arena, const part_function& f) {
   return [&arena, f, at = std::uint64_t{0}, s = std::uint32_t{0}](std::span<const float> piece) mutable {
@@ -30,7 +30,7 @@ exchange::show_function by_slice(const rg_arena& arena, const part_function& f) 
   };
 }
 
-// The first element of a tensor's padding that is not 0.
+// Reports the first element of a tensor's padding that is not 0.
 void require_zero_padding(const exchange& x, const char* of, const std::string& when,
                           const std::function<void(const exchange::show_function&)>& show) {
   const rg_arena& arena = x.arena();
@@ -49,8 +49,8 @@ void require_zero_padding(const exchange& x, const char* of, const std::string& 
 }
 
 struct look {
-  bool any = false;       // a trained tensor's gradient is not 0
-  std::string not_finite; // the first tensor whose gradient is not finite
+  bool any = false;       // some trained tensor has a gradient that is not 0
+  std::string not_finite; // name of the first tensor whose gradient is not finite
 };
 
 look look_at_gradients(const exchange& x) {
@@ -81,7 +81,7 @@ void report_damage(const std::string& when, const std::string& what) {
 
 void require_no_damage(const exchange& x, const std::string& when) {
   if (const auto where = x.find_damage()) report_damage(when, *where);
-  // Gradients first: what is written behind one is soon in the weights, too.
+  // Gradients first: an update carries a write behind a gradient into the weights, too.
   require_zero_padding(x, "gradient", when, [&](const exchange::show_function& f) { x.show_gradients(f); });
   require_zero_padding(x, "weights", when, [&](const exchange::show_function& f) { x.show_weights(f); });
 }

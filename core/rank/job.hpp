@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one rank is told to do, as it travels from the coordinator.
+// The work order of one rank, as the coordinator sends it.
 #pragma once
 
 #include "config/experiment.hpp"
@@ -17,17 +17,17 @@ namespace regatta {
 struct rank_job {
   case_config config;
   cluster_layout layout;
-  std::vector<std::string> files;      // of the plugins that the case needs
-  std::string address;                 // to listen on
-  std::uint64_t batch = 0;             // samples a worker trains on in one step
-  std::uint64_t warmup = 0, steps = 0; // steps: 0 where config.measure.seconds counts
-  std::uint64_t period = 1;            // steps are a multiple of it
-  std::string kernels;                 // what the tuning process picked; empty: the rank picks by rule
+  std::vector<std::string> files;      // paths of the plugins that the case needs
+  std::string address;                 // address to listen on
+  std::uint64_t batch = 0;             // samples that a worker trains on in one step
+  std::uint64_t warmup = 0, steps = 0; // steps: 0 if config.measure.seconds limits the run
+  std::uint64_t period = 1;            // the number of steps is a multiple of it
+  std::string kernels;                 // choices of the autotuning process; empty: the rank chooses by fixed rules
   std::uint64_t spin_ns = 0;
-  bool tune = false; // only time kernels, and bring back what was picked
+  bool tune = false; // only time kernels and return the choices
 
-  // The case's, but that fp16 always waits for the norm, as clipping does: gradients may overflow, and such a step leaves
-  // all weights as they are.
+  // Returns the case's optimizer. With fp16 it always defers the update until the norm is known, as clipping does:
+  // gradients may overflow, and a step with overflow must leave all weights unchanged.
   optimizer_config optimizer() const;
   std::uint64_t global_batch() const { return batch * layout.workers; }
 };

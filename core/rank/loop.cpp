@@ -81,7 +81,7 @@ void loop::gradients_ready(std::uint64_t end, rg_fence fence) {
   const auto ends = exchange_.bucket_ends();
   const std::size_t before = full_;
   while (full_ < ends.size() && ends[full_] <= end) ++full_;
-  // With the last bucket the backward pass is over, and this thread is about to run the exchange itself.
+  // The last bucket ends the backward pass, and then this thread runs the exchange itself.
   if (full_ == before || full_ == ends.size()) return;
   if (handed_over_)
     wake_();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who runs the exchange of a worker: its compute thread while it has nothing else to do, a thread of ours while it
-// computes. Waking a thread costs tens of microseconds, so ours sleeps until a bucket is full before the last one, or
-// something is under way that needs it (a co-located server, say).
+// Decides which thread runs a worker's exchange: the compute thread while it waits, and a second thread while the
+// compute thread computes. Waking a thread costs tens of microseconds, so the second thread sleeps until a bucket other
+// than the last is complete, or an operation is pending that needs it (of a co-located server, for example).
 #pragma once
 
 #include "rank/exchange.hpp"
@@ -19,20 +19,21 @@ namespace regatta {
 
 class loop {
 public:
-  // `wake` ends the exchange's poll from any thread; `aborted` is asked whenever poll returns. Spins for `spin_ns`
-  // while the compute thread waits; the other thread never spins, for it shares a core with the computation.
+  // `wake` ends the exchange's poll from any thread; `aborted` is called whenever poll returns. Spins for `spin_ns`
+  // while the compute thread waits. The second thread never spins, because it shares a core with the computation.
+  // `lost` receives a failure of the second thread at once, on that thread.
   loop(exchange& x, control_client& control, state_report& report, std::function<void()> wake,
        std::function<bool()> aborted, std::uint64_t spin_ns,
-       std::function<void(std::exception_ptr)> lost = {}); // [its own thread] what it met, at once
+       std::function<void(std::exception_ptr)> lost = {}); // [second thread]
   ~loop();
 
   // All [compute]. The compute thread holds the exchange at first.
-  void take();    // returns once it holds it; throws what the other thread met
-  void release(); // it turns to something else: hand over if anything is under way
-  void gradients_ready(std::uint64_t end, rg_fence fence); // elements [0, end) are final, on a device behind it
-  // Holds the exchange and runs it until `done`. Throws failure, also when the case is aborted.
+  void take();    // returns once this thread holds the exchange; throws a failure of the second thread
+  void release(); // this thread leaves the exchange: hands it over if any operation is pending
+  void gradients_ready(std::uint64_t end, rg_fence fence); // elements [0, end) are final, on a device after `fence`
+  // Takes the exchange and runs it until `done` returns true. Throws failure, also if the case is aborted.
   void run_until(const std::function<bool()>& done);
-  std::uint64_t thread_cpu_ns() const; // of the other thread
+  std::uint64_t thread_cpu_ns() const; // of the second thread
 
 private:
   void hand_over();
@@ -47,7 +48,7 @@ private:
   std::function<void(std::exception_ptr)> lost_;
   std::uint64_t spin_ns_;
   bool handed_over_ = false; // [compute]
-  std::size_t full_ = 0;     // [compute] buckets full in this step
+  std::size_t full_ = 0;     // [compute] complete buckets of this step
   std::mutex mutex_;
   std::condition_variable changed_;
   bool runs_ = false, quit_ = false; // under mutex_

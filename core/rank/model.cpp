@@ -81,7 +81,8 @@ model_instance::model_instance(const registry& plugins, const component_choice& 
       for (std::uint32_t d = 0; d < n.ndim; ++d) elements *= static_cast<std::uint64_t>(n.shape[d]);
       node_elements_ += elements;
     }
-    values_.emplace_back(executor, std::map<std::string, nlohmann::json>{}); // executors have no table in the file
+    // executors have no parameters in the experiment file
+    values_.emplace_back(executor, std::map<std::string, nlohmann::json>{});
     functions_ = executor.executor_model;
     failing_ = &executor_host_;
     call(executor_host_, fmt::format("{} on executor {}", name_, executor.id),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model ready to compute: one with its own step, or a graph that an executor compiled. [main]
+// An instance of a model: one with its own step(), or a graph that an executor compiled. [main]
 #pragma once
 
 #include "config/experiment.hpp"
@@ -19,18 +19,19 @@
 
 namespace regatta {
 
-// What case `c` asks of a model with `batch` samples a step.
+// Returns the setup of the model for case `c`, `batch` samples per step and an RG_PURPOSE_*. `picks` are autotuned
+// kernels or null.
 rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose, const char* picks);
 
-// The executor for a graph on this device; throws failure when there is none.
+// Returns the executor that computes graphs on `device`. Throws failure if there is none.
 const component& executor_for(const registry& plugins, const std::string& device);
 
-// The device that a rank computes on, where there are several: they are dealt out in turn. 0 on the CPU. Throws failure
-// where there is none.
+// Returns the index of the device that a rank computes on: devices are assigned to ranks in rotation. 0 on the CPU.
+// Throws failure if there is none.
 std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank);
 
-// That device's memory and arithmetic; null on the CPU, and where the executor does not offer them: then models there
-// keep their weights in the host's memory.
+// Opens memory and arithmetic of a device. Returns null on the CPU, and if the executor does not offer them: its models
+// then keep their weights in host memory.
 std::unique_ptr<device> open_device(const registry& plugins, const std::string& name, std::int32_t index,
                                     const plugin_host::log_function& log, std::function<void()> wake);
 
@@ -48,17 +49,16 @@ public:
   const std::vector<rg_input>& inputs() const { return inputs_; }
   const rg_model& functions() const { return functions_; }
   void* self() const { return self_; }
-  std::string kernels() const; // "" where there is no choice
-  // Throws where `status` is an error.
+  std::string kernels() const; // the chosen kernels; "" if there is no choice
+  // Throws failure if `status` is an error.
   void ask(rg_status status, const char* what);
 
-  // Tells it how often its inputs' indices come, where it asks for that: weights(i) of input i, empty where not known.
+  // Passes to a model that asks for it how often each index occurs: weights(i) for input i, empty if not known.
   void tell_frequencies(const std::function<std::vector<double>(std::size_t input)>& weights);
-  // Elements of all nodes' outputs, of one sample; 0: it is no graph.
+  // Elements in the outputs of all nodes, per sample; 0 for a model that is no graph.
   std::uint64_t node_elements() const { return node_elements_; }
-  // Whether it has sparse tables.
   bool has_tables() const;
-  // Writes the start of tensor i, in memory's layout; or of rows of a table.
+  // Writes the initial weights of tensor i in the layout of memory, or those of some rows of a sparse table.
   void init(std::uint32_t tensor, std::uint64_t seed, float* out);
   void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out);
 
@@ -66,11 +66,12 @@ private:
   plugin_host host_, executor_host_;
   const component& component_;
   std::string name_;
-  std::vector<parameter_values> values_; // of the model, of the executor: instances may keep pointers
+  // of the model and of the executor; kept because instances may keep pointers into them
+  std::vector<parameter_values> values_;
   void* source_self_ = nullptr;
   rg_model functions_{};
   void* self_ = nullptr;
-  plugin_host* failing_ = nullptr; // whose text explains a failure of self_
+  plugin_host* failing_ = nullptr; // the host whose text explains a failure of self_
   rg_model_info info_{};
   std::uint64_t node_elements_ = 0;
   std::vector<rg_tensor> tensors_;

@@ -18,8 +18,8 @@
 namespace regatta {
 namespace {
 
-// Of the dense weights, then of each table's rows in ascending order that are no longer as they began: row and weights.
-// "" where a worker holds nothing, as under servers with tables alone.
+// Returns the SHA-256 of the dense weights, followed by the changed rows of each sparse table in ascending order: row
+// number and weights. "" if the worker holds no weights, as with servers and a model of sparse tables only.
 std::string hash_of_weights(exchange& x) {
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> hash(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   bool good = hash && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1;
@@ -68,12 +68,12 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
   record.warnings.insert(record.warnings.end(), s.strategy_warnings().begin(), s.strategy_warnings().end());
   record.memory_peak_bytes = memory_peak_bytes();
   control.operation("meeting the other ranks at the end", pace::rare);
-  control.barrier("done"); // nobody leaves while others still read its memory
+  control.barrier("done"); // no rank leaves while others still read its memory
   s.close();
   return to_json(record);
 }
 
-// Times the candidates for every kernel and brings back what was picked.
+// Times the candidates for every kernel and returns the choices.
 nlohmann::json tune(control_client& control, const rank_job& job) {
   control.operation("timing kernels", pace::unseen);
   const registry plugins = registry::of_files({job.files.begin(), job.files.end()});
@@ -103,13 +103,14 @@ int report_to_coordinator(control_client& control, const std::function<nlohmann:
 }
 
 int run_rank(control_client& control, std::uint32_t rank) {
-  // Outlives the report of a failure: with operations under way a transport may end the process (mpi).
+  // The session outlives the report of a failure: destroying a transport with pending operations may end the process
+  // (mpi).
   std::unique_ptr<session> open;
   const int code = report_to_coordinator(control, [&] {
     rank_job job = job_from_json(control.job());
     if (job.tune) return tune(control, job);
     nlohmann::json result = train(control, std::move(job), rank, open);
-    control.on_death({}); // both name the session
+    control.on_death({}); // both callbacks refer to the session
     control.on_describe({});
     control.operation("destroying the plugins' objects", pace::rare);
     open.reset();

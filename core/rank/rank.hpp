@@ -9,11 +9,12 @@
 
 namespace regatta {
 
-// Hands the coordinator what `work` returns, or why it threw; returns the exit code of the process. [main]
+// [main] Calls `work` and sends its result, or the reason why it threw, to the coordinator. Returns the exit code of
+// the process.
 int report_to_coordinator(control_client& control, const std::function<nlohmann::json()>& work);
 
-// The life of one rank, from its job to its result; returns the exit code of the process. What goes wrong is reported
-// to the coordinator. [main]
+// [main] Runs one rank from its job to its result and reports failures to the coordinator. Returns the exit code of the
+// process.
 int run_rank(control_client& control, std::uint32_t rank);
 
 } // namespace regatta

@@ -6,7 +6,7 @@
 namespace regatta {
 
 void timed_region::begin(rank_record& record) {
-  sensors_.begin(); // takes long
+  sensors_.begin(); // takes long, so it comes before the first counter is read
   session_.exchange().forget_records();
   counters_ = session_.counters();
   given_bytes_ = session_.exchange().given_bytes();

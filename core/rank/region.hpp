@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timed region of one rank: what its counters say at its ends.
+// The timed region of one rank: reads the rank's counters at its begin and end.
 #pragma once
 
 #include "measure/record.hpp"
@@ -14,13 +14,14 @@ namespace regatta {
 class timed_region {
 public:
   explicit timed_region(session& s) : session_(s), sensors_(s.device()) {}
-  // [loop] All are called by whoever holds the exchange.
+  // [loop] All functions are called by the thread that holds the exchange.
   void begin(rank_record& record);
   void end(rank_record& record);
-  // Takes what the strategy recorded of steps, once serve() and finish() are over: servers record the last steps late.
+  // Takes the strategy's per-step records once serve() and finish() are over, because servers record the last steps
+  // late.
   void take_records_of_steps(rank_record& record);
-  // [loop] What happens between the two is no part of the region: an evaluation. They take milliseconds themselves where
-  // a device has sensors.
+  // [loop] Exclude the time between the two calls, an evaluation, from the region. Each call takes milliseconds if a
+  // device has sensors.
   void pause();
   void resume();
 

@@ -10,11 +10,11 @@
 namespace regatta {
 namespace {
 
-constexpr std::chrono::seconds sensor_period{1}; // that of NVML's own averages
+constexpr std::chrono::seconds sensor_period{1}; // NVML averages over the same period
 
 } // namespace
 
-// The first reading may take long: the library behind it is loaded.
+// Reads once, because the first reading may take long: it loads the sensor library.
 sensor_watch::sensor_watch(device* d) : device_(d) {
   if (device_ && device_->sensors()) readings_.emplace();
 }

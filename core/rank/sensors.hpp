@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the sensors of a rank's GPU: at both ends of what is measured, and once a second in between, on a thread of its
-// own, so that no step ever does.
+// Reads the sensors of a rank's GPU at both ends of the timed region and once a second in between. A separate thread
+// reads them, so that no step has to.
 #pragma once
 
 #include "device/device.hpp"
@@ -17,16 +17,16 @@ namespace regatta {
 
 class sensor_watch {
 public:
-  explicit sensor_watch(device* d); // null, or without sensors: nothing is ever read
-  // [one thread] What is measured, begun and ended in turn.
+  explicit sensor_watch(device* d); // `d` is null or has no sensors: nothing is read
+  // [one thread] Call begin() and end() alternately.
   void begin();
   void end();
-  std::optional<gpu_figures> figures() const; // between end and begin
+  std::optional<gpu_figures> figures() const; // call it between end() and begin()
 
 private:
   device* device_;
-  std::optional<sensor_readings> readings_; // between begin and end the thread's
-  std::mutex mutex_;                        // of nothing but the wait
+  std::optional<sensor_readings> readings_; // used by the thread between begin() and end()
+  std::mutex mutex_;                        // guards only the wait
   std::condition_variable_any stopped_;
   std::jthread thread_;
 };

@@ -21,8 +21,9 @@ namespace regatta {
 
 namespace {
 
-// The workers' meetings during steps from .. to - 1 of `end`, in the order in which batches and worker have them: the
-// counts of step 0, then in each step those of the next one, then an evaluation.
+// Takes part in the workers' collective calls on the control channel during steps from .. to - 1 of `end`. The order
+// must be that of batches.cpp and worker.cpp: the counts of step 0, then in each step the counts of the next step, then
+// an evaluation.
 void attend_steps(session& s, std::uint64_t from, std::uint64_t to, std::uint64_t end) {
   for (std::uint64_t n = from; n < to; ++n) {
     if (n == 0) batches::attend(s, 0);
@@ -40,16 +41,18 @@ rank_record run_server(session& s) {
   s.control.operation("serving");
   x.begin(exchange::serve, 0);
 
-  // The workers meet between warm-up and the first timed step, after the last one, and to count and evaluate. This rank
-  // meets them on a second thread, because the thread that serves cannot wait. The region begins and ends on the thread
-  // that serves, while no worker has anything under way: no byte of the warm-up or of finish() is counted.
+  // The workers use the control channel collectively between warm-up and the first timed step, after the last step, and
+  // to count and evaluate. A second thread takes part in these calls, because the serving thread cannot wait. The timed
+  // region begins and ends on the serving thread while no worker has a pending operation, so no byte of the warm-up or
+  // of finish() is counted.
   enum { before, begin_asked, begun, end_asked, ended, lost };
   std::atomic<int> phase{before};
   const auto reach = [&phase](int next) {
     phase.store(next);
     phase.notify_one();
   };
-  const auto ask = [&](int what) { // false: serving has failed
+  // Returns false if serving has failed.
+  const auto ask = [&](int what) {
     int expected = what - 1;
     if (!phase.compare_exchange_strong(expected, what)) return false;
     s.wake();
@@ -69,7 +72,7 @@ rank_record run_server(session& s) {
       if (!ask(end_asked)) return;
       s.control.barrier("finish");
       if (s.model().has_tables() && evaluation::wanted(s))
-        evaluation::attend(s); // workers evaluate while they can still ask for rows
+        evaluation::attend(s); // workers evaluate while they can still pull rows
     } catch (...) {
       meeting_error = std::current_exception();
       reach(lost);
@@ -92,11 +95,11 @@ rank_record run_server(session& s) {
     }
   } catch (...) {
     error = std::current_exception();
-    // Now, for the meeting below ends only with the case, and nobody else knows.
+    // Report now: the meeting thread ends only with the case, and no other rank knows of the failure.
     report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(error); });
     reach(lost);
   }
-  meeting.join(); // an aborted case ends its waiting too
+  meeting.join(); // an aborted case ends the thread's wait too
   if (error) std::rethrow_exception(error);
   if (meeting_error) std::rethrow_exception(meeting_error);
   region.take_records_of_steps(record);

@@ -6,7 +6,7 @@
 
 namespace regatta {
 
-// Serves until every worker has said goodbye. [main]
+// [main] Serves until every worker has finished.
 rank_record run_server(session& s);
 
 } // namespace regatta

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t connect_timeout_ns = 20'000'000'000;
 constexpr std::uint64_t close_timeout_ns = 10'000'000'000;
-constexpr std::size_t state_margin = 16; // floats: a cache line
+constexpr std::size_t state_margin = 16; // in floats: a cache line
 
 std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& files) {
   return {files.begin(), files.end()};
@@ -58,8 +58,8 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
 
 session::~session() {
   report_.end_watch();
-  if (device_) device_->silence(); // it wakes the transport
-  exchange_.reset();               // its regions are the transport's
+  if (device_) device_->silence(); // the device wakes the transport
+  exchange_.reset();               // its regions belong to the transport
   if (void* self = transport_self_.exchange(nullptr)) transport_.transport.destroy(self);
 }
 
@@ -137,7 +137,8 @@ void session::open() {
   report_.watch(*exchange_, model_->tensors());
 }
 
-// The transport as this rank has it: what measurements of it depend on.
+// Describes the transport, its settings and this rank's address and host: everything on which measurements of it
+// depend.
 std::string session::link() const {
   char host[HOST_NAME_MAX + 1] = {};
   gethostname(host, sizeof host - 1);
@@ -147,7 +148,8 @@ std::string session::link() const {
       job.address, host);
 }
 
-// Steps of one round of the dataset, as worker 0 has it; 0 where there is none. Servers, too, need to know.
+// Returns the steps of one epoch of worker 0's dataset; 0 if it has no end. Servers take part, because their schedules
+// need it.
 double session::epoch_steps() {
   const double mine =
       cluster.worker == 0 ? static_cast<double>(data_->size()) / static_cast<double>(job.global_batch()) : 0;
@@ -199,7 +201,7 @@ void session::load_weights() {
   const auto weights = exchange_->weights(), gradients = exchange_->gradients();
   const std::size_t n = model_->tensors().size();
   std::vector<float*> w(n, nullptr), g(n, nullptr);
-  std::vector<float> start; // of a tensor on a device
+  std::vector<float> start; // initial values of a tensor on a device
   states_.resize(n);
   for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
     const rg_slice& s = arena.slices[i];
@@ -210,7 +212,7 @@ void session::load_weights() {
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t count = rg::storage_of(model_->tensors()[i]);
     if (model_->tensors()[i].kind == RG_TENSOR_STATE) {
-      // Zeros before and behind, which stay zeros: they tell whether the model writes outside.
+      // Zeros before and behind the state show whether the model writes out of bounds.
       auto* const first = static_cast<float*>(unit.allocate((count + 2 * state_margin) * sizeof(float)));
       states_[i] = {first + state_margin, count};
       w[i] = states_[i].data();
@@ -265,7 +267,7 @@ void session::average_states() {
   }
 }
 
-// A server's elements are parts of tensors, but a tensor starts as a whole.
+// A server's shard may begin and end within a tensor, but a model initialises only whole tensors.
 void session::fill_shard(std::uint64_t first, std::uint64_t count, float* out) {
   const rg_arena& arena = exchange_->arena();
   for (std::uint32_t i = 0; i < arena.slice_count; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that one rank holds during a run: its plugins, the transport connected to its peers, the model, the exchange.
-// Made in an order that all ranks share, for they meet on the control channel in between. [main]
+// Everything that one rank holds during a run: plugins, transport connected to the peers, model, exchange. All ranks
+// must create them in the same order, because the steps in between are collective on the control channel. [main]
 #pragma once
 
 #include "control/client.hpp"
@@ -32,17 +32,17 @@ public:
   const std::uint32_t rank;
   const rg_cluster cluster;
 
-  // Connects to the peers, makes the model, lays out the weights as the model starts them, and starts the strategy.
+  // Connects to the peers, creates the model, initialises the weights, and starts the strategy.
   void open();
-  // Leaves in order: what was sent has arrived. Not called after an error.
+  // Closes the transport in order, once everything that was sent has arrived. Do not call it after an error.
   void close();
 
   model_instance& model() { return *model_; }
   data_source& data() { return *data_; } // workers only
   bool synchronous() const { return plan_.flags & RG_PLAN_SYNCHRONOUS; }
-  // Whether all workers have the same weights after finish.
+  // Returns whether all workers have the same weights after finish().
   bool agrees() const { return plan_.flags & (RG_PLAN_SYNCHRONOUS | RG_PLAN_AGREES); }
-  // Steps that a worker may be ahead of the slowest; nothing: any number.
+  // Returns how many steps a worker may be ahead of the slowest; std::nullopt: any number.
   std::optional<std::uint64_t> bound() const {
     if (synchronous()) return 0;
     return plan_.flags & RG_PLAN_BOUNDED ? std::optional(plan_.bound) : std::nullopt;
@@ -51,17 +51,17 @@ public:
   const regatta::exchange& exchange() const { return *exchange_; }
   rg_counters counters();
   state_report& report() { return report_; }
-  // Ends the exchange's poll. [any]
+  // [any] Makes the exchange's poll return.
   void wake();
-  // Adds up running statistics and the like over the workers, and divides by their number. All workers at once; waits for
+  // Averages the state tensors (such as running statistics) over the workers. Call it on all workers at once; waits for
   // a device.
   void average_states();
-  // Throws failure (plugin) where somebody wrote outside of a buffer or a tensor, states included: see inspection.hpp.
-  // [loop] While nothing is under way; waits for a device.
+  // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included; see
+  // inspection.hpp. Call it while nothing is pending; waits for a device.
   void require_no_damage(const std::string& when);
-  // Where weights are, and what models compute on; null: the host.
+  // Returns the device that holds the weights and computes the model; null: the host.
   regatta::device* device() { return device_.get(); }
-  // What the strategy had to say, for the result.
+  // Returns the strategy's warnings, for the result.
   const std::vector<std::string>& strategy_warnings() const { return strategy_warnings_; }
 
 private:
@@ -82,17 +82,17 @@ private:
   std::vector<std::uint32_t> peers_;
   rg_world world_{};
   rg_transport_caps caps_{};
-  std::atomic<void*> transport_self_{nullptr}; // wake() comes from other threads
+  std::atomic<void*> transport_self_{nullptr}; // atomic: other threads call wake()
   rg_plan plan_{};
-  std::unique_ptr<regatta::device> device_;           // outlives whose memory is there
-  std::unique_ptr<model_instance> model_, row_model_; // row_model_ makes rows on the loop, while model_ computes
+  std::unique_ptr<regatta::device> device_;           // outlives the members that hold its memory
+  std::unique_ptr<model_instance> model_, row_model_; // row_model_ initialises rows on the loop while model_ computes
   std::unique_ptr<data_source> data_;
   std::unique_ptr<regatta::exchange> exchange_;
   state_report report_;
   host_processor host_memory_;
-  std::vector<std::span<float>> states_; // by tensor, where the model computes; empty for what is no state
+  std::vector<std::span<float>> states_; // by tensor, on the model's device; empty for other tensors
   std::vector<std::string> strategy_warnings_;
-  std::uint32_t filled_tensor_ = UINT32_MAX; // fill_shard's last tensor, whole: the next range often begins in it
+  std::uint32_t filled_tensor_ = UINT32_MAX; // last tensor of fill_shard(), complete: the next range often begins in it
   std::vector<float> filled_;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t round_ns = 250'000'000;
 constexpr auto answer_limit = 150ms;
-constexpr std::size_t most_listed = 12; // of what may be thousands
+constexpr std::size_t most_listed = 12; // there may be thousands
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;

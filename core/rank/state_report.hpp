@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells the coordinator what a rank is in the middle of, when the run stands still: tensors without gradients or weights
-// by name, operations that have not ended. What belongs to the thread that runs the exchange is described by that
-// thread, in poll(); if it does not come by, the report says so.
+// Describes the state of a rank when the run stands still, for the coordinator: tensors that lack gradients or weights,
+// and operations that have not ended. The thread that runs the exchange describes its own state in poll(); if that
+// thread does not get there, the report says so.
 #pragma once
 
 #include "control/client.hpp"
@@ -21,20 +21,21 @@ namespace regatta {
 
 class state_report {
 public:
-  // `wake` ends the exchange's poll from any thread; `bytes` is what has crossed the transport so far [loop].
+  // `wake` makes the exchange's poll return, from any thread. `bytes` returns the bytes that the transport has moved so
+  // far [loop].
   state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes);
 
-  // From here on describe() speaks of the exchange too, until end_watch() returns: that comes before the exchange goes.
-  // [main]
+  // [main] After watch(), describe() reports on the exchange too, until end_watch() returns. Call end_watch() before
+  // the exchange is destroyed.
   void watch(const exchange& x, const std::vector<rg_tensor>& tensors);
   void end_watch();
 
-  // [loop] One round of the exchange: waits for at most 250 ms, so that the coordinator learns of bytes that move and of
-  // rounds that return. Throws failure as the exchange does.
+  // [loop] Runs one round of the exchange. Waits at most 250 ms, so that the coordinator learns of bytes that move and
+  // of rounds that return. Throws failure as exchange::poll() does.
   void poll(exchange& x, std::uint64_t spin_ns);
 
-  // A line for each thing that is open, and the number of the thread that is in poll() (0: none):
-  // {"lines": ["..."], "waits": "for the first of them", "answers": true, "loop": 4711}. [any], one call at a time
+  // [any] Returns one line for each pending item, and the id of the thread that is in poll() (0: none): {"lines":
+  // ["..."], "waits": "for the first of them", "answers": true, "loop": 4711}. One call at a time.
   nlohmann::json describe();
 
 private:
@@ -51,8 +52,8 @@ private:
   std::uint64_t seen_bytes_ = 0;     // [loop]
   std::atomic<pid_t> polling_{0};    // the thread that is in poll()
   std::atomic<bool> asked_{false};   // describe() waits for that thread
-  std::mutex mutex_;                 // guards all below
-  std::condition_variable answered_; // answer_ was given
+  std::mutex mutex_;                 // guards all members below
+  std::condition_variable answered_; // answer_ was set
   bool has_answer_ = false;
   std::vector<std::string> answer_;
   const exchange* watched_ = nullptr;

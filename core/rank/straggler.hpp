@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker that computes more slowly than its machine would let it (cluster.slow): it sleeps a multiple of the time that
-// it computed. Sleeping, since a slow machine takes nothing from the others.
+// Slows a worker down by a factor (cluster.slow): after computing, it sleeps for a multiple of the computing time. It
+// sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
 #pragma once
 
 #include "rank/clock.hpp"
@@ -15,14 +15,15 @@ namespace regatta {
 
 class straggler {
 public:
-  // 1: not slow.
+  // A factor of 1 changes nothing.
   explicit straggler(double factor) : more_(factor - 1) {}
 
-  // [compute] The passes begin, or go on after something that is no computing.
+  // [compute] Computing begins, or continues after a time that does not count as computing.
   void resume() noexcept {
     if (more_ > 0) since_ = steady_ns();
   }
-  // [compute] Catches up with what was computed since; in pieces that a sleep can keep to, but for the last.
+  // [compute] Sleeps for the time that was computed since the last call. Shorter sleeps than 0.5 ms are saved up until
+  // `last`, because the kernel cannot keep to them.
   void compute(bool last) noexcept {
     if (!(more_ > 0)) return;
     owed_ += static_cast<std::int64_t>(more_ * static_cast<double>(steady_ns() - since_));

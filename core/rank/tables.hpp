@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sparse tables of one rank: the windows in which a step of its worker finds the rows it touches (rg_table), and
-// what the rank holds of the tables themselves (rg_strategy_host::own_rows). All of it is in the host's memory; where
-// models compute on a device, the windows are what it reads and writes at full speed. [loop], and [main] before the
-// first step.
+// The sparse tables of one rank: the windows that hold the rows of its worker's current step (rg_table), and the rank's
+// shards of the tables (rg_strategy_host::own_rows). All of it lies in host memory; where models compute on a device,
+// the windows are pinned memory that the device reads and writes directly. [loop], and [main] before the first step.
 #pragma once
 
 #include "memory/regions.hpp"
@@ -24,26 +23,27 @@ class tables {
 public:
   using init_function = std::function<void(std::uint32_t tensor, std::span<const std::uint64_t> rows, float* out)>;
 
-  // Allocates windows for `micro_batches` batches a step where the rank is a worker. in_place: the model can read rows
-  // where they lie. All but `init` outlive this.
+  // Allocates windows for `micro_batches` batches per step if the rank is a worker. in_place: the model can read rows
+  // in the tables without a copy. `regions` and `rule` must outlive this object.
   tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
          region_table& regions, const update_rule& rule, init_function init);
 
   const std::vector<rg_table>& list() const { return list_; }
 
-  // Puts the numbers of a step's rows into the windows; one entry a table, in their order. Throws failure (plugin) where
-  // they do not fit, do not ascend or are no rows of the table.
+  // Copies the row numbers of a step into the windows; one entry per table, in table order. Throws failure (plugin) if
+  // they do not fit, do not ascend or lie outside the table.
   void set_rows(std::span<const rg_rows> rows);
-  // The rows last set, in memory of the windows.
+  // Returns the rows that were last set; the numbers lie in the windows.
   std::span<const rg_rows> rows() const { return rows_; }
-  // As a model sees them; they live as long as this.
+  // Sets the tables of `batch` to the windows. They are valid as long as this object.
   void show(rg_batch& batch, bool with_gradients);
 
-  // What the rank holds of table `t`; null: nothing.
+  // Returns the rank's shard of table `t`; null: it holds none.
   row_table* held(bool as_server, std::uint32_t t) const { return held_[as_server][t].get(); }
-  // These and operate() throw failure (plugin) where they are asked for what cannot be.
+  // own() and operate() throw failure (plugin) if their arguments are invalid.
   void own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard);
-  // RG_OP_ROWS_*, RG_OP_GATHER, RG_OP_SCATTER; returns the bytes touched. Ghosts: does nothing else.
+  // Executes RG_OP_ROWS_*, RG_OP_GATHER or RG_OP_SCATTER and returns the bytes touched. With ghosts it only returns the
+  // bytes.
   std::uint64_t operate(const rg_op& op);
 
   arithmetic::norm partial(bool as_server) const;
@@ -57,11 +57,11 @@ private:
   region_table& regions_;
   const update_rule& rule_;
   init_function init_;
-  std::vector<rg_tensor> tensors_; // of the tables
+  std::vector<rg_tensor> tensors_; // of the sparse tables
   std::vector<rg_table> list_;
   std::vector<rg_rows> rows_;
   std::vector<rg_table_rows> batch_;
-  std::vector<const float* const*> rows_at_;                    // of those that were shown (RG_OP_SHOW), else null
+  std::vector<const float* const*> rows_at_; // by table: rows for the model to read in place (RG_OP_SHOW), else null
   std::array<std::vector<std::unique_ptr<row_table>>, 2> held_; // as worker, as server; by table
 };
 

@@ -20,8 +20,9 @@ bool overlap(const rg_buffer& a, const rg_buffer& b) {
   return a.region == b.region && a.offset < b.offset + bytes_of(b) && b.offset < a.offset + bytes_of(a);
 }
 
-// A transport's cookie is the operation's place in operations_, and above it how often the place was used: so one that
-// comes back twice, or was never given, is told from that of an operation under way without following a pointer.
+// A cookie for the transport is the operation's index in operations_; the upper 32 bits count the uses of that index. A
+// cookie that comes back twice or was never issued thus differs from that of a pending operation, without following a
+// pointer.
 constexpr std::uint64_t one_use = std::uint64_t{1} << 32, place_mask = one_use - 1;
 
 } // namespace
@@ -72,7 +73,7 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   return o;
 }
 
-// The transport sees memory of ours, of the type on the wire.
+// The transport sees scratch memory, in the wire type.
 void transfers::through_scratch(operation* o) {
   o->how = way::scratch;
   if (o->wire) o->transfer.buffer.type = o->wire;
@@ -137,7 +138,7 @@ void transfers::collective(std::uint64_t cookie, collective_function function, s
   post(o);
 }
 
-// Behind what waits in the same line, else at once.
+// Posts the operation at once, or queues it behind earlier operations of the same queue.
 void transfers::post(operation* o) {
   fifo& l = line(o);
   if (l.empty() && try_post(o)) return;
@@ -146,7 +147,7 @@ void transfers::post(operation* o) {
 }
 
 bool transfers::try_post(operation* o) {
-  // The transport orders its own receives; it cannot know of those that are put in place here.
+  // The transport orders its own receives; it does not know of receives that are copied to their target here.
   if (o->receive && o->how == way::transport && local_ && waits_for_earlier(o, true)) return false;
   if (o->busy && !o->stage->passed(o->busy)) return false;
   o->busy = 0;
@@ -215,7 +216,7 @@ void transfers::pack(operation* o) {
   o->busy = o->stage->pack(w);
 }
 
-// What a receive brought goes where it belongs. Ghosts have no addresses and nothing to do.
+// Copies a received message to its target. Ghosts have no addresses and need no copy.
 rg_fence transfers::put(const operation& o) {
   const bool from_self = o.source;
   auto w = rg::make_versioned<rg_work>();
@@ -233,7 +234,7 @@ rg_fence transfers::put(const operation& o) {
   return from_self ? 0 : busy;
 }
 
-// Puts in place what has arrived and has nothing to wait for.
+// Copies messages that have arrived to their targets, unless they must wait for an earlier receive.
 void transfers::settle_local() {
   if (!local_) return;
   for (std::size_t i = 0; i < receives_.size();) {
@@ -244,7 +245,7 @@ void transfers::settle_local() {
     }
     const rg_fence busy = put(*o);
     if (o->source) end(o->source, RG_OK);
-    end(o, RG_OK, busy); // takes it out of receives_
+    end(o, RG_OK, busy); // removes it from receives_
   }
 }
 
@@ -254,7 +255,7 @@ std::string transfers::describe(const operation& o) {
                      o.receive ? "from" : "to", o.transfer.peer, o.transfer.lane);
 }
 
-// The operation that the transport says has ended.
+// Returns the operation of a completion. Throws failure (plugin) for an invalid completion.
 transfers::operation* transfers::of(const rg_completion& c) const {
   const std::uint64_t place = c.cookie & place_mask;
   operation* const o = place < operations_.size() ? operations_[place].get() : nullptr;
@@ -332,7 +333,7 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
   settle_local();
   post_waiting();
   if (!ended_.empty()) timeout_ns = 0;
-  // Room for what was refused may appear without a completion.
+  // A transport may have room for a refused operation again without a completion.
   constexpr std::uint64_t retry_ns = 1'000'000;
   if (waiting_) timeout_ns = std::min(timeout_ns, retry_ns);
   std::array<rg_completion, 64> completions;
@@ -343,7 +344,7 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
                                                  count, completions.size()));
   for (std::uint32_t i = 0; i < count; ++i) {
     operation* const o = of(completions[i]);
-    o->bytes = completions[i].bytes; // in memory's type, not the wire's
+    o->bytes = completions[i].bytes; // bytes in the type of memory, not of the wire
     if (o->wire && o->how == way::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
     o->fence = completions[i].fence;
     if (o->fence) o->stage->came(o->fence);

@@ -32,7 +32,7 @@ public:
       : session_(s), loop_(
                          s.exchange(), s.control, s.report(), [&s] { s.wake(); }, [&s] { return s.control.aborted(); },
                          s.job.spin_ns,
-                         // At once: the compute thread may be waiting for ranks that wait for us.
+                         // Report at once: the compute thread may be waiting for ranks that wait for this one
                          [&s](const std::exception_ptr& e) {
                            report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(e); });
                          }),
@@ -46,7 +46,7 @@ public:
       first_[a.slices[i].tensor] = a.slices[i].first;
       ready_end_[a.slices[i].tensor] = a.slices[i].first + a.slices[i].count;
     }
-    // What is not dense stands for the dense tensors before it.
+    // A tensor that is not dense is ready when the dense tensors before it are.
     for (std::size_t i = 1; i < ready_end_.size(); ++i) ready_end_[i] = std::max(ready_end_[i], ready_end_[i - 1]);
     for (const std::uint64_t end : s.exchange().bucket_ends())
       awaited_.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(ready_end_, end) - ready_end_.begin()));
@@ -77,7 +77,7 @@ public:
       if (phase == RG_PHASE_FORWARD) return w.times_.forward(fence);
       w.times_.backward(fence);
       w.slow_.compute(true);
-      w.wait_for_weights(0); // gradients never come before the weights that they were computed with
+      w.wait_for_weights(0); // weights always arrive before the gradients that were computed with them are exchanged
       w.backward_begin_ = steady_ns();
       w.session_.control.operation("backward pass");
     };
@@ -116,30 +116,31 @@ private:
   std::vector<rg_rows> rows_;                      // of a batch, by table
   std::vector<std::vector<std::uint64_t>> unions_; // of several batches, by table
   std::vector<std::uint64_t> merged_;
-  std::vector<std::uint64_t> ready_end_; // by tensor: where the arena is final once its gradient is
-  std::vector<std::uint32_t> awaited_;   // the tensors that end a bucket
+  // by tensor: end of the arena that is final once the tensor's gradient is ready
+  std::vector<std::uint64_t> ready_end_;
+  std::vector<std::uint32_t> awaited_; // the tensors that end a bucket
   straggler slow_;
   device_times times_;
   hook_rules rules_;
   std::vector<device::span> updates_; // of a step
-  std::vector<std::uint64_t> first_;  // by tensor: where its weights begin
-  std::int64_t waited_ = 0;           // for weights, within a micro-batch's passes
-  std::int64_t waited_at_ = 0;        // since when, for the first of them
+  std::vector<std::uint64_t> first_;  // by tensor: its first weight in the arena
+  std::int64_t waited_ = 0;           // time spent waiting for weights during a micro-batch's passes
+  std::int64_t waited_at_ = 0;        // begin of the first of these waits
   std::exception_ptr waiting_error_;  // thrown when the model's step has returned
   struct late_loss {
     std::uint64_t step;
     const double* sum;
     rg_fence fence;
   };
-  std::vector<late_loss> late_; // of a device, in the order of the passes; two at most
+  std::vector<late_loss> late_; // losses pending on a device, in the order of the passes; two at most
   rg_hooks hooks_{};
   bool last_micro_ = true;
   std::int64_t backward_begin_ = 0;
-  std::vector<std::int64_t> warm_; // times of the warm-up's steps
+  std::vector<std::int64_t> warm_; // times of the warm-up steps
   std::int64_t end_step_cpu_ = 0;  // CPU time of this thread in end_step
 };
 
-// Asks the model which rows the batch touches.
+// Calls the model's rows() to learn which rows the batch touches.
 void worker::set_rows(const rg_batch& batch) {
   const auto& list = session_.exchange().tables().list();
   rows_.assign(list.size(), rg::make_versioned<rg_rows>());
@@ -147,7 +148,7 @@ void worker::set_rows(const rg_batch& batch) {
   session_.model().ask(session_.model().functions().rows(session_.model().self(), &batch, rows_.data()), "rows");
 }
 
-// Puts into the windows which rows the micro-batches of the step touch.
+// Puts the numbers of all rows that the step's micro-batches touch into the windows.
 void worker::bring_rows() {
   tables& tables = session_.exchange().tables();
   const auto micros = static_cast<std::uint64_t>(session_.job.config.train.accumulate);
@@ -178,7 +179,8 @@ std::int64_t worker::last_dense(const session& s) {
   return a.slice_count ? std::int64_t{a.slices[a.slice_count - 1].tensor} : -1;
 }
 
-// Whether a call of the model's keeps the rules. If not, the coordinator hears of it now: the step may never return.
+// Returns whether a call of the model kept the rules. If not, reports to the coordinator at once, because the model's
+// step may never return.
 bool worker::keeps(const std::exception_ptr& broken) noexcept {
   if (!broken) return true;
   if (waiting_error_) return false;
@@ -192,7 +194,7 @@ rg_status worker::need(std::uint32_t tensor) noexcept {
   return wait_for_weights(first_[tensor]);
 }
 
-// The model is about to read the weights from `first` on. What goes wrong is thrown when its step has returned.
+// Waits until the weights from `first` on have arrived. A failure is thrown when the model's step has returned.
 rg_status worker::wait_for_weights(std::uint64_t first) noexcept {
   exchange& x = session_.exchange();
   if (x.weights_from() <= first) return RG_OK;
@@ -211,8 +213,8 @@ rg_status worker::wait_for_weights(std::uint64_t first) noexcept {
   return RG_OK;
 }
 
-// What is still on its way, or a device has still to do, belongs to the step that asked for it. Holds the exchange
-// afterwards.
+// Waits for all weights and for the device, and counts the time to the step `of` that asked for them. Holds the
+// exchange afterwards.
 void worker::take_all_weights(step_time& of, rank_record& record) {
   loop_.run_until([&] { return session_.exchange().weights_from() == 0; });
   session_.exchange().settle();
@@ -224,8 +226,8 @@ void worker::take_all_weights(step_time& of, rank_record& record) {
   times_.pause();
 }
 
-// In place of the host's times, which are those of asking. What a device waits for it does not say: all of it counts as
-// communication, as where peers' clocks cannot be compared.
+// Replaces the host's times, which only cover enqueueing, by those of the device. The device does not know the reason
+// of a wait: all of it counts as communication, as where the clocks of peers cannot be compared.
 void worker::take_device_times(rank_record& record) {
   times_.collect([&](std::uint64_t n, const device_times::parts& s) {
     const std::uint64_t warmup = session_.job.warmup;
@@ -244,7 +246,7 @@ void worker::take_device_times(rank_record& record) {
 
 void worker::require_finite(double loss, std::uint64_t step) const {
   if (std::isfinite(loss)) return;
-  // Nothing was updated yet: no learning rate can be the cause.
+  // Nothing was updated yet, so the learning rate cannot be the cause.
   if (step == 0)
     throw failure(exit_code::wrong,
                   fmt::format("the loss of step 0 is not finite: look at the input (data.source = \"{}\") or the "
@@ -254,7 +256,8 @@ void worker::require_finite(double loss, std::uint64_t step) const {
                 fmt::format("the loss of step {} is not finite: training diverged; try a smaller optimizer.lr", step));
 }
 
-// All but the last `leave` of those that a device still owed. So this thread is never more than that many passes ahead.
+// Waits until at most `leave` losses are pending on the device, so that this thread is never more than `leave` passes
+// ahead.
 void worker::take_late_losses(std::size_t leave, rank_record& record) {
   while (late_.size() > leave) {
     const late_loss l = late_.front();
@@ -277,11 +280,11 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   step_time t;
   t.begin = steady_ns();
   session_.control.operation("reading input", pace::rare);
-  if (batches_.meets(n)) loop_.release(); // a server that shares the rank goes on serving those who still compute
+  if (batches_.meets(n)) loop_.release(); // a co-located server keeps serving workers that still compute
   batches_.begin(n);
   const std::int64_t read = steady_ns();
   t.input = read - t.begin;
-  loop_.take(); // rows of tables are put into the windows, which the strategy reads, and no device any more
+  loop_.take(); // the windows are written next; the strategy reads them, and no device uses them any more
   if (sparse_) {
     bring_rows();
     t.forward = steady_ns() - read;
@@ -293,7 +296,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   loop_.run_until([&] { return x.done(exchange::begin_step); });
   loop_.release();
   device_times::host_part host;
-  if (sparse_) { // without, it is over at once
+  if (sparse_) { // without sparse tables it is over at once
     t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated_before);
     t.stalled = t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
     t.stalled_at = asked;
@@ -325,7 +328,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     if (last_micro_) rules_.require_all_ready();
     slow_.compute(true);
     const std::int64_t to = steady_ns();
-    t.forward += backward_begin_ - from - waited_; // all of it before the backward pass
+    t.forward += backward_begin_ - from - waited_; // includes everything before the backward pass
     waited += waited_;
     if (!t.stalled) t.stalled_at = waited_at_;
     t.stalled += waited_;
@@ -341,9 +344,9 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
     count += result.count;
   }
   if (sparse_ && late) {
-    batches_.read_ahead(); // the device computes
+    batches_.read_ahead(); // while the device computes
     host.read = times_.now();
-    take_late_losses(0, record); // with them come the gradients of rows
+    take_late_losses(0, record); // the gradients of rows are ready when the losses are
   }
   if (!late) require_finite(record.loss_sums.back(), n);
   record.loss_counts.push_back(count);
@@ -366,26 +369,26 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   x.take_updates(updates_);
   if (sparse_) host.update_after = static_cast<double>(update);
   times_.step_ends(n, std::move(updates_), host);
-  // The update is timed by the wall: where others took the CPU from it, what is left would fall below nothing.
+  // Wall time of the update may exceed CPU time; the difference is clamped at zero.
   end_step_cpu_ += std::max<std::int64_t>(0, thread_cpu_ns() - cpu - update);
   session_.control.progress(n + 1, (n + 1) * session_.job.batch);
   return t;
 }
 
-// Looks at memory and gradients after `done` steps, while nothing is under way. Holds the exchange afterwards.
+// Checks memory and gradients after `done` steps, while nothing is pending. Holds the exchange afterwards.
 void worker::inspect(const std::string& when, std::uint64_t done, rank_record& record) {
   exchange& x = session_.exchange();
   session_.control.operation("looking at memory and gradients");
   loop_.take();
   session_.require_no_damage(when);
-  // fp16 may overflow: such a step is skipped, and the loss scaled less.
+  // fp16 may overflow: such a step is skipped, and the loss scale reduced.
   const bool gradient =
       session_.job.config.train.precision == "fp16" ? finite_and_not_zero(x) : require_finite_gradients(x, when);
   record.weights_should_move = record.weights_should_move || (gradient && x.learns_before(done));
 }
 
-// The number of timed steps, the same on all ranks: given, or as many as fill the seconds at the pace of worker 0's
-// warm-up, rounded up to whole periods of the strategy.
+// Returns the number of timed steps, the same on all ranks: the given number, or as many as fill measure.seconds at the
+// pace of worker 0's warm-up, rounded up to whole periods of the strategy.
 std::uint64_t worker::steps_to_time() {
   double mine = 0;
   if (session_.cluster.worker == 0) {
@@ -408,9 +411,10 @@ std::uint64_t worker::steps_to_time() {
   return static_cast<std::uint64_t>(session_.control.sum("steps", {mine})[0]);
 }
 
-// Servers end their regions when all workers have ended theirs, and before any says goodbye. Releases the exchange.
+// Lets servers end their regions after all workers have ended theirs and before any worker finishes. Releases the
+// exchange.
 void worker::end_together() {
-  loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+  loop_.release(); // a co-located server keeps serving workers that are not there yet
   if (session_.cluster.servers == 0) return;
   session_.control.operation("meeting the other workers after the last step");
   session_.control.barrier("end");
@@ -428,13 +432,14 @@ rank_record worker::run() {
   const std::uint64_t start = checksum_of_weights(x);
   for (std::uint64_t n = 0; n < warmup; ++n) {
     step_time t = step(n, record);
-    take_all_weights(t, record); // for an evaluation, and so that the last one leaves nothing to the region
+    // for an evaluation, and so that no work of the last warm-up step falls into the region
+    take_all_weights(t, record);
     warm_.push_back(t.end - t.begin);
     evaluate_if_due(n + 1, record);
   }
   if (warmup) inspect("after warm-up", warmup, record);
   session_.control.operation("meeting the other workers after warm-up");
-  loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+  loop_.release(); // a co-located server keeps serving workers that are not there yet
   batches_.settle();
   const std::uint64_t steps = steps_to_time();
   record.steps.reserve(room(steps));
@@ -470,7 +475,7 @@ rank_record worker::run() {
   record.communication_ns = end_step_cpu_ + static_cast<std::int64_t>(loop_.thread_cpu_ns()) - thread_before;
 
   end_together();
-  if (sparse_) evaluate(warmup + steps, record); // a server holds the rows until it hears goodbye
+  if (sparse_) evaluate(warmup + steps, record); // a server holds the rows until the workers finish
   session_.control.operation("finishing: the last bytes and updates", pace::rare);
   const std::int64_t finishing = sparse_ ? steady_ns() : record.region_end;
   loop_.take();
@@ -487,7 +492,7 @@ rank_record worker::run() {
   return record;
 }
 
-// Has the strategy bring the rows that a batch of an evaluation touches, and shows them to it.
+// Makes the strategy pull the rows that a batch of an evaluation touches, and sets them in the batch.
 void worker::pull_rows(rg_batch& batch) {
   exchange& x = session_.exchange();
   loop_.take();
@@ -512,7 +517,7 @@ void worker::evaluate(std::uint64_t done, rank_record& record) {
 
 void worker::evaluate_if_due(std::uint64_t done, rank_record& record) {
   if (!evaluation::due(session_, done)) return;
-  loop_.release(); // a server that shares the rank goes on serving those who are not there yet
+  loop_.release(); // a co-located server keeps serving workers that are not there yet
   batches_.settle();
   evaluate(done, record);
   loop_.take();

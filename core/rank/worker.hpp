@@ -6,7 +6,7 @@
 
 namespace regatta {
 
-// Trains: warm-up, barrier, timed steps, drain, evaluation. Serves too where a server shares the rank. [compute]
+// [compute] Trains: warm-up, barrier, timed steps, drain, evaluation. Also serves where a server is co-located.
 rank_record run_worker(session& s);
 
 } // namespace regatta

@@ -26,7 +26,7 @@ struct filled_column {
   std::string constant;
 };
 
-// The one text that all cells have, those aside that have nothing to say; nothing where they differ.
+// Returns the text that all cells share, not counting cells without a value; std::nullopt if they differ.
 std::optional<std::string> common(const cells& c) {
   std::optional<std::string> text;
   for (const std::string& cell : c) {
@@ -49,7 +49,7 @@ template <class Of> cells each(const json& result, Of of) {
   return out;
 }
 
-// Numbers of those that are ok, aligned among themselves.
+// Returns a number for each case that has figures, with aligned digits.
 cells numbers(const json& result, const std::string& path) {
   std::vector<json> values;
   for (const json& entry : result.at("results"))
@@ -67,8 +67,9 @@ std::string servers_of(const json& result, const json& entry) {
   return plain_text(servers) + (field(result, entry, "cluster.colocate") == true ? " (co)" : "");
 }
 
-// The largest parts of 1 - E, a gain with a minus, and the sum of all others, so that the text adds up to 1 - E:
-// "communication 1.1 %  wait 0.6 %  compute -0.3 %  other 0.1 %". Without `parts`: the largest, and "…" for others.
+// Returns the largest parts of 1 - E, a gain with a minus sign, and the sum of the other parts, so that the text adds
+// up to 1 - E: "communication 1.1 %  wait 0.6 %  compute -0.3 %  other 0.1 %". With `parts` 0: the largest part, and
+// "…" for the others.
 std::string lost_to(const json& entry, std::size_t parts) {
   constexpr double visible = 0.0005; // rounds to 0.1 %
   const json lost = entry.value("lost", json());
@@ -92,7 +93,7 @@ std::string lost_to(const json& entry, std::size_t parts) {
   return texts.empty() ? "-" : join(texts, "  ");
 }
 
-// How much of a step is making, reading or waiting for its batch, where it is worth a column.
+// Returns the share of a step spent generating, reading or waiting for its batch; "-" if it is too small for a column.
 std::string input_of(const json& entry) {
   constexpr double visible = 0.01;
   const json time = entry.value("time", json());
@@ -120,9 +121,9 @@ std::string ratio_of(const json& value) {
   return value.is_number() ? fmt::format("{:.2f}", value.get<double>()) : "-";
 }
 
-// Of an asynchronous strategy: what stands between a loss and its speed.
+// Staleness of an asynchronous strategy; it limits how far a loss can follow from its speed.
 std::string staleness_of(const json& seen) {
-  // Another strategy may report something else by this name.
+  // Another strategy may record other values under this name.
   if (!seen.is_object() || !seen.value("mean", json()).is_number() || !seen.contains("max")) return "-";
   return fmt::format("{:.1f}, at most {}", seen["mean"].get<double>(), plain_text(seen["max"]));
 }
@@ -143,11 +144,11 @@ class column_list {
 public:
   explicit column_list(const json& result) : result_(result) {}
 
-  // `constant`: how the heading says it if no two cells differ, {} being the cell; empty: it stays a column.
+  // `constant`: text for the heading if all cells are equal, with {} for the cell; empty: it stays a column.
   void add(table_column column, cells values, const std::string& constant = "") {
     columns_.push_back({std::move(column), std::move(values), constant});
   }
-  // The field of every case that is ok, as `text` writes it.
+  // Adds a field of every case that has figures, formatted by `text`.
   template <class Text>
   void add_field(const table_column& column, const std::string& path, Text text, const std::string& constant = "") {
     add(column,
@@ -161,7 +162,8 @@ private:
   std::vector<filled_column> columns_;
 };
 
-// What a row is: the keys swept, and always strategy, transport, workers and servers, which the reader looks for first.
+// Columns that identify a row: the swept keys, and always strategy, transport, workers and servers, which readers look
+// for first.
 std::vector<filled_column> key_columns(const json& result) {
   const auto own = [](const std::string& key) {
     return key == "strategy.plugin" || key == "transport.plugin" || key == "cluster.workers" ||

@@ -10,13 +10,13 @@
 
 namespace regatta {
 
-// The cases of a result as rows: how fast, how well it scaled, and why not better.
+// The cases of a result as rows: speed, scaling, and causes of lost efficiency.
 struct cases_table {
   text_table table;
-  std::vector<std::string> constant; // "2 workers": what would have been a column of equal cells
+  std::vector<std::string> constant; // "2 workers": columns whose cells are all equal, as text
 };
 
-// `parts`: how many of the parts that efficiency was lost to are named; the others come as one sum, or with 0 not at all.
+// `parts`: number of causes of lost efficiency that are named; the others are added up, or with 0 left out.
 cases_table table_of_cases(const nlohmann::json& result, std::size_t parts);
 
 } // namespace regatta

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-const char* const always_told[] = {"k", "sparsity"}; // of a strategy
+const char* const always_told[] = {"k", "sparsity"}; // parameters of a strategy
 
 std::string setting_text(const json& value) {
   if (value.is_null() || value == "") return "";
@@ -23,7 +23,7 @@ std::string setting_text(const json& value) {
   return "[" + join(texts) + "]";
 }
 
-// A member that is an object; an empty one where there is none.
+// Returns a member that is an object; an empty object if there is none.
 json object_at(const json& from, const std::string& name) {
   const json found = from.value(name, json());
   return found.is_object() ? found : json::object();

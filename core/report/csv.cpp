@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quoted as RFC 4180 says, lines ended by a newline alone. A row a case; headers are the paths of the entry's members.
-// An array is one cell of JSON, so that the number of columns does not depend on the number of ranks or steps.
+// CSV with the quoting of RFC 4180, and lines that end in a newline alone. One row per case; the headers are the paths
+// of the entry's members. An array is one cell of JSON, so that the number of columns does not depend on the number of
+// ranks or steps.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -25,9 +26,9 @@ std::size_t place_of(const std::string& path) {
   return static_cast<std::size_t>(std::find(std::begin(entry_members), std::end(entry_members), top) - entry_members);
 }
 
-// Names of kernels are the model's, as many as it has layers: one cell.
+// The kernels stay one cell: their names depend on the model, and there are as many as it has layers.
 void flatten(const json& value, const std::string& path, flat_row& row) {
-  if (path == "repeats") return; // the samples behind the figures: result.json has them
+  if (path == "repeats") return; // the samples behind the figures are in result.json only
   if (!value.is_object() || path == "kernels") {
     row[path] = value;
     return;
@@ -39,8 +40,8 @@ void flatten(const json& value, const std::string& path, flat_row& row) {
   }
 }
 
-// A text as a cell may have it: without control characters but line ends, and with ' before what a spreadsheet would take
-// for a formula.
+// Returns a text that is safe in a cell: without control characters except line ends, and with ' before characters that
+// a spreadsheet takes for the begin of a formula.
 std::string safe(const std::string& text) {
   std::string out = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos ? "'" : "";
   for (const char c : text) {
@@ -73,7 +74,7 @@ std::string render_csv(const json& result) {
     return std::pair(place_of(a), a) < std::pair(place_of(b), b);
   });
   headers.erase(std::unique(headers.begin(), headers.end()), headers.end());
-  // A member that is null in one case and an object in another has columns for its members only.
+  // A member that is null in one case and an object in another only has columns for the object's members.
   const std::vector<std::string> all = headers;
   std::erase_if(headers, [&](const std::string& path) {
     return std::any_of(all.begin(), all.end(), [&](const auto& other) { return other.starts_with(path + "."); });

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// Follows a dotted path; a null where it leads nowhere. A member's own name may have dots, as "schedule.name" has.
+// Follows a dotted path; null if it leads nowhere. The name of a member may contain dots, such as "schedule.name".
 json walk(const json& from, const std::string& path) {
   const json* at = &from;
   for (std::size_t begin = 0; begin <= path.size();) {
@@ -36,7 +36,7 @@ json field(const json& result, const json& entry, const std::string& path) {
   if (json found = walk(entry, path); !found.is_null()) return found;
   const json experiment = result.at("context").value("experiment", json::object());
   if (json found = walk(experiment, path); !found.is_null()) return found;
-  // A plugin's parameters stand apart from its name there, but beside it in the file.
+  // A plugin's parameters are a separate member there, but stand beside its name in the file.
   const std::size_t dot = path.find('.');
   return dot == std::string::npos ? json() : walk(experiment, path.substr(0, dot) + ".parameters" + path.substr(dot));
 }
@@ -77,7 +77,7 @@ std::vector<std::string> aligned_numbers(const std::vector<json>& values) {
   for (const json& v : values)
     if (v.is_number() && v != 0) smallest = std::min(smallest, std::abs(v.get<double>()));
   int digits = smallest >= 1000 ? 0 : smallest >= 10 ? 1 : smallest >= 1 ? 2 : smallest >= 0.1 ? 3 : 4;
-  if (smallest < 1e-3) digits = -1; // no fixed number of digits serves
+  if (smallest < 1e-3) digits = -1; // no fixed number of digits fits all
   std::vector<std::string> texts;
   texts.reserve(values.size());
   for (const json& v : values)

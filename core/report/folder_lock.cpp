@@ -38,13 +38,13 @@ folder_lock::folder_lock(const std::filesystem::path& folder) : file_(folder / "
       lock = whole_file(F_WRLCK);
       if (::fcntl(fd_, F_GETLK, &lock) != 0) give_up();
       ::close(fd_);
-      if (lock.l_type == F_UNLCK) continue; // the holder ended in between
+      if (lock.l_type == F_UNLCK) continue; // the holder released it in between
       throw failure(exit_code::usage,
                     fmt::format("{}: is being written by process {}; choose another folder with --out", folder.string(),
                                 lock.l_pid));
     }
     if (holds()) return;
-    ::close(fd_); // the holder before removed this file: the folder has another one, or none
+    ::close(fd_); // the previous holder removed this file: the folder has another one, or none
   }
 }
 

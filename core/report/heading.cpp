@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using items = std::vector<std::string>;
 
-// Keys that the heading or a column of the table says in words of its own.
+// Keys that the heading, or a column of the table, shows in words.
 const std::vector<std::string> told_otherwise = {
     "model.plugin",    "optimizer.plugin", "optimizer.lr",      "optimizer.schedule.name",
     "strategy.plugin", "transport.plugin", "train.batch",       "train.batch_unit",
@@ -34,7 +34,7 @@ bool is_told(const std::string& key) {
   return std::find(told_otherwise.begin(), told_otherwise.end(), key) != told_otherwise.end();
 }
 
-// "lr 0.01" where the name and a text are known.
+// Appends for example "lr 0.01" if the text is known.
 void add_named(items& to, const std::string& name, const std::string& text) {
   if (!text.empty()) to.push_back(name + " " + text);
 }
@@ -45,11 +45,11 @@ std::string count_text(double n) {
                     : fmt::format("{:.0f}", n);
 }
 
-// "bert base (layers 2, vocabulary 8000)": parameters that are words say which variant it is, and no other may be taken
-// for the published one.
+// Returns for example "bert base (layers 2, vocabulary 8000)". Parameters that are words name the variant; changed
+// numbers are listed, so that a modified model is not taken for the published one.
 std::string variant_text(const common_settings& common, const json& experiment) {
   std::string name = common.text("model.plugin");
-  if (name.empty()) return ""; // the model varies: see given_texts()
+  if (name.empty()) return ""; // the model varies: given_texts() shows it
   const json parameters = experiment.value("model", json::object()).value("parameters", json::object());
   const auto is_word = [&](const std::string& key) { return parameters.value(key, json()).is_string(); };
   for (const auto& [key, value] : parameters.items())
@@ -60,8 +60,9 @@ std::string variant_text(const common_settings& common, const json& experiment) 
   return changed.empty() ? name : name + " (" + join(changed) + ")";
 }
 
-// "vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients". Of sparse tables only rows travel: "10.43 M parameters,
-// 10.00 M of them in sparse tables, 1.72 MB of dense gradients".
+// Returns for example "vgg16 cifar10, 15.25 M parameters, 61.0 MB of gradients". Only rows of sparse tables are
+// exchanged, so they are listed apart: "10.43 M parameters, 10.00 M of them in sparse tables, 1.72 MB of dense
+// gradients".
 std::string model_text(const json& result, const common_settings& common, const json& experiment) {
   items parts;
   if (const std::string variant = variant_text(common, experiment); !variant.empty()) parts.push_back(variant);
@@ -69,7 +70,7 @@ std::string model_text(const json& result, const common_settings& common, const 
   for (const json& entry : result.at("results")) {
     const json here = entry.value("parameters", json());
     if (here.is_null()) continue;
-    if (!count.is_null() && count != here) return join(parts); // they vary with the case
+    if (!count.is_null() && count != here) return join(parts); // the numbers vary with the case
     count = here;
     in_tables = entry.value("table_parameters", json());
   }
@@ -83,7 +84,7 @@ std::string model_text(const json& result, const common_settings& common, const 
   return join(parts);
 }
 
-// "momentum, lr 0.01, weight_decay 0.0001, schedule linear (length 1000, warmup 10)"
+// Returns for example "momentum, lr 0.01, weight_decay 0.0001, schedule linear (length 1000, warmup 10)".
 std::string optimizer_text(const common_settings& common) {
   const std::string of_schedule = "schedule.";
   items parts, schedule;
@@ -100,7 +101,7 @@ std::string optimizer_text(const common_settings& common) {
   return join(parts);
 }
 
-// "fp32, executor onednn"
+// Returns for example "fp32, executor onednn".
 std::string arithmetic_text(const common_settings& common) {
   items parts;
   if (const std::string precision = common.text("train.precision"); !precision.empty()) parts.push_back(precision);
@@ -108,7 +109,8 @@ std::string arithmetic_text(const common_settings& common) {
   return join(parts);
 }
 
-// "data random, content normal": zeros run faster than numbers, and generated data faster than files.
+// Returns for example "data random, content normal": zeros compute faster than other numbers, and generated input is
+// faster than files.
 std::string data_text(const common_settings& common) {
   const std::string source = common.text("data.source");
   const std::string held = source == "queue" ? common.text("data.of") : source;
@@ -121,7 +123,8 @@ std::string data_text(const common_settings& common) {
   return join(parts);
 }
 
-// "1 thread and batch 128 a worker": a batch is a worker's or everybody's, and which must be said.
+// Returns for example "1 thread and batch 128 a worker". The text must say whether a batch is that of one worker or of
+// all.
 std::string share_text(const common_settings& common) {
   const std::string threads = common.text("cluster.threads"), batch = common.text("train.batch");
   const bool strong = common.text("train.scaling") == "strong";
@@ -135,7 +138,8 @@ std::string share_text(const common_settings& common) {
   return join(other);
 }
 
-// "worker 1 computes 2 times as long": what a straggler costs looks like a slow strategy otherwise.
+// Returns for example "worker 1 computes 2 times as long": without it, the cost of a straggler looks like a slow
+// strategy.
 std::string straggler_text(const json& experiment, const common_settings& common) {
   const json cluster = experiment.value("cluster", json::object()), factor = cluster.value("slow.factor", json());
   if (common.varies("cluster.slow.factor")) {
@@ -147,8 +151,8 @@ std::string straggler_text(const json& experiment, const common_settings& common
                      factor.get<double>());
 }
 
-// "strategy.algorithm: sharded", "geo_ps.k: 400", "train.accumulate: 4": settings that are not their defaults. Without
-// them the figures would be taken for those of the plugin as it is by itself.
+// Returns for example "strategy.algorithm: sharded", "geo_ps.k: 400", "train.accumulate: 4": settings that differ from
+// their defaults. Without them the figures would be taken for those of the plugin's defaults.
 items given_texts(const common_settings& common) {
   items texts;
   const auto add = [&](const std::string& name, const std::string& text) {
@@ -156,7 +160,7 @@ items given_texts(const common_settings& common) {
   };
   for (const char* section : {"model", "strategy", "transport"}) {
     const bool varies = common.text(std::string(section) + ".plugin").empty();
-    if (section == std::string("model") && !varies) continue; // beside its name
+    if (section == std::string("model") && !varies) continue; // the model's are beside its name
     for (const auto& [name, text] : common.parameters(section)) add(varies ? name : section + ("." + name), text);
   }
   for (const std::string section : {"experiment", "train", "cluster", "measure"})
@@ -166,7 +170,7 @@ items given_texts(const common_settings& common) {
   return texts;
 }
 
-// Hosts that are alike are counted, not repeated.
+// Equal hosts are counted, not repeated.
 items machine_texts(const json& context) {
   items lines;
   std::map<std::string, int> alike;

@@ -8,12 +8,12 @@
 
 namespace regatta {
 
-// What holds for all cases, as lines of items: the experiment; what `constant` adds; the machine and how it was
-// measured.
+// Returns the values that hold for all cases, as lines of items: the experiment; `constant`; the machine, the program
+// and the repeats.
 std::vector<std::vector<std::string>> heading_of(const nlohmann::json& result,
                                                  const std::vector<std::string>& constant);
 
-// Below the table: what spoils the figures, whose case it was, and whether results are right.
+// Return the lines below the table: warnings with the cases that they concern, and the verdict on the results.
 std::vector<std::string> warnings_of(const nlohmann::json& result);
 std::vector<std::string> verdict_of(const nlohmann::json& result);
 

@@ -23,12 +23,12 @@ struct axes {
   std::string rows, columns, value;
 };
 
-// In the order in which they first come: that of the sweep.
+// Appends a text unless it is there, so that texts keep the order of the sweep.
 void add_new(std::vector<std::string>& to, const std::string& text) {
   if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(text);
 }
 
-// Whether the axis says the same as the key, as "workers" does of "cluster.workers".
+// Returns whether the axis shows the same values as the key, as "workers" does for "cluster.workers".
 bool shows(const json& result, const std::string& axis, const std::string& key) {
   const json& entries = result.at("results");
   return axis == key || std::all_of(entries.begin(), entries.end(), [&](const json& entry) {
@@ -36,7 +36,7 @@ bool shows(const json& result, const std::string& axis, const std::string& key) 
          });
 }
 
-// "batch 64, transport tcp": those swept keys that neither axis shows.
+// Returns the swept keys that neither axis shows: "batch 64, transport tcp".
 std::string rest_of(const json& result, const json& entry, const axes& a, const std::vector<std::string>& keys) {
   std::string text;
   for (const std::string& key : keys) {
@@ -46,7 +46,7 @@ std::string rest_of(const json& result, const json& entry, const axes& a, const 
   return text;
 }
 
-// What stands in a cell, and where.
+// The content of a cell and its position.
 struct figure {
   std::string row, column;
   json value;
@@ -61,7 +61,7 @@ std::vector<figure> figures_of(const json& result, const std::vector<const json*
   return figures;
 }
 
-// The different units of the values: of all, or of one row.
+// Returns the distinct units of the values: of all, or of one row.
 std::vector<std::string> units_of(const std::vector<figure>& figures, const std::string* row = nullptr) {
   std::vector<std::string> units;
   for (const figure& f : figures)
@@ -69,8 +69,7 @@ std::vector<std::string> units_of(const std::vector<figure>& figures, const std:
   return units;
 }
 
-// Where all values have one unit the title says it. Otherwise a column says the unit of each row, or, where even a row
-// has several, each cell does.
+// Position of the units: in the title if all values have one unit; in a column if each row has one; else in each cell.
 enum class unit_place { title, row, cell };
 
 unit_place place_of_units(const std::vector<figure>& figures) {
@@ -80,7 +79,7 @@ unit_place place_of_units(const std::vector<figure>& figures) {
   return one_a_row ? unit_place::row : unit_place::cell;
 }
 
-// "throughput [images/s, global]"
+// Returns for example "throughput [images/s, global]".
 std::string title_of(const std::vector<figure>& figures, const std::string& path) {
   std::vector<std::string> says;
   if (const auto units = units_of(figures); units.size() == 1 && !units[0].empty()) says.push_back(units[0]);
@@ -123,7 +122,8 @@ text_table table_of(const std::vector<figure>& figures, const axes& a) {
   return table;
 }
 
-// As many blocks of columns below each other as the width asks for, each with the rows' names.
+// Divides the columns into as many blocks, one below the other, as the width requires; each repeats the names of the
+// rows.
 std::string draw_in_blocks(const text_table& table, std::size_t width) {
   std::string out;
   for (std::size_t next = table.keys; next < table.columns.size();) {

@@ -14,7 +14,7 @@ namespace {
 
 struct part {
   std::string text;
-  int dispensable; // the highest goes first
+  int dispensable; // the highest is left out first
 };
 
 std::string joined(const std::vector<part>& parts) {

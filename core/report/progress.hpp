@@ -8,17 +8,18 @@
 
 namespace regatta {
 
-// Where a campaign stands.
+// Progress of a campaign.
 struct progress {
-  std::size_t case_number = 1, cases = 1; // from 1
+  std::size_t case_number = 1, cases = 1; // case_number counts from 1
   std::string label;                      // "allreduce shm 2 workers"
   std::string phase;                      // "baseline", "contention", or empty: the case itself
-  std::size_t repeat = 1, repeats = 1;    // from 1
-  std::uint64_t step = 0, steps = 0;      // 0 steps: not known, or not there yet
+  std::size_t repeat = 1, repeats = 1;    // repeat counts from 1
+  std::uint64_t step = 0, steps = 0;      // steps is 0: unknown, or the run has not begun
   std::optional<double> samples_per_second, seconds_left;
 };
 
-// One line for a terminal, without its end, at most `width` columns (0: any): what matters least goes first.
+// Returns one line for a terminal, without line end, of at most `width` columns (0: any). The least important parts are
+// left out first.
 //   [2/6] allreduce shm 2 workers   repeat 1/3   step 17/35   271.3 samples/s   1 min 20 s left
 // To draw: "\r" + line + "\x1b[K"; to clear: "\r\x1b[K".
 std::string progress_line(const progress& p, std::size_t width);

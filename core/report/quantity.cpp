@@ -13,15 +13,15 @@ namespace {
 using nlohmann::json;
 
 struct known_quantity {
-  const char* path; // and all that lies below it
+  const char* path; // applies to all paths below it, too
   const char *unit, *scope;
 };
 
-// docs/measurement.md has the formulas. A path comes before those that begin it.
+// docs/measurement.md has the formulas. A path must come before its own prefixes.
 constexpr known_quantity known[] = {
     {"samples_per_second.cv", "ratio", "global"},
     {"samples_per_second", "samples/s", "global"},
-    {"throughput", "", "global"}, // in the model's unit, which the entry states
+    {"throughput", "", "global"}, // the unit is the model's, which the entry states
     {"batches_per_second", "batches/s", "rank"},
     {"step_seconds", "s", "rank"},
     {"baseline_samples_per_second", "samples/s", "global"},
@@ -52,7 +52,8 @@ bool lies_at(const std::string& path, const std::string& top) {
   return path == top || path.starts_with(top + ".");
 }
 
-// "strategy.exchanged_bytes.per_step": a strategy names what it reports; only the ends of names say a unit.
+// For example "strategy.exchanged_bytes.per_step". A strategy chooses its names freely; the end of a name tells the
+// unit.
 quantity reported(const std::string& path) {
   const bool per_step = path.ends_with(".per_step");
   const std::string name = path.substr(0, path.rfind('.'));

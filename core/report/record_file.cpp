@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view before_sum = R"({"sha256":")", after_sum = R"(","record":)", line_end = "}\n";
 constexpr std::size_t sum_digits = 64;
 
-// Throws failure where the line is not what append() wrote.
+// Throws failure if append() did not write the line.
 json record_of(std::string_view line) {
   constexpr std::size_t frame = before_sum.size() + sum_digits + after_sum.size();
   const std::string_view end = line_end.substr(0, 1);
@@ -64,7 +64,7 @@ std::vector<std::string> record_file::read(const std::function<void(json&&)>& ta
   std::uint64_t whole = 0, number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
-    if (in.eof()) { // no newline: the program or the machine ended while it wrote
+    if (in.eof()) { // no newline: program or machine stopped during a write
       ignored.push_back(fmt::format("{}:{}: the last record is incomplete; it is ignored", path_.string(), number));
       break;
     }
@@ -95,7 +95,7 @@ void record_file::write() {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       const int why = errno;
-      (void)!::ftruncate(fd_, static_cast<off_t>(size_)); // half a record would only be in the way
+      (void)!::ftruncate(fd_, static_cast<off_t>(size_)); // no part of a record must remain
       errno = why;
       cannot("write", path_);
     }
@@ -113,7 +113,7 @@ bool record_file::is_in_place() const {
          mine.st_ino == there.st_ino;
 }
 
-// The removed file's contents last as long as it is open.
+// A removed file can still be read through its descriptor.
 void record_file::make_again() {
   std::string text(size_, '\0');
   for (std::size_t done = 0; done < text.size();) {

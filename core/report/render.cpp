@@ -20,7 +20,7 @@ constexpr std::size_t most_lost_parts = 3;
 
 std::string console(const json& result, const render_options& options) {
   cases_table cases = table_of_cases(result, most_lost_parts);
-  // A narrow terminal first costs the smaller parts of what was lost, then whole columns.
+  // A narrow terminal first drops the smaller parts of the lost efficiency, then whole columns.
   for (std::size_t parts = most_lost_parts; parts-- > 0 && options.width > 0;)
     if (width_of(cases.table) > options.width) cases = table_of_cases(result, parts);
   const std::vector<std::string> left_out = fit(cases.table, options.width);

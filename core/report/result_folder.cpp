@@ -20,7 +20,7 @@ bool belongs_to_campaign(const std::string& name) {
   return name == result_name || name == records_name || (name.starts_with("resolved") && name.ends_with(".toml"));
 }
 
-// "result.json.0123456789abcdef.tmp" of a process that was killed
+// A temporary file that a killed process left, such as "result.json.0123456789abcdef.tmp".
 bool is_ours_left_over(const std::string& name) {
   const std::size_t hash = name.rfind('.', name.size() < 5 ? 0 : name.size() - 5);
   if (hash == std::string::npos) return false;
@@ -46,7 +46,7 @@ fs::path result_folder::make_new(const fs::path& wanted) {
   for (int number = 1;; ++number) {
     const fs::path folder = number == 1 ? wanted : fs::path(fmt::format("{}-{}", wanted.string(), number));
     std::error_code error;
-    if (fs::create_directory(folder, error)) return folder; // false without an error: somebody else has made it
+    if (fs::create_directory(folder, error)) return folder; // false without an error: another process has made it
     if (error && error != std::errc::file_exists)
       throw failure(exit_code::run, fmt::format("{}: cannot make this folder: {}", folder.string(), error.message()));
   }
@@ -54,7 +54,7 @@ fs::path result_folder::make_new(const fs::path& wanted) {
 
 result_folder::result_folder(const fs::path& folder, bool resume) : folder_(folder) {
   make_folders(folder);
-  lock_ = std::make_unique<folder_lock>(folder); // before anything is looked at: it may just be written
+  lock_ = std::make_unique<folder_lock>(folder); // lock before reading: another process may be writing
   refuse_or_clean(resume);
   records_ = std::make_unique<record_file>(folder / records_name);
 }
@@ -94,7 +94,7 @@ std::string result_folder::write() {
     }
   };
   if (!lock_->holds()) attempt([&] { take_again(); });
-  if (!problem.empty()) return problem; // the folder is not ours to write
+  if (!problem.empty()) return problem; // another process may write in the folder
   attempt([&] { records_->write(); });
   for (auto& [name, f] : files_)
     if (!f.written)
@@ -105,7 +105,7 @@ std::string result_folder::write() {
   return problem;
 }
 
-// The folder was removed, or emptied.
+// Called after the folder was removed or emptied.
 void result_folder::take_again() {
   make_folders(folder_);
   lock_ = std::make_unique<folder_lock>(folder_);

@@ -24,12 +24,12 @@ float initial(std::uint64_t element) {
   return 0.01f * static_cast<float>(static_cast<int>(element % 13) - 6);
 }
 
-// What worker `w` of `n` adds to the gradient of an element whose weight is `weight`.
+// Returns worker `w` of `n`'s contribution to the gradient of an element whose weight is `weight`.
 template <class T> T gradient(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, T weight) {
   const auto noise = static_cast<T>(static_cast<int>((element * 7 + w * 31 + step * 17) % 101) - 50) / T(50);
   return (weight * T(0.1) + noise) / static_cast<T>(n);
 }
-// ... with the pull to a value whose mean over the workers is between -2 and 2.
+// The same, plus the pull to a target value, whose mean over the workers is between -2 and 2.
 template <class T>
 T gradient(const simulation_setup& s, std::uint32_t w, std::uint64_t step, std::uint64_t element, T weight) {
   const T g = gradient(w, s.workers, step, element, weight);
@@ -47,7 +47,7 @@ std::map<std::string, nlohmann::json> with_defaults(const component& c,
                                                     const std::map<std::string, nlohmann::json>& given) {
   std::map<std::string, nlohmann::json> all = given;
   for (const rg_param& p : c.parameters)
-    if (!all.count(p.name)) all[p.name] = nlohmann::json::parse(p.default_value); // TOML's scalars here are JSON's
+    if (!all.count(p.name)) all[p.name] = nlohmann::json::parse(p.default_value); // TOML's scalars here are valid JSON
   return all;
 }
 
@@ -117,7 +117,7 @@ public:
       phase_ = phase::finishing;
   }
 
-  // Whether anything happened.
+  // Returns whether anything happened.
   bool advance() {
     bool moved = exchange_->poll(0, 0);
     for (;;) {
@@ -129,7 +129,7 @@ public:
         next_at_ = network_.now() + (rank_ == 1 ? setup_.straggler_ns : 0);
         phase_ = phase::reading;
         break;
-      case phase::reading: // the forward pass, from the arena's end to its beginning
+      case phase::reading: // the forward pass, from the arena's end to its begin
         if (network_.now() < next_at_) return moved;
         if (tensor_ == 0) {
           next_at_ = network_.now();
@@ -147,7 +147,7 @@ public:
       case phase::ending:
         if (!exchange_->done(exchange::end_step)) return moved;
         if (step_ + 1 == setup_.steps && exchange_->weights_from()) return moved;
-        // As an evaluation would: in between, workers ask for rows, not all of them equally often.
+        // As in an evaluation: workers pull rows between steps, not all of them equally often.
         if (setup_.table_rows && pulls_++ < (step_ == 1 ? cluster_.worker + 1 : 0)) {
           set_rows(step_ + 1000);
           exchange_->begin(exchange::pull_rows, 0);
@@ -177,14 +177,14 @@ public:
   }
 
   bool over() const { return phase_ == phase::over; }
-  // Throws failure where the strategy's own code wrote outside of its buffers.
+  // Throws failure if the strategy's own code wrote outside of its buffers.
   void require_no_damage() const {
     if (const auto where = exchange_->find_damage())
       throw failure(exit_code::plugin, fmt::format("{}: rank {}: {} was written: its own code writes out of bounds",
                                                    setup_.strategy, rank_, *where));
   }
   std::uint64_t next_event() const {
-    // What is due already waits for something else, which comes as an event of its own.
+    // An event that is already due waits for another one, which is reported separately.
     return std::min(exchange_->next_timer(), next_at_ > network_.now() ? next_at_ : never);
   }
   std::vector<float> weights() const { return {exchange_->weights().begin(), exchange_->weights().end()}; }
@@ -268,7 +268,7 @@ private:
   std::size_t tensor_ = 0;
   int pulls_ = 0;
   std::vector<std::uint64_t> touched_;
-  std::vector<float> seen_; // the weights as the step began
+  std::vector<float> seen_; // weights at the begin of the step
 };
 
 } // namespace
@@ -293,8 +293,8 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
   for (std::uint32_t r = 0; r < layout.size(); ++r)
     ranks.push_back(std::make_unique<simulated_rank>(setup, strategy, values.data(), layout, plan, network, r));
 
-  // Only ranks that something happened to are looked at: there may be thousands.
-  using alarm = std::pair<std::uint64_t, std::uint32_t>; // when, whose
+  // Only ranks for which something happened are advanced: there may be thousands.
+  using alarm = std::pair<std::uint64_t, std::uint32_t>; // time, rank
   std::priority_queue<alarm, std::vector<alarm>, std::greater<>> alarms;
   std::vector<std::uint64_t> set_for(ranks.size(), 0);
   std::vector<std::uint32_t> awake(ranks.size());
@@ -356,7 +356,7 @@ simulation_result simulate(const registry& plugins, const simulation_setup& setu
 
 std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step) {
   std::vector<std::uint64_t> rows;
-  // Some rows of many workers, and now and then none at all.
+  // Some rows are shared by several workers, and now and then a worker touches none.
   for (std::uint64_t k = 0; k < setup.touched && (w + step) % 5 != 4; ++k)
     rows.push_back((k * k * 7 + w * 3 + step * 11) % static_cast<std::uint64_t>(setup.table_rows));
   std::sort(rows.begin(), rows.end());
@@ -371,7 +371,7 @@ std::vector<double> train_serially(const simulation_setup& setup) {
   for (std::uint64_t i = 0; i < n; ++i) w[i] = initial(i < arena ? i : i - arena);
   for (std::uint64_t step = 0; step < setup.steps; ++step) {
     std::fill(g.begin(), g.end(), 0.0);
-    std::vector<char> moves(n, 0); // rows that nobody touches wait, momentum and all
+    std::vector<char> moves(n, 0); // rows that no worker touches keep weights and momentum
     std::fill_n(moves.begin(), arena, 1);
     for (std::uint32_t k = 0; k < setup.workers; ++k) {
       for (std::uint64_t i = 0; i < arena; ++i) g[i] += gradient<double>(setup, k, step, i, w[i]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Several ranks of one strategy in one process, under virtual time: the engine's own exchange over a virtual network,
-// with a model that is a formula. Its gradient depends on the weights it sees, so weights that come late, early or from
-// another step change the result.
+// with a model that is a formula. Its gradient depends on the weights that it reads, so weights that arrive late, early
+// or from another step change the result.
 #pragma once
 
 #include "virtual_network.hpp"
@@ -21,58 +21,59 @@ namespace regatta {
 
 struct simulation_setup {
   std::string strategy;
-  std::map<std::string, nlohmann::json> parameters; // over the defaults
+  std::map<std::string, nlohmann::json> parameters; // in place of the defaults
   std::uint32_t workers = 1, servers = 0;
   bool colocate = false;
-  std::uint32_t hosts = 1; // that ranks lie on, in blocks
+  std::uint32_t hosts = 1; // the ranks lie on these hosts in contiguous blocks
   std::uint64_t steps = 5;
   network_options network;
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
-  std::vector<std::vector<std::int64_t>> shapes;        // of each, as many elements; none: all are vectors
-  // How strongly each element is pulled to a value of its own; 0: not at all, gradients only go up and down. The values
-  // of neighbouring workers differ by `pull_apart`, and their mean is where one worker goes that has all gradients.
+  std::vector<std::vector<std::int64_t>> shapes;        // of each tensor, with as many elements; empty: all are vectors
+  // How strongly each element is pulled to a target value; 0: not at all, gradients only fluctuate. The targets of
+  // neighbouring workers differ by `pull_apart`; training with all gradients converges to their mean.
   double pull = 0, pull_apart = 0;
   std::int64_t table_rows = 0; // of a sparse table; 0: there is none
-  std::int64_t table_row = 5;  // elements of each
-  std::uint64_t touched = 9;   // rows that a worker touches in a step, at most
+  std::int64_t table_row = 5;  // elements per row
+  std::uint64_t touched = 9;   // maximum number of rows that a worker touches in a step
   bool ghosts = false;
-  std::uint64_t straggler_ns = 0; // how much longer rank 1 computes
-  plugin_host::log_function log;  // what strategies say
-  std::uint64_t late_ns = 0;      // how much later than the others rank 0 begins
+  std::uint64_t straggler_ns = 0; // additional computing time of rank 1
+  plugin_host::log_function log;  // receives the messages of strategies
+  std::uint64_t late_ns = 0;      // delay of the first step of rank 0
 };
 
 struct simulation_result {
-  std::vector<std::vector<float>> weights; // final, by worker
-  // Rows of the table that are not as they started, by rank: what it holds as a worker and as a server.
+  std::vector<std::vector<float>> weights; // final weights, by worker
+  // Rows of the table that differ from their initial values, by rank: in the worker role and in the server role.
   std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
   std::vector<std::uint64_t> server_held;       // rows that take memory, by rank
   std::vector<virtual_network::counts> counted; // by rank
   std::vector<strategy_records> records;        // by rank
-  std::vector<std::uint64_t> state_bytes;       // of the optimiser, by rank
+  std::vector<std::uint64_t> state_bytes;       // of the optimizer, by rank
   std::uint64_t virtual_ns = 0;
   std::size_t left_over = 0; // operations that never ended
 };
 
-// Runs to the end; throws std::runtime_error when nothing can go on any more (a deadlock), when weights change while a
-// step still reads them, or where ghosts are asked for and the strategy works on bytes.
+// Runs to the end. Throws std::runtime_error on a deadlock, if weights change while a step still reads them, or if
+// ghosts are requested and the strategy works on bytes.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
-// The same training by one worker, summed in the order of the workers, in double: the arena, then the table.
+// The same training on one worker, with gradients summed in the order of the workers, in double. Returns the arena,
+// then the table.
 std::vector<double> train_serially(const simulation_setup& setup);
-// The rows that worker w touches in a step, ascending.
+// Returns the rows that worker w touches in a step, ascending.
 std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step);
 
-// Every worker by itself, with a gradient divided by its own batch; weights averaged every k steps and at the end: the
-// arena, then the table.
+// Training of every worker by itself, with a gradient divided by its own batch; weights are averaged every k steps and
+// at the end. Returns the arena, then the table.
 std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k);
 
-// What the simulated model does: the start of a weight, and the gradient of worker `w` of `n` where it is `weight`.
+// The simulated model: the initial value of a weight, and the gradient of worker `w` of `n` at `weight`.
 float initial_weight(std::uint64_t element);
-// Without `pull`.
+// Ignores simulation_setup::pull.
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 
-// Elements of the arena: each tensor starts at a multiple of 16.
+// Returns the elements of the arena: each tensor starts at a multiple of 16.
 std::uint64_t arena_elements(const simulation_setup& setup);
 
 } // namespace regatta

@@ -124,7 +124,7 @@ rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
   return RG_OK;
 }
 
-// The first send of a channel meets its first receive.
+// Matches the first send of a channel with its first receive.
 void virtual_network::meet(key k) {
   channel& c = channels_[k];
   rank &from = *ranks_[std::get<0>(k)], &to = *ranks_[std::get<1>(k)];
@@ -158,7 +158,7 @@ void virtual_network::arrive(rank& to, const std::shared_ptr<receive>& r, payloa
   settle(to);
 }
 
-// Puts in place what has arrived, but never before an earlier receive into the same bytes.
+// Copies arrived messages to their targets, but never before an earlier receive into the same bytes.
 void virtual_network::settle(rank& r) {
   for (std::size_t i = 0; i < r.posted.size();) {
     const auto p = r.posted[i];
@@ -185,8 +185,8 @@ void virtual_network::settle(rank& r) {
   }
 }
 
-// It happens when the last member joins; each then waits as long as a ring would take, both halves of it for an
-// all-reduce, one for the others.
+// The collective executes when the last member joins. Each member then waits as long as a ring takes: both halves of it
+// for an all-reduce, one half for the others.
 rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_collective& c) {
   if (options_.hesitates && (r.refused = !r.refused)) {
     at(now_ + options_.latency_ns, [this, &r] { touched_.push_back(r.number); });
@@ -238,7 +238,8 @@ void virtual_network::exchange(const gathering& g) {
     auto* const y = static_cast<float*>(g.joined[k].second.address);
     if (!y) continue;
     const auto mine = g.kind == RG_OP_ALL_REDUCE ? rg::span_of_arena{0, count} : rg::part_of({0, count}, k, n);
-    std::fill_n(y, count, std::numeric_limits<float>::quiet_NaN()); // of a reduce-scatter the rest is of no use
+    // the rest of a reduce-scatter's buffer is undefined
+    std::fill_n(y, count, std::numeric_limits<float>::quiet_NaN());
     std::copy_n(sum.data() + mine.first, mine.count, y + mine.first);
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A network of ranks in one process, under a virtual clock: deterministic, and as strict as the contract of
-// rg_transport allows a transport to be. Every rank has one link: messages leave it one after the other at
-// `bytes_per_ns`, of those that wait the one on the lowest lane first, and arrive `latency_ns` later.
+// rg_transport allows. Every rank has one link. Messages leave it one after the other at `bytes_per_ns`, those on the
+// lowest lane first, and arrive `latency_ns` later.
 //   eager: a send ends when the last byte has left, whether or not it is received.
 //   rendezvous: a message starts when its receive is posted, and the send ends with the receive.
-// The bytes are read only at that moment, so a strategy that touches a buffer too early computes something else.
+// The bytes are only read at that moment, so a strategy that writes a buffer too early computes a different result.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ namespace regatta {
 struct network_options {
   bool eager = true;
   bool adds = true;         // the transport adds on receive
-  bool collectives = false; // and has native collectives
-  bool hesitates = false;   // every collective is first refused with "again"
+  bool collectives = false; // the transport has native collectives
+  bool hesitates = false;   // every collective is first refused with RG_AGAIN
   std::uint64_t latency_ns = 1000;
   double bytes_per_ns = 1.0;
   bool exact = false; // a message shorter than its receive is an error
@@ -42,22 +42,22 @@ public:
   rg_transport_caps caps() const;
 
   std::uint64_t now() const { return now_; }
-  // When something happens next; UINT64_MAX: never.
+  // Returns the time of the next event; UINT64_MAX: there is none.
   std::uint64_t next_event() const { return events_.empty() ? UINT64_MAX : std::get<0>(events_.top()); }
-  // Lets time pass to `t`, and what was to happen until then happen.
+  // Advances time to `t` and executes all events until then.
   void advance(std::uint64_t t);
 
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
   };
   const counts& counted(std::uint32_t r) const { return ranks_[r]->counted; }
-  // Ranks whose next poll has something to give, that had nothing when this was called last.
+  // Returns the ranks that got new completions or a chance to retry since the last call.
   std::vector<std::uint32_t> take_touched() { return std::exchange(touched_, {}); }
-  // Operations that were begun and have not ended, over all ranks.
+  // Returns the number of operations that have not ended, over all ranks.
   std::size_t outstanding() const { return outstanding_; }
 
 private:
-  struct payload { // of a ghost only the size
+  struct payload { // has only a size for ghosts
     std::vector<std::uint8_t> bytes;
     std::uint64_t size = 0;
   };
@@ -74,8 +74,9 @@ private:
     virtual_network* network;
     std::uint32_t number;
     bool sending = false;
-    bool refused = false; // its last call of a collective
-    // What waits for the link, by lane and order of coming: its bytes, and what happens when the last has left.
+    bool refused = false; // whether its last collective was refused
+    // Messages that wait for the link, by lane and order of submission: bytes, and the function to call when the last
+    // byte has left.
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::function<void()>>> waiting;
     std::deque<rg_completion> ended;
     std::deque<std::shared_ptr<receive>> posted; // in posting order
@@ -84,15 +85,15 @@ private:
   struct channel { // of (from, to, lane)
     std::deque<message> sends;
     std::deque<std::shared_ptr<receive>> receives;
-    std::deque<payload> landed; // eager: arrived before their receive was posted
+    std::deque<payload> landed; // eager: messages that arrived before their receive was posted
   };
-  struct gathering {        // one native collective under way
+  struct gathering {        // a pending native collective
     std::uint32_t kind = 0; // rg_op_kind
     std::vector<std::pair<std::uint32_t, rg_collective>> joined;
   };
 
   using key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
-  // Time, order of scheduling (ties are broken by it), what happens.
+  // An event: time, order of scheduling (breaks ties), function.
   using happening = std::tuple<std::uint64_t, std::uint64_t, std::function<void()>>;
   struct later {
     bool operator()(const happening& a, const happening& b) const {
@@ -108,7 +109,7 @@ private:
     return r.network->collective(r, Kind, *c);
   }
   rg_status collective(rank& r, std::uint32_t kind, const rg_collective& c);
-  static void exchange(const gathering& g); // gives every member what it is to have
+  static void exchange(const gathering& g); // writes every member's result
   void transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left);
   void pump(rank& from);
   void meet(key k);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model that computes its steps itself: y = w x + b under squared error. Write one like this where the computation is
-// no graph of layers; where it is one, see residual_mlp.cpp.
+// A model that computes its steps itself: y = w x + b with squared error. Write a model like this if its computation is
+// not a graph of layers; if it is one, see residual_mlp.cpp.
 #include <regatta/model.hpp>
 #include <regatta/random.hpp>
 
@@ -17,20 +17,20 @@ public:
   static constexpr auto fields =
       rg::fields(rg::field("features", &parameters::features, "numbers that a sample has").range(1, 1 << 20));
 
-  // [main] setup.purpose may be RG_PURPOSE_INIT: a server, which asks for shapes and initial weights only. Memory for
-  // activations therefore belongs into bind().
+  // [main] With setup.purpose == RG_PURPOSE_INIT the instance is only asked for shapes and initial weights, e.g. on a
+  // server. Memory for activations is therefore allocated in bind().
   linear_regression(const rg_host*, const parameters& p, const rg_model_setup& setup)
       : features_(static_cast<std::size_t>(p.features)) {
     if (setup.precision != RG_F32 || setup.memory != RG_MEMORY_HOST)
       throw rg::error(RG_E_UNSUPPORTED, "it computes in fp32 on the CPU only: set train.precision = "
                                         "\"fp32\" and train.device = \"cpu\"");
-    // Tensors stand in the order in which their gradients become ready: what the strategy may send first comes first.
+    // Tensors are in the order in which their gradients become ready: strategies send from the front.
     tensors_ = {rg::dense_tensor("bias", {1}), rg::dense_tensor("weight", {p.features})};
-    tensors_[bias].decay = 0; // weight decay is for weights
+    tensors_[bias].decay = 0; // biases have no weight decay
     inputs_ = {values("x", {p.features}), values("y", {})};
   }
 
-  // [main] What it points to must live as long as the model.
+  // [main] The memory that the info points to must live as long as the model.
   rg_model_info describe() {
     rg_model_info info{};
     info.tensors = tensors_.data();
@@ -45,14 +45,14 @@ public:
     return info;
   }
 
-  // [main] Depends on (seed, tensor, element) alone, so every rank starts with the same weights.
+  // [main] The values depend on (seed, tensor, element) alone, so every rank starts with the same weights.
   void init(std::uint32_t tensor, std::span<const std::uint64_t>, std::uint64_t seed, std::span<float> out) {
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = tensor == bias ? 0.0F : 0.01F * rg::random_normals(seed, i / 4, tensor, rg::stream_init)[i % 4];
   }
 
-  // [main] The engine's memory for weights and gradients stays until the model ends; the lists of pointers to it are
-  // there during this call only, so what they say is copied.
+  // [main] The memory of weights and gradients is the engine's and lives until the model ends. The arrays of pointers
+  // are valid during this call only, so the pointers are copied.
   void bind(const rg_model_memory& memory) {
     for (const std::uint32_t tensor : {bias, weight}) {
       weights_[tensor] = memory.weights[tensor];
@@ -60,20 +60,20 @@ public:
     }
   }
 
-  // [compute]
+  // [compute] Forward and backward pass.
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
-    // need() before a weight is first read: a strategy may still be pulling it.
+    // need() is called before a weight is first read: a strategy may still be pulling the weight.
     hooks.need(weight);
     hooks.need(bias);
-    hooks.backward(); // forward and backward are one loop here; the time goes to the backward pass
+    hooks.backward(); // both passes are one loop here; its time counts as backward pass
 
     float* const gradient = gradients_[weight];
     float& gradient_of_bias = *gradients_[bias];
-    if (!(batch.flags & RG_BATCH_ACCUMULATE)) { // else this is a later micro-batch of the same step
+    if (!(batch.flags & RG_BATCH_ACCUMULATE)) { // else a later micro-batch of the same step
       std::fill_n(gradient, features_, 0.0F);
       gradient_of_bias = 0;
     }
-    // Gradients are divided by the GLOBAL batch: strategies then only ever have to add.
+    // Gradients are divided by the global batch, so that strategies only have to add them.
     const float scale = 1.0F / static_cast<float>(batch.global_samples);
     double loss = 0;
     for (std::uint64_t s = 0; s < batch.samples; ++s) {
@@ -83,13 +83,13 @@ public:
       for (std::size_t i = 0; i < features_; ++i) gradient[i] += scale * error * x[i];
       gradient_of_bias += scale * error;
     }
-    // ready(i): the gradients of tensors 0..i are final and this step reads their weights no more. With gradient
-    // accumulation that is so in the last micro-batch only.
+    // ready(i): the gradients of tensors 0..i are final, and this step reads their weights no more. With gradient
+    // accumulation this holds in the last micro-batch only.
     if (batch.flags & RG_BATCH_LAST) hooks.ready(weight);
     return {.loss_sum = loss, .count = batch.samples}; // a sum, not a mean: the engine divides
   }
 
-  // [compute] Only the first `valid` samples count: the last batch of a data set may be padded.
+  // [compute] Only the first `valid` samples count: the last batch of a data set may have padding.
   void evaluate(const rg_batch& batch, std::span<double> sums) {
     for (std::uint64_t s = 0; s < batch.valid; ++s) {
       const double error = predict(sample(batch, s)) - target(batch, s);
@@ -100,7 +100,7 @@ public:
   double metric(std::span<const double> sums) { return sums[0] / sums[1]; } // [main]
 
 private:
-  enum : std::uint32_t { bias, weight }; // by this number tensors are known
+  enum : std::uint32_t { bias, weight }; // indices of the tensors
 
   static rg_input values(const char* name, const rg::shape& dims) {
     auto input = rg::make_versioned<rg_input>(); // zeroed, struct_size set

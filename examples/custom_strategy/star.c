@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A strategy in C99, with nothing but abi.h: synchronous training by a star. When a step's gradients are complete,
- * every worker sends them to worker 0, which adds them up in the order of the ranks and sends the sum back.
+ * A strategy in C99, over abi.h alone: synchronous training with an all-reduce along a star. When a step's gradients
+ * are final, every worker sends them to worker 0, which adds them in ascending order of rank and sends the sum back.
  *
- * Without coroutines a strategy is a state machine: submit() begins an operation and returns, completed() hears that it
- * has ended, and when nothing of the current phase is outstanding the next one begins. `advance` is that machine. */
+ * Without coroutines a strategy is a state machine: submit() begins an operation and returns; completed() reports its
+ * end; when no operation of the current phase is outstanding, the next phase begins. advance() does that. */
 #include <regatta/abi.h>
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct star {
 
 /* --------------------------------------------------------------------------------------- before anything starts --- */
 
-/* [any] SYNCHRONOUS promises the same weights everywhere after every step; the engine checks it. */
+/* [any] SYNCHRONOUS promises that all workers have the same weights after every step; the engine checks it. */
 static rg_status plan(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out) {
   (void)host, (void)values, (void)cluster;
   out->flags = RG_PLAN_SYNCHRONOUS;
@@ -29,13 +29,14 @@ static rg_status plan(const rg_host* host, const rg_value* values, const rg_clus
   return RG_OK;
 }
 
-/* [any] Pairs that never talk are not connected. */
+/* [any] Pairs of ranks that exchange no messages are not connected. */
 static uint32_t talks(const rg_value* values, const rg_cluster* cluster, uint32_t a, uint32_t b) {
   (void)values, (void)cluster;
   return a == 0 || b == 0;
 }
 
-/* [main] Ownership: the engine keeps the optimiser's state for what a rank owns; here every worker owns everything. */
+/* [main] The engine keeps the optimizer's state for the weights that a rank owns. Here every worker owns all
+ * weights. */
 static rg_status create(const rg_strategy_host* host, const rg_value* values, void** self) {
   rg_buffer weights;
   rg_status status;
@@ -68,14 +69,14 @@ static rg_op operation(const star* s, uint32_t kind) {
   return op;
 }
 
-/* RG_OK: completed() will hear of it. RG_DONE: it has ended already. Anything negative: it failed. */
+/* RG_OK: completed() will report the end. RG_DONE: the operation has ended. Negative: it failed. */
 static rg_status submit(star* s, const rg_op* op) {
   const rg_status status = s->host->submit(s->host->context, op);
   if (status == RG_OK) ++s->outstanding;
   return status < 0 ? status : RG_OK;
 }
 
-/* Begins one operation with each worker that this one talks to. */
+/* Begins one operation with each worker that this worker exchanges messages with. */
 static rg_status exchange(star* s, uint32_t kind, uint32_t flags) {
   const rg_cluster* cluster = s->host->cluster;
   const uint32_t first = cluster->rank == 0 ? 1 : 0, end = cluster->rank == 0 ? cluster->workers : 1;
@@ -91,19 +92,19 @@ static rg_status exchange(star* s, uint32_t kind, uint32_t flags) {
   return status;
 }
 
-/* Begins what a phase consists of. */
+/* Begins the operations of the current phase. */
 static rg_status begin(star* s) {
   const int root = s->host->cluster->rank == 0;
   rg_op op;
   switch (s->phase) {
-  case COLLECT: /* receives that add take effect in the order in which they are posted: that of the ranks */
+  case COLLECT: /* receives that add take effect in the order in which they are posted: ascending order of rank */
     return root ? exchange(s, RG_OP_RECV, RG_OP_ADD) : exchange(s, RG_OP_SEND, 0);
   case SPREAD: return root ? exchange(s, RG_OP_SEND, 0) : exchange(s, RG_OP_RECV, 0);
-  case APPLY: /* the optimiser's step, from element 0 on */
+  case APPLY: /* the optimizer's update, from element 0 on */
     op = operation(s, RG_OP_APPLY);
     op.source = s->host->arena->gradients;
     return submit(s, &op);
-  case NORM: /* only with clipping by global norm: until now nothing was updated */
+  case NORM: /* only with clipping by global norm: APPLY has not updated yet */
     if (!(s->host->flags & RG_HOST_DEFERRED)) return RG_OK;
     op = operation(s, RG_OP_NORM);
     op.target = s->total;
@@ -117,7 +118,7 @@ static rg_status begin(star* s) {
   }
 }
 
-/* Goes on from phase to phase as long as nothing is outstanding. */
+/* Begins the next phase as long as no operation is outstanding. */
 static rg_status advance(star* s) {
   while (s->outstanding == 0 && s->phase != IDLE) {
     rg_status status;
@@ -133,7 +134,7 @@ static rg_status advance(star* s) {
   return RG_OK;
 }
 
-/* [loop] All gradients of this step are there. Returns at once; done() says when the next step may begin. */
+/* [loop] All gradients of this step are final. Returns at once; done() reports that the next step may begin. */
 static rg_status end_step(void* self, uint64_t step, uint64_t activity) {
   star* s = self;
   s->step = step;
@@ -145,7 +146,7 @@ static rg_status end_step(void* self, uint64_t step, uint64_t activity) {
   }
 }
 
-/* [loop] Never called from within submit(). An error, such as a peer that is gone, is returned and ends the run. */
+/* [loop] Never called within submit(). An error, e.g. because a peer is gone, is returned and ends the run. */
 static rg_status completed(void* self, const rg_completion* completions, uint32_t count) {
   star* s = self;
   uint32_t i;
@@ -159,7 +160,7 @@ static rg_status completed(void* self, const rg_completion* completions, uint32_
 
 /* ------------------------------------------------------------------------------------------------- descriptions --- */
 
-/* A slot that is left out is null: "not supported", and for begin_step or finish "over at once". */
+/* A function that is left out is null: "not supported", or for begin_step and finish "ends at once". */
 static const rg_strategy functions = {.struct_size = sizeof(rg_strategy),
                                       .plan = plan,
                                       .talks = talks,

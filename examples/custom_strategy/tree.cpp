@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A strategy in C++: synchronous training by a binomial tree. Gradients are summed towards worker 0, whose sum then
-// goes back down the same tree: 2 ceil(log2 n) messages one after the other, in each of which whole buckets travel. Few
-// steps, many bytes; the ring of regatta/algorithms.hpp is the other extreme.
+// A strategy in C++: synchronous training with an all-reduce along a binomial tree. Gradients are summed towards worker
+// 0, which sends the sum back down the same tree: 2 ceil(log2 n) messages in sequence, each of a whole bucket. So it
+// has few steps and many bytes; the ring of regatta/algorithms.hpp has many steps and few bytes.
 #include <regatta/strategy.hpp>
 
 #include <bit>
@@ -18,44 +18,44 @@ struct tree {
                      .unit(RG_UNIT_BYTES) // a user may write "1MiB"
                      .range(64, 1e10));
 
-  // [any] What it is and what it needs. Pure: the engine asks before anything starts. SYNCHRONOUS promises that all
-  // workers hold the same weights after every step, and the engine checks that they do, to the bit.
+  // [any] Says what the strategy needs. Depends on its arguments alone, since the engine asks before anything starts.
+  // SYNCHRONOUS promises that all workers hold the same weights after every step; the engine checks it to the bit.
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS;
     plan.lanes = 1;
     return plan;
   }
-  // [any] Only these pairs are connected: a worker and its parent, which is its number without the lowest bit.
+  // [any] Only these pairs are connected: a worker and its parent, whose number is the worker's without the lowest bit.
   static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b) {
     const std::uint32_t child = std::max(a, b), parent = std::min(a, b);
     return parent == (child & (child - 1));
   }
 
-  // [main] The only place to allocate regions, to claim what this rank updates, and to set buckets.
+  // [main] Only the constructor may allocate regions, claim the weights that this rank updates, and set buckets.
   tree(rg::comm& c, const parameters& p)
       : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
         total(c.alloc(2, RG_F64)) {
     comm.own_as_worker(comm.whole()); // every worker updates all weights
   }
 
-  // [loop] A coroutine runs beside the backward pass and sums each bucket as it becomes ready.
+  // [loop] A coroutine runs during the backward pass and sums each bucket once its gradients are final.
   void begin_step(std::uint64_t step) { running.spawn(sum_all(*this, step)); }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
 
-  // [loop] Returns when the next step may begin.
+  // [loop] The task ends when the next step may begin.
   rg::task<> end_step(std::uint64_t step) {
-    co_await running.join(); // throws what sum_all threw: a peer that is gone ends the step here
-    if (comm.deferred()) {   // clipping by global norm: apply() has only counted, commit() updates
+    co_await running.join(); // rethrows exceptions of sum_all: if a peer is gone, the step ends here
+    if (comm.deferred()) {   // clipping by global norm: apply() only added to the norm, commit() updates
       co_await comm.norm(total, false);
       co_await comm.commit(total, step, false);
     }
   }
 
-  rg::comm& comm; // by this name: coroutine frames come from its pool, so a step allocates nothing
+  rg::comm& comm; // must have this name: coroutine frames come from its pool, so that a step allocates nothing
 
 private:
-  // Coroutines of the SDK are static and take the object as their first argument.
+  // A coroutine must be static and take the object as its first argument, from which it gets the pool for its frame.
   static rg::task<> sum_all(tree& self, std::uint64_t step) {
     for (std::size_t b = 0; b < self.buckets.size(); ++b) {
       rg::event& ready = self.ready[b];
@@ -66,11 +66,11 @@ private:
     }
   }
 
-  // Every element is summed once, at the root, in an order that depends on the ranks alone, and copied from there: so
-  // replicas are bit-identical, run after run.
+  // Every element is summed on the path to the root, in an order that depends on the ranks alone, and copied from the
+  // root. So replicas are equal to the bit, in every run.
   static rg::task<> sum(tree& self, rg_buffer gradient) {
     const std::uint32_t n = self.comm.workers(), me = self.comm.rank();
-    // The lowest bit of my number is the distance to my parent; my children are at all smaller powers of two.
+    // The lowest bit of a rank's number is the distance to its parent; its children are at all smaller powers of two.
     const std::uint32_t to_parent = me ? me & (~me + 1) : std::bit_ceil(n);
 
     for (std::uint32_t d = 1; d < to_parent; d *= 2)
@@ -85,7 +85,7 @@ private:
 
   std::vector<rg::span_of_arena> buckets;
   std::vector<rg::event> ready;
-  rg_buffer total; // {elements that are not finite, sum of squares}
+  rg_buffer total; // {number of non-finite elements, sum of squares}
   rg::task_group running;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks of one host find each other over Unix-domain sockets. Any process of the host may connect to an abstract
-// socket, so both sides prove that they know the run's secret before anything else is said. The secret stays with the
-// engine, which makes the proofs (regatta.authenticate/1).
+// Connects the ranks of one host over Unix-domain sockets. Any process of the host may connect to an abstract socket,
+// so both sides first prove that they know the run's secret. The secret stays with the engine, which computes the
+// proofs (regatta.authenticate/1).
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -22,7 +22,7 @@
 
 namespace unix_sockets {
 
-using token = std::array<std::uint8_t, 16>; // names a listening socket, and makes every proof a new one
+using token = std::array<std::uint8_t, 16>; // names a listening socket, and makes the proofs of each run new
 using proof = std::array<std::uint8_t, 32>;
 
 inline std::string rank_name(std::uint32_t rank) {
@@ -60,22 +60,22 @@ private:
 };
 
 inline timespec to_timespec(std::uint64_t ns) {
-  ns = std::min<std::uint64_t>(ns, 1'000'000'000'000'000'000); // 30 years: UINT64_MAX means "for ever"
+  ns = std::min<std::uint64_t>(ns, 1'000'000'000'000'000'000); // 30 years; UINT64_MAX means no limit
   return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
 }
 
-// Waits for exactly `bytes`; false where they do not come.
+// Reads exactly `bytes` bytes. Returns false if they do not arrive within the time.
 inline bool read_all(int fd, void* to, std::size_t bytes, std::uint64_t timeout_ns) {
   const timespec t = to_timespec(timeout_ns);
-  const timeval limit = {t.tv_sec, t.tv_nsec / 1000 + 1}; // 0 would mean for ever
+  const timeval limit = {t.tv_sec, t.tv_nsec / 1000 + 1}; // 0 would mean no limit
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   return ::recv(fd, to, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
 }
 
 class meeting {
 public:
-  // Opens for peers. An abstract name (its first byte is 0) is in no directory, and gone with the last descriptor:
-  // nothing stays behind, however a rank dies.
+  // Opens a socket for peers. An abstract name (its first byte is 0) is in no directory, and ends with the last
+  // descriptor: nothing remains, however a rank dies.
   meeting(const rg_host* host, const rg_world& world) : world_(world) {
     authenticate_ = static_cast<const rg_authenticate*>(host->extension(host->context, RG_EXT_AUTHENTICATE));
     if (!authenticate_) throw rg::error(RG_E_CONFIG, "unix: the engine offers no " RG_EXT_AUTHENTICATE);
@@ -86,14 +86,15 @@ public:
       fail_with_errno(RG_E_OPERATION, "unix: cannot listen");
   }
 
-  // What the engine hands to every peer.
+  // The bytes that the engine passes to every peer.
   rg_blob blob() const { return {token_.data(), token_.size()}; }
 
-  // Calls the ranks below and answers those above; `socket(peer, lane)` is where each connection goes.
+  // Connects to peers with lower ranks and accepts those with higher ranks. `socket(peer, lane)` is where each
+  // connection is stored.
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
                const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) {
     const deadline until(timeout_ns);
-    const auto each = [&](auto visit) { // every connection there is to be
+    const auto each = [&](auto visit) { // visits all connections of this rank
       for (const std::uint32_t peer : std::span(world_.peers, world_.peer_count))
         for (std::uint32_t lane = 0; lane < world_.lanes; ++lane) visit(peer, lane, socket(peer, lane));
     };
@@ -118,7 +119,7 @@ public:
   }
 
 private:
-  struct hello { // the first bytes on a connection; they are answered by a proof
+  struct hello { // the first bytes on a connection; the answer is a proof
     std::uint32_t from, lane;
     proof mac;
   };
@@ -133,7 +134,8 @@ private:
     return s;
   }
 
-  // Takes the next one who comes, if it is a rank that is expected. A stranger who keeps silent costs 0.1 s.
+  // Accepts the next connection and keeps it if it proves to be an expected peer. A stranger that sends nothing delays
+  // this rank by 0.1 s.
   void answer(std::uint32_t missing, std::span<const rg_blob> blobs, const deadline& until,
               const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) const {
     pollfd waiting{listener_, POLLIN, 0};
@@ -151,7 +153,8 @@ private:
     if (::send(s, &ours, sizeof ours, MSG_NOSIGNAL) == sizeof ours) socket(h.from, h.lane) = std::move(s);
   }
 
-  // What only a rank of this run can say, and only on this connection: both sides' tokens are new in every run.
+  // A value that only ranks of this run can compute, and that holds for this connection only: both sides' tokens are
+  // new in every run.
   proof prove(std::uint32_t from, std::uint32_t to, std::uint32_t lane, std::span<const rg_blob> blobs) const {
     struct {
       char what[16] = "regatta-unix/1";
@@ -171,7 +174,7 @@ private:
       throw rg::error(RG_E_OPERATION, "unix: the engine made no proof");
     return out;
   }
-  static bool equal(const proof& a, const proof& b) { // takes as long wherever they differ
+  static bool equal(const proof& a, const proof& b) { // takes the same time wherever they differ
     unsigned difference = 0;
     for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
     return difference == 0;

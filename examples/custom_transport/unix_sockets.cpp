@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transport over Unix-domain stream sockets, for ranks of one host: a socket for every peer and lane. A stream is
-// first in, first out, and sockets do not wait for each other, which is all that lanes ask for. On it a message is its
-// length in 8 bytes, then its bytes. How ranks find and trust each other is in meeting.hpp.
+// A transport over Unix-domain stream sockets, for ranks of one host, with one socket for each peer and lane. A stream
+// is in order, and sockets do not block each other: this is all that lanes require. In the stream a message is its
+// length (8 bytes) and then its bytes. meeting.hpp connects the ranks and checks that they belong to the run.
 #include "meeting.hpp"
 
 #include <regatta/transport.hpp>
@@ -20,33 +20,33 @@ class unix_transport {
 public:
   unix_transport(const rg_host* host, const rg::parameters_t<unix_transport>&) : host_(host) {}
 
-  // [main] What it can do: lanes do not wait for each other, poll() can sleep. Of what it cannot it says nothing, and
-  // the engine does it instead: without RG_CAP_ADD a receive that adds goes through the engine's scratch memory.
+  // [main] Lanes do not block each other, and poll() can sleep. The engine does whatever is not declared here: without
+  // RG_CAP_ADD, it receives into temporary memory and adds.
   rg_transport_caps caps() const {
     return {.flags = RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_INDEPENDENT};
   }
 
-  // [main] The blob reaches all peers by way of the engine; `world` stays valid until close().
+  // [main] The engine passes the blob to all peers. `world` stays valid until close().
   rg_blob listen(const rg_world& world) {
     world_ = &world;
     meeting_.emplace(host_, world);
     return meeting_->blob();
   }
-  // [main]
+  // [main] Connects to all peers.
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
     channels_ = std::vector<channel>(std::size_t{world_->size} * world_->lanes);
     meeting_->connect(blobs, timeout_ns,
                       [&](std::uint32_t peer, std::uint32_t lane) -> descriptor& { return at(peer, lane).socket; });
-    meeting_.reset(); // nobody else is to come
+    meeting_.reset(); // no further peer will connect
   }
 
-  // [loop] These two only take notes: bytes move in poll(). The buffer is borrowed until the completion.
+  // [loop] send() and recv() only enqueue: bytes move in poll(). The buffer must stay until the completion.
   rg_status send(const rg_transfer& t) {
     check(t).sends.push_back({static_cast<std::byte*>(t.address), bytes_of(t), t.cookie});
     return RG_OK;
   }
-  // Receives into overlapping bytes take effect in the order in which they were posted. On one stream they do anyway;
-  // where another one is still to write there, the engine is asked to come again.
+  // Receives into overlapping bytes must take effect in the order in which they were posted. Within one stream they do;
+  // if another stream still has to write there, RG_AGAIN makes the engine try again later.
   rg_status recv(const rg_transfer& t) {
     channel& mine = check(t);
     auto* const first = static_cast<std::byte*>(t.address);
@@ -57,8 +57,8 @@ public:
     return RG_OK;
   }
 
-  // [loop] The only place where anything happens: one piece on every stream, both ways, in turns, until there is
-  // something to report, somebody wakes us, or time is over.
+  // [loop] All bytes move here: a part of the first message of every stream, in both directions, in turns, until there
+  // is a completion to report, wake() is called, or the time is over.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
     const deadline until(timeout_ns);
     for (;;) {
@@ -68,24 +68,25 @@ public:
         moved |= receive_some(c);
       }
       if (!ended_.empty() || until.left() == 0) break;
-      if (!moved && wait(until.waited() < spin_ns ? 0 : until.left())) break; // spinning is asking without waiting
+      if (!moved && wait(until.waited() < spin_ns ? 0 : until.left())) break; // spinning is polling without waiting
     }
     std::uint32_t count = 0;
     for (; count < out.size() && !ended_.empty(); ended_.pop_front()) out[count++] = ended_.front();
     return count;
   }
-  // [any] Ends the wait() that is under way, or the next one.
+  // [any] Ends the current wait(), or the next one.
   void wake() noexcept {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto n = ::write(wake_up_, &one, sizeof one);
   }
 
-  // [loop] Once its socket is closed, the kernel touches no buffer of an operation any more.
+  // [loop] Once the socket is closed, the kernel does not access the buffers of its operations any more.
   void cancel(std::uint32_t peer) {
     for (std::uint32_t lane = 0; lane < world_->lanes; ++lane) end(at(peer, lane), RG_E_CANCELLED);
   }
 
-  // [main] Says that nothing more comes, and waits until all peers say the same: then everything was received.
+  // [main] Tells all peers that no more bytes follow, and waits until all peers do the same: then all have been
+  // received.
   void close(std::uint64_t timeout_ns) {
     const deadline until(timeout_ns);
     for (const channel& c : channels_)
@@ -106,11 +107,11 @@ private:
     std::byte* data;
     std::uint64_t bytes, cookie;
   };
-  struct channel { // a lane to a peer
+  struct channel { // one lane to one peer
     descriptor socket;
     std::deque<operation> sends, receives;
-    std::uint64_t sent = 0, received = 0; // of the first message, its header included
-    std::uint64_t length = 0;             // of the message that comes in, once received >= header
+    std::uint64_t sent = 0, received = 0; // bytes of the first message, including its header
+    std::uint64_t length = 0;             // of the message that is being received, once received >= header
   };
   static constexpr std::uint64_t header = sizeof(std::uint64_t);
 
@@ -126,7 +127,7 @@ private:
     return c;
   }
 
-  // True: something happened on this stream.
+  // Returns whether anything changed on this stream: bytes moved, or the stream failed.
   bool send_some(channel& c) {
     if (c.sends.empty()) return false;
     operation& o = c.sends.front();
@@ -148,7 +149,7 @@ private:
     return true;
   }
 
-  // Reads nothing that no receive waits for: what is not asked for stays with the kernel, and so holds its sender back.
+  // Reads only messages that have a posted receive: other bytes stay in the kernel, and so limit their sender.
   bool receive_some(channel& c) {
     if (c.receives.empty()) return false;
     const operation& o = c.receives.front();
@@ -174,7 +175,7 @@ private:
     lose(c, n == 0 ? "has left" : std::string("is lost: ") + std::strerror(errno));
     return true;
   }
-  // An operation that fails later than its call: the text goes to the host, the status comes with the completion.
+  // Fails operations after their call: the host gets the text, and the completions have the status.
   void lose(channel& c, const std::string& what) {
     const auto peer = static_cast<std::uint32_t>(static_cast<std::size_t>(&c - channels_.data()) / world_->lanes);
     host_->fail(host_->context, RG_E_PEER, (rank_name(peer) + " " + what).c_str());
@@ -190,7 +191,7 @@ private:
     queue.pop_front();
   }
 
-  // Waits until a stream can move or wake() is called (true).
+  // Waits until bytes can move on a stream, or wake() is called. Returns true for wake().
   bool wait(std::uint64_t timeout_ns) {
     polled_.assign(1, {wake_up_, POLLIN, 0});
     for (const channel& c : channels_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether there is a GPU, asked in a way that works, and reads well, where there is none.
+// Counts the GPUs. Where none is usable, the error says why in plain words.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace cuda {
 
-// Throws unless `e` is a success; `what` was being done.
+// Throws rg::error unless `e` is cudaSuccess. `what` names the operation in the error.
 inline void check(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return;
-  cudaGetLastError(); // or the next call would report it again
+  cudaGetLastError(); // clears the error, which the next call would report again
   throw rg::error(e == cudaErrorMemoryAllocation ? RG_E_OPERATION : RG_E_DEVICE,
                   std::string("CUDA, ") + what + ": " + cudaGetErrorString(e));
 }
 
-// How many GPUs there are, at least one: else throws rg::error, RG_E_UNSUPPORTED.
+// Returns the number of GPUs, at least 1. Throws RG_E_UNSUPPORTED if there is no usable GPU.
 inline std::uint32_t device_count() {
-  int count = 0; // on an error it is left as it was
+  int count = 0; // unchanged by a call that fails
   const cudaError_t e = cudaGetDeviceCount(&count);
   if (e == cudaSuccess && count > 0) return static_cast<std::uint32_t>(count);
   cudaGetLastError();

@@ -12,7 +12,7 @@ namespace plugins {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uintmax_t most_bytes = std::uintmax_t{8} << 20; // some 50,000 lines: more is not ours
+constexpr std::uintmax_t most_bytes = std::uintmax_t{8} << 20; // about 50,000 lines; a larger file is not a cache
 
 } // namespace
 
@@ -36,7 +36,7 @@ pick_cache::picks pick_cache::read() const {
   std::string line;
   if (!std::getline(in, line) || line != heading_) return found;
   while (std::getline(in, line)) {
-    if (in.eof()) break; // no newline: cut off
+    if (in.eof()) break; // no newline: the line is truncated
     const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     found[line.substr(0, first)] = {line.substr(first + 1, second - first - 1), line.substr(second + 1)};

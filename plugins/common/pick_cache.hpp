@@ -7,21 +7,22 @@
 
 namespace plugins {
 
-// What timing has picked before, so that it need not be timed again: a text file, one "key, algorithm, why" a line with
-// tabs between. It may be deleted at any time. A file that is not ours is ignored, and so are lines that are not of this
-// form; where nothing can be read or written, picks are only timed again.
+// Results of autotuning that are kept between runs, so that a kernel is timed once. The cache is a text file with one
+// line "key, algorithm, why" per result, separated by tabs. It may be deleted at any time. A file with another heading
+// and lines of another form are ignored. If the file cannot be read or written, kernels are timed again.
 class pick_cache {
 public:
-  // Of the plugin `owner`. An empty path: remembers nothing.
+  // `owner` is the name of the plugin. With an empty path the cache neither reads nor writes a file.
   pick_cache(std::string owner, std::filesystem::path file);
-  // $XDG_CACHE_HOME/regatta/OWNER-picks, or ~/.cache/regatta/OWNER-picks; empty where neither is known.
+  // Returns $XDG_CACHE_HOME/regatta/OWNER-picks, else ~/.cache/regatta/OWNER-picks; empty if neither variable holds an
+  // absolute path.
   static std::filesystem::path usual_file(const std::string& owner);
 
   const std::filesystem::path& file() const { return file_; }
-  // The algorithm for a key, or null.
+  // Returns the algorithm for a key, or null. The pointer is valid until the next add().
   const std::string* find(const std::string& key) const;
   void add(const std::string& key, const std::string& algorithm, const std::string& why);
-  // Adds what is new to what the file holds by now, and puts the whole in its place at once. False where it could not.
+  // Reads the file again, merges the new results into it and replaces it atomically. Returns false if that failed.
   bool save();
 
 private:

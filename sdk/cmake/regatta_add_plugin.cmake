@@ -2,8 +2,9 @@
 #
 #   regatta_add_plugin(NAME SOURCE...)
 #
-# A module NAME.so that exports nothing but `regatta_plugin`. Hidden visibility covers its own symbols; the version script
-# covers the statics of templates too, which would otherwise be unique in the process and pin the library.
+# Adds the module NAME.so, which exports only `regatta_plugin`. Hidden visibility hides the plugin's own symbols. The
+# version script also hides the static variables of templates: they would otherwise be unique in the process, and
+# dlclose() could not unload the library.
 set(REGATTA_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 
 function(regatta_add_plugin name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs in real processes on a fake device (streams.hpp) and on the CPU, which must train the same to the bit.
+// Whole runs in real processes on a fake device (streams.hpp) and on the CPU, which must train bit-identically.
 #pragma once
 
 #include "../cli/program.hpp"
@@ -56,7 +56,7 @@ sparsity = [0.9]
 
 inline const std::string on_device = " --set train.device=cuda --plugin-path " REGATTA_DEVICE_PLUGINS;
 
-// The metric without the times at which it was measured.
+// Returns the metric without the times at which it was measured.
 inline json metric_of(const json& entry) {
   json metric = entry.value("metric", json());
   if (metric.is_object())
@@ -64,7 +64,7 @@ inline json metric_of(const json& entry) {
   return metric;
 }
 
-// What both learnt, case by case: to the bit the same.
+// Checks that both runs of every case are bit-identical.
 inline void compare(const json& expected, const json& found) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -87,7 +87,7 @@ inline void same_as_on_the_host(const scratch& s, const std::string& options,
   }
 }
 
-// How often the host waited for each rank's device in a run of two, in ascending order.
+// Returns how often the host waited for each rank's device in a run of two ranks, in ascending order.
 inline std::vector<int> waits(const scratch& s, const std::string& text, const std::string& options, int steps) {
   fs::remove(s.path / "waits");
   results(s, text, options + " --set measure.steps=" + std::to_string(steps) + on_device,
@@ -95,8 +95,8 @@ inline std::vector<int> waits(const scratch& s, const std::string& text, const s
   std::ifstream in(s.path / "waits");
   std::vector<int> all;
   for (int n = 0; in >> n;) all.push_back(n);
-  REQUIRE(all.size() == 2); // workers
-  CHECK(all[0] > 0);        // to begin and to end
+  REQUIRE(all.size() == 2); // two workers
+  CHECK(all[0] > 0);        // at the start and at the end
   std::sort(all.begin(), all.end());
   return all;
 }

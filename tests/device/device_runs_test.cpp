@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's side of devices, in real processes on a fake one (streams.hpp) whose arithmetic is the host's and which
-// does everything as late as it can, or in an order that is drawn: whatever is not ordered by a fence, or touched by the
-// host, gives another result than the CPU's, or ends the process.
+// The engine's side of devices, in real processes on a fake one (streams.hpp). Its arithmetic is the host's; it does
+// everything as late as possible or in a random order. So work that lacks a fence gives another result than the CPU's,
+// and an access by the host ends the process.
 #include "device_runs.hpp"
 
 #include "data/generate.hpp"
@@ -33,7 +33,7 @@ TEST_CASE("alone, and where a worker is its own server") {
   same_as_on_the_host(s, "--set cluster.workers=1 --set transport.plugin=null --set strategy.plugin=none");
   same_as_on_the_host(s, "--set cluster.colocate=true --set cluster.servers=2 --sweep "
                          "strategy.plugin=sync_ps,async_ps");
-  // Of several workers the order of their updates is up to time.
+  // With several workers the order of their updates would depend on time.
   same_as_on_the_host(s, "--set cluster.workers=1 --sweep cluster.colocate=true,false --set strategy.plugin=geo_ps");
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("what the sensors of each rank's device say, and how devices reach eac
   const json r = results(s, experiment, on_device);
   const json expected = {{"name", "fake"},
                          {"driver", "none"},
-                         {"utilisation", 0.5}, // of the time before the region: 1
+                         {"utilisation", 0.5}, // mean over the timed region; the reading before it is 1
                          {"memory_used_bytes", 1'000'000'000},
                          {"memory_peak_bytes", 2'000'000'000},
                          {"memory_total_bytes", 4'000'000'000},
@@ -111,7 +111,8 @@ TEST_CASE("forward, backward and update are timed by the device's clock") {
   const json& time = alone.at("time");
   CHECK(time.at("forward").get<double>() == doctest::Approx(0.006)); // two micro-batches of 3 ms
   CHECK(time.at("backward").get<double>() == doctest::Approx(0.010));
-  const double update = alone.at("parameters").get<double>() * 1e-9; // and what tensors are padded with
+  // A nanosecond per element; the padding of tensors comes on top.
+  const double update = alone.at("parameters").get<double>() * 1e-9;
   CHECK(time.at("update").get<double>() >= update);
   CHECK(time.at("update").get<double>() < update + 100e-9);
   CHECK(time.at("exposed_communication") == 0);

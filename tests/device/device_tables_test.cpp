@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models with sparse tables on a fake device (streams.hpp): dense weights, gradients and state lie there, where the host
-// cannot touch them, and the rows of a step in pinned memory, read and written as late as can be.
+// Models with sparse tables on a fake device (streams.hpp). Dense weights, gradients and state are in its memory, which
+// the host cannot touch; the rows of a step are in pinned memory, which the device reads and writes as late as
+// possible.
 #include "device_runs.hpp"
 
 #include "data/generate.hpp"
@@ -10,7 +11,7 @@ using namespace device_runs;
 
 namespace {
 
-// The experiment with another model, and with data for it.
+// The experiment with another model and its data.
 std::string with(const std::string& model, const std::string& data = "source = \"random\"") {
   const std::string rest = "[train]", all = experiment;
   return "[model]\n" + model + "[data]\n" + data + "\n" + all.substr(all.find(rest));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An executor for tests: it runs graphs with the CPU's executor, on a fake GPU (streams.hpp). What is computed there is
-// computed by the host's own functions, so that results are the CPU's to the bit, if everything comes in order.
+// An executor for tests: it runs graphs by the CPU's executor, on a fake GPU (streams.hpp). All arithmetic is the
+// host's, so results are bit-identical to the CPU's if the order is right.
 #include "device/host.hpp"
 #include "fake_link.hpp"
 
@@ -44,7 +44,7 @@ public:
 
   void* allocate(std::uint64_t bytes) { return gpu_.allocate(bytes); }
   void release(void*) noexcept {}
-  // Poisoned: what a transport sends of it without a copy before would show.
+  // Fills memory with a pattern, so that a transport that sends from it before a copy fails.
   void* allocate_host(std::uint64_t bytes) {
     void* const p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
     std::memset(p, 0x7f, bytes);
@@ -54,7 +54,7 @@ public:
   }
   void release_host(void* address) noexcept {
     pinned_.erase(address);
-    std::memset(address, 0x5a, 16); // what still reads or writes it shows
+    std::memset(address, 0x5a, 16); // so that a later access shows
     std::free(address);
   }
 
@@ -67,7 +67,7 @@ public:
     const rg_update update = work.update ? *work.update : rg_update{};
     gpu_.add(streams_.at(stream), [this, work = rg_work(work), update]() mutable {
       if (work.update) work.update = &update;
-      if (work.kind == RG_OP_APPLY) gpu_.spend(static_cast<double>(work.count)); // a nanosecond an element
+      if (work.kind == RG_OP_APPLY) gpu_.spend(static_cast<double>(work.count)); // a nanosecond per element
       if (!processor_.run(work)) throw rg::error(RG_E_OPERATION, "an index outside of what it is about");
     });
   }
@@ -79,9 +79,9 @@ public:
   void wait(rg_fence fence) { gpu_.wait(fence); }
   void notify(std::uint32_t stream, void (*f)(void*), void* context) {
     gpu_.add(streams_.at(stream), [=] { f(context); });
-    gpu_.passed(record(stream)); // who is to be told is waiting
+    gpu_.passed(record(stream)); // starts the work: the caller waits for f
   }
-  // The second one, at the region's beginning, differs from those that follow, however many. No counter of energy.
+  // The second reading, at the start of the timed region, differs from all later ones. There is no energy counter.
   rg_sensors sensors() {
     const bool second = readings_++ == 1;
     rg_sensors s = rg::no_sensors();
@@ -104,7 +104,7 @@ private:
   regatta::host_processor processor_; // of the device's thread
 };
 
-// The CPU's executor, out of its own shared object.
+// The CPU's executor, loaded from its plugin.
 const rg_executor& inner_executor(const rg_host* host) {
   static const rg_executor found = [&] {
     void* const library = dlopen(FAKE_DEVICE_INNER, RTLD_NOW | RTLD_LOCAL);
@@ -124,7 +124,7 @@ public:
     stream_ = gpu_.make_stream();
     info_ = rg::make_versioned<rg_model_info>();
     check(functions_.describe(inner_, &info_));
-    info_.flags &= ~std::uint32_t{RG_MODEL_ROWS_IN_PLACE}; // they lie on the other side
+    info_.flags &= ~std::uint32_t{RG_MODEL_ROWS_IN_PLACE}; // the windows are in host memory
   }
   ~fake_model() {
     gpu_.wait(gpu_.record(stream_));
@@ -142,7 +142,7 @@ public:
     do_now([&] { check(functions_.bind(inner_, &memory)); });
   }
 
-  // Asks for everything, and waits for nothing.
+  // Enqueues everything and waits for nothing.
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
     for (std::uint32_t i = info_.tensor_count; i-- > 0;)
       if (kind_of(i) == RG_TENSOR_DENSE)
@@ -157,7 +157,7 @@ public:
         throw rg::error(RG_E_PLUGIN, "the windows of tables are not in pinned memory");
     double* const loss = &losses_[steps_++ % losses_.size()];
     gpu_.add(stream_, [this, mine, loss] {
-      // As a device does: what it is given it reads now, and what is said to be the same not at all.
+      // As on a device, inputs are read now, and with RG_BATCH_SAME not at all.
       if (!(mine->batch.flags & RG_BATCH_SAME)) keep(*mine);
       mine->batch.inputs = kept_.data();
       auto none = rg::make_versioned<rg_hooks>();
@@ -168,7 +168,7 @@ public:
       *loss = result.loss_sum;
       gpu_.spend(5e6);
     });
-    const rg_fence done = gpu_.mark(stream_); // before what may begin once gradients are there
+    const rg_fence done = gpu_.mark(stream_); // recorded before ready(), which lets other work start
     if (batch.flags & RG_BATCH_LAST)
       for (std::uint32_t i = 0; i < info_.tensor_count; ++i)
         if (kind_of(i) == RG_TENSOR_DENSE) hooks.ready(i, gpu_.record(stream_));
@@ -189,7 +189,7 @@ public:
   }
 
 private:
-  // All of a batch that is valid during the call alone.
+  // Copies the parts of a batch that are valid during the call only.
   struct late_batch {
     late_batch(const rg_batch& b, const rg_model_info& info) : batch(b), inputs(b.inputs, b.inputs + info.input_count) {
       if (b.global_counts) {
@@ -206,10 +206,10 @@ private:
     rg_batch batch;
     std::vector<const void*> inputs;
     std::vector<std::uint64_t> counts;
-    std::vector<rg_table_rows> tables; // where the engine has them, but for the rows' numbers
+    std::vector<rg_table_rows> tables; // memory of the engine; only the rows' numbers are copied
     std::vector<std::vector<std::uint64_t>> rows;
   };
-  // Rows of tables cross as all else: read now, and gradients there when this is over. [a task]
+  // Called on the device's thread. Reads the rows of tables now; gradients are returned by return_gradients().
   void bring_windows(late_batch& b) {
     windows_.resize(b.tables.size());
     seen_ = b.tables;
@@ -218,7 +218,7 @@ private:
       const std::size_t elements =
           theirs.count * static_cast<std::size_t>(rg::at_stride(info_.tensors, theirs.tensor).shape[1]);
       windows_[t].weights.assign(theirs.weights, theirs.weights + elements);
-      windows_[t].gradients.resize(elements); // of a step's first micro-batch to its last
+      windows_[t].gradients.resize(elements); // kept from the first micro-batch of a step to the last
       seen_[t].weights = windows_[t].weights.data();
       seen_[t].gradients = windows_[t].gradients.data();
     }
@@ -257,12 +257,12 @@ private:
   rg_model_info info_{};
   std::array<double, 3> losses_{};
   std::uint64_t steps_ = 0;
-  std::vector<std::unique_ptr<void, regatta::aligned_free>> memory_; // of the last step's inputs; the device's thread's
+  std::vector<std::unique_ptr<void, regatta::aligned_free>> memory_; // inputs of the last step; of the device's thread
   std::vector<const void*> kept_;
   struct window {
     std::vector<float> weights, gradients;
   };
-  std::vector<window> windows_; // by table; the device's thread's
+  std::vector<window> windows_; // by table; of the device's thread
   std::vector<rg_table_rows> seen_;
 };
 

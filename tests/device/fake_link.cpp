@@ -24,7 +24,7 @@ rg_blob link::listen(const rg_world& world) {
 
 rg_status link::post(operation o) {
   if (o.transfer.after == 0) throw rg::error(RG_E_PLUGIN, "the engine said nothing of what the bytes wait for");
-  o.transfer.buffer.region = 0; // to the transport inside this is memory like any other
+  o.transfer.buffer.region = 0; // the inner transport takes any memory, in no region
   posted_.push_back(o);
   return RG_OK;
 }
@@ -61,7 +61,7 @@ void link::exchange(std::span<const operation> group) {
   }
 }
 
-// In the order of the ranks.
+// Sums in the order of the ranks.
 void link::add_up(const operation& o) {
   const std::uint64_t count = o.transfer.buffer.count;
   auto* const mine = static_cast<float*>(o.transfer.address);
@@ -94,7 +94,7 @@ void link::collective(const operation& o) {
   const auto share = [&](std::uint32_t r) { return rg::part_of({0, o.transfer.buffer.count}, r, size_); };
   if (o.what == kind::reduce_scatter) {
     add_up(o);
-    const auto mine = share(rank_); // what else there is must not be relied on
+    const auto mine = share(rank_); // the rest of the buffer is undefined
     std::memset(begin, 0x7f, mine.first * size);
     std::memset(begin + mine.end() * size, 0x7f, (o.transfer.buffer.count - mine.end()) * size);
     return;

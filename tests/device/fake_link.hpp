@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transport between fake GPUs that works as NCCL does: it reaches the device's memory alone, keeps one order, takes what
-// was posted between two polls as one group into a stream of its own, behind the fences that it waits for, and gives a
-// fence for what will have happened. The bytes go over another transport, by the device's thread.
+// A transport between fake GPUs that works as NCCL does. It reaches device memory only and keeps one order of
+// operations. Operations that were posted between two polls are enqueued as one group in a stream of its own, behind
+// the fences that they wait for, and complete with a fence. The bytes travel over another transport, on the device's
+// thread.
 #pragma once
 
 #include "streams.hpp"
@@ -47,12 +48,12 @@ public:
 private:
   enum class kind { send, recv, all_reduce, reduce_scatter, all_gather, broadcast };
   struct operation {
-    rg_transfer transfer; // of collectives: what of it is meant; peer is the root
+    rg_transfer transfer; // for a collective: buffer, fence and cookie; peer is the root
     kind what;
   };
   rg_status post(operation o);
   rg_status post(const rg_collective& c, kind what);
-  // On the device's thread.
+  // Called on the device's thread.
   void exchange(std::span<const operation> group);
   void collective(const operation& o);
   void add_up(const operation& o);
@@ -63,7 +64,7 @@ private:
   std::uint32_t rank_ = 0, size_ = 0;
   std::vector<operation> posted_;
   std::vector<rg_completion> finished_;
-  std::mutex mutex_; // of woken_
+  std::mutex mutex_; // guards woken_
   std::condition_variable wake_up_;
   bool woken_ = false;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A strategy for tests that mistakes a device's memory for the host's, in the way that `what` says. Where there is no
-// device there is nothing to mistake.
+// A strategy for tests that confuses device memory with host memory, in the way that `what` selects. Without a device
+// it works.
 #include <regatta/strategy.hpp>
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of the executor cudnn compute for an element, on the host, against plain loops over windows.
+// The per-element arithmetic of the executor cudnn's kernels, on the host, against plain loops over windows.
 #include "elements.hpp"
 
 #include <doctest/doctest.h>
@@ -20,12 +20,12 @@ const std::vector<window> windows = {
 
 std::vector<float> numbers(std::size_t n, std::uint64_t seed) {
   std::vector<float> x(n);
-  for (std::size_t i = 0; i < n; ++i) // a few values, so that there are equals
+  for (std::size_t i = 0; i < n; ++i) // few distinct values, so that some are equal
     x[i] = static_cast<float>(rg::to_index(rg::random_bits(seed, i)[0], 5)) - 2;
   return x;
 }
 
-// Calls f(output, element) for every element inside the picture that an output's window covers, in order.
+// Calls f(output, element) for every element inside the image that an output's window covers, in order.
 template <class F> void for_each_covered(const window& w, F f) {
   for (int oy = 0; oy < w.out_height; ++oy)
     for (int ox = 0; ox < w.out_width; ++ox)
@@ -100,5 +100,5 @@ TEST_CASE("dropout keeps what layers.hpp says: 16 bits of the sample's random nu
       CHECK(keeps(seed, sample, e, threshold) == (parts[e % 8] >= threshold));
       kept += keeps(seed, sample, e, threshold);
     }
-  CHECK(std::abs(static_cast<double>(kept) / 12000 - 0.6) < 0.02); // five deviations
+  CHECK(std::abs(static_cast<double>(kept) / 12000 - 0.6) < 0.02); // five standard deviations
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs with train.device = "cuda" on a GPU of the host's own (emulated/streams.hpp).
+// Whole runs with train.device = "cuda" on the emulated GPU (emulated/streams.hpp).
 #pragma once
 
 #include "program.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs with train.device = "cuda" on a GPU of the host's own (emulated/streams.hpp): they train as on the CPU,
-// whatever strategy and transport, in every precision.
+// Whole runs with train.device = "cuda" on the emulated GPU (emulated/streams.hpp): they must train as on the CPU, with
+// every strategy and transport and in every precision.
 #include "emulated_run.hpp"
 
 #include <cmath>
@@ -62,7 +62,7 @@ TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
 }
 
 TEST_CASE("a step of fp16 whose gradients are not finite leaves the weights as they are") {
-  // One sample, whose slope is 1 at the start: the first loss scale is no number of fp16.
+  // One sample, whose gradient is 1 at the start; times the first loss scale it exceeds fp16.
   for (const char* sparse : {"true", "false"}) {
     CAPTURE(sparse);
     const course c = train(experiment("plugin = \"simnet_bow\"\nvocabulary = 20\ndim = 8\nhidden = 8\nmargin = 2\n"),
@@ -77,7 +77,8 @@ TEST_CASE("models with sparse tables train as on the CPU, their rows in the host
   const std::string two = gpu + "--set cluster.workers=2 ";
   const std::vector<double> cpu = train(ctr, alone + "--set train.device=cpu").losses;
   for (const std::string& options :
-       {alone + gpu, alone + gpu + "--set train.accumulate=3", // which together touch more rows than one may
+       // The micro-batches of a step together touch more rows than one of them may.
+       {alone + gpu, alone + gpu + "--set train.accumulate=3",
         two + "--set strategy.plugin=allreduce --set transport.plugin=tcp",
         two + "--set strategy.plugin=sync_ps --set transport.plugin=shm"}) {
     CAPTURE(options);

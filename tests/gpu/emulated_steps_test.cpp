@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs on a GPU of the host's own, in which steps are captured and played, and values made on the device.
+// Whole runs on the emulated GPU with graph capture and replay, and with input generated on the device.
 #include "emulated_run.hpp"
 
 using namespace emulated_run;
@@ -13,7 +13,7 @@ TEST_CASE("steps that are played train as steps that are launched") {
     CAPTURE(options);
     CHECK(train(mlp, options).losses == train(mlp, options + " --set train.graphs=false").losses);
   }
-  CHECK(train(mlp, two).kernels.at("graphs") == "2"); // one bucket: a graph for each direction
+  CHECK(train(mlp, two).kernels.at("graphs") == "2"); // one bucket: one forward and one backward graph
 }
 
 TEST_CASE("values that the device makes are those that the host makes") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention through cuDNN's graphs, on a GPU of the host's own whose cuDNN does what the graphs say (emulated/dnn.cpp):
-// as near to the reference as with scores of our own, and what is dropped is what the reference drops. Whether cuDNN itself
-// takes the graphs is planning_test's.
+// Attention by graphs of cuDNN, on the emulated GPU, whose cuDNN executes graphs operation by operation
+// (emulated/dnn.cpp). It must be as close to the reference as attention with scores in memory, and drop the same
+// probabilities as the reference. planning_test checks that cuDNN itself accepts the graphs.
 #include "layers_cases.hpp"
 
 #include <regatta/layers.hpp>
@@ -13,8 +13,8 @@ using rg::value;
 namespace {
 
 constexpr std::int64_t length = 9, vocabulary = 11;
-// Of all gradients, as one vector, from the reference's: with scores of our own they were 0.0028 to 0.0042 apart in bf16 and
-// 0.00034 to 0.00037 in fp16, with dropout or without.
+// Bound of the relative distance of all gradients, as one vector, from the reference's. With scores in memory the
+// distance was 0.0028 to 0.0042 in bf16 and 0.00034 to 0.00037 in fp16, with and without dropout.
 double bound(std::uint32_t precision) {
   return precision == RG_BF16 ? 0.005 : 0.0005;
 }
@@ -41,14 +41,14 @@ const std::vector<attention_case>& cases() {
   return all;
 }
 
-// Two sequences with some padding anywhere, one of them with nothing else.
+// Two sequences with padding at any position; one of the samples is all padding.
 void build(const attention_case& c, rg::network& net, double dropout) {
   const value words = net.indices("words", {length}, vocabulary), others = net.indices("others", {5}, vocabulary);
   const value labels = net.indices("labels", {length}, vocabulary);
   const std::uint32_t table = rg::embedding_table(net, "words", vocabulary, 32);
   const value x = rg::embedding(words, "e", table), other = rg::embedding(others, "f", table);
   value y = c.body(x, other, words, others, dropout);
-  if (std::string(c.name).find("another") == std::string::npos) // all inputs are read
+  if (std::string(c.name).find("another") == std::string::npos) // all inputs must be read
     y = rg::add(y, rg::attention(x, other, others, "b", {.heads = 2, .dropout = dropout}));
   rg::token_cross_entropy(rg::dense(y, "out", vocabulary), labels);
 }
@@ -65,7 +65,7 @@ outcome train(const attention_case& c, double dropout, std::uint32_t precision) 
   pair p(*net.graph(), {.batch = 5, .precision = precision});
   std::fill_n(p.batch.inputs[0].begin() + length, length, 0.0);
   std::fill_n(p.batch.inputs[1].begin() + 5, 5, 0.0);
-  p.batch.inputs[0][0] = 0; // the first query of a causal one sees nothing
+  p.batch.inputs[0][0] = 0; // with a causal mask the first query then has no visible key
   const double expected = p.reference.forward(p.batch);
   p.reference.backward(p.batch);
   const rg_step_result got = p.executed.step(p.batch);
@@ -95,16 +95,16 @@ TEST_CASE("attention by cuDNN's graphs is as near to the reference as with score
         CHECK(o->loss < 0.01);
         CHECK(o->distance < bound(precision));
         CHECK(o->distance > 0);
-        CHECK(o->activations == whole.activations); // what was dropped is drawn again
+        CHECK(o->activations == whole.activations); // the dropout mask takes no activation memory
       }
-      CHECK(dropped.evaluated == whole.evaluated); // nothing is dropped there
+      CHECK(dropped.evaluated == whole.evaluated); // evaluation has no dropout
     }
 }
 
 TEST_CASE("where cuDNN has no engine for it, attention makes its scores") {
   CHECK(train(cases()[0], 0, RG_F32).kernels.find("a flash: 0\n") != std::string::npos);
   CHECK(train(cases()[0], 0, RG_F32).distance < 1e-5);
-  // A number a row instead of the probabilities, in half the bytes a number.
+  // The flash kernel keeps one value per row instead of the probabilities, and values have half the bytes.
   CHECK(train(cases()[0], 0, RG_BF16).activations < train(cases()[0], 0, RG_F32).activations / 2);
   rg::network net;
   const value words = net.indices("words", {length}, vocabulary), labels = net.indices("labels", {length}, vocabulary);
@@ -112,5 +112,5 @@ TEST_CASE("where cuDNN has no engine for it, attention makes its scores") {
   rg::token_cross_entropy(rg::dense(rg::attend(x, x, x, words, "a", {}), "out", vocabulary), labels);
   CHECK(reference::executed(executor_plugin, *net.graph(), {.precision = RG_BF16})
             .kernels()
-            .starts_with("a flash: 0\n")); // 12
+            .starts_with("a flash: 0\n")); // head size 12 is no multiple of 8
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of regatta.device/1, on a GPU of the host's own (emulated/streams.hpp) or a real one, against the
-// host's: to the bit, but for the order of sums; and the order of streams.
+// The arithmetic of regatta.device/1 on the emulated GPU (emulated/streams.hpp) or a real one, against the host's:
+// bit-identical except for the order of sums. Also the order of streams.
 #include "memory/arithmetic.hpp"
 #include "memory/conversion.hpp"
 #include "memory/selection.hpp"
@@ -26,10 +26,10 @@ namespace {
 constexpr float infinite = std::numeric_limits<float>::infinity(),
                 not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-// The real executor, where there is a GPU: gpu/run-all.sh.
+// The real executor on a machine with a GPU, set by gpu/run-all.sh.
 const char* const on_gpu = std::getenv("REGATTA_EXECUTOR_PLUGIN");
 
-// A device with three streams; fails the test on any error.
+// A device with three streams; any error fails the test.
 class opened {
 public:
   opened() {
@@ -57,7 +57,7 @@ public:
     check((pinned ? functions_->allocate_host : functions_->allocate)(self_, n * sizeof(T) + 1, &p));
     return static_cast<T*>(p);
   }
-  // `ahead` numbers after what allocate() gives.
+  // Copies v to memory that starts `ahead` elements after an address of allocate().
   template <class T> T* make(const std::vector<T>& v, std::size_t ahead = 0) {
     T* p = make<T>(v.size() + ahead) + ahead;
     copy(0, p, v.data(), v.size() * sizeof(T));
@@ -105,7 +105,7 @@ std::vector<float> numbers(std::size_t n, std::uint64_t seed) {
   return v;
 }
 
-// To the bit; all that is not a number is alike.
+// Bit-identical, except that all NaNs are equal.
 void check_same(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
   std::size_t wrong = 0;
@@ -123,7 +123,7 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
   for (const std::size_t n : sizes) {
     CAPTURE(n);
     auto y = numbers(n, 1), x = numbers(n, 2), v = numbers(n, 3);
-    float *dy = d.make(y, n % 3), *dx = d.make(x), *dv = d.make(v); // not always at a multiple of 16 bytes
+    float *dy = d.make(y, n % 3), *dx = d.make(x), *dv = d.make(v); // not always a multiple of 16 bytes
     auto w = d.work(RG_OP_AXPY);
     w.target = dy;
     w.source = dx;
@@ -204,13 +204,13 @@ TEST_CASE("conversions are the host's") {
     x[0] = infinite;
     x[1] = not_a_number;
     x[2] = 1e30F;
-    x[3] = 6.1e-8F; // among fp16's smallest
+    x[3] = 6.1e-8F; // a subnormal of fp16
     x[4] = -0.0F;
     const std::size_t n = x.size();
     std::vector<std::uint16_t> narrow(n);
     conversion::narrow(half, narrow, x);
     float* dx = d.make(x);
-    auto* dn = d.make<std::uint16_t>(n, true); // pinned memory of the host, as the engine has it
+    auto* dn = d.make<std::uint16_t>(n, true); // as in the engine
     auto w = d.work(RG_OP_CONVERT);
     w.target = dn;
     w.type = type;
@@ -218,7 +218,7 @@ TEST_CASE("conversions are the host's") {
     w.count = n;
     d.run(w, 1);
     auto bits = d.read(dn, n);
-    bits[1] = narrow[1]; // a NaN has many forms
+    bits[1] = narrow[1]; // a NaN has many representations
     CHECK(bits == narrow);
 
     std::vector<float> wide = numbers(n, 5);
@@ -293,7 +293,7 @@ TEST_CASE("norms count what is not finite, and clipping leaves that alone") {
 TEST_CASE("the largest elements are found as on the host, whatever equals what") {
   opened d;
   for (const std::size_t n : sizes)
-    for (const int kinds : {0, 3, 1}) { // of values: all different, few, one
+    for (const int kinds : {0, 3, 1}) { // distinct values: all, few, one
       auto x = numbers(n, 7);
       if (kinds)
         for (float& v : x) v = std::round(v * static_cast<float>(kinds - 1));
@@ -425,8 +425,8 @@ TEST_CASE("streams are ordered by fences alone, and tell when they are done") {
   d.hold(1, scaled);
   d.copy(1, host, x, n * sizeof(float));
   const rg_fence copied = d.record(1);
-  if (!on_gpu) CHECK(d.functions().passed(d.self(), copied) == RG_AGAIN); // there it may be over by now
-  static std::atomic<bool> told = false; // whoever sets it may be a little longer at it
+  if (!on_gpu) CHECK(d.functions().passed(d.self(), copied) == RG_AGAIN); // a real GPU may be done already
+  static std::atomic<bool> told = false; // static: the callback may still use it when the test ends
   d.check(d.functions().notify(
       d.self(), 1,
       [](void* context) {

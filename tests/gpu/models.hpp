@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models, small, and what tests of them on a GPU of the host's own (emulated/streams.hpp) share.
+// Small versions of all models, and helpers for tests of them on the emulated GPU (emulated/streams.hpp).
 #pragma once
 
 #include "layers_cases.hpp"
@@ -14,12 +14,12 @@ using namespace model_graph;
 struct model_case {
   const char *file, *id;
   std::vector<graph_of::setting> settings;
-  double bf16, fp16; // how far gradients may be from fp32's, all as one vector
+  double bf16, fp16; // bounds of the relative distance of all gradients, as one vector, from fp32's
 };
 
-// The bounds of bf16 are those of the CPU (bf16_test.cpp), which says why they are so far apart. fp16 has 3 bits more;
-// measured in it: mlp 0.0007, resnet50 0.09, se_resnet50 0.07, ctr 0.0005, simnet_bow 0.0007, transformer 0.018 (a ReLU
-// that passes in one precision and not in the other), bert 0.0009.
+// The bounds of bf16 are those of the CPU; bf16_test.cpp explains their differences. fp16 has 3 bits more. Measured in
+// fp16: mlp 0.0007, resnet50 0.09, se_resnet50 0.07, ctr 0.0005, simnet_bow 0.0007, transformer 0.018 (a ReLU that
+// passes in one precision only), bert 0.0009.
 inline std::vector<model_case> cases() {
   static const std::vector<std::int64_t> hidden = {48, 32};
   const std::vector<graph_of::setting> narrow = {{"input", text("cifar10")}, {"depth", whole(18)}, {"width", whole(4)}};
@@ -29,7 +29,7 @@ inline std::vector<model_case> cases() {
                                                     {"vocabulary", whole(30)},
                                                     {"dropout", number(0.1)}};
   auto transformer = sequences, bert = sequences;
-  // Heads of 8: attention by cuDNN's graphs, in 16 bits.
+  // A head size of 8, so that attention in 16 bits runs by cuDNN's graphs.
   const std::vector<graph_of::setting> whole_heads = {{"layers", whole(2)},     {"hidden", whole(32)},
                                                       {"heads", whole(4)},      {"vocabulary", whole(30)},
                                                       {"dropout", number(0.1)}, {"sequence", whole(9)}};
@@ -45,7 +45,7 @@ inline std::vector<model_case> cases() {
       {"ctr.so", "ctr", {{"rows", whole(101)}, {"hidden", list(hidden)}}, 0.06, 0.02},
       {"simnet.so", "simnet_bow", {{"vocabulary", whole(50)}, {"dim", whole(32)}, {"hidden", whole(32)}}, 0.02, 0.005},
       {"transformer.so", "transformer", transformer, 0.06, 0.03},
-      {"transformer.so", "transformer", whole_heads, 0.1, 0.03}, // with scores of our own as far: 0.087
+      {"transformer.so", "transformer", whole_heads, 0.1, 0.03}, // with scores in memory it is 0.087, too
       {"bert.so", "bert", bert, 0.03, 0.005},
       {"bert.so", "bert", flash_bert, 0.03, 0.005}};
 }
@@ -61,7 +61,7 @@ inline std::vector<double> all_gradients(const reference::executed& e, const ref
   return all;
 }
 
-// Plain SGD, so that a wrong gradient shows in the losses that follow.
+// Plain SGD, so that a wrong gradient shows in later losses.
 inline void update(reference::executed& e, double lr) {
   for (std::size_t t = 0; t < e.tensors.size(); ++t) {
     if (e.tensors[t].kind == RG_TENSOR_STATE) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models on a GPU of the host's own (emulated/streams.hpp), in every precision, against the executor onednn's fp32.
+// Whole models on the emulated GPU (emulated/streams.hpp), in every precision, against fp32 on the executor onednn.
 #include "loss_scale.hpp"
 #include "memory_plan.hpp"
 #include "models.hpp"
@@ -27,7 +27,7 @@ TEST_CASE("every model learns on a GPU as on the CPU") {
       const auto expected = cpu.step(b), got = gpu.step(b);
       CAPTURE(step);
       CHECK(got.count == expected.count);
-      // Gradients may be 1e-4 apart, for sums are taken in another order: so may be what they have changed.
+      // The order of sums differs, so gradients may differ by 1e-4, and so may later losses.
       CHECK(got.loss_sum == doctest::Approx(expected.loss_sum).epsilon(step ? 1e-4 : 1e-5));
       if (step == 0) CHECK(distance(all_gradients(gpu, cpu), all_gradients(cpu, cpu)) < 1e-4);
       update(cpu, 0.01);
@@ -37,14 +37,14 @@ TEST_CASE("every model learns on a GPU as on the CPU") {
     const auto expected = cpu.evaluate(b, 3), got = gpu.evaluate(b, 3);
     REQUIRE(got.size() == expected.size());
     for (std::size_t i = 0; i < got.size(); ++i)
-      if (std::string(m.id) != "ctr" || i + 2 >= got.size()) // a sample may fall into the bucket beside
+      if (std::string(m.id) != "ctr" || i + 2 >= got.size()) // a sample may fall into the neighbouring bucket
         CHECK(got[i] == doctest::Approx(expected[i]).epsilon(1e-4));
     CHECK(gpu.info.count_kinds == cpu.info.count_kinds);
     CHECK(std::string(gpu.info.metric) == cpu.info.metric);
   }
 }
 
-// The host's products round nothing: what is left of TF32 is that pictures lie place by place.
+// The emulated GEMMs do not round, so TF32 only differs by the channels-last layout.
 TEST_CASE("with channels last models compute the same") {
   for (const model_case& m : cases()) {
     CAPTURE(std::string(m.id));
@@ -72,10 +72,10 @@ TEST_CASE("gradients in reduced precision are close to those in fp32") {
       gpu.start(1);
       const auto b = make_batch(*graph.graph, 8, 3);
       const double expected = exact.step(b).loss_sum, got = gpu.step(b).loss_sum;
-      CHECK(got == doctest::Approx(expected).epsilon(0.008)); // 2^-7: two values of bf16 beside each other
+      CHECK(got == doctest::Approx(expected).epsilon(0.008)); // 2^-7: the distance of neighbouring bf16 values
       const double d = distance(all_gradients(gpu, exact), all_gradients(exact, exact));
       CHECK(d < bound);
-      CHECK(d > 1e-5); // it did compute in it
+      CHECK(d > 1e-5); // it did compute in reduced precision
     }
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("a loss scale that is too large comes down until gradients are finite"
   rg::network net;
   const rg::value x = net.values("x", {4}), label = net.index("label", 3);
   rg::softmax_cross_entropy(rg::dense(x, "out", 3), label);
-  // The slope of one sample alone is near 1: times 65536 it is no number of fp16.
+  // The gradient of this single sample is near 1; times 65536 it exceeds fp16.
   reference::executed e(executor_plugin, *net.graph(), {.batch = 1, .precision = RG_F16});
   e.start(1);
   e.set(e.index_of("out.weight"), {9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -92,7 +92,7 @@ TEST_CASE("a loss scale that is too large comes down until gradients are finite"
   e.step(b);
   CHECK(!std::isfinite(bias()));
   bool finite = false;
-  for (int i = 0; i < 8 && !finite; ++i) { // what a step found is known some steps later
+  for (int i = 0; i < 8 && !finite; ++i) { // the host learns some steps later that a step was not finite
     e.step(b);
     finite = std::isfinite(bias());
   }
@@ -107,10 +107,11 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
   rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 3), label);
   reference::execution_options options{.batch = 2, .kernels = RG_KERNELS_TIMED};
   const std::string picked = reference::executed(executor_plugin, *net.graph(), options).kernels();
-  // No gradient of the input; the first engine of the emulated cuDNN is none that always gives the same.
+  // The input has no gradient. The emulated cuDNN's first engine is not deterministic.
   CHECK(picked.starts_with(
       "a forward with bias: 1\na weights: 1\nb forward with bias: 1\nb weights: 1\nb data: 1\nout "));
-  CHECK(std::count(picked.begin(), picked.end(), '\n') == 8); // of the emulated cuBLASLt's two algorithms either
+  // The GEMMs choose among the emulated cuBLASLt's two algorithms.
+  CHECK(std::count(picked.begin(), picked.end(), '\n') == 8);
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked); // now from the cache
   options.picks = picked;
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked);
@@ -135,8 +136,8 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
 
 namespace {
 
-// Of a network in which a layer with a ReLU is read by one layer, or by another one, too, which makes nothing but zeros: the
-// gradient of that layer.
+// The gradients of a layer with a ReLU. One dense layer reads it, or two, of which the second has weights of 0 and so
+// contributes nothing.
 struct below_a_product {
   std::vector<double> weights, bias;
   std::string kernels;
@@ -144,7 +145,7 @@ struct below_a_product {
 below_a_product train_below(bool read_by_two, std::uint32_t precision) {
   rg::network net;
   const rg::value x = net.values("x", {12}), label = net.index("label", 3);
-  const rg::value a = rg::relu(rg::dense(x, "a", 136)); // the rows of its mask take 256 bits
+  const rg::value a = rg::relu(rg::dense(x, "a", 136)); // a mask row takes 256 bits
   rg::value b = rg::dense(a, "b", 8);
   if (read_by_two) b = rg::add(b, rg::dense(a, "z", 8));
   rg::softmax_cross_entropy(rg::dense(b, "out", 3), label);
@@ -165,7 +166,7 @@ below_a_product train_below(bool read_by_two, std::uint32_t precision) {
 
 } // namespace
 
-// The emulated cuBLASLt makes no masks in fp32, and goes through none in fp16.
+// The emulated cuBLASLt writes no masks in fp32 and reads none in fp16.
 TEST_CASE("the slope of a ReLU is taken in the product above it, where cuBLASLt does that, and is the same") {
   struct expectation {
     std::uint32_t precision;
@@ -183,7 +184,7 @@ TEST_CASE("the slope of a ReLU is taken in the product above it, where cuBLASLt 
     CHECK(two.kernels.find("b data: 0\n") != std::string::npos);
     CHECK(one.weights == two.weights);
     CHECK(one.bias == two.bias);
-    CHECK(std::count(one.bias.begin(), one.bias.end(), 0.0) < 136); // some passed
+    CHECK(std::count(one.bias.begin(), one.bias.end(), 0.0) < 136); // some elements passed the ReLU
   }
 }
 
@@ -195,7 +196,7 @@ TEST_CASE("the loss scale halves at once and doubles after 2000 good steps") {
   s.update(false);
   CHECK(s.value() == 32768);
   for (std::uint32_t i = 0; i + 1 < cudnn::loss_scale::steps_to_grow; ++i) s.update(true);
-  CHECK(s.value() == 32768); // counted anew
+  CHECK(s.value() == 32768); // the count starts again
   s.update(true);
   CHECK(s.value() == 65536);
   for (int i = 0; i < 100; ++i) s.update(false);
@@ -235,7 +236,8 @@ TEST_CASE("ids are put in order by their row, then by their place") {
   CHECK(std::vector(begin.begin(), begin.begin() + 4) == std::vector<std::int32_t>{0, 2, 5, 6});
   CHECK(std::vector(places.begin(), places.begin() + 6) == std::vector<std::int32_t>{2, 5, 0, 3, 6, 4});
   CHECK(order.sort(ids.data() + 1, 1, rows.data(), begin.data(), places.data()) == 0);
-  const std::vector<std::int32_t> far = {INT32_MAX, 1 << 22, 0, 1 << 11, INT32_MAX, 1 << 22}; // in every digit
+  // The radix sort needs every digit.
+  const std::vector<std::int32_t> far = {INT32_MAX, 1 << 22, 0, 1 << 11, INT32_MAX, 1 << 22};
   REQUIRE(order.sort(far.data(), far.size(), rows.data(), begin.data(), places.data()) == 4);
   CHECK(std::vector(rows.begin(), rows.begin() + 4) == std::vector<std::int32_t>{0, 1 << 11, 1 << 22, INT32_MAX});
   CHECK(std::vector(places.begin(), places.begin() + 6) == std::vector<std::int32_t>{2, 3, 1, 5, 0, 4});

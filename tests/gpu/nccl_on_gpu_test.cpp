@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two ranks over the transport nccl, on two GPUs or sharing one: messages, native collectives, a group, a peer that dies. Two
-// processes, for NCCL keeps state of its own. Exit code 77 where there is no GPU.
+// Two ranks over the transport nccl, on two GPUs or sharing one: messages, native collectives, a group, a peer that
+// dies. Two processes, because NCCL keeps state per process. Exit code 77 without a GPU.
 #include "transport.hpp"
 
 #include <cerrno>
@@ -39,7 +39,7 @@ struct array {
     for (std::size_t i = 0; i < count; ++i) host[i] = base + static_cast<float>(i % 1000);
     cuda(cudaMemcpy(data, host.data(), count * sizeof(float), cudaMemcpyHostToDevice));
   }
-  // Every element i of those is base + factor * (i % 1000).
+  // Throws unless each element i in [from, to) is base + factor * (i % 1000).
   void expect(float base, float factor, const char* what, std::size_t from = 0, std::size_t to = count) {
     std::vector<float> host(count);
     cuda(cudaMemcpy(host.data(), data, count * sizeof(float), cudaMemcpyDeviceToHost));
@@ -66,7 +66,7 @@ rg_collective collective(array& a, std::uint32_t group, std::uint64_t length = c
   return c;
 }
 
-// Polls until that many operations ended, then until the device has done them.
+// Polls until `operations` operations have completed, then waits for their last fence.
 void finish(nccl::transport& t, std::size_t operations) {
   std::vector<rg_completion> out(8);
   rg_fence last = 0;
@@ -80,7 +80,7 @@ void finish(nccl::transport& t, std::size_t operations) {
   cuda(cudaEventSynchronize(reinterpret_cast<cudaEvent_t>(last)));
 }
 
-// `control` is a socket to the other rank, for the id and for meeting.
+// A barrier. `control`: socket to the other rank, which also carries the id. `dies`: sends, but does not wait.
 void meet(int control, bool dies) {
   const char mine = 'm';
   char theirs = 0;
@@ -110,7 +110,7 @@ void run(std::uint32_t rank, int control, bool dies) {
   const std::uint32_t peer = 1 - rank;
 
   array a, b;
-  if (dies) { // after the meeting: the other one waits for a message then
+  if (dies) { // rank 1 exits after the barrier, while rank 0 waits for a message
     meet(control, rank == 1);
     if (rank == 1) _exit(0);
     require(t.recv(transfer(b, peer, 1)) == RG_OK, "recv");
@@ -119,9 +119,9 @@ void run(std::uint32_t rank, int control, bool dies) {
       std::vector<rg_completion> out(8);
       while (time(nullptr) - begin < 20) t.poll(100'000'000, 0, out);
     } catch (const rg::error&) {
-      return; // told so by NCCL
+      return; // NCCL reported the error
     }
-    t.cancel(peer); // as the engine does, which hears of it elsewhere; must end
+    t.cancel(peer); // the engine learns of it elsewhere and cancels; must return
     return;
   }
   a.fill(static_cast<float>(rank + 1));
@@ -142,7 +142,7 @@ void run(std::uint32_t rank, int control, bool dies) {
   require(t.counters().bytes_sent == (3 + 1) * count * sizeof(float), "the counters are wrong");
 
   const std::uint32_t all = t.split(everybody);
-  // Shares of one length, and of two: the cut is at a multiple of 16.
+  // Shares of equal and of different length. The cut is a multiple of 16.
   for (const std::size_t length : {count, count - 37}) {
     const std::size_t cut = (length + 15) / 16 / 2 * 16;
     a.fill(static_cast<float>(rank + 1));
@@ -163,13 +163,13 @@ void run(std::uint32_t rank, int control, bool dies) {
   t.close(patience);
 }
 
-// Both ranks as processes of their own; whether both came through.
+// Runs both ranks in processes of their own; returns whether both succeeded.
 bool pair(bool dies) {
   int ends[2];
   require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "no sockets");
   pid_t children[2];
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    children[rank] = fork(); // this process itself never touches CUDA
+    children[rank] = fork(); // this process must not use CUDA: a fork would inherit its state
     require(children[rank] >= 0, "no process");
     if (children[rank]) continue;
     alarm(120);

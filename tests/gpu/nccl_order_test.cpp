@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which the transport nccl calls CUDA and NCCL, by a recording of it: nothing here needs a GPU.
+// Records the calls of the transport nccl to CUDA and NCCL and checks their order. Needs no GPU.
 #include "transport.hpp"
 
 #include <doctest/doctest.h>
@@ -20,13 +20,13 @@ std::string text(rg_fence f) {
   return std::to_string(f);
 }
 
-// Writes down what it is asked, and is as slow or as broken as the test says.
+// Records its calls; can be slow or fail, as the test says.
 struct recorder : medium {
   struct script {
     calls log;
-    std::set<int> busy;      // communicators that are not ready
+    std::set<int> busy;      // communicators that are not ready yet
     std::set<rg_fence> open; // fences that have not passed
-    std::string broken;      // what ready() throws
+    std::string broken;      // the error that ready() throws
     int joined = 0;
     rg_fence fences = 1000;
   };
@@ -90,7 +90,7 @@ struct recorder : medium {
   script& s;
 };
 
-// A rank of `size`, connected, its first calls forgotten.
+// A connected rank of `size` ranks; the calls of its set-up are removed from the log.
 struct fixture {
   explicit fixture(std::uint32_t rank = 0, std::uint32_t size = 2)
       : t([this](std::uint32_t) { return std::make_unique<recorder>(script); }) {
@@ -158,7 +158,7 @@ TEST_CASE("posts between two polls form one group, in their order, and complete 
   fixture f;
   CHECK(f.t.send(f.transfer(64, 10, 1, 5)) == RG_OK);
   CHECK(f.t.recv(f.transfer(256, 20, 1, 6)) == RG_OK);
-  CHECK(f.script.log.empty()); // nothing happens outside poll
+  CHECK(f.script.log.empty()); // nothing is enqueued outside of poll
   const auto done = f.poll();
   CHECK(f.script.log == calls{"{", "send c1 64+40 to 1", "recv c1 256+80 from 1", "}", "record 1001"});
   REQUIRE(done.size() == 2);
@@ -211,14 +211,14 @@ TEST_CASE("shares that are equally long go as one collective, others as one a sh
   CHECK(f.script.log == calls{"{", "scatter c1 256+32 mine 1", "gather c1 256+128 mine 1", "}", "record 1001"});
   CHECK(f.t.counters().bytes_sent == 2 * 128);
   f.script.log.clear();
-  f.t.reduce_scatter(f.sum(256, 40, 3)); // three lines of a cache: 16 and 24 elements
+  f.t.reduce_scatter(f.sum(256, 40, 3)); // shares are multiples of 16 elements: 16 and 24
   f.t.all_gather(f.sum(256, 40, 4));
   f.t.reduce_scatter(f.sum(256, 7, 5)); // the first share is empty
   CHECK(f.poll().size() == 3);
   CHECK(f.script.log == calls{"{", "sum c1 256+16 to 0", "sum c1 320+24 to 1", "copy c1 256+64 from 0",
                               "copy c1 320+96 from 1", "sum c1 256+7 to 1", "}", "record 1002"});
   f.script.log.clear();
-  rg_collective bytes = f.sum(256, 33, 6); // of any type
+  rg_collective bytes = f.sum(256, 33, 6); // of any element type
   bytes.buffer.type = RG_U8;
   f.t.all_gather(bytes);
   CHECK(f.poll().size() == 1);
@@ -231,7 +231,7 @@ TEST_CASE("a broadcast is from a place among the members, and behind what it wai
   const std::uint32_t group = f.t.split(some);
   f.script.log.clear();
   rg_collective c = f.sum(64, 5, 1, group);
-  c.root = 1; // rank 2
+  c.root = 1; // index in the group: rank 2
   c.after = 50;
   f.t.broadcast(c);
   CHECK(f.poll().size() == 1);
@@ -247,7 +247,7 @@ TEST_CASE("a group that is not in the stream yet holds back its completions and 
   f.t.send(f.transfer(64, 1, 1, 1));
   CHECK(f.poll().empty());
   f.t.send(f.transfer(128, 1, 1, 2));
-  CHECK(f.poll(1'000'000).empty()); // waits, and gives up
+  CHECK(f.poll(1'000'000).empty()); // waits until the timeout
   CHECK(f.script.log == calls{"{", "send c1 64+4 to 1", "}"});
   f.script.busy.clear();
   const auto done = f.poll();
@@ -322,13 +322,13 @@ TEST_CASE("a peer that is gone ends the poll with its error, and every communica
   fixture f;
   f.t.send(f.transfer(64, 1, 1, 1));
   f.script.open = {1001};
-  CHECK(f.poll().size() == 1); // it is in the stream, and has not happened
+  CHECK(f.poll().size() == 1); // in the stream, but not done
   f.script.log.clear();
   f.script.broken = "remote process exited";
   CHECK_THROWS_WITH_AS(f.poll(), "remote process exited", rg::error);
   CHECK(f.script.log == calls{"abort c1"});
   CHECK(f.t.send(f.transfer(64, 1, 1, 2)) == RG_E_CANCELLED);
-  CHECK(f.poll().empty()); // and does not throw again
+  CHECK(f.poll().empty()); // does not throw again
 }
 
 TEST_CASE("once everything has happened, nobody is asked whether the peers are well") {

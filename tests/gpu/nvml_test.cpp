@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the executor reads of NVML, and how it gets by without: on the emulated GPU, beside a library of NVML's name that
-// makes its answers up (emulated/nvml.cpp), found by LD_LIBRARY_PATH; see CMakeLists.txt.
+// The executor's use of NVML, and its behaviour without NVML: on the emulated GPU, with a fake NVML library of fixed
+// answers (emulated/nvml.cpp) that LD_LIBRARY_PATH finds; see CMakeLists.txt.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -74,13 +74,13 @@ TEST_CASE("how GPUs reach each other, as nvidia-smi says it") {
   CHECK(e.topology(4, 5) == "NV18");
   CHECK(e.topology(0, 3) == "SYS");
   CHECK(e.topology(0, 4) == "SYS");
-  CHECK(e.topology(0, 0).empty()); // this machine has no such device on its bus
+  CHECK(e.topology(0, 0).empty()); // there is no such device in /sys
 }
 
-TEST_CASE("without NVML the sensors are refused, saying why" * doctest::skip()) { // by itself: CMakeLists.txt
+TEST_CASE("without NVML the sensors are refused, saying why" * doctest::skip()) { // run alone: see CMakeLists.txt
   executor e;
   rg_sensors s;
   CHECK(e.sensors(s) == RG_E_UNSUPPORTED);
-  CHECK_FALSE(e.error.empty()); // with a driver it is there, and does not know the emulated GPU
+  CHECK_FALSE(e.error.empty()); // with a driver NVML is found but does not know the emulated GPU
   CHECK(s.name[0] == 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What needs a GPU: the same experiments as on the CPU, with the same result. Exit code 77 where there is none.
+// Needs a GPU: the same experiments as on the CPU must have the same results. Exit code 77 without one.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "program.hpp"
 
@@ -16,7 +16,7 @@ std::string experiment(const std::string& model, const std::string& train) {
          train + "[optimizer]\nlr = 0.01\n[measure]\nwarmup = 0\nsteps = 20\nrepeats = 1\nbaseline = false\n";
 }
 
-// Losses of the steps, from the first on, and whether the workers had the same weights in the end.
+// The loss of each step, and whether the workers ended with the same weights.
 struct course {
   std::vector<double> losses;
   json replicas;
@@ -41,7 +41,8 @@ void check_close(const std::vector<double>& a, const std::vector<double>& b, dou
 
 namespace {
 
-// Every model of layers, narrow. How far losses may be apart after the first step grows with depth and learning rate.
+// Every model that is a graph, small. `tolerance`: of the losses after the first step; it grows with depth and learning
+// rate.
 struct one {
   const char *model, *train;
   double tolerance;
@@ -75,7 +76,7 @@ TEST_CASE("20 steps on the GPU have the CPU's losses, in every precision") {
       CAPTURE(precision);
       const course rounded = train(s, toml, alone + "--set train.device=cuda --set train.precision=" + precision);
       CHECK(std::abs(cpu.losses[0] - rounded.losses[0]) <= 1e-2 * std::abs(cpu.losses[0]));
-      check_close(cpu.losses, rounded.losses, 5e-2); // what a step rounds, the next ones build on
+      check_close(cpu.losses, rounded.losses, 5e-2); // rounding errors accumulate over steps
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes that load packs of elements, on the host: to the bit what they make element by element, as they do where an
-// address is no multiple of 16 bytes.
+// Kernels that load packs of elements, on the host. They must be bit-identical to the same kernels element by element,
+// which run if an address is no multiple of 16 bytes.
 #include "losses.hpp"
 #include "maps.hpp"
 #include "passes.hpp"
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-// A stream whose turn is always now.
+// A stream that runs all work at once.
 void cudnn::later(cudaStream_t, std::function<void()> work) {
   work();
 }
@@ -26,8 +26,8 @@ const picture pictures[] = {{16, 1, true}, {16, 9, true}, {8, 4, false}, {12, 6,
                             {7, 3, true},  {5, 7, false}, {1, 1, false}, {40, 1, false}};
 constexpr std::size_t samples = 5;
 
-// Memory for n numbers of a type that begins `shift` numbers after a multiple of 64 bytes, with numbers around zero in
-// it, the same for every shift; one element on each side shows whether somebody writes there.
+// n elements that start `shift` elements after a multiple of 64 bytes, filled with random values that do not depend on
+// the shift. bits() includes one element before and one behind them, so that writes out of bounds show.
 class memory {
 public:
   memory(number type, std::size_t n, std::size_t shift, std::uint64_t seed)
@@ -40,7 +40,7 @@ public:
     }
   }
   template <class T = void> T* get() { return static_cast<T*>(static_cast<void*>(first_)); }
-  // With what lies before and after.
+  // Includes the elements before and behind.
   std::vector<unsigned char> bits() const { return {first_ - size_of(type_), first_ + (n_ + 1) * size_of(type_)}; }
 
 private:
@@ -51,17 +51,17 @@ private:
 };
 
 using outcome = std::vector<std::vector<unsigned char>>;
-// Calls f(shift) for a start at a multiple of 16 bytes and for one that is none: the same bits must come of it.
+// Calls f(shift) for an aligned and an unaligned start; the results must be bit-identical.
 template <class F> void same_when_shifted(const F& f) {
   const outcome packed = f(std::size_t{0}), single = f(std::size_t{1});
   CHECK(packed == single);
 }
 
-// An operand that notes how its elements are asked for.
+// An operand that records the width with which each element is stored.
 struct noting {
   using number = std::uint16_t;
   using value = float;
-  std::vector<int>* widths; // of each element
+  std::vector<int>* widths; // by element
   bool lies;
   bool aligned() const { return lies; }
   template <index_t W> void load(index_t first, float (&v)[W]) const {
@@ -164,7 +164,7 @@ TEST_CASE("batch norm gives the same bits in packs") {
           g.dresidual = dresidual.get();
           g.add_dx = true;
           kernels::normalise_gradient(nullptr, t, norm, x.get(), y.get(), dy.get(), relu, g, partials.data());
-          g.dx = g.dresidual = both.get(); // a sum of something with itself, normalised
+          g.dx = g.dresidual = both.get(); // the residual and the input are the same tensor
           g.add_dx = false;
           g.add_residual = true;
           kernels::normalise_gradient(nullptr, t, norm, x.get(), y.get(), dy.get(), relu, g, partials.data());

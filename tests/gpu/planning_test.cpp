@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN itself, asked what it would do on a GPU that is described to it: it takes the graphs that the executor makes,
-// and says which engines run them. Nothing is computed. Needs cuDNN 9.11, which can plan without a device.
+// Asks cuDNN itself for plans on a GPU that is only described: it must accept the executor's graphs and have engines
+// for them. Computes nothing. Needs cuDNN 9.11, which can plan without a device.
 #include "convolution_graph.hpp"
 #include "flash.hpp"
 
@@ -15,8 +15,8 @@ using namespace cudnn;
 
 namespace {
 
-// As cudnnBackendGetAttribute(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION) gives it on such a GPU. Speeds and sizes beyond
-// those of a block matter to heuristics only.
+// The format of cudnnBackendGetAttribute(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION). Clock rates and memory sizes,
+// except those of a block, only influence heuristics.
 struct gpu {
   const char* name;
   int capability, processors, shared_memory;
@@ -45,7 +45,7 @@ const flash_shape bert = {
 
 } // namespace
 
-// Few shapes, for cuDNN compiles a kernel for each.
+// Few shapes, because cuDNN compiles a kernel for each.
 TEST_CASE("cuDNN plans attention forward and backward, with dropout and without, on GPUs from sm_80 on") {
   flash_shape dropping = bert, decoder = bert, short_ones = bert;
   for (flash_shape* one : {&dropping, &decoder, &short_ones}) one->dropout = 0.1;
@@ -62,10 +62,11 @@ TEST_CASE("cuDNN plans attention forward and backward, with dropout and without,
     planner p{.described = &d};
     const auto made = flash::of(p, s);
     REQUIRE(made);
-    CHECK(flash::of(p, s));                           // another layer of this shape has its plans
-    CHECK(p.known.size() == (s.dropout > 0 ? 3 : 2)); // evaluations drop nothing
+    CHECK(flash::of(p, s));                           // a layer with the same shape reuses the plans
+    CHECK(p.known.size() == (s.dropout > 0 ? 3 : 2)); // evaluation has a plan without dropout
     CHECK(made->statistics() == static_cast<std::size_t>(8 * 16 * s.queries));
-    // Room for the slopes of all scores, which one layer after the other uses: the price of sums in a fixed order.
+    // The workspace holds the gradients of all scores; layers share it. It is the price of a deterministic order of
+    // sums.
     const auto padded = [](std::int64_t n) { return static_cast<std::size_t>((n + 127) / 128 * 128); };
     CHECK(made->workspace() <= 8 * 16 * padded(s.queries) * padded(s.keys) * 2 + 4096);
   }
@@ -86,7 +87,7 @@ TEST_CASE("cuDNN has no attention in fp32, for odd heads, or on GPUs before sm_8
   CHECK(!flash::of(p, s));
 }
 
-// The first layers of VGG16 and a narrowing one of ResNet50. fp32 lies channels first.
+// The first layers of VGG16 and a downsampling one of ResNet50. In fp32 the layout is NCHW.
 TEST_CASE("cuDNN plans every convolution, those with bias and ReLU as one") {
   using of = convolution_graph;
   const convolution_shape shapes[] = {{number::bf16, true, 32, 3, 224, 224, 64, 224, 224, 3, 1, 1},
@@ -113,7 +114,7 @@ TEST_CASE("cuDNN plans every convolution, those with bias and ReLU as one") {
       CHECK(planned(of::of(s, of::direction::y, false)));
       for (const bool add : {false, true}) CHECK(planned(of::of(s, of::direction::x, add)));
       CHECK(planned(of::of(s, of::direction::w, false)));
-      const bool compiled = f.type != number::f32; // which takes a second: one of them
+      const bool compiled = f.type != number::f32; // takes a second, so only one shape
       if (!compiled || (f.type == number::bf16 && s.stride > 1))
         CHECK(planned(of::of(s, of::direction::y, false, {.bias = true, .relu = true})));
       if (!compiled) CHECK(planned(of::of(s, of::direction::y, false, {.bias = true})));

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models on a GPU of the host's own, their steps captured and played.
+// Whole models on the emulated GPU: replayed steps against launched ones.
 #include "models.hpp"
 
 using namespace models;
 
-// Launched, captured with the second pass, played with the third; and likewise where gradients are added up.
+// A graph is launched in its first pass, captured in the second and replayed from the third. Passes that add to gradients
+// have backward graphs of their own.
 TEST_CASE("a step that is played is the one that was launched") {
   for (const model_case& m : cases()) {
     const std::string id = m.id;
-    if (id == "se_resnet50") continue; // has nothing that the others have not
+    if (id == "se_resnet50") continue; // has no op that the other models lack
     CAPTURE(id);
     const std::uint32_t precision = id == "resnet50" ? RG_F32 : id == "bert" ? RG_BF16 : RG_F16;
     const graph_of graph(m.file, m.id, m.settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLASLt itself takes what products are described by; which algorithms it has it says on a GPU only.
+// cuBLASLt itself accepts the descriptors of GEMMs. Which algorithms it has for them can be asked on a GPU only.
 #include "product.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of steps that are captured and played, on a GPU of the host's own; and that this GPU sees what a capture must not
-// hold.
+// Graph capture and replay of parts of steps on the emulated GPU; and that this GPU reports everything that a capture
+// must not contain.
 #include "recording.hpp"
 
 #include "streams.hpp"
@@ -36,7 +36,7 @@ TEST_CASE("what was captured is played with the memory's contents of that time, 
     cudaStreamSynchronize(on.s);
   }
   CHECK(refused.empty());
-  CHECK(launches == 2); // by itself, and to be captured
+  CHECK(launches == 2); // once directly, once to be captured
   CHECK(sum == 1 + 2 + 3 + 4 + 100 + 3 * 200);
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("what cannot be captured is launched every time, and says why") {
     CHECK(!refused.empty());
     CHECK(cudaGetLastError() == cudaSuccess);
   }
-  // Copies of pinned memory are read when they are played.
+  // Pinned memory is read at replay.
   cudnn::recording r;
   std::string refused;
   for (int i = 0; i < 4; ++i) {

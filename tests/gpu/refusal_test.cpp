@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plugins for GPUs on a machine that has none: they load, are described, and say in one line that they cannot run.
+// The GPU plugins on a machine without a GPU: they load, can be described, and refuse to run with one line.
 #include "program.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ using namespace regatta::test;
 
 namespace {
 
-// Whether this machine has a GPU after all: then nothing is refused, and other tests count.
+// With a GPU nothing is refused, and other tests cover it.
 bool has_gpu() {
   return fs::exists("/dev/nvidiactl");
 }

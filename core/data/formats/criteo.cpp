@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Criteo's display advertising data: a line a click or none, 40 columns with tabs between: label, 13 integers, 26
-// categories of 8 hexadecimal digits; numbers and categories may be missing.
+// Criteo's display advertising data: one line per impression, 40 columns separated by tabs: label (clicked or not), 13
+// integers, 26 categories of 8 hexadecimal digits. Integers and categories may be missing.
 #include "base/failure.hpp"
 #include "data/formats.hpp"
 #include "data/text_file.hpp"
@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t numbers = 13, categories = 26, columns = 1 + numbers + categories;
 
-// FNV-1a, 64 bit, of the slot and what stands in it, spread over the rows by the upper half of a product: slots share
-// one table.
+// Hashes slot and category by 64-bit FNV-1a and maps the hash to a row by the upper half of a 128-bit product. All
+// slots share one table.
 std::uint64_t row_of(std::size_t slot, std::string_view category, std::uint64_t rows) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](unsigned char c) { hash = (hash ^ c) * 0x100000001b3; };
   add(static_cast<unsigned char>(slot));
   for (const char c : category) add(static_cast<unsigned char>(c));
-  hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93; // FNV's upper bits alone are no good
+  hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93; // the upper bits of FNV alone are poorly distributed
   hash ^= hash >> 32;
   __extension__ using wide = unsigned __int128;
   return static_cast<std::uint64_t>(static_cast<wide>(hash * 0x9E3779B97F4A7C15) * rows >> 64);
@@ -94,7 +94,7 @@ private:
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     if (error != std::errc() || end != cell.data() + cell.size())
       throw bad(fmt::format("number {} is none: \"{}\"", i + 1, cell.substr(0, 32)));
-    return value > 0 ? std::log1p(static_cast<float>(value)) : 0; // a few are -1 or so: as good as none
+    return value > 0 ? std::log1p(static_cast<float>(value)) : 0; // a few values are about -1: treated as missing
   }
 
   text_file text_;

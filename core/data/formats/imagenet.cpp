@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ImageNet as it is unpacked: a folder of JPEG files for every class; classes are numbered in the order of their
-// folders' names. In training: shorter side to 8/7 of the model's, a random crop, mirrored half of the time; in
-// evaluation the crop is the middle (He et al., "Deep residual learning", 2015, section 3.4).
+// ImageNet as unpacked: one folder of JPEG files per class; classes are numbered in the order of the folders' names.
+// Training resizes the shorter side to 8/7 of the model's, crops at random and mirrors half of the images; evaluation
+// crops the centre (He et al., "Deep residual learning", 2015, section 3.4).
 #include "base/failure.hpp"
 #include "config/experiment.hpp"
 #include "data/formats.hpp"
@@ -43,7 +43,7 @@ std::vector<std::string> classes_of(const std::filesystem::path& folder) {
 
 class imagenet final : public dataset_format {
   static constexpr const char* name = "imagenet";
-  // Of pixels from 0 to 1, over the training set: the constants in common use.
+  // For pixels from 0 to 1, over the training set: the commonly used constants.
   static constexpr float mean[] = {0.485F, 0.456F, 0.406F};
   static constexpr float deviation[] = {0.229F, 0.224F, 0.225F};
 
@@ -110,7 +110,7 @@ private:
     std::uint32_t label;
   };
 
-  // Resizes, bilinearly between pixels' centres, only what the crop shows.
+  // Resizes only the cropped part, bilinearly between the centres of pixels.
   void crop(const picture& p, std::uint64_t shorter, const rg::bits4& bits, const sample_slot& slot) const {
     const double scale = static_cast<double>(std::min(p.width, p.height)) / static_cast<double>(shorter);
     const auto wide = static_cast<std::uint64_t>(std::llround(static_cast<double>(p.width) / scale)),
@@ -131,7 +131,8 @@ private:
           const float upper = at(y0, x0) + fx * (at(y0, x1) - at(y0, x0)),
                       lower = at(y1, x0) + fx * (at(y1, x1) - at(y1, x0)), value = upper + fy * (lower - upper);
           const std::size_t to = (c * side_ + y) * side_ + x;
-          const float half_up = value + 0.5F; // never negative, so cutting it off rounds; std::lround would be a call
+          // never negative, so truncation rounds; std::lround would be a function call
+          const float half_up = value + 0.5F;
           if (slot.input->type == RG_U8)
             slot.bytes()[to] = static_cast<std::uint8_t>(half_up);
           else
@@ -143,7 +144,7 @@ private:
 
   struct blend {
     std::size_t first, second;
-    float share; // of the second
+    float share; // weight of `second`
   };
   static blend between(double at, double scale, std::uint32_t size) {
     const double from = std::clamp((at + 0.5) * scale - 0.5, 0.0, static_cast<double>(size - 1));

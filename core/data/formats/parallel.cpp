@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text in two languages: source.txt and target.txt of a folder, line by line each other's translation. One vocabulary
-// for both (Vaswani et al., "Attention is all you need", 2017, section 5.1).
+// Text in two languages: the lines of source.txt and target.txt in a folder are translations of each other. Both
+// languages share one vocabulary (Vaswani et al., "Attention is all you need", 2017, section 5.1).
 #include "base/failure.hpp"
 #include "config/experiment.hpp"
 #include "data/formats.hpp"
@@ -51,7 +51,7 @@ public:
     if (source.empty() || target.size() == 1)
       throw bad_record(fmt::format("{}: it or its translation is empty", source_.place(index)));
     for (const sample_slot& slot : out) {
-      // What is too long is cut; source and target_out end with id_end all the same.
+      // Sequences that are too long are cut; source and target_out still end with id_end.
       if (slot.input->name == "target_in") {
         slot.indices(target);
       } else {

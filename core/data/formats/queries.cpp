@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries and the titles that people chose: a line is a query, a right title and, if there is one, a wrong title, with
-// tabs between. Where there is no wrong one, the right one of any other line serves.
+// Queries and the titles that people chose. A line is a query, a right title and optionally a wrong title, separated by
+// tabs. If the wrong title is missing, the right title of a random other line replaces it.
 #include "base/failure.hpp"
 #include "config/experiment.hpp"
 #include "data/formats.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plain text for masked language models (Devlin et al., "BERT", 2019, section 3.1 and appendix A.1): a line is a
-// sentence, an empty line ends a document.
+// sentence; an empty line ends a document.
 //
-// A sample is a sentence that another follows in its document, A, and a second one, B: half of the time the one that
-// follows, else any of another document (of the same, but the follower, where there is no other document). They
-// become [begin] A [end] B [end] and padding, the longer cut first; 15 % of their tokens are targets, of which 80 %
-// become the mask, 10 % any token, and 10 % stay. Each sentence is one line: lines are not put together to fill a
-// sample, as BERT's own preparation does.
+// A sample is a sentence A that has a successor in its document, and a second sentence B. Half of the time B is that
+// successor; otherwise it is a random sentence of another document (if there is only one document, any sentence but the
+// successor). They become [begin] A [end] B [end] and padding; the longer sentence is cut first. 15 % of their tokens
+// are targets: 80 % of these become the mask, 10 % a random token, and 10 % stay. A sentence is always one line; lines
+// are not joined to fill a sample, as BERT's own preparation does.
 #include "base/failure.hpp"
 #include "config/experiment.hpp"
 #include "data/formats.hpp"
@@ -113,7 +113,7 @@ private:
     return text_.line(i).find_first_not_of(" \t") == std::string_view::npos;
   }
 
-  // A sentence that does not follow `first`: drawn evenly from all but those of its document, or but its follower.
+  // Returns a random sentence outside the document of `first`; in a single document, any sentence but the successor.
   std::uint64_t stranger(std::uint64_t first, std::uint32_t bits) const {
     const auto after = std::upper_bound(documents_.begin(), documents_.end(), first);
     std::uint64_t begin = *(after - 1), end = after == documents_.end() ? lines_.size() : *after;
@@ -125,7 +125,8 @@ private:
     return drawn < begin ? drawn : drawn + (end - begin);
   }
 
-  // Chooses places by a walk over them that needs no list: each is taken with the probability that fills the rest.
+  // Selects positions in one pass without a list: each is taken with the probability (targets still wanted) /
+  // (positions left).
   void mask(std::uint64_t draw, std::vector<std::uint32_t>& tokens, std::vector<std::uint32_t>& positions,
             std::vector<std::uint32_t>& masked) const {
     std::uint64_t left = 0;
@@ -149,9 +150,9 @@ private:
   }
 
   text_file text_;
-  std::vector<std::uint64_t> lines_;     // those that are not empty: sentences
-  std::vector<std::uint64_t> firsts_;    // the sentences that another follows in its document
-  std::vector<std::uint64_t> documents_; // the first sentence of each
+  std::vector<std::uint64_t> lines_;     // lines that are not empty: the sentences
+  std::vector<std::uint64_t> firsts_;    // sentences with a successor in their document
+  std::vector<std::uint64_t> documents_; // first sentence of each document
   std::unique_ptr<vocabulary> vocabulary_;
   std::uint64_t length_ = 0, targets_ = 0;
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain text as pairs of neighbours, for skip-grams (Mikolov et al., "Distributed representations of words and phrases
-// and their compositionality", 2013). A line is a sentence; words stand between spaces.
+// Plain text as pairs of neighbouring words, for skip-grams (Mikolov et al., "Distributed representations of words and
+// phrases and their compositionality", 2013). A line is a sentence; words are separated by spaces.
 //
-// word2vec.c walks the text; here a sample is drawn for itself, so that any rank can make any sample: a place of the
-// text, and another word at most `window` away in its line, a distance d as often as a window of random size from 1 to
-// `window` reaches it, so with a weight of window - d + 1. With the probability with which subsampling drops one of the
-// two (section 2.3), or where the line is too short, others are drawn. In the mean, pairs come as often as in
-// word2vec.c, but for one thing: there dropped words are taken out before windows are laid, here not. An epoch has as
-// many samples as the text has words.
+// word2vec.c walks through the text. Here each sample is drawn independently, so that any rank can generate any sample:
+// a position in the text, and another word at most `window` away in its line. Distance d has the weight window - d + 1,
+// because a window of random size from 1 to `window` reaches it that often. Other words are drawn if the line is too
+// short, or with the probability that subsampling drops one of the two (section 2.3). On average pairs are as frequent
+// as in word2vec.c, with one difference: word2vec.c removes dropped words before it lays windows. An epoch has as many
+// samples as the text has words.
 #include "base/failure.hpp"
 #include "config/experiment.hpp"
 #include "data/formats.hpp"
@@ -48,7 +48,7 @@ public:
   }
 
   std::uint64_t size() const noexcept override { return words_; }
-  // Before subsampling, as word2vec.c counts them.
+  // Counted before subsampling, as in word2vec.c.
   std::vector<double> frequencies(const data_input&) const override { return counts_; }
 
   void read(std::uint64_t, std::uint64_t draw, std::span<const sample_slot> out) const override {
@@ -73,7 +73,7 @@ private:
   static constexpr std::uint32_t most_tries = 100'000;
 
   void encode(const text_file& text, const vocabulary& v) {
-    text_.push_back(line_end); // at both ends, so that neighbours need no bounds
+    text_.push_back(line_end); // at both ends, so that neighbour() needs no bounds check
     for (std::uint64_t i = 0; i < text.lines(); ++i) {
       v.encode(text.line(i), text_);
       if (text_.back() != line_end) text_.push_back(line_end);
@@ -86,7 +86,7 @@ private:
       throw failure(exit_code::usage, fmt::format("{}: more than 2^31 words", text.path().string()));
   }
 
-  // Mikolov et al.'s sqrt(t / f), as word2vec.c has it: (sqrt(f / t) + 1) * t / f.
+  // Mikolov et al.'s sqrt(t / f), in the form of word2vec.c: (sqrt(f / t) + 1) * t / f.
   void keep(double subsample) {
     const double total = std::accumulate(counts_.begin(), counts_.end(), 0.0);
     for (const double c : counts_) {
@@ -95,7 +95,7 @@ private:
     }
   }
 
-  // `at` itself where the line ends too soon.
+  // Returns a random neighbour of `at`, or `at` itself if the line ends too soon.
   std::uint64_t neighbour(std::uint64_t at, std::uint32_t bits) const noexcept {
     const std::uint32_t weights = window_ * (window_ + 1) / 2;
     std::uint32_t place = rg::to_index(bits, 2 * weights), distance = 1;
@@ -111,7 +111,7 @@ private:
   std::uint32_t window_;
   std::vector<std::uint32_t> text_; // ids, with line_end between lines
   std::vector<double> counts_;      // of the training text, by id
-  std::vector<float> keep_;         // likewise
+  std::vector<float> keep_;         // probability to keep a word, by id
   std::uint64_t words_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an executor keeps of a graph that it has compiled, and tells the engine of it, whatever it computes with.
+// The parts of a compiled graph that do not depend on the device: an executor keeps them and describes them to the
+// engine.
 #pragma once
 
 #include "graph.hpp"
@@ -15,20 +16,21 @@ namespace executors {
 struct compiled_graph {
   std::size_t batch = 0;
   std::vector<rg_tensor> tensors;    // in the order of rg_model_info
-  std::vector<graph_tensor*> tables; // the sparse ones, in their order
+  std::vector<graph_tensor*> tables; // sparse tables, in the order of `tensors`
   std::vector<rg_input> inputs;
   std::vector<std::string> input_names;
-  std::vector<measured*> losses; // the first one's metric is the model's
+  std::vector<measured*> losses; // the first one's metric is the model's metric
   std::size_t metric_sums = 0;
   std::uint32_t count_kinds = 0;
-  std::uint32_t tokens_input = 0; // of rg_model_info
+  std::uint32_t tokens_input = 0; // see rg_model_info
   std::string unit;
 
-  // Before the first of what follows: they are the next.
+  // Appends a loss and numbers it.
   void add(measured& loss);
+  // Appends a tensor; a sparse table is appended to `tables`, too. rows() and count() use the order of these calls.
   void add(graph_tensor& t);
 
-  // All that does not depend on how it is computed.
+  // Returns the fields that do not depend on the executor. The pointers stay valid while this object lives.
   rg_model_info describe() const;
   void rows(const rg_batch& b, std::span<rg_rows> out) const;
   double metric(std::span<const double> sums) const;

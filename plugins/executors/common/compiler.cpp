@@ -29,7 +29,7 @@ void graph_compiler::compile_nodes() {
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     node& n = nodes_[k];
     if (std::exchange(n.done, true)) continue;
-    if (n.op == "sum_of_losses") { // they add up in the model; see model::step
+    if (n.op == "sum_of_losses") { // model::step adds the losses up
       n.expect(!n.inputs.empty(), "has too few inputs");
       for (std::uint32_t i : n.inputs) n.expect(nodes_[i].is_loss, "adds up what is no loss");
       continue;
@@ -41,7 +41,7 @@ void graph_compiler::compile_nodes() {
   check_end();
 }
 
-// The last node is a loss or adds up some; every loss is that node or part of it.
+// The last node must be a loss or a sum of losses; every loss must be that node or one of its summands.
 void graph_compiler::check_end() const {
   const std::size_t last = nodes_.size() - 1;
   if (nodes_.empty() || (nodes_[last].op != "sum_of_losses" && !nodes_[last].is_loss))

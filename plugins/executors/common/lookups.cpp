@@ -8,7 +8,7 @@ namespace executors {
 void check_ids(const rg_tensor& table, const rg_batch& b, const std::int32_t* ids, std::size_t count,
                std::size_t each) {
   const auto rows = static_cast<std::uint64_t>(table.shape[0]);
-  bool fine = true; // one branch at the end: the compiler vectorises the loop
+  bool fine = true; // a loop without branches is vectorised
   for (std::size_t i = 0; i < count; ++i) fine &= static_cast<std::uint32_t>(ids[i]) < rows;
   if (fine) return;
   for (std::size_t i = 0; i < count; ++i)

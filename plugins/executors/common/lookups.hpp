@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sparse table as the layers of a network read it: the rows that a batch touches, and where they stand among those of
+// A sparse table as a network's layers read it: which rows a batch touches, and the position of each among the rows of
 // a step.
 #pragma once
 
@@ -14,34 +14,36 @@
 namespace executors {
 
 struct sparse_table {
-  // A layer's reads of it.
+  // One layer that reads the table.
   struct lookup {
-    int input;       // of the batch, holding ids
-    std::size_t ids; // a sample
-    std::int64_t padding;
+    int input;            // number of the batch's input that holds ids
+    std::size_t ids;      // per sample
+    std::int64_t padding; // an id that is skipped, or -1
   };
   std::vector<lookup> lookups;
-  std::optional<row_index> index;     // of the rows that this step brings
-  std::size_t count = 0;              // of them
-  std::vector<std::uint64_t> touched; // what collect() last said
+  std::optional<row_index> index;     // of the rows in this step's window
+  std::size_t count = 0;              // rows in this step's window
+  std::vector<std::uint64_t> touched; // the rows that collect() found
 
-  // That one batch can touch.
+  // Returns an upper bound for the rows that one batch touches.
   std::uint64_t most_rows(std::size_t batch, const rg_tensor& table) const;
-  // Before the first of what follows; allocates all that it needs. `most`: what most_rows said.
+  // Must be called before collect() and take(). Allocates all memory that they need. `most`: the result of most_rows().
   void prepare(const rg_tensor& table, std::uint64_t most);
-  // Makes `touched` the rows that a batch reads. Throws rg::error, RG_E_OPERATION, for an id that is none of its rows.
+  // Sets `touched` to the rows that a batch reads. Throws rg::error, RG_E_OPERATION, for an id outside of the table.
   void collect(const rg_tensor& table, const rg_batch& batch);
-  // Takes the rows of table number `number` as the engine hands them over. Throws rg::error, RG_E_PLUGIN.
+  // Takes the rows of tensor `number` that the engine provides for a step. Throws rg::error, RG_E_PLUGIN, if they
+  // belong to another tensor or do not ascend.
   void take(const rg_tensor& table, std::uint32_t number, const rg_table_rows& rows);
 };
 
-// In training all samples count; in evaluation the first ones, and what the others hold is nobody's business.
+// Training counts all samples of a batch. Evaluation counts the first `valid` samples; the padding samples after them
+// are ignored.
 inline std::size_t valid_samples(const rg_batch& b) {
   return b.valid < b.samples ? b.valid : b.samples;
 }
-// Throws rg::error, RG_E_OPERATION, where one of the ids, `each` a sample, is no row of the table.
+// Throws rg::error, RG_E_OPERATION, if an id is no row of the table. There are `each` ids per sample.
 void check_ids(const rg_tensor& table, const rg_batch& b, const std::int32_t* ids, std::size_t count, std::size_t each);
-// What an id says whose row was not brought.
+// Throws the error for an id whose row is missing in the step's window.
 [[noreturn]] void not_brought(const rg_tensor& table, const rg_batch& b, std::int32_t id);
 
 } // namespace executors

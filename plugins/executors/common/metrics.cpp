@@ -22,16 +22,16 @@ metric of_tokens(bool accuracy) {
   return {"perplexity", 4, [](const double* sums) { return sums[1] > 0 ? std::exp(sums[3] / sums[1]) : 0; }};
 }
 
-// How often a positive has a higher probability than a negative; half where they share a bucket.
+// The probability that a positive is ranked above a negative; pairs in the same bucket count as one half.
 metric area_under_curve(std::size_t buckets) {
   return {"auc", 2 * buckets + 2, [buckets](const double* sums) {
-            double above = 0, negatives = 0, positives = 0; // from the lowest bucket on
+            double above = 0, negatives = 0, positives = 0; // summed from the lowest bucket on
             for (std::size_t b = 0; b < buckets; ++b) {
               above += sums[buckets + b] * (negatives + sums[b] / 2);
               negatives += sums[b];
               positives += sums[buckets + b];
             }
-            return above / (negatives * positives); // not a number where there is but one class: nobody knows
+            return above / (negatives * positives); // NaN if the data has one class only: the AUC is undefined
           }};
 }
 

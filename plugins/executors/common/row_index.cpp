@@ -6,7 +6,7 @@
 namespace executors {
 namespace {
 
-// Calls f(number) for every bit.
+// Calls f(first + b) for every bit b that is set.
 template <class F> void each_bit(std::uint64_t bits, std::uint64_t first, const F& f) {
   for (; bits; bits &= bits - 1) f(first + static_cast<std::uint64_t>(std::countr_zero(bits)));
 }

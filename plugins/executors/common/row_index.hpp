@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A set of a table's rows: collects the rows that a batch touches, each once and ascending, and tells where a row
-// stands among those of a step. A bitmap with a count before each word, and a bitmap of the words in use above it, so
-// that both cost what the batch holds, not what the table does. A quarter of a byte a row of the table; nothing is
-// allocated but by the constructor.
+// A set of a table's rows. It collects the rows that a batch touches, without duplicates and in ascending order, and
+// finds the position of a row among those of a step. The set is a bitmap with a count before each word, and above it a
+// bitmap of the words in use; so operations take time in proportion to the batch, and clear() and list() one test per 4096
+// rows of the table. Memory: a quarter of a byte per row of the table. Only the constructor allocates.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace executors {
 
-// 64 rows of the table: which are in the set, and how many lie before them. Kernels read it, too.
+// 64 rows of the table: which of them are in the set, and how many rows of the set precede them. Device kernels read
+// it, too.
 struct row_word {
   std::uint64_t bits;
   std::uint64_t before;
@@ -21,20 +22,22 @@ struct row_word {
 
 class row_index {
 public:
-  explicit row_index(std::uint64_t rows); // of the table
+  explicit row_index(std::uint64_t rows); // rows of the table
   void clear();
   void insert(std::uint64_t row);
-  // The set, ascending, into `out`, whose capacity suffices.
+  // Writes the set to `out` in ascending order. Requires that the capacity of `out` suffices.
   void list(std::vector<std::uint64_t>& out) const;
-  // Makes these rows the set. They ascend and are rows of the table, or nothing is promised but false.
+  // Makes these rows the set. Returns false if they do not ascend or are outside of the table; the set is then
+  // undefined.
   bool assign(std::span<const std::uint64_t> rows);
-  // By number of the row / 64. Where a row in the set stands: the count before its word and of the bits below its own.
+  // Word i covers the rows 64 i to 64 i + 63. The position of a row in the set is `before` of its word plus the number
+  // of lower bits that are set in that word.
   const row_word* words() const { return words_.data(); }
 
 private:
   std::uint64_t rows_;
   std::vector<row_word> words_;
-  std::vector<std::uint64_t> used_; // a bit for each word
+  std::vector<std::uint64_t> used_; // one bit per word
 };
 
 } // namespace executors

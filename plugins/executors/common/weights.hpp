@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every executor does alike with the tensors of a network: starts them, and checks what the engine hands over.
+// Initial values of a network's tensors, and checks of what the engine passes to an executor; alike for every executor.
 #pragma once
 
 #include "graph.hpp"
@@ -15,8 +15,9 @@
 
 namespace executors {
 
-// Canonical elements first .. first + out.size() of a tensor. They are drawn four by four, counted from its start: the
-// same for every executor. Throws rg::error, RG_E_CONFIG.
+// Writes the initial values of the canonical elements first .. first + out.size() - 1 of a tensor. Random numbers are
+// drawn in groups of four elements, counted from the tensor's start, so every executor gets the same values. Throws
+// rg::error, RG_E_CONFIG, if the initialisation is unknown.
 inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t seed, std::span<float> out) {
   const rg_tensor& t = tensor.info;
   const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
@@ -35,7 +36,8 @@ inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t
   }
 }
 
-// The same for rows of a table, one after the other in `out`. Throws rg::error, RG_E_PLUGIN, for what is none.
+// Writes the initial values of rows of a sparse table, one row after the other, to `out`. Throws rg::error, RG_E_PLUGIN,
+// if the tensor is no sparse table.
 inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> rows, std::uint64_t seed,
                        std::span<float> out) {
   if (!t.sparse) throw rg::error(RG_E_PLUGIN, t.name + " is no table: it has no rows to start");
@@ -43,25 +45,26 @@ inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> row
   for (std::size_t i = 0; i < rows.size(); ++i) start(t, rows[i] * dim, seed, out.subspan(i * dim, dim));
 }
 
-// Throws rg::error, RG_E_PLUGIN, where what is called needs an instance that runs.
+// Throws rg::error, RG_E_PLUGIN, if the call `what` needs an instance that can run and this one was created for shapes
+// only.
 inline void check_runs(bool runs, const char* what) {
   if (!runs) throw rg::error(RG_E_PLUGIN, std::string(what) + ": this instance was made for shapes and starts only");
 }
 
-// Throws rg::error, RG_E_PLUGIN, unless there is memory for every tensor that needs some.
+// Throws rg::error, RG_E_PLUGIN, unless every tensor that needs memory has some.
 inline void check_memory(const rg_model_memory& memory, std::span<const rg_tensor> tensors) {
   if (memory.tensor_count != tensors.size())
     throw rg::error(RG_E_PLUGIN,
                     "bind: " + std::to_string(memory.tensor_count) + " tensors for " + std::to_string(tensors.size()));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const rg_tensor& t = tensors[i];
-    if (t.kind == RG_TENSOR_ROWS) continue; // comes with every step
+    if (t.kind == RG_TENSOR_ROWS) continue; // its rows come with every step
     if (!memory.weights[i] || (t.kind == RG_TENSOR_DENSE && !memory.gradients[i]))
       throw rg::error(RG_E_PLUGIN, std::string("bind: ") + t.name + " has no memory");
   }
 }
 
-// Throws rg::error, RG_E_PLUGIN, unless a step or evaluation may begin with this batch.
+// Throws rg::error, RG_E_PLUGIN, unless a step or an evaluation may start with this batch.
 inline void check_batch(const rg_batch& batch, bool bound, std::size_t samples, std::size_t tables, const char* what) {
   if (!bound) throw rg::error(RG_E_PLUGIN, std::string(what) + ": called before bind");
   if (batch.samples != samples)
@@ -72,8 +75,8 @@ inline void check_batch(const rg_batch& batch, bool bound, std::size_t samples, 
                                      std::to_string(tables));
 }
 
-// The batch's indices for input number `input`, called `name`, `each` a sample: the first `samples` are from 0 to
-// range - 1, or rg::error is thrown, RG_E_OPERATION.
+// Returns the batch's indices of input number `input`, called `name`, with `each` indices per sample. Throws rg::error,
+// RG_E_OPERATION, if one of the first `samples` samples has an index outside of 0 .. range - 1.
 inline const std::int32_t* checked_indices(const rg_batch& b, std::size_t input, std::string_view name,
                                            std::size_t each, std::size_t samples, std::size_t range) {
   const auto* indices = static_cast<const std::int32_t*>(b.inputs[input]);
@@ -86,7 +89,7 @@ inline const std::int32_t* checked_indices(const rg_batch& b, std::size_t input,
   return indices;
 }
 
-// The same for labels of `classes`.
+// Throws rg::error, RG_E_OPERATION, if one of the first `samples` labels is outside of 0 .. classes - 1.
 inline void check_labels(const rg_batch& b, std::size_t input, std::size_t samples, std::size_t classes) {
   const auto* labels = static_cast<const std::int32_t*>(b.inputs[input]);
   for (std::size_t s = 0; s < samples; ++s)

@@ -6,7 +6,7 @@
 namespace cudnn::kernels {
 namespace {
 
-// f(i) for every i < n, more than 32 bits count as well: part by part.
+// Calls f(first, count) for parts of 0 .. n - 1, because kernels count in 32 bits.
 template <class F> void for_parts(std::size_t n, const F& f) {
   constexpr std::size_t most = std::size_t{1} << 31;
   for (std::size_t first = 0; first < n; first += most) f(first, n - first < most ? n - first : most);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of regatta.device/1: what strategies and the optimiser compute, with the meanings of device.h. What is said in
-// maps.hpp holds. Compiled without fused multiplication and addition, so that results are the host's to the bit, but for
-// the order of sums.
+// Kernels for the operations of strategies and optimizers, as device.h (regatta.device/1) defines them. The conventions
+// of maps.hpp hold. Compiled without fused multiply-add, so results are bit-identical to the host's except for the
+// order of sums.
 #pragma once
 
 #include "numbers.hpp"
@@ -21,29 +21,32 @@ void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* pla
 void scale(cudaStream_t s, float* y, float a, std::size_t n);
 // u = a u + g, then v += u
 void accumulate(cudaStream_t s, float* u, float a, const float* g, float* v, std::size_t n);
-// x = what it is after a way through `wire`.
+// y = x, rounded to the wire type and back
 void round(cudaStream_t s, number wire, float* y, const float* x, std::size_t n);
 
-// out = {elements that are not finite, sum of squares of the others}, or added to it. scratch: norm_scratch doubles.
+// out = {count of elements that are not finite, sum of squares of the others}, or added to it. scratch: norm_scratch
+// doubles.
 constexpr std::size_t norm_scratch = 2 * 1024 + 2;
 void norm(cudaStream_t s, const float* x, std::size_t n, double* out, bool add, double* scratch);
-// y *= min(1, most / its norm)
+// y *= min(1, most / its norm); unchanged if an element is not finite
 void clip(cudaStream_t s, float* y, double most, std::size_t n, double* scratch);
 
 void update(cudaStream_t s, const rg_update& u, float* weights, const float* gradients, std::size_t n);
 
-// Rows of `row` elements; an index outside of 0 .. rows - 1 is left out.
+// Copies or adds n rows of `row` elements; an index outside of 0 .. rows - 1 is skipped.
 void gather_rows(cudaStream_t s, float* to, const float* from, const std::int64_t* index, std::size_t n,
                  std::size_t row, std::size_t rows);
 void scatter_rows(cudaStream_t s, float* to, const float* from, const std::int64_t* index, std::size_t n,
                   std::size_t row, std::size_t rows, bool add);
 
-// The elements of x, all n of them below 2^31, whose magnitude is above |threshold|: places and values of the first
-// `room`, ascending; *found = how many there are. scratch: selection_scratch(n) bytes.
+// Selects the elements of x whose magnitude is above |threshold|, in ascending order of index: writes the indices
+// and values of the first `room` of them, and sets *found to their number. Requires n < 2^31. scratch:
+// selection_scratch(n) bytes.
 std::size_t selection_scratch(std::size_t n);
 void select_above(cudaStream_t s, const float* x, std::size_t n, float threshold, std::int32_t* places, float* values,
                   std::size_t room, std::uint64_t* found, void* scratch);
-// Likewise the k that are largest, of equal ones the first; NaN is the largest.
+// Selects the k elements with the largest magnitudes, in ascending order of index; the first of equals; NaN counts
+// as the largest. Requires n < 2^31. scratch: selection_scratch(n) bytes.
 void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* places, float* values, std::size_t k,
            void* scratch);
 

@@ -39,18 +39,18 @@ void attention::prepare(device& d) {
   }
   const std::size_t bytes = scores() * size_of(d.computes.type);
   probabilities_.reserve(bytes);
-  dropped_.reserve(bytes); // in the backward pass: the slopes of the scores
+  dropped_.reserve(bytes); // in the backward pass it holds the gradients of the scores
   d.scratch.reserve(scores() * sizeof(float));
 }
 
-// The scratch moves until all ops are prepared: its addresses are taken here.
+// Computes addresses: d.scratch may be reallocated until all ops are prepared.
 void attention::attach(device& d, choices& c) {
   c.note(name_ + " flash", flash_ ? 1 : 0);
   if (flash_) return;
   const std::size_t element = size_of(d.computes.type), size = width() / shape_.heads;
   std::vector<std::byte*> all(static_cast<std::size_t>(of::count) * count());
   const auto fill = [&](of o, void* from, std::size_t rows, std::size_t row, std::size_t apart,
-                        std::size_t bytes) { // rows of a sample, elements of a row, and from head to head
+                        std::size_t bytes) { // rows per sample, elements per row, elements from head to head
     if (!from) return;
     for (std::size_t i = 0; i < count(); ++i)
       all[static_cast<std::size_t>(o) * count() + i] =
@@ -70,7 +70,7 @@ void attention::attach(device& d, choices& c) {
   fill(of::score, d.scratch.get<void>(), shape_.heads, matrix, matrix, sizeof(float));
   pointers_.reserve(all.size() * sizeof(void*));
   d.upload(pointers_.get<void>(), all.data(), all.size() * sizeof(void*));
-  d.settle(); // before `all` goes
+  d.settle(); // the copy must end before `all` is destroyed
 }
 
 kernels::attending attention::how() const {
@@ -99,7 +99,7 @@ void attention::forward(device& d, const run& r) {
                all_of<void>(of::out), all_heads, false, name_.c_str());
 }
 
-// With a the dropped probabilities: dv = a^T dy; da = dy v^T; ds = that through dropout and the softmax; dq = ds k,
+// With a the probabilities after dropout: dv = a^T dy; da = dy v^T; ds = da through dropout and softmax; dq = ds k;
 // dk = ds^T q.
 void attention::backward(device& d, const run& r) {
   if (flash_) return flash_backward(d, r);
@@ -126,7 +126,8 @@ void attention::backward(device& d, const run& r) {
                  all_of<void>(of::key_slope), all_heads, inputs_[2].add, name_.c_str());
 }
 
-// What dropout keeps, at the begin of the scratch: drawn for each pass, for kept it would take as much memory as scores.
+// The mask of dropout is at the start of the scratch. Each pass draws it again: keeping it would take as much memory as
+// the scores.
 flash::values attention::flash_values(device& d, const run& r) const {
   const bool drops = r.training && shape_.dropout > 0;
   if (drops) kernels::draw_kept(d.stream, d.computes.type, how(), drawn_.of(r), d.scratch.get<void>());
@@ -139,7 +140,8 @@ flash::values attention::flash_values(device& d, const run& r) const {
           .kept = drops ? d.scratch.get<void>() : nullptr};
 }
 
-// Queries that see nothing get zeros; and what is done to their results has no effect.
+// Queries without visible keys get zeros, and in flash_backward() zero gradients, so nothing flows back
+// through them.
 void attention::flash_forward(device& d, const run& r) {
   auto* first = first_.get<std::uint32_t>();
   kernels::mask_keys(d.stream, d.computes.type, how(), least_mask, mask_.get<void>(), first);
@@ -157,8 +159,8 @@ std::size_t attention::spare_bytes(std::size_t i) const {
   return aligned(batch * e.from->elements() * size_of(e.from->type));
 }
 
-// cuDNN writes all three gradients, and over what is there: one that is not wanted, or is added to another, goes to the
-// scratch first.
+// cuDNN always writes all three gradients and overwrites their memory. A gradient that is not needed, or is added to an
+// existing one, is therefore written to the scratch first.
 void attention::flash_backward(device& d, const run& r) {
   kernels::blank_unseeing(d.stream, d.computes.type, how(), first_.get<std::uint32_t>(), output_->gradient,
                           features(*output_));

@@ -8,10 +8,10 @@
 
 namespace cudnn {
 
-// dropout(softmax(q k^T / sqrt(d))) v by head. Where cuDNN has an engine for it, that is one kernel, which keeps a number a
-// row for the backward pass (flash.hpp); it is told what dropout keeps, for it would draw otherwise than the CPU. Else all
-// heads of all samples are one call of cuBLAS for each product; scores, and the slopes of probabilities, are floats in any
-// precision, and the probabilities are kept.
+// dropout(softmax(q k^T / sqrt(d))) v per head. If cuDNN has an engine, attention is one kernel of it, which keeps one
+// value per row for the backward pass (flash.hpp); a mask tells it which probabilities dropout keeps, because its own
+// random numbers differ from the CPU's. Otherwise cuBLAS computes each GEMM for all heads of all samples in one call;
+// scores and the gradients of probabilities are fp32 in every precision, and the probabilities are kept.
 class attention : public op {
 public:
   using shape = executors::attention_shape;
@@ -29,15 +29,15 @@ private:
   void flash_forward(device& d, const run& r);
   void flash_backward(device& d, const run& r);
   std::size_t kept_bytes() const;
-  std::size_t spare_bytes(std::size_t i) const; // of a gradient that cannot go where it belongs at once
-  // Inputs are the values, queries, keys and the keys' indices: gradients are written in this order.
+  std::size_t spare_bytes(std::size_t i) const; // scratch of gradient i; 0: cuDNN writes it in place
+  // The inputs are values, queries, keys and the keys' indices: the backward pass computes gradients in this order.
   std::size_t queries() const { return places(*output_); }
   std::size_t keys() const { return places(*inputs_[0].from); }
   std::size_t width() const { return features(*output_); }
-  std::size_t count() const { return batch * shape_.heads; } // of products
+  std::size_t count() const { return batch * shape_.heads; } // GEMMs per batched call
   std::size_t scores() const { return count() * queries() * keys(); }
   kernels::attending how() const;
-  // Where every head of every sample begins: the arrays that cuBLAS takes.
+  // The arrays of pointers that cuBLAS takes: one pointer for every head of every sample.
   enum class of : std::size_t {
     query,
     key,
@@ -60,7 +60,7 @@ private:
   drawn drawn_;
   buffer probabilities_, dropped_, pointers_;
   std::unique_ptr<flash> flash_;
-  buffer mask_, first_, statistics_; // for it
+  buffer mask_, first_, statistics_; // for flash_: mask of the keys, first visible key of each sample, statistics
 };
 
 } // namespace cudnn

@@ -26,7 +26,7 @@ void check(cublasStatus_t s, const char* what) {
   throw rg::error(RG_E_DEVICE, std::string("cuBLAS, ") + what + ": " + blas().text(s));
 }
 
-// cuBLAS is column-major: to it, our row-major [m, n] is [n, m], so that b comes first.
+// cuBLAS is column-major: our row-major [m, n] is its [n, m], so b is its first operand.
 void multiply_all(const device& d, const product_shape& p, const void* const* a, const void* const* b, number to,
                   void* const* c, int count, bool add, const char* name) {
   const cudaDataType_t type = cuda_type(d.computes.type);

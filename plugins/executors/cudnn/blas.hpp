@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices, by cuBLAS and its part cuBLASLt; see lazy_library.hpp. product.hpp has single ones.
+// GEMMs by cuBLAS and cuBLASLt, which are loaded at first use (see lazy_library.hpp). product.hpp has single GEMMs.
 #pragma once
 
 #include "numbers.hpp"
@@ -15,7 +15,7 @@ struct blas_functions {
   decltype(&::cublasDestroy) destroy;
   decltype(&::cublasSetStream) set_stream;
   decltype(&::cublasSetWorkspace) set_workspace;
-  // cublasGemmBatchedEx, which is overloaded.
+  // cublasGemmBatchedEx, which is overloaded
   cublasStatus_t (*gemm_batched)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,
                                  const void* alpha, const void* const a[], cudaDataType_t, int lda,
                                  const void* const b[], cudaDataType_t, int ldb, const void* beta, void* const c[],
@@ -35,7 +35,7 @@ struct blas_functions {
   decltype(&::cublasLtMatmul) multiply;
 };
 
-// Throws rg::error, RG_E_UNSUPPORTED where the library is not there.
+// Throws rg::error, RG_E_UNSUPPORTED, if the library is missing.
 const blas_functions& blas();
 
 void check(cublasStatus_t s, const char* what);
@@ -43,15 +43,16 @@ cudaDataType_t cuda_type(number n);
 
 class device;
 
-// c [m, n] = a [m, k] b [k, n], or added to it; row-major, rows of a (as it lies), b and c `a_row`, `b_row` and `c_row`
-// elements apart. `a_across`: a lies as [k, m]; likewise b.
+// The shape of c [m, n] = a [m, k] b [k, n], or added to it. Matrices are row-major; a_row, b_row and c_row are the
+// distances between their stored rows, in elements. `a_across`: a is stored transposed, as [k, m]. `b_across`: b is
+// stored as [n, k].
 struct product_shape {
   int m, n, k;
   bool a_across = false, b_across = false;
   int a_row, b_row, c_row;
 };
-// `count` such products, whose matrices lie anywhere; the arrays of pointers are in the device's memory. a and b are of
-// the device's type, c of type `to`.
+// Computes `count` such GEMMs. The arrays of pointers are in device memory, and their matrices may be anywhere. a and b
+// have the device's type, c has type `to`.
 void multiply_all(const device& d, const product_shape& p, const void* const* a, const void* const* b, number to,
                   void* const* c, int count, bool add, const char* name);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over all but the channels, two at once: chunk by chunk, then over the chunks, so that many threads share the work
-// and the order never changes. Included by .cu files only.
+// Two sums per channel at once: first per chunk, then over the chunks, so that many threads share the work and the
+// order of additions is fixed. Included by .cu files only.
 #pragma once
 
 #include "elements.hpp"
@@ -10,14 +10,15 @@
 namespace cudnn {
 
 inline index_t chunks_of(const picture& p, std::size_t samples) {
-  // Enough to fill a GPU, and each worth a block.
+  // Enough chunks to fill a GPU, with enough work for a block in each.
   const std::size_t most = p.last ? samples * p.spatial / 16 : samples;
   const std::size_t wanted = p.last ? 1024 : 2048 / p.channels;
   const std::size_t n = most < wanted ? most : wanted;
   return static_cast<index_t>(n < 1 ? 1 : n);
 }
 
-// partials[0][chunk][channel] and [1]: the sums of a and b, where f(element, channel, a, b) adds to both.
+// partials[0][chunk][channel] and partials[1][chunk][channel] = the sums of a and b, where f(element, channel, a, b)
+// adds to both.
 template <class F>
 void channel_partials(cudaStream_t s, const picture& p, std::size_t samples, float* partials, const F& f) {
   const index_t chunks = chunks_of(p, samples), channels = p.channels, spatial = p.spatial;
@@ -53,7 +54,7 @@ void channel_partials(cudaStream_t s, const picture& p, std::size_t samples, flo
   }
 }
 
-// Number `which` of the two sums, of channel c.
+// Returns sum number `which` (0 or 1) of channel c.
 REGATTA_DEVICE inline double total_of(const float* partials, index_t chunks, index_t channels, int which, index_t c) {
   double sum = 0;
   const float* at = partials + std::size_t(which) * chunks * channels + c;

@@ -9,7 +9,7 @@
 namespace cudnn {
 namespace {
 
-// -1 where the text is none.
+// Returns the number, or -1 if the text is none.
 int number_in(std::string_view text) {
   int number = -1;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,7 +32,7 @@ choices::choices(bool timed, const char* picks, std::string machine)
 
 choices::~choices() {
   try {
-    cache_.save(); // where that fails, it is only timed again
+    cache_.save(); // if this fails, the next run times again
   } catch (const std::exception&) {
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of cuDNN's algorithms runs a convolution, and which of cuBLASLt's a product: the first that their heuristics name,
-// what another instance has picked, what the cache knows from an earlier timing, or the fastest one by timing.
+// Chooses the engine of each convolution and the algorithm of each GEMM: the first that the heuristics of cuDNN or
+// cuBLASLt list, the choice of another instance, an earlier timing from the cache, or the fastest in a timing.
 #pragma once
 
 #include "../../common/pick_cache.hpp"
@@ -13,22 +13,23 @@ namespace cudnn {
 
 class choices {
 public:
-  // `picks` is the text of another instance's kernels(), one "name: number" a line; null: there is none. `machine` names
-  // what the speed of an algorithm depends on, beside its shapes. Throws rg::error, RG_E_CONFIG, where picks is not of
-  // that form.
+  // `picks`: kernels() of another instance, one "name: number" per line; null: there is none. `machine` names
+  // everything on which an algorithm's speed depends beside its shapes. Throws rg::error, RG_E_CONFIG, if `picks` is
+  // malformed.
   choices(bool timed, const char* picks, std::string machine);
-  // Keeps in the cache what has been timed.
+  // Writes new timings to the cache.
   ~choices();
   choices(const choices&) = delete;
   choices& operator=(const choices&) = delete;
 
-  // The number picked for `name`, whose speed depends on `shape`; -1: nobody has. In the latter case, whether to time.
+  // known() returns the number chosen for `name`, whose speed depends on `shape`; -1: none, and then times() tells
+  // whether to time the candidates.
   int known(const std::string& name, const std::string& shape) const;
   bool times() const { return timed_; }
-  bool given(const std::string& name) const { return given_.contains(name); } // so that nothing else will do
-  // What runs.
+  bool given(const std::string& name) const { return given_.contains(name); } // from `picks`: no other may be used
+  // Records the choice.
   void pick(const std::string& name, const std::string& shape, int number);
-  // The same where there was nothing to choose.
+  // Records a number in the report only, where there was no choice.
   void note(const std::string& name, int number);
   const std::string& report() const { return report_; }
 

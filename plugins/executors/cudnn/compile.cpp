@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a graph to a program: checks what the graph says, and makes ops of its nodes.
+// Compiles a graph to a program: checks the nodes and makes ops of them.
 #include "compiler.hpp"
 #include "elementwise.hpp"
 
@@ -129,13 +129,13 @@ void compiler::add(std::unique_ptr<op> o) {
   for (weight* w : o->weights()) {
     o->output().needs_gradient |= w->info.kind != RG_TENSOR_STATE;
     w->first_op = std::min(w->first_op, program_.ops.size());
-    w->first_writer = o.get(); // the last one that uses it is the first in a backward pass
+    w->first_writer = o.get(); // the last op that uses it runs first in a backward pass
   }
   o->output().maker = o.get();
   program_.ops.push_back(std::move(o));
 }
 
-// The first op of a backward pass that writes a gradient overwrites it, others add.
+// In a backward pass, the first op that writes a gradient overwrites it; the others add.
 void compiler::order_gradients() {
   std::map<const value*, bool> written;
   for (std::size_t k = program_.ops.size(); k-- > 0;)

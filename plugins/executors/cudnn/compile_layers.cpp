@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures, vectors of features, and what goes element by element.
+// Images, feature vectors, and elementwise ops.
 #include "compiler.hpp"
 #include "convolution.hpp"
 #include "dense.hpp"
@@ -21,7 +21,8 @@ std::optional<function> function_named(std::string_view op) {
   return std::nullopt;
 }
 
-// The function that is all that follows node k, which then moves on to it: none where something else does.
+// Returns the elementwise function that is the only consumer of node k, and sets k to its node; none if the consumer is
+// something else.
 std::optional<function> take_function(compiler& c, std::size_t& k) {
   const node* next = c.follower(k);
   const auto f = next ? function_named(next->op) : std::nullopt;
@@ -33,7 +34,7 @@ std::optional<function> take_function(compiler& c, std::size_t& k) {
   return f;
 }
 
-// A function that is all that follows is taken in.
+// Fuses a function that is the only consumer.
 void compile_convolution(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   const executors::window_shape s = executors::read_window(c, n);
@@ -44,7 +45,7 @@ void compile_convolution(compiler& c, std::size_t k) {
   c.emit<convolution>(n.name, in, c.make_output(k), s, w, bias, f);
 }
 
-// Likewise.
+// Fuses a function that is the only consumer, as convolutions do.
 void compile_dense(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.input(n, 0);
@@ -58,7 +59,8 @@ void compile_dense(compiler& c, std::size_t k) {
   c.emit<dense>(n.name, in, c.make_output(k), w, bias, f, below);
 }
 
-// Takes in a residual that is added, where that is there already, and a ReLU, where nobody else needs what lies between.
+// Fuses the addition of a residual whose value is computed already, and a ReLU, if nothing else reads the intermediate
+// values.
 void compile_batch_norm(compiler& c, std::size_t k) {
   const node n = c.at(k);
   value* in = c.input(n, 0);
@@ -147,7 +149,7 @@ void compile_addition(compiler& c, std::size_t k) {
   c.emit<addition>(n.name, std::vector{a, b}, c.make_output(k));
 }
 
-// The same memory, unless the channels have to come first again.
+// An alias of the same memory, unless channels-last elements must be reordered.
 void compile_flatten(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.input(n, 0);

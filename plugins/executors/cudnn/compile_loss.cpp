@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What networks end in. One that ends in several losses adds them up; see common/compiler.cpp.
+// Losses. A network with several losses sums them; see common/compiler.cpp.
 #include "compiler.hpp"
 #include "loss_ops.hpp"
 

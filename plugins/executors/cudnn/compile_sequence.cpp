@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences: values [places, features]; and lookups in tables.
+// Sequences, whose values are [positions, features], and lookups in tables.
 #include "attention.hpp"
 #include "compiler.hpp"
 #include "sequence.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions that compile ops share. compile.cpp has the compiler; a file compile_*.cpp has the ops of one
-// concern.
+// The interface that the compile functions of ops share. compile.cpp implements the compiler; each compile_*.cpp has
+// the ops of one kind.
 #pragma once
 
 #include "../common/compiler.hpp"
@@ -17,13 +17,14 @@ namespace cudnn {
 using executors::node;
 class compiler;
 
-// Makes an op of node k, or of it and some that follow, which are then done: emits it and sets the nodes' values.
+// Compiles node k, or k and some nodes that follow it, to an op: emits the op, sets the nodes' values and marks the
+// nodes as done.
 using compile_function = void (*)(compiler& c, std::size_t k);
 struct compile_rule {
   std::string_view op;
   compile_function compile;
 };
-std::span<const compile_rule> layer_rules();    // compile_layers.cpp: pictures, vectors, what goes element by element
+std::span<const compile_rule> layer_rules();    // compile_layers.cpp: images, vectors, elementwise ops
 std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: sequences and tables
 std::span<const compile_rule> loss_rules();     // compile_loss.cpp
 
@@ -32,17 +33,18 @@ public:
   compiler(const rg_graph& graph, program& p);
   void run();
 
-  // Weight number i of n; its shape and kind must be these. `multiplied`: by a product or convolution, for which reduced
-  // precision has a copy.
+  // Returns weight i of n. Throws rg::error, RG_E_CONFIG, unless it has this shape and kind. multiplied(): for a weight
+  // that a GEMM or convolution reads; reduced precision keeps a copy of it.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
   weight* multiplied(const node& n, std::size_t i, const std::vector<std::size_t>& shape);
-  weight* matrix(const node& n, std::size_t i, std::size_t columns); // of any number of rows
+  weight* matrix(const node& n, std::size_t i, std::size_t columns); // with any number of rows
   weight* table(const node& n, std::size_t i);                       // for lookups: sparse or dense
 
-  value*& output(std::size_t k) { return values_[k]; } // of node k
-  value* input(const node& n, std::size_t i);          // numbers of the type computed in, lying as ops want them
-  // An input of the network, one whole number for each of `elements`.
+  value*& output(std::size_t k) { return values_[k]; } // the value of node k
+  // Returns floating-point input i of n, in the model's precision and in the layout that ops expect.
+  value* input(const node& n, std::size_t i);
+  // Returns input i of n, which must be an input of the network with one int32 for each of `elements`.
   value* indices(const node& n, std::size_t i, std::size_t elements);
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape);
   value* make_output(std::size_t k) { return values_[k] = make_value(nodes_[k].name, nodes_[k].shape); }
@@ -63,8 +65,8 @@ private:
   void order_gradients();
 
   program& program_;
-  std::vector<value*> values_;         // by node
-  std::map<value*, value*> converted_; // inputs as they come, and as ops want them
+  std::vector<value*> values_;         // by node number
+  std::map<value*, value*> converted_; // from an input of the network to its copy in the model's precision and layout
   std::vector<std::unique_ptr<weight>> tensors_;
 };
 

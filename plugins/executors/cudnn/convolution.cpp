@@ -12,11 +12,12 @@ double time(device& d, execution e, execution::addresses at, const char* name) {
   return time_of(d.stream, [&] { e.run(d.dnn, at, d.workspace.get<void>(), name); });
 }
 
-// The plan for the graph: by the engine that is known, by the first that cuDNN's heuristics name, or by the fastest of
-// the first few. An engine's number is its place in their list. Null where none will do.
+// Returns the plan of the graph: by the engine that is known already, by the first engine of cuDNN's heuristics, or by
+// the fastest of the first few. The number of an engine is its index in the heuristics' list. Returns null if no engine
+// meets the demands.
 std::shared_ptr<const plan> choose(device& d, const choices& c, const std::string& name, const std::string& shape,
                                    graph& g, execution::addresses at) {
-  constexpr int most_timed = 8; // some take a second to compile
+  constexpr int most_timed = 8; // some engines take a second to compile
   const int known = c.known(name, shape);
   if (const auto same = d.planning.known.find(shape); same != d.planning.known.end())
     if (known < 0 || static_cast<std::size_t>(known) == same->second->engine()) return same->second;
@@ -25,7 +26,7 @@ std::shared_ptr<const plan> choose(device& d, const choices& c, const std::strin
   const auto made_by = [&](std::size_t i) { return plan::of(d.planning, g, engines, i, wanted); };
   std::shared_ptr<const plan> best;
   if (known >= 0) best = made_by(static_cast<std::size_t>(known));
-  if (!best && !c.given(name)) { // nobody knew, or the cache knew one that is gone
+  if (!best && !c.given(name)) { // no choice is known, or the cache names an engine that this version lacks
     double least = 0;
     int tried = 0;
     for (std::size_t i = 0; i < engines.size() && tried < (c.times() ? most_timed : 1); ++i) {
@@ -41,7 +42,7 @@ std::shared_ptr<const plan> choose(device& d, const choices& c, const std::strin
   return best;
 }
 
-// What the speed of an engine depends on.
+// Names everything on which an engine's speed depends.
 std::string text_of(const convolution_shape& s, bool tf32) {
   std::string all = std::to_string(static_cast<int>(s.type)) + (tf32 ? " tf32" : "") + (s.last ? " last" : "");
   for (const std::int64_t n :
@@ -87,7 +88,8 @@ convolution_shape convolution::shape_in(const device& d) const {
 }
 
 convolution::addresses convolution::at(const void* x, const void* f, const void* y) const {
-  const auto any = [](const void* p) { return const_cast<void*>(p); }; // so cuDNN takes what it only reads, too
+  // cuDNN takes addresses of read-only tensors without const, too.
+  const auto any = [](const void* p) { return const_cast<void*>(p); };
   return {{{convolution_graph::x, any(x)},
            {convolution_graph::filter, any(f)},
            {convolution_graph::y, any(y)},
@@ -135,8 +137,8 @@ void convolution::forward(device& d, const run&) {
   if (!fused_) end_.forward(d, y());
 }
 
-// Whether a filter's gradient is added to what is there depends on the step, and a graph says it for good: then it is made
-// elsewhere.
+// Whether the filter's gradient is added depends on the step, but a graph fixes it. So the graph always overwrites; to
+// add, it writes to a buffer, and a kernel adds that.
 void convolution::backward(device& d, const run& r) {
   end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
   const bool in_place = !w_->copied && !adds(r, *w_);

@@ -10,8 +10,8 @@
 
 namespace cudnn {
 
-// y = f(W * x + bias), cross-correlation: graphs of cuDNN's, by engines that always give the same result. Bias and ReLU
-// are in the forward graph where cuDNN has an engine for all of it.
+// y = f(W * x + bias), cross-correlation, by graphs of cuDNN with deterministic engines. Bias and ReLU are in the
+// forward graph if cuDNN has an engine for the whole graph.
 class convolution : public op {
 public:
   using shape = executors::window_shape;
@@ -24,7 +24,7 @@ public:
   double flops() const override;
 
 private:
-  // Of the graphs' tensors; x, filter and y or their gradients.
+  // Addresses of x, the filter and y, or of their gradients, and of the bias.
   using addresses = std::array<std::pair<graph::tensor, void*>, 4>;
   addresses at(const void* x, const void* filter, const void* y) const;
   convolution_shape shape_in(const device& d) const;
@@ -36,7 +36,7 @@ private:
   epilogue end_;
   bool fused_ = false;
   execution forward_, data_, weights_by_;
-  buffer filter_slope_; // where it is not made where it belongs: converted, or added to what is there
+  buffer filter_slope_; // the filter's gradient, if it must be converted or added afterwards
 };
 
 } // namespace cudnn

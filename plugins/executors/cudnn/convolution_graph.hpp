@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions as cuDNN's graphs.
+// Convolutions as graphs of cuDNN.
 #pragma once
 
 #include "graph.hpp"
@@ -13,17 +13,18 @@ struct convolution_shape {
   std::int64_t samples, in_channels, in_height, in_width, out_channels, out_height, out_width, kernel, stride, padding;
 };
 
-// What follows a convolution in one graph with it: a bias of the channels, in fp32, and a ReLU.
+// The epilogue of a convolution in the same graph: a bias per channel, in fp32, and a ReLU.
 struct convolution_end {
   bool bias = false, relu = false;
 };
 
 class convolution_graph {
 public:
-  // The tensors in memory: pictures or their gradients, the filter or its, the bias.
+  // Numbers of the tensors in memory: x, the filter and y, or their gradients, and the bias.
   enum : graph::tensor { x = 1, filter, y, bias };
   using direction = graph::direction;
-  // One of the three of the other two; onto what is there if `add`. y may have an end, and then is not added.
+  // Returns the graph that computes `made` from the other two tensors, and with `add` adds it to the tensor. Only y may
+  // have an epilogue, and then `add` is ignored.
   static graph of(const convolution_shape& s, direction made, bool add, const convolution_end& end = {});
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs graphs on NVIDIA GPUs: convolutions and attention by cuDNN, products by cuBLASLt and cuBLAS, the rest by kernels of our own.
+// The executor for NVIDIA GPUs: convolutions and attention by cuDNN, GEMMs by cuBLASLt and cuBLAS, the rest by our own
+// kernels.
 #include "gpu.hpp"
 #include "model.hpp"
 #include "nvml.hpp"

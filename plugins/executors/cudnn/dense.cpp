@@ -44,7 +44,7 @@ void dense::attach(device& d, choices& c) {
                    {.m = o, .n = i, .k = n, .a_across = true, .a_row = o, .b_row = i, .c_row = i}, number::f32,
                    end_.bias() ? beside::column_sums : beside::nothing, weights_slope(d.scratch.get()));
   if (!dx()) return;
-  const bool through = below_ && below_->passed_.bytes() > 0; // it came before
+  const bool through = below_ && below_->passed_.bytes() > 0; // below_ was attached before this layer
   data_.plan(d, c, name_ + " data", {.m = n, .n = i, .k = o, .a_row = o, .b_row = i, .c_row = i}, d.computes.type,
              through ? beside::through_relu : beside::nothing, data_slope());
   if (data_.does() == beside::through_relu) below_->slope_taken_ = true;
@@ -61,7 +61,7 @@ void dense::backward(device& d, const run& r) {
   if (!slope_taken_) end_.through_function(d, y(), output_->gradient);
   weights_by_.compute(d, weights_slope(bias && !add_bias ? bias->gradient : d.scratch.get()), adds(r, *w_));
   if (sums && add_bias)
-    kernels::copy(d.stream, number::f32, d.scratch.get(), bias->gradient, outs_, true); // a product only overwrites
+    kernels::copy(d.stream, number::f32, d.scratch.get(), bias->gradient, outs_, true); // a GEMM cannot add to sums
   else if (!sums)
     end_.sum_bias(d, output_->gradient, add_bias);
   if (dx()) data_.compute(d, data_slope(), inputs_[0].add);

@@ -6,10 +6,10 @@
 
 namespace cudnn {
 
-// y = f(x W^T + bias), for every row of x: a sample, or a place of one.
+// y = f(x W^T + bias) for every row of x: a sample, or a position of a sequence.
 class dense : public op {
 public:
-  // `below`: the layer that nobody but this one reads; null: there is none.
+  // `below`: the dense layer whose output only this layer reads; null: there is none.
   dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f, dense* below);
   void prepare(device& d) override;
   void attach(device& d, choices& c) override;
@@ -20,8 +20,8 @@ public:
 
 private:
   std::size_t rows() const { return batch * inputs_[0].from->elements() / ins_; }
-  picture outputs() const { return {static_cast<std::uint32_t>(outs_), 1, true}; } // of a row
-  // What they read and write, now.
+  picture outputs() const { return {static_cast<std::uint32_t>(outs_), 1, true}; } // of one row
+  // The current operands of the GEMMs: forward, gradient of the weights, gradient of the input.
   product::operands ahead() const;
   product::operands weights_slope(float* bias_slope) const;
   product::operands data_slope() const;
@@ -29,11 +29,12 @@ private:
   weight* w_;
   epilogue end_;
   product forward_, weights_by_, data_;
-  // The slope of a ReLU below is taken by the product that makes what goes through it, where cuBLASLt has both sides.
+  // If cuBLASLt has both epilogues, the GEMM that computes this layer's input gradient also applies the derivative of
+  // below_'s ReLU, by the mask that below_'s forward GEMM wrote.
   dense* below_;
-  bool read_by_one_ = false; // a layer like this one
-  bool slope_taken_ = false; // there
-  buffer passed_;            // the mask of what the ReLU let pass
+  bool read_by_one_ = false; // by a dense layer
+  bool slope_taken_ = false; // the reader's GEMM applies our ReLU's derivative
+  buffer passed_;            // mask of the elements that the ReLU let pass
   std::size_t ins_, outs_;
 };
 

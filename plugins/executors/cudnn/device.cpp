@@ -65,7 +65,8 @@ device::device(std::int32_t index, const precision& p) : computes(p), index_(ind
     planning.handle = dnn;
     check(blas().create(&cublas), "starting");
     check(blas().set_stream(cublas, stream), "choosing a stream");
-    // Its own would be allocated within a step that is captured. The size is what NVIDIA's manual says for sm_90.
+    // By default cuBLAS would allocate its workspace in the first step, which breaks a capture. NVIDIA's manual
+    // recommends this size for sm_90.
     blas_workspace.reserve(std::size_t{32} << 20);
     check(blas().set_workspace(cublas, blas_workspace.get<void>(), blas_workspace.bytes()), "giving memory");
   } catch (...) {

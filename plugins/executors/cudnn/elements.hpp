@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels compute for one element, as functions that run on the host too: tests check them there. What each
-// means is said in regatta/layers.hpp.
+// The arithmetic of kernels for one element, as functions that also run on the host, where tests check them. The ops
+// are defined in regatta/layers.hpp.
 #pragma once
 
 #include "numbers.hpp"
@@ -10,17 +10,17 @@
 
 namespace cudnn {
 
-// The functions that apply to every element.
+// Elementwise functions.
 enum class function : std::uint8_t { relu, gelu, tanh, sigmoid, softsign };
 
 template <function F> REGATTA_EVERYWHERE inline float value_of(float x) {
-  if constexpr (F == function::relu) return x < 0 ? 0 : x; // not-a-number stays
+  if constexpr (F == function::relu) return x < 0 ? 0 : x; // NaN stays NaN
   if constexpr (F == function::gelu) return 0.5F * x * erfcf(-0.70710678F * x);
   if constexpr (F == function::tanh) return tanhf(x);
   if constexpr (F == function::sigmoid) return 1 / (1 + expf(-x));
   if constexpr (F == function::softsign) return x / (1 + fabsf(x));
 }
-// The slope at x, where y is the function's value.
+// Returns the derivative at x; y is the function's value at x.
 template <function F> REGATTA_EVERYWHERE inline float slope_of(float x, float y) {
   if constexpr (F == function::relu) return y > 0 ? 1.0F : 0.0F;
   if constexpr (F == function::gelu) return 0.5F * erfcf(-0.70710678F * x) + x * 0.39894228F * expf(-0.5F * x * x);
@@ -29,14 +29,14 @@ template <function F> REGATTA_EVERYWHERE inline float slope_of(float x, float y)
   if constexpr (F == function::softsign) return 1 / ((1 + fabsf(x)) * (1 + fabsf(x)));
 }
 
-// How the elements of samples lie: channel by channel, or, `last`, place by place with all channels of each.
+// The layout of a sample: NCHW, or with `last` NHWC. `spatial` is height times width.
 struct picture {
   std::uint32_t channels = 1, spatial = 1;
   bool last = false;
   std::size_t elements() const { return std::size_t{channels} * spatial; }
 };
 struct place {
-  std::uint32_t sample, channel, at; // at: number of the place
+  std::uint32_t sample, channel, at; // at: position in the image, y * width + x
 };
 REGATTA_EVERYWHERE inline place place_of(const picture& p, std::uint32_t i) {
   const std::uint32_t size = p.channels * p.spatial, in = i % size;
@@ -48,14 +48,14 @@ REGATTA_EVERYWHERE inline std::uint32_t offset_of(const picture& p, const place&
   return at.sample * p.channels * p.spatial + in;
 }
 
-// How pooling goes over one channel of one sample.
+// The geometry of pooling over one channel of one sample.
 struct window {
   int height = 1, width = 1, out_height = 1, out_width = 1;
   int kernel_height = 1, kernel_width = 1, stride = 1, padding = 0;
-  int step = 1; // elements from place to place of a channel
+  int step = 1; // elements from one position of a channel to the next
 };
 
-// Of one side of a window: from where to where its elements lie inside the picture.
+// The range of rows or columns of a window that lie inside the image.
 struct extent {
   int begin, end;
 };
@@ -63,14 +63,15 @@ REGATTA_EVERYWHERE inline extent covered(int out, int kernel, int stride, int pa
   const int first = out * stride - padding, last = first + kernel;
   return {first < 0 ? 0 : first, last > size ? size : last};
 }
-// The other way round: which windows cover element `at`.
+// Returns the range of windows that cover row or column `at`.
 REGATTA_EVERYWHERE inline extent covering(int at, int kernel, int stride, int padding, int out_size) {
-  const int past = at + padding - kernel; // a window that begins here or before has ended
+  const int past = at + padding - kernel; // a window that begins here or earlier ends before `at`
   const int begin = past < 0 ? 0 : past / stride + 1, end = (at + padding) / stride + 1;
   return {begin, end > out_size ? out_size : end};
 }
 
-// The largest element that output (oy, ox) sees, and where it lies; the first of equals.
+// Returns the largest element in the window of output (oy, ox) and sets `place` to its position, the first one of
+// equals.
 template <class T>
 REGATTA_EVERYWHERE inline float max_of(const T* x, const window& w, int oy, int ox, std::int32_t& place) {
   const extent rows = covered(oy, w.kernel_height, w.stride, w.padding, w.height);
@@ -81,7 +82,7 @@ REGATTA_EVERYWHERE inline float max_of(const T* x, const window& w, int oy, int 
       if (to_float(x[(y * w.width + c) * w.step]) > to_float(x[place * w.step])) place = y * w.width + c;
   return to_float(x[place * w.step]);
 }
-// What reaches element (y, c) of the gradient: of the windows that took it.
+// Returns the gradient of input element (y, c): the sum over the windows whose maximum it is.
 template <class T>
 REGATTA_EVERYWHERE inline float max_gradient(const T* dy, const std::int32_t* places, const window& w, int y, int c) {
   const extent rows = covering(y, w.kernel_height, w.stride, w.padding, w.out_height);
@@ -114,11 +115,12 @@ template <class T> REGATTA_EVERYWHERE inline float average_gradient(const T* dy,
   return sum;
 }
 
-// Whether dropout keeps an element of a sample. `seed`: of the step and layer; `threshold`: round(p * 65536).
-// Elements are canonical; eight after each other share a block of bits.
+// Returns the random bits that decide on an element. `seed`: of the step and layer. `element`: in canonical layout;
+// eight consecutive elements share a block of bits.
 REGATTA_EVERYWHERE inline rg::bits4 dropout_bits(std::uint64_t seed, std::uint64_t sample, std::uint64_t element) {
   return rg::random_bits(seed, sample, static_cast<std::uint32_t>(element / 8));
 }
+// Returns whether dropout keeps an element. `threshold`: round(p * 65536).
 REGATTA_EVERYWHERE inline bool keeps(const rg::bits4& bits, std::uint64_t element, std::uint32_t threshold) {
   const std::uint32_t word = bits[element % 8 / 2];
   return (element % 2 ? word >> 16 : word & 0xffff) >= threshold;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that go element by element, and those that only move elements.
+// Elementwise ops, and ops that only move elements.
 #pragma once
 
 #include "maps.hpp"
@@ -18,18 +18,18 @@ private:
   function function_;
 };
 
-// What a dropout draws in a step.
+// The random numbers of a dropout layer in a step.
 class drawn {
 public:
   drawn(double p, std::uint32_t layer) : p_(p), layer_(layer) {}
   void ask(staging& s) { numbers_.ask(s, 2); }
   void vary(const rg_batch& b) const;
-  kernels::dropping of(const run& r) const; // seed null: nothing is dropped
+  kernels::dropping of(const run& r) const; // seed null: dropout is off
 
 private:
   double p_;
   std::uint32_t layer_;
-  staged<std::uint64_t> numbers_; // the seed, the first sample
+  staged<std::uint64_t> numbers_; // the seed; the number of the first sample in the global batch
 };
 
 class dropout : public op {
@@ -52,7 +52,7 @@ public:
   void backward(device& d, const run& r) override;
 };
 
-// The same numbers in another type, or lying otherwise.
+// Converts the type or the layout of a tensor.
 class relayout : public op {
 public:
   using op::op;
@@ -60,11 +60,11 @@ public:
   void backward(device& d, const run& r) override;
 
 private:
-  // Of one number of channels, so that both see the same pictures.
+  // Returns v's layout with as many channels as `other` has, so that both describe the same image.
   static picture like(const value& v, const value& other);
 };
 
-// Vectors, one after the other.
+// Concatenates vectors.
 class concatenation : public op {
 public:
   using op::op;
@@ -72,7 +72,7 @@ public:
   void backward(device& d, const run& r) override;
 };
 
-// a . b / (|a| |b|), or 0 where that cannot be said.
+// a . b / (|a| |b|), or 0 if |a| |b| is nearly 0.
 class cosine : public op {
 public:
   using op::op;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows a product or a convolution, in one pass over what it made: a bias, and a function of the sum. Both may be
-// missing.
+// The epilogue of a GEMM or convolution as one pass over its result: a bias and a function of the sum; both are
+// optional.
 #pragma once
 
 #include "product.hpp"
@@ -17,17 +17,19 @@ public:
   weight* bias() const { return bias_; }
   bool relu() const { return function_ == function::relu; }
 
-  // Of `samples` that lie as p says.
+  // Must be called first. p: layout of the result; `samples`: of the result.
   void prepare(device& d, const picture& p, std::size_t samples);
   // y = f(y + bias)
   void forward(device& d, void* y) const;
-  // Makes dy that of the sum, in place, and the bias's gradient of it, `add`ed or not.
+  // Turns dy, the gradient of y, into the gradient of the sum y + bias, in place, and computes the bias's gradient from
+  // it; with `add` it is added.
   void backward(device& d, const void* y, void* dy, bool add) const;
-  // The two steps of that.
+  // The two halves of backward().
   void through_function(device& d, const void* y, void* dy) const;
   void sum_bias(device& d, const void* dy, bool add) const;
-  // What of it a product or a convolution can do, with the `mask` of a ReLU. Functions but ReLU need the sum kept, too, or
-  // are others than cuBLASLt's: its GELU is the approximation by tanh.
+  // Returns the epilogue that a GEMM or convolution can compute itself; with `mask`, a ReLU also writes its mask. Only
+  // ReLU is possible: other functions need the sum kept or differ from cuBLASLt's, whose GELU is the approximation by
+  // tanh.
   beside beside_a_product(bool mask = false) const;
 
 private:
@@ -35,7 +37,7 @@ private:
   std::optional<function> function_;
   picture lies_;
   std::size_t samples_ = 0;
-  buffer before_; // the sum, where the function's slope needs it
+  buffer before_; // the sum, if the function's derivative needs it
 };
 
 } // namespace cudnn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points in a stream that others wait for: events made beforehand, in turn. One is used again after as many more as
-// there are, which abi.h (rg_fence) allows from 256 on.
+// Fences are CUDA events from a ring that is created in advance. record() reuses an event after `count` further
+// records; abi.h (rg_fence) allows that from 256 on.
 #pragma once
 
 #include "../../common/cuda_devices.hpp"
@@ -14,8 +14,8 @@ namespace cudnn {
 
 class fences {
 public:
-  enum class kind { plain, timed }; // timed: for elapsed(), and a little slower
-  // Of the current device.
+  enum class kind { plain, timed }; // timed: for elapsed(); slightly slower
+  // Creates events on the current device.
   explicit fences(kind k = kind::plain, std::size_t count = 512) : events_(count) {
     const unsigned flags = cudaEventBlockingSync | (k == kind::plain ? cudaEventDisableTiming : 0);
     for (cudaEvent_t& e : events_) cuda::check(cudaEventCreateWithFlags(&e, flags), "making an event");
@@ -41,30 +41,31 @@ private:
 inline cudaEvent_t event_of(rg_fence f) {
   return reinterpret_cast<cudaEvent_t>(static_cast<std::uintptr_t>(f));
 }
-// What the stream is given from now on waits for the fence, if there is one.
+// Makes later work of the stream wait for the fence, without synchronizing the host. Does nothing for fence 0.
 inline void hold(cudaStream_t s, rg_fence f) {
   if (f) cuda::check(cudaStreamWaitEvent(s, event_of(f), 0), "waiting for a fence");
 }
-// Whether it has been reached, without waiting. Throws for what went wrong on the device.
+// Returns whether the fence has passed; does not wait. Throws for an error of the device.
 inline bool passed(rg_fence f) {
   if (!f) return true;
   const cudaError_t e = cudaEventQuery(event_of(f));
   if (e == cudaErrorNotReady) {
-    cudaGetLastError(); // or the next launch would seem to have failed
+    cudaGetLastError(); // clear the error, else the next check of a launch reports it
     return false;
   }
   cuda::check(e, "computing");
   return true;
 }
 
-// Nanoseconds between two of a timed kind that have been reached.
+// Returns the nanoseconds between two fences of kind timed. Requires that both have passed.
 inline double elapsed(rg_fence from, rg_fence to) {
-  float ms = 0; // CUDA's resolution is about half a microsecond
+  float ms = 0; // CUDA's resolution is about 0.5 us
   cuda::check(cudaEventElapsedTime(&ms, event_of(from), event_of(to)), "reading the time between events");
   return 1e6 * static_cast<double>(ms);
 }
 
-// Nanoseconds of one run of what `give` gives the stream: of a few, after a first one that loads it. Waits for them.
+// Returns the nanoseconds that the work which `give` launches takes: a mean over a few runs after a warm-up run that
+// loads the kernels. Waits for the stream.
 template <class F> double time_of(cudaStream_t s, const F& give) {
   constexpr int runs = 3;
   fences points(fences::kind::timed, 2);

@@ -12,15 +12,16 @@ namespace {
 
 using tensor = graph::tensor;
 
-// The order in which both graphs make the tensors that lie in memory. The backward pass has all, the forward pass those
-// before `out_slope`; `kept` is the last of either, where there is dropout.
+// Numbers of the tensors in memory, in the order in which both graphs add them. The forward graph has those before
+// `out_slope`, the backward graph all of them. With dropout, `kept` is the last tensor of either.
 enum : tensor { query = 1, key, value, mask, out, statistics, out_slope, query_slope, key_slope, value_slope, sums };
 constexpr tensor kept_of(bool back) {
   return back ? sums + 1 : statistics + 1;
 }
 
-// What both graphs have in common. Dimensions are [sample, head, row, column]; engines know a graph by its operations and
-// by which tensors are how large, so these must stay as they are in NVIDIA's cudnn-frontend (scaled_dot_product_*).
+// The common part of both graphs. Dimensions are [sample, head, row, column]. cuDNN's engines recognise a graph by its
+// operations and by the relative sizes of its tensors, so these must stay as in NVIDIA's cudnn-frontend
+// (scaled_dot_product_*).
 class builder {
 public:
   builder(const flash_shape& s, bool back) : s_(s) {
@@ -28,7 +29,7 @@ public:
     const graph::sizes rows = {s.samples, s.heads, s.queries, s.size}, columns = {s.samples, s.heads, s.keys, s.size};
     const std::int64_t width = s.heads * s.size;
     const auto places = [&](std::int64_t n) { return graph::sizes{n * width, s.size, width, 1}; };
-    const auto across = [](graph::sizes v) { // as a product takes it whose second factor is transposed
+    const auto across = [](graph::sizes v) { // the layout of the second operand of a GEMM if it is transposed
       std::swap(v[2], v[3]);
       return v;
     };
@@ -65,7 +66,7 @@ public:
     if (!factor_) factor_ = g.constant(static_cast<float>(1 / std::sqrt(static_cast<double>(s_.size))));
     return factor_;
   }
-  // What dropout keeps of x, and by what the whole grows for it: nothing where there is none.
+  // kept(): x with dropped elements set to zero. scaled(): x times 1 / (1 - p). Both return x if there is no dropout.
   tensor kept(tensor x, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     return kept_ ? map(CUDNN_POINTWISE_MUL, {x, kept_}, scores(type)) : x;
   }
@@ -76,14 +77,14 @@ public:
     const tensor scaled = map(CUDNN_POINTWISE_MUL, {made, factor()}, scores());
     return map(CUDNN_POINTWISE_ADD, {scaled, mask}, scores());
   }
-  // Columns beyond their row's number become minus infinity.
+  // Sets the columns behind the row's number to minus infinity.
   tensor causal(tensor x) {
     if (!s_.causal) return x;
     const tensor row = scores(CUDNN_DATA_INT32), column = scores(CUDNN_DATA_INT32), seen = scores(CUDNN_DATA_BOOLEAN);
     g.map(CUDNN_POINTWISE_GEN_INDEX, {x}, row, CUDNN_DATA_FLOAT, 2);
     g.map(CUDNN_POINTWISE_GEN_INDEX, {x}, column, CUDNN_DATA_FLOAT, 3);
     g.map(CUDNN_POINTWISE_CMP_GE, {row, column}, seen, CUDNN_DATA_BOOLEAN);
-    // From 9.10 on engines want infinity, before it the least number.
+    // Engines require infinity from cuDNN 9.10 on, and the lowest float before.
     const float least =
         cudnnGetVersion() < 91000 ? std::numeric_limits<float>::lowest() : -std::numeric_limits<float>::infinity();
     return map(CUDNN_POINTWISE_BINARY_SELECT, {x, g.constant(least), seen}, scores());
@@ -115,10 +116,10 @@ graph forward_of(const flash_shape& s) {
   return std::move(b.g);
 }
 
-// With p the probabilities: dv = p^T dy; ds = p (dy v^T - the row's sum of dy y) factor; dq = ds k, dk = ds^T q. With
-// dropout, d being what it makes of 1, 0 or 1 / (1 - its probability): dv = (p d)^T dy; ds = p (dy v^T d - the row's sum of
-// dy y) factor, where d's larger value is taken out of the brackets. dq is a product of its own rather than added up by
-// whoever comes: so it is the same every time.
+// With p the probabilities: dv = p^T dy; ds = p (dy v^T - rowsum(dy y)) factor; dq = ds k; dk = ds^T q. With dropout,
+// whose factors d are 0 or D = 1 / (1 - probability): dv = (p d)^T dy; ds = p (dy v^T d - rowsum(dy y)) factor,
+// computed with D factored out of the parentheses. dq is a GEMM of its own instead of a sum by atomic additions, so it
+// is deterministic.
 graph backward_of(const flash_shape& s) {
   builder b(s, true);
   const cudnnDataType_t type = dnn_type(s.type);
@@ -160,7 +161,7 @@ std::string text_of(const flash_shape& s) {
 }
 
 void* writable(const void* p) {
-  return const_cast<void*>(p); // as cuDNN takes addresses, of what it only reads, too
+  return const_cast<void*>(p); // cuDNN takes addresses of read-only tensors without const, too
 }
 
 } // namespace
@@ -189,7 +190,7 @@ std::size_t flash::workspace() const {
   return std::max({forward_.workspace(), backward_.workspace(), evaluation_ ? evaluation_.workspace() : 0});
 }
 
-// `kept` comes last, and not at all where nothing is dropped.
+// `kept` is the last address, and is left out without dropout.
 void flash::forward(cudnnHandle_t h, const values& v, void* workspace, const char* name) {
   const std::array<std::pair<tensor, void*>, 7> at = {{{query, writable(v.query)},
                                                        {key, writable(v.key)},

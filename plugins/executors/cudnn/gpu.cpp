@@ -31,7 +31,7 @@ gpu::gpu(const rg_host*, std::int32_t index, std::uint32_t streams) : index_(ind
   if (index < 0 || static_cast<std::uint32_t>(index) >= count)
     throw rg::error(RG_E_UNSUPPORTED, "there is no GPU " + std::to_string(index) + ", only " + std::to_string(count));
   enter();
-  // What others wait for comes before what the model computes.
+  // Other ranks and the next step wait for this work, so it has priority over the model's stream.
   int least = 0, greatest = 0;
   cuda::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
   try {
@@ -74,9 +74,9 @@ void* gpu::allocate(std::uint64_t bytes) {
   void* p = nullptr;
   cuda::check(cudaMalloc(&p, bytes), ("allocating " + std::to_string(bytes) + " bytes").c_str());
   allocated_.insert(p);
-  // For the default stream only: to wait for the whole device would break what another thread captures.
+  // Synchronizes the default stream only: a wait for the whole device would break a capture of another thread.
   cuda::check(cudaMemset(p, 0, bytes), "clearing memory");
-  cuda::check(cudaStreamSynchronize(nullptr), "clearing memory"); // streams of ours do not wait for it
+  cuda::check(cudaStreamSynchronize(nullptr), "clearing memory"); // our streams do not wait for the default stream
   return p;
 }
 
@@ -111,7 +111,7 @@ void gpu::convert(const lane& l, const rg_work& w) const {
   }
   const bool add = (w.flags & RG_OP_ADD) != 0;
   if (add && to != number::f32) unsupported("conversion that adds to a reduced type");
-  // Part by part: kernels count in 32 bits.
+  // In parts, because kernels count in 32 bits.
   constexpr std::uint64_t most = std::uint64_t{1} << 31;
   for (std::uint64_t first = 0; first < w.count; first += most)
     kernels::relayout(l.stream, from, {}, static_cast<const std::byte*>(w.source) + first * size_of(from), to, {},
@@ -168,7 +168,7 @@ void gpu::work(std::uint32_t stream, const rg_work& w) {
     break;
   case RG_OP_TOP_K:
   case RG_OP_SELECT: select(l, w); break;
-  case RG_OP_GATHER: // `count` elements of the source
+  case RG_OP_GATHER: // w.count: elements of the source
     kernels::gather_rows(l.stream, y, x, rows, w.index_count, w.row, w.row ? w.count / w.row : 0);
     break;
   case RG_OP_SCATTER:

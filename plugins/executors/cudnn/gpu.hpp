@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU as the engine uses it (regatta/device.h): memory, streams, and the arithmetic of strategies and optimisers.
+// A GPU as the engine uses it: memory, streams, and the arithmetic of strategies and optimizers. The functions have the
+// contracts of rg_device (regatta/device.h).
 #pragma once
 
 #include "device.hpp"
@@ -43,8 +44,8 @@ private:
   struct lane {
     cudaStream_t stream = nullptr;
     fences points;
-    std::optional<fences> marks; // made when the first is asked for: few streams need them
-    buffer sums, selection;      // scratch: of norms; grows with the longest selection
+    std::optional<fences> marks; // created by the first mark(): few streams need them
+    buffer sums, selection;      // scratch of norms; scratch of selections, which grows with the longest one
   };
   lane& at(std::uint32_t stream);
   void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }

@@ -17,7 +17,8 @@ graph::sizes packed(const graph::sizes& dims) {
   return strides;
 }
 
-// Where a list of descriptors is asked for, cuDNN fills those that it is given. None where it knows of none.
+// Returns the engines that heuristics found; empty if there are none. For a list of descriptors, cuDNN fills in
+// descriptors that the caller has created.
 std::vector<part> engines_of(const part& heuristics) {
   constexpr auto name = CUDNN_ATTR_ENGINEHEUR_RESULTS;
   constexpr auto type = CUDNN_TYPE_BACKEND_DESCRIPTOR;
@@ -29,7 +30,7 @@ std::vector<part> engines_of(const part& heuristics) {
   if (count &&
       cudnnBackendGetAttribute(heuristics.get(), name, type, count, &count, raw.data()) != CUDNN_STATUS_SUCCESS)
     return {};
-  all.erase(all.begin() + count, all.end()); // it may name fewer than it said
+  all.erase(all.begin() + count, all.end()); // cuDNN may return fewer than it announced
   return all;
 }
 
@@ -82,7 +83,8 @@ graph::tensor graph::add_tensor(cudnnDataType_t type, const sizes& dims, const s
   t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
   t.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
   t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, number);
-  t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::int64_t{16}); // of what cudaMalloc gives, and of all we cut from it
+  t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
+        std::int64_t{16}); // cudaMalloc's memory and plan_memory()'s offsets have more
   t.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, is_virtual);
   t.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, by_value);
   t.finish("describing a tensor");
@@ -196,7 +198,7 @@ std::vector<part> graph::engines(const planner& p) {
     if (p.handle) whole.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, p.handle);
     whole.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(all.size()),
               all.data());
-    if (cudnnBackendFinalize(whole.get()) != CUDNN_STATUS_SUCCESS) return {}; // it takes no such graph
+    if (cudnnBackendFinalize(whole.get()) != CUDNN_STATUS_SUCCESS) return {}; // cuDNN does not support the graph
     whole_ = std::move(whole);
   }
   std::vector<part> found;
@@ -207,7 +209,7 @@ std::vector<part> graph::engines(const planner& p) {
 #if CUDNN_VERSION >= 90800
     if (p.described) asked.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *p.described);
 #endif
-    if (cudnnBackendFinalize(asked.get()) != CUDNN_STATUS_SUCCESS) continue; // it knows nothing
+    if (cudnnBackendFinalize(asked.get()) != CUDNN_STATUS_SUCCESS) continue; // no engine for the graph
     for (part& e : engines_of(asked)) found.push_back(std::move(e));
   }
   return found;
@@ -236,10 +238,10 @@ std::shared_ptr<const plan> first_plan(planner& p, const std::string& what, grap
   const std::vector<part> engines = g.engines(p);
   for (std::size_t i = 0; i < engines.size(); ++i)
     if (auto made = plan::of(p, g, engines, i, d)) return p.known[what] = made;
-  return p.known[what]; // null, which took as long to find out
+  return p.known[what]; // null, too: it took as long to find out
 }
 
-// Addresses hardly ever change: only once the engine has said where weights are.
+// The variant pack is built again only if an address has changed, which happens once: when bind() sets the weights.
 void execution::run(cudnnHandle_t handle, addresses at, void* workspace, const char* name) {
   const bool same = pack_ && workspace == packed_workspace_ &&
                     at.size() + plan_->constants_.size() == addresses_.size() &&
@@ -254,7 +256,7 @@ void execution::run(cudnnHandle_t handle, addresses at, void* workspace, const c
     }
     for (const auto& [number, value] : plan_->constants_) {
       numbers_.push_back(number);
-      addresses_.push_back(const_cast<float*>(&value)); // only read
+      addresses_.push_back(const_cast<float*>(&value)); // read only
     }
     part pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, numbers_);

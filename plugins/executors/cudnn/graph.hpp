@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN's graph API (cudnn_graph.h): tensors and operations make a graph, cuDNN names the engines that can run all of it
-// at once, best first, and one of them becomes a plan. That happens while a model gets ready. Running a plan allocates
-// and waits for nothing, so that a step can be captured.
+// cuDNN's graph API (cudnn_graph.h): tensors and operations form a graph; cuDNN's heuristics list the engines that can
+// run the whole graph, best first; a plan is made from one of them. This happens when a model is set up. Running a plan
+// allocates nothing and waits for nothing, so a step can be captured.
 #pragma once
 
 #include "numbers.hpp"
@@ -25,7 +25,7 @@ namespace cudnn {
 void check(cudnnStatus_t s, const char* what);
 cudnnDataType_t dnn_type(number n);
 
-// One of cuDNN's descriptors, destroyed with this.
+// Owns a cuDNN backend descriptor.
 class part {
 public:
   explicit part(cudnnBackendDescriptorType_t type);
@@ -58,34 +58,36 @@ struct planner;
 
 class graph {
 public:
-  using tensor = std::int64_t; // its number
+  using tensor = std::int64_t; // number of the tensor, from 1 on
   static constexpr tensor none = 0;
   using sizes = std::vector<std::int64_t>;
 
-  // In memory: its address is given when the graph runs.
+  // Adds a tensor in memory; its address is passed to execution::run().
   tensor memory(cudnnDataType_t type, const sizes& dims, const sizes& strides);
-  // Between operations only; packed, unless said otherwise.
+  // Adds a tensor that exists between operations only. Packed unless strides are given.
   tensor between(cudnnDataType_t type, const sizes& dims, const sizes& strides = {});
   tensor constant(float value);
 
   struct operands {
     tensor x, b = none, t = none;
   };
-  // y = mode(x, b, t); dimensions of 1 are taken for all. `axis`: of an index that is made.
+  // Adds y = mode(x, b, t). Dimensions of size 1 are broadcast. `axis`: for modes that generate an index.
   void map(cudnnPointwiseMode_t mode, operands in, tensor y, cudnnDataType_t computes = CUDNN_DATA_FLOAT,
            std::int64_t axis = -1);
-  // y = x, added up or the largest along the dimensions in which y has 1.
+  // Adds a reduction of x along the dimensions in which y has size 1.
   void reduce(cudnnReduceTensorOp_t how, tensor x, tensor y);
-  void multiply(tensor a, tensor b, tensor c); // c = a b, matrices of the last two dimensions
+  void multiply(tensor a, tensor b, tensor c); // c = a b; matrices are the last two dimensions
   void reshape(tensor x, tensor y);
-  // y = W * x, cross-correlation in two dimensions; `of` says which of the three is made, onto what is there if `add`.
+  // Adds y = W * x, a cross-correlation in two dimensions, or one of its gradients. `of` is the tensor that is
+  // computed; with `add` the result is added to that tensor.
   enum class direction : std::uint8_t { y, x, w };
   struct window {
     std::int64_t stride, padding;
   };
   void convolve(direction of, tensor x, tensor w, tensor y, window v, bool add);
 
-  // What cuDNN can run this with, best first: no more can be added. Empty where it knows nothing.
+  // Returns the engines that can run this graph, best first; empty if cuDNN supports none. No operation may be added
+  // afterwards.
   std::vector<part> engines(const planner& p);
   std::span<const std::pair<tensor, float>> constants() const { return constants_; }
 
@@ -95,24 +97,25 @@ private:
   using operation_tensors = std::initializer_list<std::pair<cudnnBackendAttributeName_t, tensor>>;
   void add_operation(part&& o, operation_tensors tensors);
 
-  std::vector<part> tensors_, rest_, operations_; // rest_: what operations refer to
+  std::vector<part> tensors_, rest_, operations_; // rest_: descriptors that operations refer to
   std::vector<std::pair<tensor, float>> constants_;
   std::optional<part> whole_;
 };
 
-// What an engine must be like.
+// Requirements on an engine.
 struct demands {
-  bool exact = false; // floats may not be rounded before they are multiplied
-  std::size_t workspace = std::size_t{1} << 30;
+  bool exact = false;                           // fp32 operands must not be rounded before they are multiplied
+  std::size_t workspace = std::size_t{1} << 30; // bytes at most
 };
 
 class plan {
 public:
-  // Of the engine at that place among g's. Null where it cannot, or does not give the same result every time.
+  // Makes a plan from engine number `place` of `engines`. Returns null if the engine cannot run the graph, is not
+  // deterministic, or does not meet `d`.
   static std::shared_ptr<const plan> of(const planner& p, const graph& g, std::span<const part> engines,
                                         std::size_t place, const demands& d);
   std::size_t workspace() const { return workspace_; }
-  std::size_t engine() const { return engine_; } // its place
+  std::size_t engine() const { return engine_; } // its index in the list of engines
 
 private:
   friend class execution;
@@ -124,18 +127,21 @@ private:
   std::vector<std::pair<graph::tensor, float>> constants_;
 };
 
-// Where plans are made: a GPU's handle; or, without one, a description of a GPU (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, from
-// cuDNN 9.11 on), so that tests can ask cuDNN what it would say. Such plans cannot run.
+// Where plans are made: on the GPU of `handle`, or without a GPU for a described one
+// (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, from cuDNN 9.11 on), so that tests can ask for cuDNN's answer. Plans of the
+// latter kind cannot run.
 struct planner {
   cudnnHandle_t handle = nullptr;
   const part* described = nullptr;
-  // Those that there are, by what they compute: cuDNN may take seconds to compile a kernel, and forgets it. Null: none.
+  // Plans by a description of their graph; null: no engine can run it. cuDNN may take seconds to compile a kernel and
+  // does not cache it.
   std::map<std::string, std::shared_ptr<const plan>> known{};
 };
-// By the first engine that can; null where there is none. `what` says all about the graph.
+// Returns the plan of the first engine that meets `d`; null if there is none. `what` must describe the graph
+// completely: equal descriptions share a plan.
 std::shared_ptr<const plan> first_plan(planner& p, const std::string& what, graph& g, const demands& d = {});
 
-// A plan with the addresses that one op has for it.
+// A plan with the addresses of one op.
 class execution {
 public:
   execution() = default;
@@ -143,12 +149,12 @@ public:
   explicit operator bool() const { return plan_ != nullptr; }
   std::size_t workspace() const { return plan_->workspace(); }
   using addresses = std::span<const std::pair<graph::tensor, void*>>;
-  // In the stream of the handle. Of all tensors in memory.
+  // Launches the plan in the stream of `handle`. `at`: the addresses of all tensors in memory.
   void run(cudnnHandle_t handle, addresses at, void* workspace, const char* name);
 
 private:
   std::shared_ptr<const plan> plan_;
-  std::vector<std::int64_t> numbers_; // what pack_ has
+  std::vector<std::int64_t> numbers_; // the tensors' numbers in pack_
   std::vector<void*> addresses_;
   void* packed_workspace_ = nullptr;
   std::optional<part> pack_;

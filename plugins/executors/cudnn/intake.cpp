@@ -57,8 +57,9 @@ void intake::make(const rg_batch& batch) {
 void intake::cross(const rg_batch& batch) {
   std::size_t all = 0;
   for (const place& p : places_) all += aligned(bytes(p));
-  between_.reserve(all); // in the first pass
-  // At first there is nothing to wait for.
+  between_.reserve(all); // allocates in the first pass only
+
+  // An event that was never recorded counts as passed.
   cuda::check(cudaStreamWaitEvent(stream_, taken_, 0), "waiting for an event");
   copy(batch, stream_, [&](std::size_t i, void* between) {
     return std::pair<void*, const void*>{between, batch.inputs[i]};
@@ -74,7 +75,7 @@ void intake::cross(const rg_batch& batch) {
 template <class F> void intake::copy(const rg_batch& batch, cudaStream_t s, F to_and_from) const {
   std::byte* between = between_.get<std::byte>();
   for (std::size_t i = 0; i < places_.size(); between += aligned(bytes(places_[i++]))) {
-    if (!batch.inputs[i]) continue; // made
+    if (!batch.inputs[i]) continue; // generated on the device
     const auto [to, from] = to_and_from(i, between);
     cuda::check(cudaMemcpyAsync(to, from, bytes(places_[i]), cudaMemcpyDefault, s), "copying a batch");
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a batch gets to the device. Values that are made there come of a kernel; what lies in pinned memory crosses the bus
-// in a stream of its own while the pass before computes, into memory between, from which it takes its place when that
-// pass is over; the rest is copied in the order of the passes.
+// Brings a batch to the device. Generated input is computed there by a kernel. Pinned memory is copied on a copy stream
+// to a staging buffer, while the compute stream runs the previous pass; the compute stream then copies it to the
+// inputs. Other memory is copied in the order of the compute stream.
 #pragma once
 
 #include "device.hpp"
@@ -17,15 +17,15 @@ class intake {
 public:
   struct place {
     void* at;             // on the device
-    std::size_t elements; // of a sample, each 4 bytes long
+    std::size_t elements; // per sample, 4 bytes each
   };
-  // One place an input, for batches of `samples`. The device is the current one, and outlives it.
+  // `places`: one per input, for batches of `samples`. Uses the current device; `d` must outlive this object.
   intake(const device& d, std::vector<place> places, std::size_t samples);
   ~intake();
   intake(const intake&) = delete;
   intake& operator=(const intake&) = delete;
 
-  // What the device's stream is given from now on finds the batch in its places.
+  // Enqueues the copies of a batch. Later work of the device's stream sees the batch in the inputs.
   void bring(const rg_batch& batch);
 
 private:
@@ -38,8 +38,9 @@ private:
   const device& device_;
   std::vector<place> places_;
   std::size_t samples_;
-  buffer between_, table_; // the latter: what values are looked up in
+  buffer between_, table_; // table_: lookup table of generated values
   cudaStream_t stream_ = nullptr;
+  // crossed_: the staging buffer is filled. taken_: it may be overwritten.
   cudaEvent_t crossed_ = nullptr, taken_ = nullptr;
 };
 

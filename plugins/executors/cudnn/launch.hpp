@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How kernels run: a loop over elements, or a block of threads for each row. Compiled as C++ they are plain loops, with
-// three threads a row that take turns, so that tests run every kernel on the host. Included by .cu files only.
+// Launches kernels: a loop over elements, or a thread block per row. Compiled as C++, kernels run on the host, where
+// the three threads of a row take turns; tests use this. Included by .cu files only.
 #pragma once
 
 #include "numbers.hpp"
@@ -15,17 +15,17 @@
 
 namespace cudnn {
 
-using index_t = std::uint32_t; // of elements: model::prepare() sees to it that they suffice
+using index_t = std::uint32_t; // of elements; model::prepare() refuses tensors for which 32 bits do not suffice
 
 #ifdef __CUDACC__
 
-// The threads that work on one row. All of them call the same functions in the same order.
+// The threads that work on one row. All of them must call the same functions in the same order.
 class block {
 public:
   __device__ index_t first() const { return threadIdx.x; }
   __device__ index_t step() const { return blockDim.x; }
   __device__ bool leads() const { return threadIdx.x == 0; }
-  // Over all threads, in an order that never changes; all of them get it.
+  // Reduces over all threads of the block, always in the same order, and returns the result to all of them.
   template <class T> __device__ T sum(T mine) const {
     return reduce(mine, [](T a, T b) { return a + b; });
   }
@@ -49,7 +49,7 @@ private:
     }
     __syncthreads();
     const T all = parts[32];
-    __syncthreads(); // `parts` may be used again
+    __syncthreads(); // before the next call writes to `parts`
     return all;
   }
 };
@@ -61,7 +61,7 @@ template <class F> __global__ void loop(index_t n, F f) {
   index_t i = blockIdx.x * blockDim.x + threadIdx.x;
   while (i < n) {
     f(i);
-    if (n - i <= step) return; // before i runs over
+    if (n - i <= step) return; // else i overflows
     i += step;
   }
 }
@@ -72,14 +72,14 @@ template <class F> __global__ void row_loop(index_t rows, F f) {
 
 } // namespace detail
 
-// f(i) for every i < n.
+// Calls f(i) for every i < n.
 template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
   constexpr unsigned threads = 256;
   const std::size_t wanted = (n + threads - 1) / threads;
   if (n)
     detail::loop<<<static_cast<unsigned>(wanted < 65535 ? wanted : 65535), threads, 0, s>>>(static_cast<index_t>(n), f);
 }
-// f(block, row) for every row, with as many threads as suit rows of `width` elements.
+// Calls f(block, row) for every row, with a number of threads that suits rows of `width` elements.
 template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t width, F f) {
   const unsigned threads = width <= 64 ? 32 : width <= 512 ? 128 : 512;
   if (rows)
@@ -87,7 +87,7 @@ template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t w
                                                                                             f);
 }
 
-// One more at `at`. The threads of a warp that count the same do it together.
+// Adds one to *at. The threads of a warp with the same address share one atomic operation.
 REGATTA_DEVICE inline void count_one(unsigned long long* at) {
   const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(at));
   if (threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(same)) - 1))
@@ -96,11 +96,11 @@ REGATTA_DEVICE inline void count_one(unsigned long long* at) {
 
 #else
 
-// What tests have for a GPU (tests/gpu/emulated). Does this once it is the stream's turn:
+// The emulated GPU of tests (tests/gpu/emulated). Runs `work` when the stream reaches it.
 void later(cudaStream_t s, std::function<void()> work);
-// Calls f(thread) in each of a few threads that take turns; meet() waits until all of them have come there; `shared` is
-// 8 bytes for each.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) // which do not know the stacks of such threads
+// Calls f(thread) in each of a few threads that take turns. meet() waits until all threads have called it. shared() has
+// 8 bytes per thread.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) // sanitizers do not know the stacks of these threads
 constexpr index_t team_threads = 1;
 #else
 constexpr index_t team_threads = 3;
@@ -136,7 +136,7 @@ private:
       std::memcpy(&other, shared() + 8 * t, sizeof other);
       all = join(all, other);
     }
-    meet(); // `shared` may be used again
+    meet(); // before the next call writes to shared()
     return all;
   }
   index_t thread_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for tables and the rows that ids name. What is said in maps.hpp holds.
+// Kernels for lookups in tables. The conventions of maps.hpp hold.
 #pragma once
 
 #include "numbers.hpp"
@@ -9,8 +9,8 @@
 
 namespace cudnn::kernels {
 
-// y[i] = scale * table[ids[i]], plus element i % period of each addend that is not null: what belongs to the places of a
-// sequence. Rows of `size` elements; an id below 0 names nothing: zeros.
+// y[i] = scale * table[ids[i]] + first[i % period] + second[i % period], rows of `size` elements. first and second may
+// be null; they are embeddings of positions. An id below 0 is padding: its table row counts as zeros.
 struct gathering {
   const float* table;
   const std::int32_t* ids;
@@ -20,16 +20,16 @@ struct gathering {
   std::uint32_t period;
 };
 void gather(cudaStream_t s, number t, const gathering& g, void* y, std::size_t count);
-// y[r] = the sum of the rows that `each` ids of sample r name, in their order.
+// y[s] = the sum of the rows of the `each` ids of sample s, in the order of the ids.
 void gather_sums(cudaStream_t s, number t, const gathering& g, std::uint32_t each, void* y, std::size_t samples);
 
-// Which ids name which row: rows[k] is named by the ids number order[begin[k]] to order[begin[k + 1] - 1], ascending, for
-// k < *count. All in the device's memory; see row_order.hpp.
+// The ids of a batch sorted by row (row_order.hpp), in device memory. For k < *count, rows[k] is named by the ids at
+// indices order[begin[k]] to order[begin[k + 1] - 1], ascending.
 struct naming {
   const std::int32_t *count, *rows, *begin, *order;
-  std::size_t most; // that *count can be
+  std::size_t most; // upper bound of *count
 };
-// gradient[rows[k]] += scale * the sum of dy[id / each] over the ids that name it, in their order.
+// gradient[rows[k]] += scale * the sum of dy[index / each] over the indices that name the row, in their order.
 void scatter(cudaStream_t s, number t, const naming& n, const void* dy, std::uint32_t each, std::uint32_t size,
              float scale, float* gradient);
 

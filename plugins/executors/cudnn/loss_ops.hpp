@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What networks end in.
+// The losses of networks.
 #pragma once
 
 #include "losses.hpp"
@@ -19,7 +19,7 @@ public:
   void backward(device& d, const run& r) override;
 
 protected:
-  // Of tokens.
+  // For token_cross_entropy.
   cross_entropy(std::string name, value* logits, value* labels, value* out, std::uint32_t classes, std::int32_t ignored,
                 double smoothing, bool accuracy)
       : loss(std::move(name), {logits, labels}, out, executors::of_tokens(accuracy),
@@ -33,10 +33,10 @@ protected:
   std::uint32_t classes_ = 0; // 0: as many as there are logits
   std::int32_t ignored_ = -1;
   float smoothing_ = 0;
-  buffer losses_, plain_, shifts_, right_; // by row
+  buffer losses_, plain_, shifts_, right_; // per row
 };
 
-// The same over a vocabulary at every place, with label smoothing; labels of 0 do not count.
+// Cross-entropy over a vocabulary at every position, with label smoothing; labels of 0 do not count.
 class token_cross_entropy : public cross_entropy {
 public:
   token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing, bool accuracy)
@@ -61,7 +61,7 @@ private:
   buffer losses_, wrong_, histogram_;
 };
 
-// max(0, margin - positive + negative), measured by how many pairs are in order.
+// max(0, margin - positive + negative), measured by the ratio of correctly to incorrectly ordered pairs.
 class pairwise_hinge : public loss {
 public:
   pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin)

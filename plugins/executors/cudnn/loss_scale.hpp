@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the loss is multiplied by, so that small gradients do not vanish in fp16: as large as lets them stay finite
+// The loss scale of fp16, which keeps small gradients from vanishing: as large as possible while gradients stay finite
 // (Micikevicius et al., "Mixed precision training", 2018, section 3.2).
 #pragma once
 
@@ -12,8 +12,8 @@ namespace cudnn {
 class loss_scale {
 public:
   float value() const { return value_; }
-  // After each step: halved where its gradients were not finite (the engine then leaves the weights as they are), doubled
-  // after 2000 steps in which they were. Steps already under way keep the scale that they began with.
+  // Call after each step. Halves the scale if a gradient was not finite (the engine then skips the update), doubles it
+  // after 2000 finite steps in a row. Steps that are already running keep the scale with which they started.
   void update(bool finite) {
     if (!finite) {
       value_ = std::max(1.0F, value_ / 2);

@@ -6,7 +6,7 @@
 namespace cudnn::kernels {
 namespace {
 
-// With lse the logarithm of the sum of exponentials of the logits x: loss = lse - (1 - e) x[label] - e / classes sum x.
+// With lse = log(sum of exp(x)) over the logits x and smoothing e: loss = lse - (1 - e) x[label] - (e / classes) sum x.
 template <class T> void entropy_of(cudaStream_t s, classifying c, const T* logits, classified out) {
   for_rows(s, c.rows, c.classes, [=] REGATTA_DEVICE(const block& b, index_t r) {
     const T* x = logits + std::size_t{r} * c.classes;
@@ -70,7 +70,7 @@ void two_classes_of(cudaStream_t s, ranking r, const T* logits, double* losses, 
     losses[i] = (behind > 0 ? behind : (behind != behind ? behind : 0.0)) + log1p(small);
     if (!histogram) return;
     const double clicked = label ? 1 - static_cast<double>(wrong[i]) : static_cast<double>(wrong[i]);
-    index_t bucket = clicked >= 0 ? static_cast<index_t>(clicked * r.buckets) : 0; // not a number: the loss says so
+    index_t bucket = clicked >= 0 ? static_cast<index_t>(clicked * r.buckets) : 0; // NaN: the loss shows it
     if (bucket >= r.buckets) bucket = r.buckets - 1;
     count_one(histogram + static_cast<index_t>(label) * r.buckets + bucket);
   });
@@ -89,7 +89,7 @@ void hinge_of(cudaStream_t s, const T* positive, const T* negative, float margin
               std::size_t n) {
   for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
     const float loss = margin - to_float(positive[i]) + to_float(negative[i]);
-    losses[i] = loss < 0 ? 0.0 : static_cast<double>(loss); // not-a-number stays
+    losses[i] = loss < 0 ? 0.0 : static_cast<double>(loss); // NaN stays NaN
     right[i] = to_float(positive[i]) > to_float(negative[i]) ? 1 : 0;
   });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for what networks end in. Losses are doubles, one a row; what rows add up to stays on the device until the step
-// has ended. What is said in maps.hpp holds; `share`, in the device's memory, is what the loss of a row counts in the
-// gradient, 1 / their number, times the loss scale.
+// Kernels for losses. A loss is a double per row; sums over rows stay on the device until the step has ended. The
+// conventions of maps.hpp hold. `share`, in device memory, is the weight of a row in the gradient: the loss scale
+// divided by the number of rows that count.
 #pragma once
 
 #include "numbers.hpp"
@@ -11,8 +11,8 @@
 
 namespace cudnn::kernels {
 
-// Softmax and cross-entropy over rows of `classes` logits. Labels that are `ignored` have no loss and no gradient (-1:
-// all count). The target is 1 - smoothing for the label and smoothing / classes for all.
+// Softmax and cross-entropy over rows of `classes` logits. Rows whose label is `ignored` have no loss and no gradient
+// (-1: all rows count). The target is 1 - smoothing for the label, plus smoothing / classes for every class.
 struct classifying {
   std::size_t rows;
   std::uint32_t classes;
@@ -20,8 +20,8 @@ struct classifying {
   std::int32_t ignored;
   float smoothing;
 };
-// Of a row: its loss, its loss without smoothing, the logarithm of the sum of its exponentials, and whether the label's
-// logit is the first of the largest.
+// Per row: its loss, its loss without smoothing, the log of the sum of exponentials, and whether the label's logit is
+// the first of the largest.
 struct classified {
   double *losses, *plain;
   float* shifts;
@@ -31,8 +31,9 @@ void cross_entropy(cudaStream_t s, number t, const classifying& c, const void* l
 void cross_entropy_gradient(cudaStream_t s, number t, const classifying& c, const void* logits, const float* shifts,
                             const float* share, void* dx, bool add);
 
-// The same for two classes, with what an area under the curve is made of: wrong[i] is the probability of the class that
-// sample i is not of. histogram, null in training: [2, buckets], by label and the probability of class 1.
+// Softmax and cross-entropy over two classes, with a histogram for the AUC metric. wrong[i]: probability of the class
+// that is not the label of sample i. histogram, [2, buckets]: by label and by the probability of class 1; null in
+// training.
 struct ranking {
   std::size_t samples;
   std::uint32_t buckets;
@@ -43,17 +44,17 @@ void two_classes(cudaStream_t s, number t, const ranking& r, const void* logits,
 void two_classes_gradient(cudaStream_t s, number t, const ranking& r, const float* wrong, const float* share, void* dx,
                           bool add);
 
-// max(0, margin - positive + negative); right[i]: positive > negative.
+// max(0, margin - positive + negative); right[i]: positive > negative
 void hinge(cudaStream_t s, number t, const void* positive, const void* negative, float margin, double* losses,
            std::int32_t* right, std::size_t samples);
-// slope: -1 for the positive, 1 for the negative.
+// slope: -1 for the gradient of `positive`, 1 for that of `negative`
 void hinge_gradient(cudaStream_t s, number t, const void* positive, const void* negative, float margin, float slope,
                     const float* share, void* dx, std::size_t samples, bool add);
 
-// *out = or += the sum of n values.
+// *out = the sum of n values, or added to it
 void total(cudaStream_t s, const double* values, std::size_t n, double* out, bool add);
 void total(cudaStream_t s, const std::int32_t* values, std::size_t n, double* out, bool add);
-// *out += how many of the labels are not `ignored`.
+// *out += the number of labels that are not `ignored`
 void count_labels(cudaStream_t s, const std::int32_t* labels, std::int32_t ignored, std::size_t n, double* out);
 // *out += n
 void add_number(cudaStream_t s, double n, double* out);

@@ -20,7 +20,7 @@ void map_gradient_with(cudaStream_t s, const T* x, const T* y, const T* dy, T* d
   for_elements(s, n, f, in<T>{x}, in<T>{y}, in<T>{dy}, out<T>{dx, add});
 }
 
-// Calls f with a null pointer whose type has the function as its argument.
+// Calls g with an object whose type contains the function as a constant.
 template <function F> struct constant { static constexpr function value = F; };
 template <class G> void by_function(function f, const G& g) {
   switch (f) {
@@ -61,7 +61,7 @@ void finish_with(cudaStream_t s, F f, const float* bias, picture p, T* y, T* bef
 
 template <class A, class B>
 void relayout_of(cudaStream_t s, picture p, const A* x, picture q, B* y, std::size_t samples, bool add) {
-  if (p.channels == q.channels && (p.last == q.last || p.channels == 1 || p.spatial == 1)) { // nothing moves
+  if (p.channels == q.channels && (p.last == q.last || p.channels == 1 || p.spatial == 1)) { // same order of elements
     const auto f = [] REGATTA_DEVICE(index_t, float xi, float& yi) { yi = xi; };
     for_elements(s, samples * p.elements(), f, in<A>{x}, out<B>{y, add});
   } else {
@@ -70,7 +70,7 @@ void relayout_of(cudaStream_t s, picture p, const A* x, picture q, B* y, std::si
   }
 }
 
-// Whether dropout keeps an element. Where they lie as it counts them, a pack draws its random bits once.
+// Whether dropout keeps an element. If the elements are in canonical layout, a pack draws one block of random bits.
 struct drawn {
   using number = float;
   using value = bool;
@@ -153,7 +153,7 @@ void dropout(cudaStream_t s, number t, const dropping& d, const picture& p, cons
 }
 
 void make_values(cudaStream_t s, const making& m, float* out, std::size_t samples) {
-  const index_t each = m.kind == RG_MADE_LOOKED_UP ? 8 : 4; // elements of a block of random bits
+  const index_t each = m.kind == RG_MADE_LOOKED_UP ? 8 : 4; // elements per block of random bits
   const index_t blocks = (m.elements + each - 1) / each;
   for_each(s, samples * blocks, [=] REGATTA_DEVICE(index_t i) {
     const index_t block = i % blocks, begin = block * each;
@@ -172,7 +172,7 @@ void unscale(cudaStream_t s, const float* scaled, const float* factor, float* ou
              std::uint32_t* not_finite) {
   const auto f = [=] REGATTA_DEVICE(index_t, float x, float& g) {
     g = x * *factor;
-    if (!(fabsf(g) <= 3.4028235e38F)) *not_finite = 1; // whoever writes, writes this
+    if (!(fabsf(g) <= 3.4028235e38F)) *not_finite = 1; // a race is harmless: all writers store 1
   };
   for_elements(s, n, f, in<float>{scaled}, cudnn::out<float>{out, add});
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our own kernels, what neither cuDNN nor cuBLAS has, or has otherwise than regatta/layers.hpp says: those that go
-// element by element. All kernels are in the stream's order and return at once; pointers are the device's; `t` is the
-// type behind pointers to void. Where `add` is said, the result is added to what is there, else it overwrites it. Sums do
-// not depend on timing. A launch that fails is seen by device::check_launch().
+// Our own elementwise kernels, for ops that cuDNN and cuBLAS lack or define differently from regatta/layers.hpp. The
+// conventions of all kernels: they are enqueued in the stream and the call returns at once; pointers are to device
+// memory; `t` is the element type behind void pointers. With `add` the result is added to the output, else it
+// overwrites it. Sums do not depend on timing. Launch errors are reported by device::check_launch().
 #pragma once
 
 #include "elements.hpp"
@@ -14,7 +14,7 @@
 
 namespace cudnn::kernels {
 
-// y = f(x); dx = dy f'(x), where y is f(x).
+// y = f(x); dx = dy f'(x), with y = f(x)
 void map(cudaStream_t s, number t, function f, const void* x, void* y, std::size_t n);
 void map_gradient(cudaStream_t s, number t, function f, const void* x, const void* y, const void* dy, void* dx,
                   std::size_t n, bool add);
@@ -22,17 +22,17 @@ void map_gradient(cudaStream_t s, number t, function f, const void* x, const voi
 void sum(cudaStream_t s, number t, const void* a, const void* b, void* y, std::size_t n);
 // y = x or y += x
 void copy(cudaStream_t s, number t, const void* x, void* y, std::size_t n, bool add);
-// Of type `from` to type `to`.
+// Converts from type `from` to type `to`.
 void convert(cudaStream_t s, number from, const void* x, number to, void* y, std::size_t n);
-// The same, between two ways to lie.
+// Converts type and layout: y in layout q from x in layout p.
 void relayout(cudaStream_t s, number from, const picture& p, const void* x, number to, const picture& q, void* y,
               std::size_t samples, bool add);
-// Part of every row: y[r, y_first + i] = x[r, x_first + i] for i < width.
+// Copies columns: y[r, y_first + i] = x[r, x_first + i] for i < width.
 struct columns {
   std::uint32_t x_width, x_first, y_width, y_first, width;
 };
 void copy_columns(cudaStream_t s, number t, const columns& c, const void* x, void* y, std::size_t rows, bool add);
-// y = f(y + bias of its channel); `before`, where it is not null, is what f was of.
+// y = f(y + bias of its channel). `before`, if not null, receives the argument of f.
 struct finishing {
   const float* bias; // null: none
   std::optional<function> f;
@@ -40,18 +40,19 @@ struct finishing {
 };
 void finish(cudaStream_t s, number t, const finishing& f, void* y, void* before, std::size_t samples);
 
-// What a step draws: the seed of step and layer, and the number of its first sample in the global batch, both in the
-// device's memory.
+// The random numbers of a dropout: the seed of the step and layer, and the number of its first sample in the global
+// batch; both in device memory.
 struct dropping {
   const std::uint64_t *seed, *first;
   std::uint32_t threshold; // round(p * 65536)
   float scale;             // 1 / (1 - p)
 };
-// Forward: y of x; backward: dx of dy.
+// Forward: y from x; backward: dx from dy.
 void dropout(cudaStream_t s, number t, const dropping& d, const picture& p, const void* x, void* y, std::size_t samples,
              bool add);
 
-// `samples` samples of values as rg_made (regatta/abi.h) says, the first of them number `first` of the step's.
+// Generates `samples` samples of input as rg_made (regatta/abi.h) defines; the first one has number `first` in the
+// step's global batch.
 struct making {
   std::uint32_t kind; // RG_MADE_*
   std::uint64_t seed, first;
@@ -60,7 +61,7 @@ struct making {
 };
 void make_values(cudaStream_t s, const making& m, float* out, std::size_t samples);
 
-// A step's gradient: out = scaled * *factor, or added to it. *not_finite becomes 1 where one is not.
+// out = scaled * *factor, or added to it. Sets *not_finite to 1 if an element of out is not finite.
 void unscale(cudaStream_t s, const float* scaled, const float* factor, float* out, std::size_t n, bool add,
              std::uint32_t* not_finite);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the gradients of activations lie: two that are never needed at once may share memory.
+// Places the gradients of activations in memory: two that are never needed at the same time may share it.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,19 @@
 
 namespace cudnn {
 
-// Needed from moment `begin` to moment `end`, both included.
+// Used from moment `begin` to moment `end`, both included.
 struct lifetime {
   std::size_t begin, end, bytes;
-  std::size_t offset = 0; // what plan_memory makes
+  std::size_t offset = 0; // set by plan_memory()
 };
 
-// Tensors that share a piece of the device's memory begin at multiples of what cudaMalloc aligns to.
+// Tensors that share an allocation start at multiples of cudaMalloc's alignment.
 inline std::size_t aligned(std::size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// Sets the offsets; returns how many bytes all take. The longest first, each as low as it fits.
+// Sets the offsets and returns the total size in bytes. Places the largest tensor first, each at the lowest offset that
+// fits.
 inline std::size_t plan_memory(std::vector<lifetime>& all) {
   std::vector<std::size_t> order(all.size()), placed;
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -31,7 +32,7 @@ inline std::size_t plan_memory(std::vector<lifetime>& all) {
   for (const std::size_t i : order) {
     lifetime& mine = all[i];
     std::size_t at = 0;
-    for (const std::size_t k : placed) { // ascending by offset
+    for (const std::size_t k : placed) { // in ascending order of offset
       const lifetime& other = all[k];
       if (other.end < mine.begin || mine.end < other.begin) continue;
       if (at + mine.bytes <= other.offset) break;

@@ -73,7 +73,8 @@ void model::prepare(const rg_model_setup& setup) {
   mark();
 }
 
-// All activations beside each other, since the backward pass reads them; gradients as their lifetimes allow.
+// The backward pass reads all activations, so each has memory for the whole step. Gradients share memory as their
+// lifetimes allow.
 void model::allocate_values() {
   std::vector<lifetime> plan;
   std::vector<value*> roots;
@@ -85,7 +86,7 @@ void model::allocate_values() {
     plan.push_back({0, 2 * last + 1, bytes});
     pointers.push_back(&v->data);
     if (!v->needs_gradient) continue;
-    // Op k goes backward at moment 2 last - k.
+    // The backward pass of op k is moment 2 last - k.
     lifetime l{2 * last, 0, bytes};
     const auto touch = [&](std::size_t k) {
       l.begin = std::min(l.begin, 2 * last - k);
@@ -107,14 +108,15 @@ void model::allocate_values() {
   memory_bytes_ = plan_memory(plan);
   memory_.reserve(memory_bytes_);
   for (std::size_t i = 0; i < plan.size(); ++i) *pointers[i] = memory_.get<std::byte>() + plan[i].offset;
-  for (auto& v : program_.values) { // what they stand for comes before them
+  for (auto& v : program_.values) { // aliases come after the values whose memory they share
     if (!v->alias) continue;
     v->data = v->alias->data;
     v->gradient = v->alias->gradient;
   }
 }
 
-// Copies for products; and memory for the engine's tensors, until bind() says whether it has some on the device.
+// Allocates the copies for GEMMs, and memory for the weights and gradients, which bind() releases if the engine has
+// them on the device.
 void model::place_weights() {
   places_ = std::vector<place>(program_.weights.size());
   for (auto& w : program_.weights) {
@@ -139,7 +141,7 @@ void model::mark() {
   marks_.resize(program_.ops.size());
   for (const auto& w : program_.weights) {
     marks_[w->first_op].needs.push_back(w.get());
-    if (w->info.kind == RG_TENSOR_DENSE) marks_[w->first_op].ready = w->index; // they ascend
+    if (w->info.kind == RG_TENSOR_DENSE) marks_[w->first_op].ready = w->index; // indices ascend
   }
 }
 
@@ -176,7 +178,7 @@ void model::bind(const rg_model_memory& memory) {
   on_device_ = memory.memory == RG_MEMORY_CUDA;
   for (auto& w : program_.weights) {
     place& p = places_[w->index];
-    if (w->sparse) continue; // comes with every step
+    if (w->sparse) continue; // its rows come with every step
     if (!on_device_) {
       p.host = memory.weights[w->index];
       p.host_gradient = memory.gradients[w->index];
@@ -190,8 +192,8 @@ void model::bind(const rg_model_memory& memory) {
     p.data.release();
     p.own_gradient.release();
   }
-  captures_ = captures_ && on_device_; // to and from memory that is not pinned copies wait
-  // The first values stand for the inputs; nothing else is ever written there.
+  captures_ = captures_ && on_device_; // copies from and to memory that is not pinned break a capture
+  // The first values are the inputs. No op writes to them, so they can stay from one step to the next.
   std::vector<intake::place> inputs;
   for (std::size_t i = 0; i < program_.inputs.size(); ++i)
     inputs.push_back({program_.values[i]->data, program_.values[i]->elements()});
@@ -205,7 +207,7 @@ void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
   program_.rows(batch, out);
 }
 
-// Everything that this step needs from the host, but for its weights.
+// Uploads everything that this step needs from the host except weights.
 void model::enter(const run& r, const char* what) {
   executors::check_batch(r.batch, bound_, program_.batch, program_.tables.size(), what);
   device_->enter();
@@ -222,8 +224,7 @@ void model::enter(const run& r, const char* what) {
   intake_->bring(r.batch);
 }
 
-// Rows change in number from step to step: what is to be done with so many of them stands before and after what is
-// captured.
+// The number of rows differs from step to step, so the copies of rows come before and after the captured graphs.
 void model::take_tables(const run& r) {
   for (std::size_t t = 0; t < program_.tables.size(); ++t) {
     executors::graph_tensor& w = *program_.tables[t];
@@ -232,13 +233,13 @@ void model::take_tables(const run& r) {
     places_[w.index].host_gradient = rows.gradients;
     const std::size_t bytes = rows.count * w.row() * sizeof(float);
     make_room(w, bytes);
-    if (rows.count && !(on_device_ && (r.batch.flags & RG_BATCH_ACCUMULATE))) // then they are there
+    if (rows.count && !(on_device_ && (r.batch.flags & RG_BATCH_ACCUMULATE))) // else uploaded by the first micro-batch
       device_->upload(w.data, rows.weights, bytes);
     if (rows.count && r.training && !r.accumulate) device_->clear(w.gradient, bytes);
   }
 }
 
-// More than one batch touches, where the rows of micro-batches come together.
+// Grows a table's window. It may hold more rows than one batch touches: those of all micro-batches of a step.
 void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
   place& p = places_[w.index];
   if (bytes <= p.data.bytes()) return;
@@ -253,13 +254,13 @@ void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
     p.scaled.reserve(bytes);
     w.gradient = p.scaled.get();
   }
-  for (part& of : parts_) { // graphs know where it was
+  for (part& of : parts_) { // captured graphs contain the old addresses
     of.ahead = {};
     of.back = {};
   }
 }
 
-// Their gradients are final, and on their way to the host.
+// Requires that the backward pass is enqueued. Enqueues the copies of the gradients to the host.
 void model::give_tables(const run& r) {
   for (const executors::graph_tensor* w : program_.tables) {
     const place& p = places_[w->index];
@@ -273,7 +274,7 @@ void model::give_tables(const run& r) {
   }
 }
 
-// From here on the stream may read the weight and write its gradient.
+// After this call, work of the stream may read the weight and write its gradient.
 void model::fetch(const weight& w, rg_fence after) {
   if (on_device_)
     hold(device_->stream, after);
@@ -294,7 +295,8 @@ void model::unscale(const executors::graph_tensor& w, std::size_t elements, cons
                      (r.batch.flags & RG_BATCH_ACCUMULATE) != 0, flag_.get<std::uint32_t>());
 }
 
-// The weight's gradient is final but for the loss scale, and for its way to the host. Rows of tables come later.
+// Called after the op that completes the weight's gradient: removes the loss scale, and copies the gradient to the host
+// if the engine expects it there. Gradients of tables follow in give_tables().
 void model::finish(const weight& w, const run& r) {
   if (w.info.kind != RG_TENSOR_DENSE) return;
   unscale(w, w.elements, r);
@@ -302,12 +304,12 @@ void model::finish(const weight& w, const run& r) {
   if (!on_device_) device_->download(p.host_gradient, p.gradient, w.elements * sizeof(float));
 }
 
-// The loss scale takes note of the steps whose outcome is there by now.
+// Updates the loss scale with the results of the steps that have ended.
 void model::learn_scale() {
   if (program_.computes.type != number::f16) return;
   while (learned_ < steps_) {
     const std::size_t at = learned_ % outcomes;
-    // One that is about to be written again has to be waited for; it is four steps old.
+    // The next step overwrites the oldest of `outcomes` results, so it must have arrived; that step is four steps old.
     if (steps_ - learned_ >= outcomes)
       cuda::check(cudaEventSynchronize(event_of(passed_[at])), "waiting for a step");
     else if (!passed(passed_[at]))
@@ -317,8 +319,9 @@ void model::learn_scale() {
   }
 }
 
-// Each part ends a bucket: its weights are asked for at once, and its gradients told of at once. Where they are the host's,
-// and come and go with each op, an op is a part.
+// Divides the ops into parts. A part ends a bucket: before it all its weights are waited for, and after its backward
+// pass the bucket's gradients are reported. If weights are in host memory, every op is a part, since its weights are
+// copied just before it.
 void model::divide(const rg::hooks& hooks) {
   const auto awaited = hooks.awaited();
   std::int64_t told = -1;
@@ -336,11 +339,12 @@ void model::divide(const rg::hooks& hooks) {
     last = k - 1;
   }
   if (parts_.empty()) parts_.push_back({.first = 0, .last = last, .ready = -1});
-  parts_.back().first = 0; // what comes before has no weights
+  parts_.back().first = 0; // the ops before the first weight belong to the first part
   std::reverse(parts_.begin(), parts_.end());
 }
 
-// What it gives the stream is a part's, the same in every step but for what is in memory.
+// Runs the launches of a part by graph capture and replay. They are the same in every step; values that change are in
+// memory (staging.hpp).
 template <class F> void model::give(recording& r, const F& launch) {
   if (!captures_) return launch();
   const bool before = refused_.empty();
@@ -437,7 +441,7 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += host_sums_[i];
 }
 
-// How many graphs a step is made of, once there are some, stands beside what was chosen.
+// The report: the choices of kernels, and the number of captured graphs in a step.
 const char* model::kernels() {
   const auto captured = [](const part& p) { return p.ahead.captured() + p.back[0].captured(); };
   const auto graphs = std::transform_reduce(parts_.begin(), parts_.end(), 0, std::plus<>(), captured);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled network as a model of regatta/model.hpp. Where the engine keeps weights and gradients on the device, kernels
-// read and write them there, ordered by fences, and the host never waits within a step. Where they are the host's, the
-// device has copies: weights are brought when the engine says that they are there, gradients returned layer by layer as
-// they are final. Rows of sparse tables are the host's in any case: those of a step come before it, all at once, and
-// their gradients go after it.
+// A compiled network as a model of regatta/model.hpp. If the engine keeps weights and gradients on the device, kernels
+// use them there, ordered by fences, and the host never waits within a step. If the engine keeps them in host memory,
+// the device has copies: weights are uploaded once the engine says that they are ready, and each gradient is downloaded
+// once it is final. Rows of sparse tables are always in host memory: the rows of a step are uploaded before it, and
+// their gradients are downloaded after it.
 #pragma once
 
 #include "choices.hpp"
@@ -21,7 +21,8 @@ namespace cudnn {
 
 class model {
 public:
-  // Throws rg::error, RG_E_UNSUPPORTED without a GPU, whatever the purpose: a run is refused before it starts.
+  // Throws rg::error, RG_E_UNSUPPORTED, without a GPU, also if setup.purpose is RG_PURPOSE_INIT: a run must be refused
+  // before it starts.
   model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
   ~model();
 
@@ -38,25 +39,26 @@ public:
   const char* kernels();
 
 private:
-  // What the engine is asked and told around an op.
+  // The calls to the engine that an op requires.
   struct marks {
-    std::vector<weight*> needs; // first read by it
-    std::int64_t ready = -1;    // the last weight whose gradient it finishes
+    std::vector<weight*> needs; // weights that no earlier op reads
+    std::int64_t ready = -1;    // the last weight whose gradient the op completes, or -1
   };
-  // Ops between two moments at which the engine is asked or told something: those of a bucket's weights.
+  // Consecutive ops without a call to the engine between them: the ops of one bucket.
   struct part {
-    std::size_t first, last; // of ops, last one included
-    std::int64_t ready;      // the last weight whose gradient the backward pass finishes here
+    std::size_t first, last; // numbers of ops, both included
+    std::int64_t ready;      // the last weight whose gradient is final after this part's backward pass, or -1
     recording ahead{};
-    std::array<recording, 2> back{}; // of a pass that overwrites gradients, of one that adds to them
+    std::array<recording, 2> back{}; // index 1: adds to the gradients; index 0: overwrites them
   };
-  // Where a tensor is beside what the ops see.
+  // The memory of a tensor beside the pointers that ops use.
   struct place {
-    float *host = nullptr, *host_gradient = nullptr; // where the engine's memory is the host's
+    float *host = nullptr, *host_gradient = nullptr; // if the engine's memory is in host memory
     float* gradient = nullptr;                       // on the device, without the loss scale
     buffer data, own_gradient, scaled, copy;
   };
-  // What a step leaves for the host: pinned, in turn, so that steps need not wait for each other.
+  // The results of a step, in pinned memory. Steps use several of them in turn, so that a step need not wait for the
+  // previous one.
   struct outcome {
     double loss;
     std::uint32_t not_finite;
@@ -82,27 +84,27 @@ private:
   void learn_scale();
 
   const rg_host* host_;
-  std::optional<device> device_; // outlives all that has memory there
+  std::optional<device> device_; // declared before, so destroyed after, everything with device memory
   program program_;
-  std::optional<fences> fences_, timed_fences_; // the latter around passes
+  std::optional<fences> fences_, timed_fences_; // timed: for the fences around passes
   buffer memory_;                               // of all values
-  std::vector<place> places_;                   // by weight
+  std::vector<place> places_;                   // by weight index
   std::vector<marks> marks_;                    // by op
-  std::vector<part> parts_;                     // in the order of the forward pass; made in the first step
+  std::vector<part> parts_;                     // in the order of the forward pass; set up by the first step
   std::size_t memory_bytes_ = 0;
-  std::string report_, choices_report_, refused_; // refused: why a step is not captured
-  buffer losses_, sums_, flag_; // of all losses and their sum; evaluation; whether a gradient was not finite
-  staged<double> factors_;      // of the losses in their sum
+  std::string report_, choices_report_, refused_; // refused_: why steps are not captured
+  buffer losses_, sums_, flag_; // all losses and then their sum; sums of evaluation; whether a gradient is not finite
+  staged<double> factors_;      // one factor per loss in the sum of losses
   staged<float> unscaled_;      // 1 / the loss scale
   std::vector<double> host_sums_;
   outcome* outcomes_ = nullptr;
-  std::array<rg_fence, outcomes> passed_{}; // when an outcome is there
-  std::uint64_t steps_ = 0, learned_ = 0;   // begun; whose outcome the loss scale knows
+  std::array<rg_fence, outcomes> passed_{}; // pass once the outcome with this index is written
+  std::uint64_t steps_ = 0, learned_ = 0; // steps that began; steps whose outcome the loss scale has taken into account
   loss_scale scale_;
   std::optional<intake> intake_;
   bool bound_ = false, on_device_ = false;
-  bool captures_;            // steps
-  bool inputs_kept_ = false; // those of the last step are still there
+  bool captures_;            // steps are captured as CUDA graphs
+  bool inputs_kept_ = false; // the inputs of the last training step are still in device memory
 };
 
 } // namespace cudnn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What activations are made of. Kernels load a number as a float, compute in floats and round once, when they store.
+// The element types of activations. Kernels load an element as fp32, compute in fp32 and round once, when they store.
 #pragma once
 
 #include <cmath>
@@ -45,7 +45,7 @@ REGATTA_EVERYWHERE inline void put(__nv_bfloat16* at, float x, bool add = false)
   *at = __float2bfloat16_rn(add ? __bfloat162float(*at) + x : x);
 }
 
-// Calls f with a null pointer to the type that a number stands for.
+// Calls f with a null pointer to the C++ type of n.
 template <class F> void by_type(number n, const F& f) {
   switch (n) {
   case number::f32: return f(static_cast<float*>(nullptr));
@@ -53,7 +53,7 @@ template <class F> void by_type(number n, const F& f) {
   case number::bf16: return f(static_cast<__nv_bfloat16*>(nullptr));
   }
 }
-// A pointer as one to the type of the first argument.
+// Casts a pointer to the type that the first argument points to.
 template <class T> T* as(T*, void* p) {
   return static_cast<T*>(p);
 }

@@ -15,11 +15,11 @@
 namespace cudnn {
 namespace {
 
-// What is used of nvml.h, which not every CUDA toolkit has. NVML keeps these as they are: what changes gets a new name
-// (NVML API reference, "Versioning").
+// The parts of nvml.h that are used; not every CUDA toolkit has that file. NVML never changes them: a changed function
+// or structure gets a new name (NVML API reference, "Versioning").
 using handle = void*; // nvmlDevice_t
 struct utilisation {
-  unsigned gpu, memory; // percent of the last period, 1/6 s to 1 s long
+  unsigned gpu, memory; // percent of the last sampling period, 1/6 s to 1 s
 };
 struct memory {
   unsigned long long total, free, used;
@@ -44,11 +44,11 @@ struct functions {
   int (*temperature)(handle, int, unsigned*);   // degrees Celsius
   int (*common_ancestor)(handle, handle, int*); // nvmlGpuTopologyLevel_t
   int (*p2p_status)(handle, handle, int, int*); // nvmlGpuP2PStatus_t
-  int (*link_state)(handle, unsigned, int*);    // not 0: it is up
+  int (*link_state)(handle, unsigned, int*);    // not 0: the link is up
   int (*link_remote)(handle, unsigned, pci_info*);
 };
 
-// Null where this driver's NVML has no such function.
+// Finds a function; null if this driver's NVML lacks it.
 template <class F> void look_for(const cuda::lazy_library& library, F& function, const char* symbol) {
   try {
     library.find(function, symbol);
@@ -56,12 +56,12 @@ template <class F> void look_for(const cuda::lazy_library& library, F& function,
     function = nullptr;
   }
 }
-// Whether it is there, and knew.
+// Returns whether the function exists and succeeded.
 template <class... P, class... A> bool knows(int (*function)(P...), A... arguments) {
   return function && function(arguments...) == 0;
 }
 
-// Thread-safe, like NVML itself; it stays open until the process ends.
+// [any] NVML is thread-safe. It stays loaded until the process ends.
 const functions& api() {
   static const functions all = [] {
     const cuda::lazy_library library("libnvidia-ml.so.1");
@@ -94,7 +94,7 @@ std::string bus_id(std::int32_t index) {
   return text.data();
 }
 
-// CUDA numbers the GPUs that it is shown (CUDA_VISIBLE_DEVICES), NVML all of them.
+// CUDA numbers the visible GPUs (CUDA_VISIBLE_DEVICES), NVML all of them, so the GPU is identified by its bus.
 handle open(std::int32_t index) {
   handle h = nullptr;
   if (const int e = api().by_bus_id(bus_id(index).c_str(), &h); e != 0)
@@ -103,7 +103,8 @@ handle open(std::int32_t index) {
   return h;
 }
 
-// How many links between two GPUs are up: their own, or all to the switches where it is switches that join them.
+// Returns how many NVLinks between two GPUs are up: the direct ones, or a's links to switches if the GPUs are joined by
+// switches.
 unsigned links(handle a, handle b, const std::string& bus_of_b) {
   int joined = -1;
   if (!knows(api().p2p_status, a, b, p2p_nvlink, &joined) || joined != p2p_ok) return 0;
@@ -114,7 +115,7 @@ unsigned links(handle a, handle b, const std::string& bus_of_b) {
     if (!knows(api().link_state, a, link, &state) || !state) continue;
     ++up;
     if (!knows(api().link_remote, a, link, &remote)) continue;
-    // NVML's has more zeros in front: "00000000:3B:00.0".
+    // NVML's bus id has more leading zeros: "00000000:3B:00.0".
     const std::string other(remote.bus_id, strnlen(remote.bus_id, sizeof remote.bus_id));
     direct += other.size() >= bus_of_b.size() &&
               std::equal(bus_of_b.begin(), bus_of_b.end(), other.end() - static_cast<std::ptrdiff_t>(bus_of_b.size()),
@@ -130,7 +131,7 @@ std::string first_line(const std::string& file) {
   return line;
 }
 
-// From the kernel, which knows it without NVML.
+// CPUs and NUMA node near a device, from the Linux kernel.
 std::string near(const std::string& bus) {
   std::string lower = bus, text;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -172,10 +173,10 @@ std::string topology(std::int32_t a, std::int32_t b) {
   if (!knows(api().common_ancestor, first, second, &level)) return "";
   switch (level) {
   case 10: return "PIX";  // one PCIe bridge
-  case 20: return "PXB";  // several
-  case 30: return "PHB";  // the host's
-  case 40: return "NODE"; // the interconnect between host bridges of a NUMA node
-  case 50: return "SYS";  // that between NUMA nodes
+  case 20: return "PXB";  // several PCIe bridges
+  case 30: return "PHB";  // the host bridge
+  case 40: return "NODE"; // the interconnect of the host bridges of a NUMA node
+  case 50: return "SYS";  // the interconnect of NUMA nodes
   default: return "";
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What NVIDIA's management library (NVML) knows of a GPU. It comes with the driver, and is loaded when it is first asked.
+// Sensors and topology of a GPU from NVIDIA's management library (NVML). NVML comes with the driver and is loaded at
+// first use.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,11 @@
 
 namespace cudnn {
 
-// [any] Of CUDA's device `index`. Throws rg::error, RG_E_UNSUPPORTED where there is no NVML, or it does not know the GPU.
+// [any] Reads the sensors of CUDA device `index`. Throws rg::error, RG_E_UNSUPPORTED, if NVML is missing or does not
+// know the GPU.
 rg_sensors read_sensors(std::int32_t index);
 
-// As rg_devices.topology; "" where it is not known.
+// Returns how device a reaches device b, in the format of rg_devices.topology; "" if unknown.
 std::string topology(std::int32_t a, std::int32_t b);
 
 } // namespace cudnn

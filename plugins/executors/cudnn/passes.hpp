@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes over whole tensors, element by element, 16 bytes at a time where the tensors' addresses allow: loads of two
-// bytes a thread leave a part of the memory's bandwidth unused. What a kernel computes is said once, for one element;
-// what it reads and writes, as operands, which load and store packs of elements around it. Included by .cu files only.
+// Elementwise kernels. They load and store 16 bytes at a time where the tensors' addresses allow: loads of two bytes
+// per thread leave a part of the memory bandwidth unused. A kernel consists of a function of one element and of
+// operands, which load and store packs of elements. Included by .cu files only.
 #pragma once
 
 #include "elements.hpp"
@@ -12,21 +12,21 @@
 #include <type_traits>
 
 #ifdef __CUDACC__
-#define REGATTA_UNROLL _Pragma("unroll") // what a pack holds lies in registers
+#define REGATTA_UNROLL _Pragma("unroll") // the elements of a pack stay in registers
 #else
 #define REGATTA_UNROLL
 #endif
 
 namespace cudnn {
 
-// Elements that lie one after the other, loaded or stored at once.
+// Consecutive elements that one instruction loads or stores.
 template <class T, index_t W> struct alignas(W == 1 ? alignof(T) : 16) pack { T of[W]; };
 
-// Operands. number: what lies in memory, of which 16 bytes make a pack; value: what the kernel is given of it for an
-// element, by reference; aligned(): whether it may be had in packs. They load and store the W elements from `first` on;
-// where W > 1, `first` is a multiple of it.
+// Operands. `number`: the element type in memory; 16 bytes of it are a pack. `value`: the type that the kernel's
+// function receives by reference for an element. aligned(): whether packs may be used. load() and store() transfer the
+// W elements from `first` on; if W > 1, `first` is a multiple of W.
 
-// Only read; zeros where x is null.
+// Read only; zeros if x is null.
 template <class T> struct in {
   using number = T;
   using value = float;
@@ -40,7 +40,7 @@ template <class T> struct in {
   }
   template <index_t W> REGATTA_DEVICE void store(index_t, const float (&)[W]) const {}
 };
-// Only written, or, `add`, added to; not at all where y is null.
+// Written only, or with `add` added to; not written if y is null.
 template <class T> struct out {
   using number = T;
   using value = float;
@@ -52,13 +52,13 @@ template <class T> struct out {
     if (!y) return;
     auto* const at = reinterpret_cast<pack<T, W>*>(y + first);
     pack<T, W> p;
-    if (add) p = *at; // only now: the operand before may have written it
+    if (add) p = *at; // not in load(): an earlier operand with the same memory may have stored there since
     REGATTA_UNROLL
     for (index_t k = 0; k < W; ++k) put(p.of + k, v[k], add);
     *at = p;
   }
 };
-// Read and written; zeros, and not at all, where x is null.
+// Read and written; zeros, and not written, if x is null.
 template <class T> struct in_out {
   using number = T;
   using value = float;
@@ -69,7 +69,7 @@ template <class T> struct in_out {
     out<T>{x}.store(first, v);
   }
 };
-// N numbers of an element's channel; zeros where a table is null.
+// N values of an element's channel, one from each table; zeros if a table is null.
 template <int N> struct of_channel {
   using number = float;
   struct value {
@@ -83,7 +83,7 @@ template <int N> struct of_channel {
     return true;
   }
   template <index_t W> REGATTA_DEVICE void load(index_t first, value (&v)[W]) const {
-    if (p.last && p.channels % W == 0) { // channel after channel
+    if (p.last && p.channels % W == 0) { // consecutive elements are consecutive channels
       REGATTA_UNROLL
       for (int t = 0; t < N; ++t) {
         float numbers[W]{};
@@ -105,7 +105,7 @@ template <int N> struct of_channel {
 
 namespace detail {
 
-// As many of the smallest numbers as 16 bytes hold.
+// Returns how many elements of the smallest type fit into 16 bytes.
 template <class... S> constexpr index_t pack_size() {
   std::size_t least = 16;
   ((least = sizeof(typename S::number) < least ? sizeof(typename S::number) : least), ...);
@@ -122,7 +122,7 @@ template <index_t W, class F, class... S> REGATTA_DEVICE void pass(index_t first
   for (index_t k = 0; k < W; ++k) f(first + k, s.v[k]...);
   (s.operand.store(first, s.v), ...);
 }
-// What one thread does: a pack, or one element of what the packs leave, or of all.
+// The work of one thread: a pack, or one element behind the last pack. Without packs every element has a thread.
 template <index_t W, class F, class... S> struct passing {
   index_t packs;
   F f;
@@ -141,8 +141,8 @@ template <index_t W, class F, class... S> struct passing {
 
 } // namespace detail
 
-// f(i, value of each operand) for every i < n; operands are stored in their order. Each may be another's memory, whole,
-// but must not overlap it otherwise.
+// Calls f(i, value of each operand) for every i < n. Operands are loaded and stored in the order of the arguments. Two
+// operands may have exactly the same memory; otherwise they must not overlap.
 template <class F, class... S> void for_elements(cudaStream_t s, std::size_t n, F f, S... operands) {
   constexpr index_t width = detail::pack_size<S...>();
   const auto packs = static_cast<index_t>((operands.aligned() && ...) ? n / width : 0);

@@ -12,7 +12,7 @@ template <class T> struct plain_sum {
   REGATTA_DEVICE void operator()(index_t i, index_t, float& a, float&) const { a += to_float(x[i]); }
 };
 
-// Around the channel's first element, so that a mean far from zero costs no digits.
+// Sums of d and d^2, where d is the distance to the channel's first element: a mean far from zero then costs no digits.
 template <class T> struct moments {
   const T* x;
   index_t step; // from the first element of a channel to that of the next
@@ -44,7 +44,7 @@ void statistics_of(cudaStream_t s, normalising n, const T* x, float* running_mea
     const double a = total_of(partials, chunks, channels, 0, c) / count;
     const double b = total_of(partials, chunks, channels, 1, c) / count;
     const double mean = a + static_cast<double>(to_float(x[c * step]));
-    const double variance = b - a * a > 0 ? b - a * a : (b != b ? b : 0.0); // not-a-number stays
+    const double variance = b - a * a > 0 ? b - a * a : (b != b ? b : 0.0); // NaN stays NaN
     n.mean[c] = static_cast<float>(mean);
     n.inverse[c] = static_cast<float>(1 / sqrt(variance + static_cast<double>(n.epsilon)));
     running_mean[c] = momentum * running_mean[c] + (1 - momentum) * static_cast<float>(mean);
@@ -84,13 +84,13 @@ void gradient_of(cudaStream_t s, normalising n, const slopes<T>& f, const normal
     d = relu && !(y > 0) ? 0.0F : dy;
     dxi = scale * inverse * (d - mean_slope - (x - mean) * inverse * mean_product);
   };
-  // In this order: dx and dresidual may be one.
+  // dx and dresidual may be the same memory, so the order of these operands matters.
   for_elements(s, n.samples * n.p.elements(), slope, in<T>{f.x}, in<T>{f.relu ? f.y : nullptr}, in<T>{f.dy},
                of_channel<5>{n.p, {n.mean, n.inverse, n.scale, means, means + channels}}, out<T>{dx, g.add_dx},
                out<T>{dresidual, g.add_residual});
 }
 
-// A channel of a sample starts here; its places are a step apart.
+// Returns the index of the first element of a channel of a sample.
 REGATTA_DEVICE inline index_t start_of(const picture& p, const place& at) {
   return at.sample * p.channels * p.spatial + (p.last ? at.channel : at.channel * p.spatial);
 }

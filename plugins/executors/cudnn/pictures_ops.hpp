@@ -7,7 +7,7 @@
 
 namespace cudnn {
 
-// With the residual (null: none) and the ReLU that may follow.
+// Batch norm, with a residual that is added (null: none) and a ReLU after it.
 class batch_norm : public op {
 public:
   struct tensors {
@@ -23,7 +23,7 @@ private:
   tensors t_;
   float epsilon_, momentum_;
   bool relu_;
-  buffer mean_, inverse_; // of the batch
+  buffer mean_, inverse_; // per channel, of the batch
 };
 
 class pooling : public op {
@@ -40,7 +40,7 @@ private:
   buffer places_;
 };
 
-// The first input times the factor that the second has for the channel.
+// Multiplies the first input by a factor per sample and channel, the second input.
 class channel_scale : public op {
 public:
   using op::op;

@@ -11,7 +11,7 @@ namespace cudnn {
 namespace {
 
 constexpr float one = 1, zero = 0;
-constexpr std::uint32_t alignment = 64; // of operands: tensors in the engine's memory begin at multiples of it
+constexpr std::uint32_t alignment = 64; // bytes; tensors in the engine's memory start at multiples of it
 constexpr int most_candidates = 8;
 
 cublasLtEpilogue_t epilogue_of(beside b) {
@@ -34,7 +34,7 @@ const char* text_of(beside b) {
   case beside::bias: return " with bias";
   case beside::relu: return " with relu";
   case beside::bias_relu: return " with bias and relu";
-  case beside::column_sums: return " with bias"; // its gradient
+  case beside::column_sums: return " with bias"; // the bias's gradient
   case beside::relu_mask: return " with relu and mask";
   case beside::bias_relu_mask: return " with bias, relu and mask";
   case beside::through_relu: return " through relu";
@@ -45,13 +45,13 @@ const char* text_of(beside b) {
 bool reads_or_makes_mask(beside b) {
   return makes_mask(b) || b == beside::through_relu;
 }
-// What is tried where cuBLASLt has no algorithm that does it.
+// Returns the epilogue to try if cuBLASLt has no algorithm with epilogue b.
 beside less(beside b) {
   if (b == beside::bias_relu_mask) return beside::bias_relu;
   return b == beside::relu_mask ? beside::relu : beside::nothing;
 }
 
-// Nothing it multiplies is rounded where fp32 is computed in.
+// In fp32 without TF32, operands must not be rounded.
 cublasComputeType_t computing(const precision& p) {
   return p.type == number::f32 && p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
@@ -63,7 +63,8 @@ template <class T> void set(cublasLtMatmulPreference_t p, cublasLtMatmulPreferen
   check(blas().set_preference(p, which, &value, sizeof value), "limiting a product");
 }
 
-// A matrix that is [rows, columns] to the product, column-major; `across`: it lies as [columns, rows].
+// Returns a layout of a column-major matrix that the GEMM sees as [rows, columns]; `across`: it is stored as [columns,
+// rows].
 product_description::owned<cublasLtMatrixLayoutOpaque_t> layout(number n, bool across, int rows, int columns,
                                                                 int apart) {
   cublasLtMatrixLayout_t made = nullptr;
@@ -75,8 +76,8 @@ product_description::owned<cublasLtMatrixLayoutOpaque_t> layout(number n, bool a
 
 } // namespace
 
-// To cuBLAS our row-major c [m, n] is column-major [n, m], so that b comes first, and what is c's column here is its row
-// there.
+// cuBLAS is column-major: our row-major c [m, n] is its [n, m]. So b is its first operand, and a column of our c is a
+// row of its c.
 product_description describe(const precision& computes, const product_shape& p, number to, beside wanted,
                              std::size_t workspace) {
   product_description d;
@@ -121,7 +122,7 @@ bool product::ask(const device& d, const product_shape& p, number to, beside wan
   candidates_.clear();
   if (s == CUBLAS_STATUS_NOT_SUPPORTED) return false;
   if (s == CUBLAS_STATUS_INVALID_VALUE && wanted != beside::nothing)
-    return false; // so it may call what it cannot do beside
+    return false; // cuBLASLt may return this for an epilogue that it lacks
   check(s, "choosing an algorithm");
   for (const auto& result : std::span(found).first(static_cast<std::size_t>(count)))
     if (result.state == CUBLAS_STATUS_SUCCESS) candidates_.push_back(result.algo);
@@ -144,7 +145,7 @@ void product::plan(device& d, choices& c, const std::string& what, const product
   const auto has = [&](int number) { return number >= 0 && static_cast<std::size_t>(number) < candidates_.size(); };
   if (c.given(name) && !has(known))
     throw rg::error(RG_E_UNSUPPORTED, name + ": cuBLASLt has no algorithm for it of number " + std::to_string(known));
-  // The cache may know one that is gone.
+  // The cache may name an algorithm that this version lacks.
   const std::size_t chosen = has(known) ? static_cast<std::size_t>(known) : c.times() ? fastest(d, o) : 0;
   algorithm_ = candidates_[chosen];
   c.pick(name, key, static_cast<int>(chosen));
@@ -172,7 +173,7 @@ void product::launch(const device& d, const operands& o, bool add, const cublasL
 }
 
 void product::compute(const device& d, const operands& o, bool add) const {
-  described_.point(o.vector(), o.mask); // what the engine binds lies elsewhere than what was planned with
+  described_.point(o.vector(), o.mask); // bind() may have changed addresses since plan()
   launch(d, o, add, algorithm_);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A product of matrices by cuBLASLt, planned once: which of its algorithms computes it is asked for when the shapes are
-// known, the first that its heuristics name or the fastest of the first few by timing (choices.hpp).
+// A GEMM by cuBLASLt. Its algorithm is chosen once, when the shapes are known: the first of the heuristics or the
+// fastest of the first few (choices.hpp).
 #pragma once
 
 #include "blas.hpp"
@@ -14,9 +14,10 @@
 
 namespace cudnn {
 
-// What a product does beside: adds a bias, one number a column of c; takes the ReLU of what comes of that, and writes a
-// mask, a bit for each of c's numbers, of what passed; makes zeros of what did not pass such a ReLU, whose mask it reads;
-// or writes the sums of a's columns (a lies across then), which of a slope are the bias's gradient.
+// The epilogue of a GEMM. bias: adds one value per column of c. relu: takes the ReLU of the result. *_mask: also writes
+// a mask with one bit per element of c that is set where the ReLU let the element pass. through_relu: reads such a mask
+// and sets the elements that did not pass to zero. column_sums: writes the sums of the columns of a as stored
+// (transposed), which are the bias's gradient if a is the gradient of the result.
 enum class beside : std::uint8_t {
   nothing,
   bias,
@@ -30,23 +31,24 @@ enum class beside : std::uint8_t {
 constexpr bool makes_mask(beside b) {
   return b == beside::relu_mask || b == beside::bias_relu_mask;
 }
-// The bits of one row of c lie in 16 bytes each 128.
+// The mask of one row of c takes 16 bytes for every 128 columns.
 constexpr std::size_t mask_bytes(std::size_t rows, std::size_t columns) {
   return rows * ((columns + 127) / 128) * 16;
 }
 
-// A product as cuBLASLt is told of it. Made without a GPU.
+// The descriptors of a GEMM for cuBLASLt. Needs no GPU.
 struct product_description {
   template <class T> using owned = std::unique_ptr<T, cublasStatus_t (*)(T*)>;
   beside does = beside::nothing;
   owned<cublasLtMatmulDescOpaque_t> how{nullptr, nullptr};
-  owned<cublasLtMatrixLayoutOpaque_t> a{nullptr, nullptr}, b{nullptr, nullptr}, c{nullptr, nullptr}; // as it calls them
+  // In cuBLASLt's naming: its a is our b.
+  owned<cublasLtMatrixLayoutOpaque_t> a{nullptr, nullptr}, b{nullptr, nullptr}, c{nullptr, nullptr};
   owned<cublasLtMatmulPreferenceOpaque_t> limits{nullptr, nullptr};
 
-  // The bias that is read, or the sums that are written; and the mask.
+  // Sets the addresses of the bias that is read or the sums that are written, and of the mask.
   void point(const void* vector, const void* mask) const;
 };
-// `workspace`: bytes at most.
+// `workspace`: bytes at most
 product_description describe(const precision& computes, const product_shape& p, number to, beside wanted,
                              std::size_t workspace);
 
@@ -55,22 +57,22 @@ public:
   struct operands {
     const void *a, *b; // of the device's type
     void* c;
-    const void* bias = nullptr; // of c's type, as are the sums
+    const void* bias = nullptr; // bias and sums have the type of c
     void* sums = nullptr;
-    const void* mask = nullptr; // written where it is made
+    const void* mask = nullptr; // read or written, as the epilogue says
     const void* vector() const { return sums ? sums : bias; }
   };
-  // `what` and what it does beside are its name in choices; `o` may be written to when algorithms are timed. Where
-  // cuBLASLt cannot do what is wanted beside, it is planned without a mask, and then the product alone. Throws rg::error,
-  // RG_E_UNSUPPORTED where it has no algorithm.
+  // Chooses the algorithm. `what` and the epilogue are its name in `c`. Timing may overwrite the outputs of `o`. If
+  // cuBLASLt has no algorithm with the epilogue `wanted`, tries it without the mask, then the GEMM alone. Throws
+  // rg::error, RG_E_UNSUPPORTED, if there is no algorithm at all.
   void plan(device& d, choices& c, const std::string& what, const product_shape& p, number to, beside wanted,
             const operands& o);
   beside does() const { return described_.does; }
-  // c = a b, or added to it, and what it does beside.
+  // c = a b, or added to c, with the epilogue of plan(). Requires plan().
   void compute(const device& d, const operands& o, bool add) const;
 
 private:
-  // Whether there is any algorithm.
+  // Asks for algorithms. Returns whether there is one.
   bool ask(const device& d, const product_shape& p, number to, beside wanted, const operands& o);
   void launch(const device& d, const operands& o, bool add, const cublasLtMatmulAlgo_t& by) const;
   std::size_t fastest(const device& d, const operands& o) const;

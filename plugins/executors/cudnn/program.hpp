@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled network: tensors, and ops in the order in which they run. Activations are row-major, but pictures, which in
-// reduced precision lie place by place (channels last).
+// A compiled network: its tensors, and its ops in the order of the forward pass. Activations are row-major (NCHW for
+// images); in reduced precision images are channels-last (NHWC).
 #pragma once
 
 #include "../common/compiled_graph.hpp"
@@ -17,23 +17,23 @@
 
 namespace cudnn {
 
-// An activation of the whole batch.
+// An activation, for all samples of a batch.
 struct value {
   std::string name;
-  std::vector<std::size_t> shape; // of a sample
-  number type = number::f32;      // inputs as they come: floats or whole numbers, both of 4 bytes
+  std::vector<std::size_t> shape; // shape of one sample
+  number type = number::f32;      // inputs keep the engine's type, fp32 or int32, both of 4 bytes
   picture lies;
-  int input = -1;            // number of the batch's input it stands for
-  class op* maker = nullptr; // null: it is an input, or another's memory
+  int input = -1;            // number of the batch's input that it holds; -1: it is computed
+  class op* maker = nullptr; // the op that computes it; null for an input or an alias
   bool needs_gradient = false;
-  value* alias = nullptr;   // whose memory it has, as another shape; comes before it
-  void* data = nullptr;     // on the device
-  void* gradient = nullptr; // null where none is needed
+  value* alias = nullptr;   // the value whose memory it shares under another shape; precedes it
+  void* data = nullptr;     // in device memory
+  void* gradient = nullptr; // null if it needs no gradient
 
   std::size_t elements() const { return lies.elements(); }
   const std::int32_t* indices() const { return static_cast<const std::int32_t*>(data); }
 };
-// Of a sequence.
+// Positions of a sequence.
 inline std::uint32_t places(const value& v) {
   return static_cast<std::uint32_t>(v.shape[0]);
 }
@@ -41,30 +41,31 @@ inline std::uint32_t features(const value& v) {
   return static_cast<std::uint32_t>(v.shape[1]);
 }
 
-// A tensor of the model: floats on the device, canonical. Gradients of fp16 still have the loss scale.
+// A tensor of the model: fp32 in device memory, canonical layout. In fp16 its gradient still contains the loss scale.
 struct weight : executors::graph_tensor {
   explicit weight(executors::graph_tensor&& t) : graph_tensor(std::move(t)) {}
-  // As it is multiplied: in the precision computed in, filters of pictures with their channels last.
+  // The copy that GEMMs and convolutions read: in the precision of the model; filters are channels-last.
   bool copied = false;
   picture lies, copy_lies;
   void* copy = nullptr;
-  const class op* first_writer = nullptr; // of its gradient in a backward pass; other ops that share it add
+  // The op that overwrites the gradient in a backward pass; other ops that share the weight add to it.
+  const class op* first_writer = nullptr;
 
   const void* multiplied() const { return copied ? copy : data; }
 };
 
-// What a step hands its ops.
+// The arguments of a forward or backward pass.
 struct run {
   const rg_batch& batch;
   bool training = true;
-  bool accumulate = false;  // onto the weights' gradients
-  float loss_scale = 1;     // fp16's
-  double* losses = nullptr; // training: on the device, each one's sum over the batch, not divided
-  double* sums = nullptr;   // evaluation: on the device, zeroed before
+  bool accumulate = false;  // add to the weights' gradients
+  float loss_scale = 1;     // of fp16; else 1
+  double* losses = nullptr; // training: one sum over the batch per loss, not divided; device memory
+  double* sums = nullptr;   // evaluation: sums of the metrics, cleared before the pass; device memory
   std::size_t samples() const { return training ? batch.samples : executors::valid_samples(batch); }
 };
 
-// An input of an op, and whether its gradient is added to what others left there.
+// An input of an op. `add`: the op adds its gradient to that of other ops; else it overwrites it.
 struct edge {
   value* from;
   bool add = false;
@@ -81,16 +82,19 @@ public:
   op(const op&) = delete;
   op& operator=(const op&) = delete;
 
-  // The device and the batch are known: descriptors, memory of its own, room in the staging.
+  // [main] Creates descriptors and the op's own buffers, and reserves staging. Called once, before attach(), when the
+  // device and the batch size are known.
   virtual void prepare(device&) {}
-  // The memory of all values is there.
+  // [main] Called once, after all ops are prepared and all values have memory. Chooses kernels.
   virtual void attach(device&, choices&) {}
-  // Writes what changes from step to step into the staging; checks what the batch holds. Nothing of the step runs yet.
+  // [compute] Writes to the staging the data that changes from step to step, and checks the batch. Called before the
+  // forward pass; no work of this step has been launched yet. Throws rg::error, RG_E_OPERATION, for bad input.
   virtual void vary(const run&) {}
   virtual void forward(device& d, const run& r) = 0;
   virtual void backward(device& d, const run& r) = 0;
-  virtual double flops() const { return 0; } // of a sample, forward and backward
-  // Bytes of its own that it keeps from the forward to the backward pass, once prepared.
+  virtual double flops() const { return 0; } // per sample, forward and backward
+  // Returns the bytes of the op's own buffers that must survive from the forward to the backward pass. Requires
+  // prepare().
   virtual std::size_t held() const { return 0; }
 
   const std::string& name() const { return name_; }
@@ -113,7 +117,7 @@ protected:
   std::vector<weight*> weights_;
 };
 
-// An op that a network ends in: a loss and what it is measured by.
+// A loss of the network, with its metric.
 class loss : public op, public executors::measured {
 public:
   loss(std::string name, const std::vector<value*>& inputs, value* output, executors::metric m,
@@ -124,7 +128,7 @@ public:
 
 protected:
   void set_share(const run& r) { *share_.host() = static_cast<float>(r.loss_scale / divisor(r.batch)); }
-  staged<float> share_; // of a row in the gradient
+  staged<float> share_; // weight of one row in the gradient: the loss scale / divisor
 };
 
 struct program : executors::compiled_graph {
@@ -134,8 +138,8 @@ struct program : executors::compiled_graph {
   std::vector<std::unique_ptr<op>> ops;
 };
 
-// Makes a program of the graph: shapes and order alone, without a device. Throws rg::error, RG_E_UNSUPPORTED for an op
-// that is not here.
+// Compiles a graph into p. Uses shapes only and needs no device. Throws rg::error, RG_E_UNSUPPORTED, for an op that
+// this executor lacks.
 void compile(const rg_graph& graph, program& p);
 
 } // namespace cudnn

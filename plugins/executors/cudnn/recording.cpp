@@ -4,7 +4,7 @@
 namespace cudnn {
 namespace {
 
-// Whether it went well; else the error, which CUDA would report once more after the next launch, is forgotten.
+// Returns whether e is no error. Otherwise clears the error, which CUDA would report again after the next launch.
 bool good(cudaError_t e, std::string& refused) {
   if (e == cudaSuccess) return true;
   cudaGetLastError();
@@ -18,14 +18,14 @@ recording::~recording() {
   if (graph_) cudaGraphExecDestroy(graph_);
 }
 
-// Other threads allocate and ask for events meanwhile: only what this one does matters, but for waits for the whole
-// device, which nobody does.
+// Other threads may allocate memory and query events during a capture, so only calls of this thread may break it. A
+// wait for the whole device would break it from any thread; none of them does that.
 bool recording::begin(cudaStream_t s, std::string& refused) {
   return good(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), refused);
 }
 
 void recording::end(cudaStream_t s, std::string& refused) {
-  if (!refused.empty()) cudaGetLastError(); // a library's, that the next launch would report
+  if (!refused.empty()) cudaGetLastError(); // clear a library's error, else the next check of a launch reports it
   cudaGraph_t captured = nullptr;
   if (good(cudaStreamEndCapture(s, &captured), refused) && refused.empty() &&
       !good(cudaGraphInstantiate(&graph_, captured, 0), refused))

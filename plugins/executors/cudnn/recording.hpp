@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part of a step as a CUDA graph. What it launches never changes (staging.hpp), so it is captured once, and from then
-// on one call gives it to the device. Waiting for fences and telling of them stay outside, so nothing is captured that
-// another stream has to do with.
+// Graph capture and replay of a part of a step. The part's launches never change (staging.hpp), so they are captured
+// once and then replayed with one call. Fences are waited for and recorded outside of the graph, so a capture involves
+// no other stream.
 #pragma once
 
 #include "../../common/cuda_devices.hpp"
@@ -23,10 +23,11 @@ public:
     return *this;
   }
 
-  // Gives `s` what `launch` gives it: kernels, copies between pinned or device memory, fills, always the same and in `s`
-  // alone. The first time by launching it, since libraries load kernels when they first run; the second time it is
-  // captured, and played from then on. Where CUDA refuses that it is launched as ever, and `refused` says why; where that
-  // says something already, nothing is captured any more. Throws what `launch` throws when nothing is captured.
+  // Runs `launch`, which enqueues kernels, copies between pinned or device memory, and fills: always the same ones, and
+  // only on `s`. The first call launches them directly, because libraries load kernels at first use. The second call
+  // captures and replays them; later calls replay. If CUDA refuses the capture, this and later calls launch directly,
+  // and `refused` gets the reason; if `refused` is not empty already, nothing is captured. Throws what `launch` throws,
+  // except during a capture.
   template <class F> void give(cudaStream_t s, const F& launch, std::string& refused) {
     if (!graph_ && refused.empty() && std::exchange(launched_, true)) capture(s, launch, refused);
     if (graph_)
@@ -41,7 +42,8 @@ private:
     if (!begin(s, refused)) return;
     try {
       launch();
-    } catch (const std::exception& e) { // what the capture has broken; if more is broken, the next launch says so
+    } catch (const std::exception& e) {
+      // The operation that broke the capture; a further error shows up at the next launch.
       refused = e.what();
     }
     end(s, refused);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ids of a batch name which row, found on the host: so a kernel can add up what belongs to a row in the order of
+// Sorts the ids of a batch by table row on the host, so that a kernel can sum the gradients of a row in the order of
 // the samples, without atomic additions.
 #pragma once
 
@@ -19,13 +19,14 @@ public:
     sorted_.reserve(most);
   }
 
-  // Of ids[0 .. count), those under 0 left out: rows[k], ascending, are named by the ids number order[begin[k]] to
-  // order[begin[k + 1] - 1], ascending. Returns how many rows there are. Room: count, begin count + 1. Allocates nothing
-  // where count is at most what the constructor was told.
+  // Sorts ids[0 .. count); ids below 0 are skipped. rows[k] are the distinct rows, ascending. The indices into `ids`
+  // that name rows[k] are order[begin[k]] to order[begin[k + 1] - 1], ascending. Returns the number of rows. `rows` and
+  // `order` need space for count elements, `begin` for count + 1. Allocates nothing if count is at most the
+  // constructor's `most`.
   std::int32_t sort(const std::int32_t* ids, std::size_t count, std::int32_t* rows, std::int32_t* begin,
                     std::int32_t* order) {
     keys_.clear();
-    std::uint64_t bits = 0; // of all keys
+    std::uint64_t bits = 0; // bitwise or of all keys
     for (std::size_t i = 0; i < count; ++i) {
       if (ids[i] < 0) continue;
       keys_.push_back(static_cast<std::uint64_t>(ids[i]) << 32 | i);
@@ -46,7 +47,7 @@ public:
   }
 
 private:
-  // A pass of a radix sort (Knuth, The Art of Computer Programming 3, section 5.2.5): equal ones keep their order.
+  // One pass of a radix sort (Knuth, The Art of Computer Programming 3, section 5.2.5); stable.
   void sort_by_digit(unsigned shift) {
     std::array<std::size_t, std::size_t{1} << digit> place{};
     const auto digit_of = [&](std::uint64_t key) { return key >> shift & (place.size() - 1); };
@@ -58,7 +59,7 @@ private:
   }
 
   static constexpr unsigned digit = 11;
-  std::vector<std::uint64_t> keys_, sorted_; // row and number of the id
+  std::vector<std::uint64_t> keys_, sorted_; // row in the upper 32 bits, index into `ids` in the lower 32 bits
 };
 
 } // namespace cudnn

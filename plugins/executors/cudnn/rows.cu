@@ -47,7 +47,7 @@ void layer_norm_slopes(cudaStream_t s, layer_normalising n, const T* x, const T*
   });
 }
 
-// Of the bias and of the scale: features are the channels of rows that lie one after the other.
+// Gradients of bias and scale per feature: a feature is a channel in rows that are channels-last.
 template <class T> struct norm_slopes {
   const T *x, *dy;
   const float *mean, *inverse;
@@ -72,7 +72,7 @@ REGATTA_DEVICE inline head head_of(const attending& a, index_t row) {
 REGATTA_DEVICE inline bool sees(const attending& a, const head& h, index_t key) {
   return (!a.causal || key <= h.query) && a.keys_of[h.sample * a.keys + key] != 0;
 }
-// What dropout makes of a probability: 0, or its scale.
+// Returns the factor of dropout for a probability: 0 or 1 / (1 - p).
 REGATTA_DEVICE inline float kept(const attending& a, const dropping& d, const head& h, index_t key) {
   const std::uint64_t element = (std::uint64_t{h.number} * a.queries + h.query) * a.keys + key;
   return keeps(*d.seed, *d.first + h.sample, element, d.threshold) ? d.scale : 0;
@@ -92,7 +92,7 @@ void softmax_of(cudaStream_t s, attending a, const float* scores, T* probabiliti
     for (index_t j = b.first(); j < a.keys; j += b.step())
       if (sees(a, h, j)) sum += expf((scores[at + j] - most) * a.factor);
     sum = b.sum(sum);
-    const float inverse = sum > 0 ? 1 / sum : (sum != sum ? sum : 0.0F); // not-a-number stays
+    const float inverse = sum > 0 ? 1 / sum : (sum != sum ? sum : 0.0F); // NaN stays NaN
     for (index_t j = b.first(); j < a.keys; j += b.step()) {
       const float p = sees(a, h, j) ? expf((scores[at + j] - most) * a.factor) * inverse : 0;
       put(probabilities + at + j, p);
@@ -128,7 +128,8 @@ template <class T> void mask_of(cudaStream_t s, attending a, float hidden, T* ma
     if (b.leads()) first[sample] = least;
   });
 }
-// As many as one block of random bits decides on, stored at once where they lie so.
+// A thread computes the 8 elements that one block of random bits decides on, and stores them at once if they are
+// aligned.
 template <class T> void kept_of(cudaStream_t s, attending a, dropping d, T* kept) {
   const index_t size = a.heads * a.queries * a.keys, blocks = (size + 7) / 8;
   for_each(s, a.samples * blocks, [=] REGATTA_DEVICE(index_t i) {
@@ -160,7 +161,7 @@ template <class T> void take_of(cudaStream_t s, taking k, const T* x, T* y) {
     y[i] = x[(sample * k.places + from) * k.size + i % k.size];
   });
 }
-// A place may be taken more than once: it adds up what it gave, in order.
+// A position may be selected several times; its gradient is the sum, in order.
 template <class T> void give_of(cudaStream_t s, taking k, const T* dy, T* dx, bool add) {
   for_each(s, k.samples * k.places * k.size, [=] REGATTA_DEVICE(index_t i) {
     const index_t row = i / k.size, sample = row / k.places, at = row % k.places;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for the places of sequences: layer norm, the softmax of attention, places that are taken; and the cosine of
-// vectors. What is said in maps.hpp holds.
+// Kernels for positions of sequences: layer norm, the softmax of attention, selection of positions; and cosine
+// similarity. The conventions of maps.hpp hold.
 #pragma once
 
 #include "maps.hpp"
@@ -13,7 +13,7 @@ struct layer_normalising {
   std::size_t rows;
   std::uint32_t size;
   const float *scale, *bias; // [size]
-  float *mean, *inverse;     // [rows]: of the rows, 1 / sqrt(variance + epsilon)
+  float *mean, *inverse;     // [rows]; inverse = 1 / sqrt(variance + epsilon)
   float epsilon;
 };
 void layer_norm(cudaStream_t s, number t, const layer_normalising& n, const void* x, void* y);
@@ -23,36 +23,36 @@ struct layer_norm_gradients {
   float *dscale, *dbias;
   bool add_dx, add_scale, add_bias;
 };
-std::size_t layer_norm_partials(std::size_t rows, std::uint32_t size); // room, in floats
+std::size_t layer_norm_partials(std::size_t rows, std::uint32_t size); // size of `partials`, in floats
 void layer_norm_gradient(cudaStream_t s, number t, const layer_normalising& n, const void* x, const void* dy,
                          const layer_norm_gradients& g, float* partials);
 
-// The probabilities of attention, [samples, heads, queries, keys], from scores in floats. Key j of a sample is seen where
-// keys_of[sample, j] is not 0, and, if causal, by queries from number j on. What sees nothing gets zeros.
+// The probabilities of attention, [samples, heads, queries, keys], from scores in fp32. Key j of a sample is visible if
+// keys_of[sample, j] is not 0 and, with `causal`, to queries j and later only. A query without visible keys gets zeros.
 struct attending {
   std::size_t samples;
   std::uint32_t heads, queries, keys;
   bool causal;
-  float factor; // on the scores
+  float factor; // multiplies the scores
   const std::int32_t* keys_of;
 };
-// `dropped`: the probabilities after dropout; null: there is none. draw.seed null: likewise.
+// `dropped`: the probabilities after dropout; null if there is no dropout. draw.seed is null without dropout, too.
 void softmax(cudaStream_t s, number t, const attending& a, const float* scores, void* probabilities, void* dropped,
              const dropping& draw);
-// `slopes`: of the dropped probabilities; what comes out is that of the scores.
+// `slopes`: the gradient of the probabilities after dropout. Computes the gradient of the scores.
 void softmax_gradient(cudaStream_t s, number t, const attending& a, const void* probabilities, const float* slopes,
                       const dropping& draw, void* dscores);
 
-// For attention that is computed elsewhere: mask[sample, key] = 0 where the key is seen, else `hidden`; first[sample] = the
-// first key that is seen, or how many there are.
+// For attention by cuDNN. mask[sample, key] = 0 if the key is visible, else `hidden`; first[sample] = the first visible
+// key, or the number of keys if there is none.
 void mask_keys(cudaStream_t s, number t, const attending& a, float hidden, void* mask, std::uint32_t* first);
-// kept[sample, head, query, key] = 1 where dropout keeps a probability, else 0: what softmax() drops.
+// kept[sample, head, query, key] = 1 if dropout keeps the probability, else 0; the same choice as in softmax().
 void draw_kept(cudaStream_t s, number t, const attending& a, const dropping& draw, void* kept);
-// Rows [sample, query, width] of queries that see nothing become zeros.
+// Sets the rows [sample, query, width] of queries without visible keys to zeros.
 void blank_unseeing(cudaStream_t s, number t, const attending& a, const std::uint32_t* first, void* rows,
                     std::uint32_t width);
 
-// y[b, m] = x[b, indices[b, m]], or x[b, m] where indices is null; rows of `size` elements.
+// y[b, m] = x[b, indices[b, m]], or x[b, m] if indices is null; rows of `size` elements.
 struct taking {
   std::size_t samples;
   std::uint32_t places, taken, size;
@@ -61,11 +61,11 @@ struct taking {
 void take_places(cudaStream_t s, number t, const taking& k, const void* x, void* y);
 void take_places_gradient(cudaStream_t s, number t, const taking& k, const void* dy, void* dx, bool add);
 
-// y[r] = a . b / (|a| |b|) of rows of `size`; 0 where the lengths' product is under 1e-12. sizes[r]: what the gradient
-// needs of it, 3 floats.
+// y[r] = a . b / (|a| |b|) of rows of `size`; 0 if |a| |b| < 1e-12. sizes[r]: 3 floats that the gradient needs: the
+// cosine, |a|^2 and |b|^2.
 void cosine(cudaStream_t s, number t, const void* a, const void* b, void* y, float* sizes, std::size_t rows,
             std::uint32_t size);
-// da, the slope along the first of the two; the other way round it is db.
+// Computes the gradient of argument a. For the gradient of the other argument, exchange a and b and set `second`.
 void cosine_gradient(cudaStream_t s, number t, const void* a, const void* b, const void* dy, const float* sizes,
                      bool second, void* da, std::size_t rows, std::uint32_t size, bool add);
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements by magnitude, compared as integers, so that the result is exact: which is the k-th largest, digit by digit
-// from the highest; then every segment counts what it has, all learn how many come before theirs, and write.
+// Selects elements by magnitude. Magnitudes are compared as integers, so results are exact. top_k first finds the k-th
+// largest magnitude, digit by digit from the highest. Then every segment counts its selected elements, prefix sums give
+// each segment its first index in the output, and segments write.
 #include "arithmetic.hpp"
 #include "launch.hpp"
 
 namespace cudnn::kernels {
 namespace {
 
-constexpr std::size_t segment = 64;   // elements that one thread goes through
-constexpr std::size_t group = 256;    // segments that one thread adds up
-constexpr std::uint32_t digits = 256; // values of a digit: 8 bits
+constexpr std::size_t segment = 64;   // elements per thread
+constexpr std::size_t group = 256;    // segments per thread in the prefix sums
+constexpr std::uint32_t digits = 256; // values of a digit of 8 bits
 
-// What is taken: all with a magnitude above `least`, and the first `equal` with just that.
+// The selected elements: all with a magnitude above `least`, and the first `equal` ones with this magnitude.
 struct limit {
   std::uint32_t least;
-  std::uint32_t left; // of those sought, while digits are found: how many have the digits known so far
+  std::uint32_t left; // while digits are determined: how many of the k elements have the known digits
   unsigned long long equal;
 };
 struct counts {
@@ -47,7 +48,7 @@ REGATTA_DEVICE inline std::uint32_t magnitude(const float* x, std::size_t i) {
   return reinterpret_cast<const std::uint32_t*>(x)[i] & 0x7fffffffU;
 }
 
-// Places and values of what the bounds take.
+// Writes indices and values of the elements within w.bounds.
 void compact(cudaStream_t s, const workplace& w, const float* x, std::size_t n, std::int32_t* places, float* values,
              std::size_t room, std::uint64_t* found) {
   for_each(s, w.segment_count, [=] REGATTA_DEVICE(index_t k) {
@@ -60,7 +61,7 @@ void compact(cudaStream_t s, const workplace& w, const float* x, std::size_t n, 
     }
     w.segments[k] = c;
   });
-  // How many come before each: within its group, then over the groups.
+  // Prefix sums: within each group, then over the groups.
   for_each(s, w.group_count, [=] REGATTA_DEVICE(index_t g) {
     counts sum{0, 0};
     const std::size_t end = (g + 1) * group < w.segment_count ? (g + 1) * group : w.segment_count;
@@ -126,7 +127,7 @@ void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* places, 
   for (int shift = 24; shift >= 0; shift -= 8) {
     for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
       const std::uint32_t m = magnitude(x, i);
-      // The digits above are known; before the first, there are none.
+      // The higher digits are known; in the first pass there are none.
       if (shift == 24 || m >> (shift + 8) == w.bounds->least >> (shift + 8))
         count_one(w.histogram + (m >> shift & (digits - 1)));
     });

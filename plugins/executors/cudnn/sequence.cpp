@@ -42,7 +42,7 @@ void layer_norm::backward(device& d, const run& r) {
   kernels::layer_norm_gradient(d.stream, d.computes.type, n, x(), dy(), g, d.scratch.get());
 }
 
-// ---------------------------------------------------------------------------------------------- places of some ---
+// -------------------------------------------------------------------------------------- selection of positions ---
 
 void take_places::vary(const run& r) {
   if (inputs_.size() < 2) return;
@@ -95,7 +95,7 @@ token_embedding::token_embedding(std::string name, value* indices, value* out, w
   if (places) weights_.push_back(places);
 }
 
-// The positions' codes (Vaswani et al. 2017, section 3.5).
+// Computes the sinusoidal codes of positions (Vaswani et al. 2017, section 3.5).
 void token_embedding::prepare(device& d) {
   named_.ask(d.varying, ids(), static_cast<std::size_t>(table_->info.shape[0]));
   if (places_)
@@ -112,7 +112,7 @@ void token_embedding::prepare(device& d) {
   }
   codes_.reserve(codes.size() * sizeof(float));
   d.upload(codes_.get(), codes.data(), codes.size() * sizeof(float));
-  d.settle(); // before `codes` goes
+  d.settle(); // the copy must end before `codes` is destroyed
 }
 
 void token_embedding::vary(const run& r) {
@@ -137,7 +137,7 @@ void token_embedding::backward(device& d, const run& r) {
   if (!adds(r, *table_)) d.clear(table_->gradient, table_->elements * sizeof(float));
   kernels::scatter(d.stream, d.computes.type, of(named_), dy(), 1, features(*output_), scale_, table_->gradient);
   if (!places_) return;
-  // A place's row adds up over the samples; the rows behind the last place are never used.
+  // The gradient of a position's row is a sum over the samples. Rows behind the last position are never used.
   const std::size_t used = output_->elements();
   if (!adds(r, *places_)) d.clear(places_->gradient + used, (places_->elements - used) * sizeof(float));
   kernels::channel_sums(d.stream, d.computes.type, dy(), {static_cast<std::uint32_t>(used), 1, true}, batch,
@@ -191,7 +191,7 @@ void lookup::forward(device& d, const run&) {
 }
 
 void lookup::backward(device& d, const run& r) {
-  // Rows of a sparse one are zeros already, as many as there are in this step.
+  // The rows of a sparse table have been cleared before the step, for their number in this step.
   if (!table_->sparse && !adds(r, *table_)) d.clear(table_->gradient, table_->elements * sizeof(float));
   kernels::scatter(d.stream, d.computes.type, of(named_), dy(), sum_ ? static_cast<std::uint32_t>(ids_) : 1,
                    static_cast<std::uint32_t>(table_->row()), 1, table_->gradient);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops on the places of sequences.
+// Ops on positions of sequences.
 #pragma once
 
 #include "program.hpp"
@@ -21,10 +21,10 @@ private:
   std::size_t rows() const { return batch * places(*output_); }
   weight *scale_, *bias_;
   float epsilon_;
-  buffer mean_, inverse_; // by row
+  buffer mean_, inverse_; // per row
 };
 
-// Some places of a sequence: those that an input names, or the first where there is no such input.
+// Selects positions of a sequence: those that an input names, or the first ones if there is no such input.
 class take_places : public op {
 public:
   take_places(std::string name, value* in, value* indices, value* out)
@@ -34,7 +34,7 @@ public:
   void backward(device& d, const run& r) override;
 };
 
-// The ids of a batch, as the kernels that add up rows take them.
+// The ids of a batch, sorted by row as lookups.hpp's scatter() expects them.
 class named_rows {
 public:
   void ask(staging& s, std::size_t ids, std::size_t rows);
@@ -51,7 +51,7 @@ private:
   staged<std::int32_t> header_, rows_, begin_, order_;
 };
 
-// Rows of a table, scaled, plus what belongs to their places.
+// Rows of a table, scaled, plus an embedding of each position.
 class token_embedding : public op {
 public:
   token_embedding(std::string name, value* indices, value* out, weight* table, weight* places, double scale,
@@ -66,14 +66,14 @@ private:
   weight *table_, *places_;
   float scale_;
   bool sinusoids_;
-  buffer codes_; // of the places
+  buffer codes_; // sinusoidal codes of the positions
   named_rows named_;
 };
 
-// Rows of a table, sparse or dense, that the ids name, one after the other or summed.
+// The rows of a sparse or dense table that the ids name, concatenated or summed.
 class lookup : public op {
 public:
-  // `padding`: an id that stands for nothing, or -1.
+  // `padding`: an id that is skipped, or -1.
   lookup(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum);
   void prepare(device& d) override;
   void vary(const run& r) override;
@@ -85,8 +85,8 @@ private:
   weight* table_;
   std::int64_t padding_;
   bool sum_;
-  std::size_t ids_;         // a sample
-  staged<std::int32_t> at_; // where their rows lie in the table as this step has it; -1: nowhere
+  std::size_t ids_;         // per sample
+  staged<std::int32_t> at_; // row of each id in the table's window of this step; -1: padding
   named_rows named_;
 };
 

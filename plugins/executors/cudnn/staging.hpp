@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host tells the kernels of a step: seeds, shares, indices. Ops ask for room while they get ready, write to
-// pinned memory before the step, and all of it crosses in one copy. So nothing that changes from step to step is an
-// argument of a kernel, and a step can be captured once and played again.
+// The data of a step that kernels read and that changes from step to step: seeds, loss weights, indices. Ops reserve
+// space during set-up and write to pinned memory before a step; one copy uploads all of it. So no kernel argument
+// changes between steps, and a step can be captured once and replayed.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ public:
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
-  std::size_t ask(std::size_t bytes) { // its offset
+  std::size_t ask(std::size_t bytes) { // reserves space and returns its offset
     const std::size_t at = bytes_;
     bytes_ = (bytes_ + bytes + 15) / 16 * 16;
     return at;
   }
-  void allocate(); // after the last ask
-  // Before the host writes: waits until what it wrote last has crossed.
+  void allocate(); // after the last ask()
+  // Must be called before the host writes: waits until the previous upload has ended.
   void open() const;
   void upload(cudaStream_t s) const;
   std::byte* host() const { return host_; }
@@ -38,7 +38,7 @@ private:
   cudaEvent_t crossed_ = nullptr;
 };
 
-// Room for some T there.
+// Space for several T in a staging.
 template <class T> class staged {
 public:
   void ask(staging& s, std::size_t count) {

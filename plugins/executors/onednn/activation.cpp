@@ -33,7 +33,7 @@ template <class T> void activation<T>::plan(memory_plan& m) {
     mean_.resize(blocks_ * lanes_);
     inverse_.resize(blocks_ * lanes_);
   }
-  // Few blocks and many threads: a block's samples are shared out.
+  // With few channel blocks per thread, the samples of a block are split into parts, so that all threads have work.
   const auto threads = static_cast<std::size_t>(dev_.threads);
   parts_ = blocks_ % threads == 0 || blocks_ >= 4 * threads ? 1 : std::min(threads, batch_);
   sums_.resize(parts_ * blocks_ * lanes_);
@@ -45,7 +45,7 @@ template <class T> void activation<T>::attach(const memory_plan& m) {
   mask_ = m.at_slot<mask_word>(mask_slot_);
 }
 
-// The part's samples of a channel block.
+// The operands of one part of a channel block.
 template <class T> pass_of<T> activation<T>::view(std::size_t block, std::size_t part) const {
   const value &in = *inputs_[0].from, &out = *output_;
   const std::size_t first = batch_ * part / parts_, last = batch_ * (part + 1) / parts_;
@@ -76,8 +76,8 @@ template <class T> pass_of<T> activation<T>::view(std::size_t block, std::size_t
   return p;
 }
 
-// Runs reduce(block, part), finish(block) and apply(block, part). Where a block is not shared out, the three follow
-// each other, so that apply finds the block in the cache.
+// Runs reduce(block, part), then finish(block), then apply(block, part), for all blocks and parts. If blocks are not
+// split, one thread runs the three in a row for a block, so that apply() finds the block in the cache.
 template <class T>
 template <class Reduce, class Finish, class Apply>
 void activation<T>::over_blocks(const Reduce& reduce, const Finish& finish, const Apply& apply) const {
@@ -94,7 +94,7 @@ void activation<T>::over_blocks(const Reduce& reduce, const Finish& finish, cons
   }
 }
 
-// Adds up a channel's parts.
+// Returns a channel's sums over all parts.
 template <class T> typename activation<T>::totals activation<T>::total(std::size_t channel) const {
   totals t{};
   const std::size_t block = channel / lanes_, lane = channel % lanes_;
@@ -141,7 +141,8 @@ template <class T> void activation<T>::forward(run& r) {
         nothing, [&](std::size_t block) { normalise_by_state(block); }, apply);
 }
 
-// The block's first elements: any number near the mean keeps the squares small.
+// Reads the block's first elements. They are subtracted before squares are summed: any number near the mean keeps the
+// squares small.
 template <class T> void activation<T>::shift_of(std::size_t block, float* shift) const {
   const T* first = view(block, 0).x;
   for (std::size_t lane = 0; lane < lanes_; ++lane) shift[lane] = static_cast<float>(first[lane]);
@@ -192,7 +193,7 @@ template <class T> void activation<T>::normalise_by_state(std::size_t block) {
   }
 }
 
-// y = a x + b for channel c. Padding channels have scale and bias 0.
+// Sets a and b of y = a x + b for channel c. Padding channels have scale and bias 0.
 template <class T> void activation<T>::set_affine(std::size_t c, double mean, double inverse) {
   float* k = coefficients_.data() + 3 * (c / lanes_) * lanes_ + c % lanes_;
   const double a = stages_.scale->data[c] * inverse;
@@ -200,9 +201,10 @@ template <class T> void activation<T>::set_affine(std::size_t c, double mean, do
   k[lanes_] = static_cast<float>(stages_.bias->data[c] - mean * a);
 }
 
-// With g the gradient that the mask lets through, xn the normalised input and M elements a channel:
+// With g the masked gradient, xn the normalised input and M the elements per channel:
 //   d bias = sum g,  d scale = sum g xn,  dx = scale / deviation * (g - sum g / M - xn * sum(g xn) / M).
-// The gradient of what was added is g: where there is such, g goes there first and is read from there again.
+// The gradient of the residual is g. If it is wanted, the reduction stores g there, and the last pass reads g from
+// there.
 template <class T> void activation<T>::backward(run& r) {
   const bool pool = stages_.pool;
   const bool adds_other = residual() && inputs_[1].gradient;
@@ -232,7 +234,7 @@ template <class T> void activation<T>::backward(run& r) {
         (adds_other ? kernels.reduce_residual : kernels.reduce[pool])(p, sums_.data() + at, products_.data() + at);
       },
       [&](std::size_t block) { differentiate(block, r); }, apply);
-  if (stages_.folded) { // a shift before a normalisation changes nothing
+  if (stages_.folded) { // batch norm cancels this bias: its gradient is zero
     weight& w = *stages_.folded;
     if (!adds(r, w)) std::fill_n(w.gradient, rg::storage_of(w.info), 0.0F);
   }

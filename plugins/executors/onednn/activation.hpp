@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch norm, addition of another value, ReLU, then dropout or 2x2 max pooling, each optional, as one op.
+// Batch norm, addition of a residual, ReLU, then dropout or 2x2 max pooling, each optional, fused into one op.
 #pragma once
 
 #include "program.hpp"
@@ -11,17 +11,17 @@ struct stages {
   bool norm = false, relu = false, pool = false;
   double epsilon = 0, momentum = 0;
   weight *scale = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;
-  // The bias of the layer before, which leaves it to us: batch norm takes every constant away again, so in training it
-  // is only counted into the running mean, and its gradient is zero.
+  // Bias of the preceding layer, which does not add it itself; or null. Batch norm subtracts every constant, so in
+  // training this bias only enters the running mean, and its gradient is zero.
   weight* folded = nullptr;
-  double dropout = 0; // probability
-  std::uint32_t layer = 0;
+  double dropout = 0;      // probability
+  std::uint32_t layer = 0; // of the dropout, for its random stream
 };
 
-// T: what activations are in memory, float or bf16; statistics and coefficients are floats.
+// T: type of activations in memory, float or bf16. Statistics and coefficients are fp32.
 template <class T> class activation final : public op {
 public:
-  // `residual` is what is added after batch norm, or null; not with pooling.
+  // `residual` is added after batch norm; may be null, and must be null with pooling.
   activation(std::string name, value* in, value* residual, value* out, const stages& s, const device& dev);
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;
@@ -54,7 +54,7 @@ private:
   std::size_t lanes_, blocks_, parts_ = 1, batch_ = 0;
   slot mask_slot_ = no_slot;
   mask_word* mask_ = nullptr;
-  float scale_ = 1; // of what dropout keeps, in this step
+  float scale_ = 1; // factor of the elements that dropout keeps, in this step
   std::vector<float> mean_, inverse_;
   std::vector<float> coefficients_;     // [block][a, b, c][lane]
   std::vector<double> sums_, products_; // [block][part][lane]

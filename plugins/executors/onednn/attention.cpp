@@ -23,7 +23,7 @@ attention::attention(std::string name, value* query, value* key, value* values, 
 
 void attention::prepare(const preparation&) {
   const std::size_t n = queries(), m = keys(), d = size(), width = output_->height;
-  const matrix q{n, d, width}, k{m, d, width}, a{n, m, m}; // y lies as q, v as k
+  const matrix q{n, d, width}, k{m, d, width}, a{n, m, m}; // y has the layout of q, v that of k
   const bool half = dev_.half;
   const product_options to_floats{.half = half}, to_values{.half = half, .half_result = half};
   products_.resize(static_cast<std::size_t>(dev_.threads));
@@ -114,8 +114,8 @@ void attention::forward(run& r) {
   });
 }
 
-// With a the dropped probabilities and da = dy v^T: dv = a^T dy; ds = p (da' - sum of da' p) / sqrt(d), where da' is da
-// through dropout; dq = ds k, dk = ds^T q.
+// With p the probabilities, a the probabilities after dropout, da = dy v^T, and da' the gradient of p, which is da
+// masked and scaled as in dropout: dv = a^T dy; ds = p (da' - sum(da' p)) / sqrt(d); dq = ds k; dk = ds^T q.
 void attention::backward(run&) {
   const std::size_t n = queries(), m = keys(), d = size(), width = output_->height;
   const auto factor = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));

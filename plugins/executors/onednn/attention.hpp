@@ -8,9 +8,9 @@ namespace onednn {
 
 using executors::attention_shape;
 
-// softmax(q k^T / sqrt(d)) v by head; a sample and head at a time, so that its probabilities stay in the cache. Where
-// the device computes in bf16, inputs and output are bf16 in memory, and what the products of the probabilities and of
-// their gradients read is rounded to it; the softmax is of floats.
+// Multi-head attention: softmax(q k^T / sqrt(d)) v for each head. Each thread computes one head of one sample at a
+// time, so that the probabilities stay in the cache. If the device computes in bf16, inputs, output and the operands of
+// all GEMMs are bf16; the softmax is fp32.
 class attention final : public op {
 public:
   attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
@@ -25,12 +25,13 @@ public:
   void report(std::string& text) const override;
 
 private:
-  // One head's. Every thread has its own.
+  // The GEMMs of one head. Each thread has its own.
   struct products {
     product scores, mix;                                                 // q k^T, a v
     product values_gradient, mix_gradient, query_gradient, key_gradient; // a^T dy, dy v^T, ds k, ds^T q
   };
-  // What a thread works in: two matrices of [queries, keys], another as the products read it, a row of keys.
+  // Working memory of a thread: `first` and `second` are matrices [queries, keys], `rounded` holds such a matrix in
+  // bf16 for a GEMM, and `seen` holds 1 for each key that is not padding, else 0.
   struct workplace {
     products& multiply;
     float *first, *second, *seen;
@@ -43,12 +44,13 @@ private:
   std::size_t size() const { return output_->height / shape_.heads; } // of a head
   std::size_t mask_offset(std::size_t head) const { return head * queries() * keys(); }
   std::size_t thread_bytes() const;
-  // Element `at` of input i, and of its gradient.
+  // Address of element `at` of input i, and of its gradient.
   const void* data(std::size_t i, std::size_t at) const { return inputs_[i].from->at(inputs_[i].from->data, at); }
   void* gradient(std::size_t i, std::size_t at) const { return inputs_[i].from->at(inputs_[i].gradient, at); }
-  // Runs f(sample, head, workplace) for all.
+  // Calls f(sample, head, workplace) for every head of every sample, on the device's threads.
   template <class F> void each_head(const F& f);
-  // A matrix of [queries, keys] as a product's operand.
+  // Returns a matrix [queries, keys] as a GEMM's operand: the matrix itself, or its copy in w.rounded if the device
+  // computes in bf16.
   const void* operand(const workplace& w, const float* matrix) const;
 
   const device& dev_;

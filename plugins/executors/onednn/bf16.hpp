@@ -7,7 +7,8 @@
 
 namespace onednn {
 
-// The upper half of a float: 8 bits of exponent, 7 of mantissa. Made by rounding to the nearest, ties to even.
+// bfloat16: the upper half of an fp32 number, with 8 bits of exponent and 7 of mantissa. Conversion rounds to nearest,
+// ties to even; a NaN stays a NaN.
 class bf16 {
 public:
   bf16() = default;

@@ -9,7 +9,8 @@
 namespace onednn {
 namespace {
 
-// Some ops are for sequences, too.
+// Some ops have two rules, one for sequences and one for blocked values: the rule for the kind of the first input comes
+// first.
 compile_function rule_for(const node& n, bool of_sequence) {
   const auto first = of_sequence ? sequence_rules() : blocked_rules();
   const auto second = of_sequence ? blocked_rules() : sequence_rules();
@@ -94,7 +95,7 @@ void compiler::add(std::unique_ptr<op> o) {
   for (weight* w : o->weights()) {
     gradient = gradient || w->info.kind != RG_TENSOR_STATE;
     w->first_op = std::min(w->first_op, program_.ops.size());
-    w->first_writer = o.get(); // the last one that uses it is the first in a backward pass
+    w->first_writer = o.get(); // the last op that uses it comes first in a backward pass
   }
   o->output().needs_gradient = gradient;
   program_.ops.push_back(std::move(o));

@@ -5,9 +5,9 @@
 
 namespace onednn {
 
-// Makes ops of the graph's nodes, fused where that saves a pass over memory, with the layouts of their weights; nothing
-// is prepared to run yet. Throws RG_E_CONFIG where the graph contradicts itself, RG_E_UNSUPPORTED for an op it does not
-// know.
+// Translates the graph's nodes into ops of `p`, and sets the layouts of their weights. Nodes are fused where that saves
+// a pass over memory. The ops can run only after op::prepare(). Throws RG_E_CONFIG if the graph is inconsistent, and
+// RG_E_UNSUPPORTED for an op that it does not know.
 void compile(const rg_graph& graph, program& p);
 
 } // namespace onednn

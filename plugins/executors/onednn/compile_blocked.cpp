@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops on images and vectors of features, whose channels lie in blocks.
+// Compile functions of ops on images and vectors of features, whose channels are stored in blocks.
 #include "activation.hpp"
 #include "compiler.hpp"
 #include "convolution.hpp"
@@ -16,7 +16,7 @@ void compile_convolution(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   const executors::window_shape over = executors::read_window(c, n);
   value* in = c.output(n.inputs[0]);
-  // oneDNN reads a few row-major channels well, many not.
+  // oneDNN is fast on row-major inputs with few channels only; inputs with more are converted to blocks.
   const bool half = c.dev().half;
   if (!in->plain || in->channels >= c.lanes()) in = c.as_type(c.either(n, 0), half);
   conv_shape s{.channels = in->channels,
@@ -40,9 +40,9 @@ void compile_flatten(compiler& c, std::size_t k) {
   value* in = c.input(n, 0);
   n.expect(n.shape.size() == 1 && n.shape[0] == in->elements(), "must make one dimension of all");
   if (!in->plain && in->spatial() == 1) {
-    c.output(k) = in; // rows of channels already
+    c.output(k) = in; // one position: blocks are already rows of channels
   } else if (in->input >= 0 && in->elements() % c.lanes() == 0) {
-    c.output(k) = c.make_value(n.name, n.shape); // the batch's own rows
+    c.output(k) = c.make_value(n.name, n.shape); // reads the batch's rows in place
     c.output(k)->input = in->input;
   } else {
     c.output(k) = c.make_value(n.name, n.shape);
@@ -91,7 +91,7 @@ bool fusible_pool(const compiler& c, const node& n) {
          in.shape[1] % 2 == 0 && in.shape[2] % 2 == 0;
 }
 
-// Makes node k a stage of an activation.
+// Fuses node k into an activation as its next stage.
 void take(compiler& c, std::size_t k, stages& s) {
   node& n = c.at(k);
   n.done = true;
@@ -121,7 +121,8 @@ void take(compiler& c, std::size_t k, stages& s) {
   }
 }
 
-// The other input of the addition that is all that follows batch norm `last`, where that is there already.
+// If the only consumer of batch norm `last` is an addition, and the addition's other input is already computed, returns
+// that input; else null.
 value* residual_of(compiler& c, std::size_t last) {
   const node* next = c.follower(last);
   if (!next || next->done || next->op != "add" || c.at(last).shape.size() != 3) return nullptr;
@@ -131,8 +132,8 @@ value* residual_of(compiler& c, std::size_t last) {
              : nullptr;
 }
 
-// Starts at node k and takes in what follows it, as long as it is of a later stage and nobody else needs what lies
-// between.
+// Compiles node k and fuses the nodes after it, as long as each is of a later stage and is the only consumer of the
+// value before it.
 void compile_activation(compiler& c, std::size_t k) {
   const node first = c.at(k);
   value *in = c.either(first, 0), *residual = nullptr;

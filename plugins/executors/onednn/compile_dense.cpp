@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dense layers, on vectors of features and on the places of sequences.
+// The compile function of dense layers, on vectors of features and on the positions of sequences.
 #include "compiler.hpp"
 #include "layers.hpp"
 
@@ -9,13 +9,13 @@
 namespace onednn {
 namespace {
 
-// Whether all that reads node n multiplies it by something, so that in bf16 nobody needs it in floats.
+// Returns whether all consumers of node n multiply it. Its output then needs no copy in fp32 when computing in bf16.
 bool only_multiplied(compiler& c, const node& n) {
   return std::all_of(n.consumers.begin(), n.consumers.end(),
                      [&](std::size_t k) { return c.at(k).op == "attention" || c.at(k).op == "dense"; });
 }
 
-// A function that is all that follows is taken in.
+// If the only consumer is an elementwise function, it is fused into the epilogue.
 void compile_dense(compiler& c, std::size_t k) {
   const node &n = c.at(k), &source = c.source(n, 0);
   const bool sequence = source.shape.size() == 2;
@@ -23,7 +23,7 @@ void compile_dense(compiler& c, std::size_t k) {
   n.expect(!sequence || n.shape[0] == source.shape[0], "makes as many places as it takes");
   value* in = c.output(n.inputs[0]);
   n.expect(in, "takes a value that another layer keeps to itself");
-  if (sequence) in = c.as_type(in, c.dev().half); // a vector of floats is rounded where it is multiplied
+  if (sequence) in = c.as_type(in, c.dev().half); // dense_products rounds vectors
   const std::size_t outputs = n.shape.back();
   weight* w = c.tensor(n, 0, {outputs, source.shape.back()});
   weight* bias = c.bias_of(k, outputs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What networks end in. One that ends in several losses adds them up; see common/compiler.cpp.
+// Compile functions of losses. A network with several losses adds them; see common/compiler.cpp.
 #include "compiler.hpp"
 #include "layers.hpp"
 

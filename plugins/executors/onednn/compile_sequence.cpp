@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops on sequences: values [places, features], row-major.
+// Compile functions of ops on sequences: values [positions, features], row-major.
 #include "attention.hpp"
 #include "compiler.hpp"
 #include "rows.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 using shape = std::vector<std::size_t>;
 
-// Input i of n, a sequence, of floats or bf16.
+// Input i of n, which must be a sequence, converted to bf16 if `half` is set and to fp32 otherwise.
 value* sequence(compiler& c, const node& n, std::size_t i, bool half = false) {
   n.expect(c.source(n, i).shape.size() == 2, "takes a sequence: places and features");
   value* v = c.output(n.inputs[i]);
@@ -42,7 +42,7 @@ void compile_row_map(compiler& c, std::size_t k) {
   c.emit<row_map>(n.name, in, c.output(k), function_named(n.op), c.dev());
 }
 
-// Makes node k a stage that follows what `s` has; `from` is the node that it takes the value of.
+// Fuses node k into `s` as its next stage. `from` is the node whose output it consumes.
 void take(compiler& c, std::size_t k, std::size_t from, row_stages& s) {
   node& n = c.at(k);
   n.done = true;
@@ -63,8 +63,8 @@ int stage_of(std::string_view op) {
   return op == "dropout" ? 1 : op == "add" ? 2 : op == "layer_norm" ? 3 : 0;
 }
 
-// Starts at node k and takes in what follows it, as long as it is of a later stage, nobody else needs what lies between,
-// and what is added is there already.
+// Compiles node k and fuses the nodes after it, as long as each is of a later stage, is the only consumer of the value
+// before it, and, for an addition, its other input is already computed.
 void compile_stages(compiler& c, std::size_t k) {
   const node first = c.at(k);
   value* in = sequence(c, first, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops of regatta/layers_sparse.hpp.
+// Compile functions of the ops of regatta/layers_sparse.hpp.
 #include "compiler.hpp"
 #include "sparse.hpp"
 #include "vectors.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions that compile ops share. compile.cpp has the table of ops; a file compile_*.cpp has those of one
-// concern.
+// Declarations that all compile functions share. compile.cpp finds the rule of an op; each file compile_*.cpp has the
+// rules of one group of ops.
 #pragma once
 
 #include "../common/compiler.hpp"
@@ -21,20 +21,21 @@ using executors::node;
 
 class compiler;
 
-// Makes an op of node k, or of it and some that follow, which are then done: emits it and sets the nodes' values.
+// Compiles node k: emits an op and sets the outputs of the nodes that the op computes. Nodes after k that it fuses are
+// marked as done.
 using compile_function = void (*)(compiler& c, std::size_t k);
 struct compile_rule {
   std::string_view op;
   compile_function compile;
 };
 
-std::span<const compile_rule> dense_rules();    // compile_dense.cpp: of vectors and sequences
+std::span<const compile_rule> dense_rules();    // compile_dense.cpp: vectors and sequences
 std::span<const compile_rule> blocked_rules();  // compile_blocked.cpp: images and vectors of features
-std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: places and their features
+std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: positions and their features
 std::span<const compile_rule> loss_rules();     // compile_loss.cpp
-std::span<const compile_rule> sparse_rules();   // compile_sparse.cpp: tables, and models of what is looked up in them
+std::span<const compile_rule> sparse_rules();   // compile_sparse.cpp: lookups in tables, and ops on the vectors found
 
-// The function that an op of that name applies to every element; none where it does something else.
+// The elementwise function of an op of that name; none for other ops.
 row_function function_named(std::string_view op);
 
 class compiler : public executors::graph_compiler {
@@ -45,28 +46,28 @@ public:
   const device& dev() const { return program_.dev; }
   std::size_t lanes() const { return dev().kernels->lanes; }
 
-  // Weight number i of n; its shape and kind must be these.
+  // Weight i of n, which must have this shape and kind.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
-  // The same for a matrix with any number of rows.
+  // Weight i of n, which must be a matrix with this number of columns.
   weight* matrix(const node& n, std::size_t i, std::size_t columns);
-  // Weight number i of n, a table for lookups: sparse or dense.
+  // Weight i of n, which must be a table for lookups: sparse or dense.
   weight* table(const node& n, std::size_t i);
 
-  // The output of node k. Null where an op that took it in keeps it to itself.
+  // The output of node k. Null where an op fused node k and does not store its output.
   value*& output(std::size_t k) { return values_[k]; }
-  // Input i of n in floats: blocked, or row-major if the batch brings it so.
+  // Input i of n in fp32: blocked, or row-major if the batch supplies it so.
   value* input(const node& n, std::size_t i);
-  // Input i of n in floats, blocked.
+  // Input i of n in fp32, blocked.
   value* blocked(const node& n, std::size_t i);
-  // Input i of n, blocked, in floats or bf16 as it was made: for ops that take both.
+  // Input i of n, blocked, in the type in which it was computed, fp32 or bf16: for ops that accept both.
   value* either(const node& n, std::size_t i);
-  // The value as one of bf16 or of floats.
+  // The value in bf16 (`half`) or in fp32; emits one conversion per value where its type differs.
   value* as_type(value* v, bool half);
-  // Input i of n, which must be an input of the network, one whole number for each of `elements`.
+  // Input i of n, which must be an input of the network with `elements` whole numbers per sample.
   value* indices(const node& n, std::size_t i, std::size_t elements);
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain = false);
-  // The output of node k, of its shape.
+  // Creates the output of node k, with the node's shape.
   value* make_output(std::size_t k, bool half) {
     values_[k] = make_value(nodes_[k].name, nodes_[k].shape);
     values_[k]->half = half;
@@ -82,9 +83,10 @@ public:
     return raw;
   }
 
-  // The bias of node k, null where it has none; left to a batch norm that is all that follows.
+  // Returns the bias of node k, or null if it has none. Also null if the node's only consumer is a batch norm and no
+  // other node uses the bias: folded() of the batch norm then returns it.
   weight* bias_of(std::size_t k, std::size_t outputs);
-  // The bias that batch norm k has been left, or null.
+  // The bias that the layer before batch norm k leaves to it, or null.
   weight* folded(std::size_t k) const;
 
 private:
@@ -95,8 +97,8 @@ private:
 
   program& program_;
   std::vector<value*> values_;            // by node
-  std::map<value*, value*> blocked_;      // row-major inputs and their blocked copies
-  std::map<value*, value*> converted_;    // values and their copies of the other type
+  std::map<value*, value*> blocked_;      // row-major values to their blocked copies
+  std::map<value*, value*> converted_;    // values to their copies in the other type
   std::map<std::size_t, weight*> folded_; // by batch norm
   std::vector<std::unique_ptr<weight>> tensors_;
 };

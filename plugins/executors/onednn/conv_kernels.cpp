@@ -21,11 +21,11 @@ std::size_t round_up(std::size_t n) {
   return (n + 63) / 64 * 64;
 }
 
-// What oneDNN needs to know to make a kernel. An empty desc leaves the choice to it.
+// Descriptors with which oneDNN is asked for a kernel. Format tag `any` leaves the layout to oneDNN.
 struct wishes {
   dnnl::algorithm algorithm;
   desc x, w, y;
-  desc dw; // as w, but always of floats
+  desc dw; // as w, but always fp32
 };
 
 } // namespace
@@ -51,7 +51,7 @@ dims conv_shape::y(std::size_t n) const {
 
 namespace {
 
-// A convolution of oneDNN's, with reorders where it wants another layout than ours.
+// A convolution of oneDNN, with reorders where its layouts differ from the caller's.
 class primitive_kernel final : public conv_kernel {
 public:
   primitive_kernel(const device& dev, const conv_shape& s, const wishes& want, const desc& x, const desc& w,
@@ -94,7 +94,7 @@ public:
     scratchpad_ = dev.wrap(scratchpad);
     scratchpad_at_ = scratch_;
     scratch_ += round_up(scratchpad.get_size());
-    added_at_ = scratch_; // gradients that are to be added come here first
+    added_at_ = scratch_; // where gradients are computed before they are added to others
     if (d == direction::weights) scratch_ += round_up(w.get_size()) + round_up(bias.get_size());
   }
 
@@ -133,12 +133,12 @@ public:
   }
 
 private:
-  // One of x, w and y: our memory, the primitive's, and what goes between if they differ.
+  // One of x, w and y: the caller's memory (`outer`), the primitive's (`inner`), and the reorder between them.
   struct port {
     dnnl::memory outer, inner;
-    dnnl::primitive reorder; // empty: they are the same
+    dnnl::primitive reorder; // empty: both have one layout, and inner is the caller's memory
     bool writes = false;
-    std::size_t at = 0; // of inner, in the scratch
+    std::size_t at = 0; // of inner, in the scratch memory
   };
 
   port make(const desc& from, const desc& to, const desc& outer, const desc& inner, bool writes) {
@@ -167,7 +167,7 @@ private:
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
     execute(p.reorder, args, 2);
   }
-  // The C function, since the C++ one makes a vector at every call.
+  // Calls the C function because the C++ one allocates a vector at every call.
   void execute(const dnnl::primitive& p, const dnnl_exec_arg_t* args, int count) const {
     dnnl::error::wrap_c_api(dnnl_primitive_execute(p.get(), dev_.stream.get(), count, args),
                             "a convolution could not be run");
@@ -181,8 +181,9 @@ private:
   std::size_t scratch_ = 0, scratchpad_at_ = 0, added_at_ = 0, weight_elements_ = 0, bias_elements_;
 };
 
-// The first layouts for which oneDNN has more than its reference code: ours; ours but for the weights; its own; plain
-// ones, where it unfolds the image and multiplies matrices. Null: it does not know the algorithm for this shape.
+// Tries these layouts in turn and returns the first kernel that is not reference code: the caller's layouts; the
+// caller's, with weights of any layout; any layouts; plain ones, with which oneDNN unfolds the image and runs a GEMM.
+// Returns reference code if there is nothing else, and null if oneDNN does not support the algorithm for this shape.
 std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape& s, const desc& w, std::size_t batch,
                                             direction d, dnnl::algorithm algorithm, const char* name, bool half) {
   const data_type type = half ? data_type::bf16 : data_type::f32;
@@ -192,7 +193,7 @@ std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape&
   };
   const tag blocked_x = s.plain_input ? tag::nchw : dev.blocked();
   const desc any_w(s.w(), type, tag::any);
-  // What is given and taken: a batch's own input and all weights are floats.
+  // Types of the caller's memory: an input of the batch and all weights are fp32.
   const data_type held = s.half ? data_type::bf16 : data_type::f32;
   const desc x(s.x(batch), s.plain_input ? data_type::f32 : held, blocked_x), y(s.y(batch), held, dev.blocked());
   const wishes tries[] = {wish(blocked_x, half ? any_w : w, dev.blocked()), wish(blocked_x, any_w, dev.blocked()),
@@ -213,7 +214,7 @@ std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape&
 } // namespace
 
 bool mostly_padding(const conv_shape& s) {
-  auto pairs = [&](std::size_t in, std::size_t out) { // output positions x taps that fall on the input
+  auto pairs = [&](std::size_t in, std::size_t out) { // pairs (output index, tap) that fall on the input
     std::size_t n = 0;
     for (std::size_t o = 0; o < out; ++o)
       for (std::size_t k = 0; k < s.kernel; ++k) {
@@ -228,7 +229,7 @@ bool mostly_padding(const conv_shape& s) {
 
 desc conv_weight_layout(const device& dev, const conv_shape& s) {
   if (mostly_padding(s) && !s.plain_input) return {s.w(), data_type::f32, tag::hwio};
-  constexpr std::size_t batch = 8; // any: the layout must not depend on it
+  constexpr std::size_t batch = 8; // arbitrary: the layout must not depend on it
   const dims steps = {i64(s.stride), i64(s.stride)}, pads = {i64(s.padding), i64(s.padding)};
   auto ask = [&](const desc& x) {
     return forward_of({dnnl::algorithm::convolution_direct, x, desc(s.w(), data_type::f32, tag::any), desc(),
@@ -248,21 +249,22 @@ std::vector<std::unique_ptr<conv_kernel>> conv_candidates(const device& dev, con
   auto add = [&](std::unique_ptr<conv_kernel> k) {
     if (!k) return;
     for (const auto& other : found)
-      if (other->runs() == k->runs()) return; // `auto` often is one of the others
+      if (other->runs() == k->runs()) return; // `auto` often selects the same kernel as another algorithm
     found.push_back(std::move(k));
   };
   if (weights == desc(s.w(), data_type::f32, tag::hwio) && !s.plain_input && !s.half)
     add(make_taps_kernel(dev, s, batch, d));
-  if (s.half && mostly_padding(s)) add(make_matmul_kernel(dev, s, weights, batch, d)); // the rule's choice
+  if (s.half && mostly_padding(s)) add(make_matmul_kernel(dev, s, weights, batch, d)); // first: the fixed rule takes it
   auto primitive = [&](dnnl::algorithm a, const char* name, bool half) {
     add(make_primitive(dev, s, weights, batch, d, a, name, half));
   };
   primitive(dnnl::algorithm::convolution_direct, "direct", s.half);
   if (s.half) add(make_matmul_kernel(dev, s, weights, batch, d));
-  // In bf16, too, in floats: oneDNN has no other, and with a quarter of the operations it can still be the fastest.
+  // Winograd runs in fp32 even if the layer computes in bf16: oneDNN has no Winograd in bf16, and with a quarter of the
+  // operations it can still be the fastest.
   primitive(dnnl::algorithm::convolution_winograd, "winograd", false);
   if (!s.half) primitive(dnnl::algorithm::convolution_auto, "auto", false);
-  // Reference code only where there is nothing else.
+  // Reference code is a candidate only if there is nothing else.
   if (std::any_of(found.begin(), found.end(), [](const auto& k) { return !k->slow(); }))
     std::erase_if(found, [](const auto& k) { return k->slow(); });
   if (found.empty()) throw rg::error(RG_E_UNSUPPORTED, "oneDNN has no convolution for this shape");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution in bf16 as a matrix product ("im2col"): for many shapes oneDNN 2.6 multiplies matrices several times as
-// fast as it convolves, on AMX above all. Rows are unfolded a group at a time, so that they are still in the cache when
-// they are multiplied.
+// Convolution in bf16 as a GEMM ("im2col"): for many shapes oneDNN 2.6 runs a GEMM several times as fast as a
+// convolution, above all with AMX. Rows are unfolded in groups that are still in the cache when the GEMM reads them.
 //
 //   forward          y [position, O]   = x unfolded [position, tap C]      * w [tap C, O]
 //   data gradient    dx [position, C]  = dy unfolded [position, tap O]     * w [tap O, C]
@@ -17,13 +16,13 @@ namespace onednn {
 
 namespace {
 
-constexpr std::size_t lanes = 16; // of a block; other instruction sets have no fast bf16
+constexpr std::size_t lanes = 16; // of a channel block; instruction sets with other blocks have no fast bf16
 
 std::size_t round_up(std::size_t n, std::size_t to) {
   return (n + to - 1) / to * to;
 }
 
-// One side of a convolution: an activation in blocks.
+// The shape of an activation in blocks: x or y of the convolution.
 struct map {
   std::size_t channels, height, width;
   std::size_t positions() const { return height * width; }
@@ -46,7 +45,7 @@ public:
                                   {.half = true, .half_result = true, .bias = s.bias && d == direction::forward});
     runs_ = "unfolded, " + product_.runs();
 
-    // Weights as [tap][from][to], where `to` is what the product's columns are.
+    // Inner weights are [tap][from][to]; the columns of the GEMM are `to`.
     const auto i = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
     const auto o_stride = i(d == direction::data ? s.channels : 1), c_stride = i(d == direction::data ? 1 : s.outputs);
     const dnnl_dim_t tap = i(s.channels * s.outputs);
@@ -111,7 +110,8 @@ private:
                             "weights could not be converted");
   }
 
-  // Calls f(row of the group, offset of its first channels) for positions first .. first + count of all samples.
+  // Calls f(row of the group, offset of its first channels) for positions first .. first + count, counted over all
+  // samples.
   template <class F> void deal(std::size_t first, std::size_t count, const F& f) const {
     const std::size_t positions = rows_.positions(), sample = positions * rows_.channels;
     parallel(dev_, count, [&](std::size_t row) {
@@ -128,7 +128,8 @@ private:
       std::memcpy(blocked + b * rows_.positions(), row + b, lanes * sizeof(bf16));
   }
 
-  // For every row what its taps meet, zeros where that is padding; rows up to the group's end are zero.
+  // Fills a row per position with the elements under its taps, and with zeros where a tap falls on padding. The rows
+  // from `count` to the group's end become zero.
   void unfold(const bf16* from, std::size_t first, std::size_t count, bf16* to) const {
     const std::size_t channels = unfolded_.channels, depth = taps_ * channels, positions = rows_.positions();
     parallel(dev_, count, [&](std::size_t row) {
@@ -151,11 +152,11 @@ private:
     if (count < group_) std::memset(static_cast<void*>(to + count * depth), 0, (group_ - count) * depth * sizeof(bf16));
   }
 
-  // Where tap k of position i falls on the unfolded side; negative: nowhere.
+  // Returns the index on the unfolded side that tap k of index i reads, in one dimension; -1 if there is none.
   std::ptrdiff_t meets(std::size_t i, std::size_t k, std::size_t size) const {
     const auto n = [](std::size_t v) { return static_cast<std::ptrdiff_t>(v); };
     std::ptrdiff_t at = 0;
-    if (direction_ == direction::data) { // y at `at` has read x at i through this tap
+    if (direction_ == direction::data) { // y at `at` read x at i through this tap
       at = n(i + shape_.padding) - n(k);
       if (at < 0 || at % n(shape_.stride) != 0) return -1;
       at /= n(shape_.stride);
@@ -176,7 +177,7 @@ private:
   map x_, y_, unfolded_, rows_;
   std::size_t taps_, all_, group_ = 0, weight_elements_ = 0;
   product product_;
-  dnnl::memory outer_, inner_; // weights: the model's, and as the product has them
+  dnnl::memory outer_, inner_; // weights: in the model's layout, and in the GEMM's
   dnnl::primitive reorder_;
   std::size_t scratch_ = 0, unfolded_at_ = 0, rows_at_ = 0, weights_at_ = 0, added_at_ = 0, product_at_ = 0;
 };

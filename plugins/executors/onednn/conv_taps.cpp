@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution of small maps as matrix products, one for every tap: y[p] += x[q] * w[tap], for all output positions p
-// whose tap falls on an input position q. On a map of 2x2 a 3x3 kernel touches padding in 20 of 36 cases; these
-// products are never made, where the direct algorithm makes them all.
+// Convolution of small images as one GEMM per tap: y[p] += x[q] * w[tap], for all output positions p at which the tap
+// falls on an input position q. On an image of 2x2, a 3x3 kernel falls on padding in 20 of 36 cases: these products are
+// skipped here, while the direct algorithm computes them all.
 //
-// x and y are unpacked to [position][sample][channel], weights lie as [tap][in channel][out channel].
+// x and y are unpacked to [position][sample][channel]; weights are [tap][input channel][output channel].
 #include "conv_kernels.hpp"
 
 #include <cstring>
@@ -67,12 +67,12 @@ public:
   }
 
 private:
-  // Positions out .. out + count of y and in .. in + count of x meet at this tap.
+  // At this tap, positions out .. out + count of y read positions in .. in + count of x.
   struct product {
     std::size_t tap, out, in, count;
   };
 
-  // Neighbours become one product with more rows.
+  // Joins adjacent positions into one GEMM with more rows.
   void append(const product& p) {
     if (!products_.empty()) {
       product& last = products_.back();
@@ -91,7 +91,7 @@ private:
                             "a matrix product could not be run");
   }
 
-  // Taps that never meet an input have no product and no gradient; then the bias.
+  // Clears the gradients of taps that never fall on the input, and computes the gradient of the bias.
   void finish_weights(const conv_data& data, const float* y) const {
     const std::size_t taps = shape_.kernel * shape_.kernel, size = shape_.channels * shape_.outputs;
     if (!data.accumulate)
@@ -106,7 +106,7 @@ private:
       dev_.kernels->add(data.bias, y + row * shape_.outputs, shape_.outputs);
   }
 
-  // [sample][block][position][lane] to [position][sample][channel], and back with a bias added.
+  // Convert [sample][block][position][lane] to [position][sample][channel], and back with a bias added.
   void unpack(const float* blocked, float* rows, std::size_t channels, std::size_t positions) const {
     each_run(channels, positions, [&](std::size_t at, std::size_t row, std::size_t, std::size_t count) {
       std::memcpy(rows + row, blocked + at, count * sizeof(float));
@@ -121,7 +121,7 @@ private:
       if (count < lanes) std::memset(blocked + at + count, 0, (lanes - count) * sizeof(float));
     });
   }
-  // f(offset in the blocked layout, offset in rows, first channel, channels) for every block of every position.
+  // Calls f(offset in the blocked layout, offset in rows, first channel, channels) for every block of every position.
   template <class F> void each_run(std::size_t channels, std::size_t positions, const F& f) const {
     const std::size_t lanes = dev_.kernels->lanes, blocks = (channels + lanes - 1) / lanes;
     parallel(dev_, batch_, [&](std::size_t n) {
@@ -136,7 +136,7 @@ private:
   conv_shape shape_;
   std::size_t batch_, x_elements_, y_elements_;
   direction direction_;
-  std::vector<product> products_; // by tap
+  std::vector<product> products_; // in order of taps
 };
 
 } // namespace

@@ -34,7 +34,7 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
   algorithms.reserve(found.size());
   for (const auto& k : found) algorithms.push_back(k->algorithm());
 
-  // Ten billion operations tell candidates apart; the whole batch may be a hundred times that.
+  // 1e10 operations are enough to tell candidates apart; the whole batch may take a hundred times as many.
   const auto enough = static_cast<std::size_t>(1e10 / shape_.flops()) + 1;
   const std::size_t batch = std::min(p.batch, enough);
   std::vector<std::unique_ptr<conv_kernel>> trials;
@@ -51,7 +51,7 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
     auto even = [](std::size_t n) { return (n + 15) / 16 * 16; };
     float* at = p.choices.workspace((even(x) + even(w) + even(bias) + even(y)) * sizeof(float) + scratch);
     auto take = [&](std::size_t count) { return std::exchange(at, at + even(count)); };
-    work.x = take(x); // as floats have no bit pattern that is no bf16, it will do for both
+    work.x = take(x); // sized and filled as fp32; every bit pattern is a bf16, too
     work.w = take(w);
     work.bias = take(bias);
     work.y = take(y);
@@ -87,7 +87,7 @@ void convolution::plan(memory_plan&) {
   inputs_[0].from->kept = true;
 }
 
-// One struct for all directions; what a direction only reads it does not write.
+// All directions share one struct, hence the const_cast: a kernel does not write an operand that its direction reads.
 conv_data convolution::data(void* x, const float* w, const float* bias, void* y, bool accumulate) const {
   return {x, const_cast<float*>(w), const_cast<float*>(bias), y, accumulate, dev_.scratch};
 }

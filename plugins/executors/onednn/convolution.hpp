@@ -7,7 +7,7 @@ namespace onednn {
 
 class convolution final : public op {
 public:
-  // `bias` is null where there is none, or where the op that follows takes care of it.
+  // `bias` is null if there is none, or if the batch norm after this op takes it over.
   convolution(std::string name, value* in, value* out, const conv_shape& s, weight* w, weight* bias, const device& dev);
   void prepare(const preparation&) override;
   void plan(memory_plan&) override;

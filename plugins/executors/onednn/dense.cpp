@@ -33,7 +33,7 @@ void dense::prepare(const preparation& p) {
 }
 
 void dense::plan(memory_plan& m) {
-  if (value& in = *inputs_[0].from; in.half == dev_.half) in.kept = true; // else there is a copy
+  if (value& in = *inputs_[0].from; in.half == dev_.half) in.kept = true; // otherwise dense_products keeps a copy
   if (function_ == row_function::gelu) slot_ = m.ask_kept(rows_ * stride() * output_->element_bytes());
   if (function_ == row_function::relu || function_ == row_function::tanh) output_->kept = true;
   products_.plan(m);
@@ -47,7 +47,7 @@ void dense::attach(const memory_plan& m) {
 void dense::forward(run&) {
   const value& out = *output_;
   products_.forward(inputs_[0].from->data, weight_->data, bias_ ? bias_->data : nullptr, before_);
-  if (const std::size_t used = outputs_a_row(); used != stride()) // padded to whole vectors, which later passes read
+  if (const std::size_t used = outputs_a_row(); used != stride()) // later passes read the padding of rows
     for (std::size_t r = 0; r < rows_; ++r)
       std::memset(out.at(before_, r * stride() + used), 0, (stride() - used) * out.element_bytes());
   if (function_ != row_function::none) out.half ? map<bf16>() : map<float>();
@@ -72,7 +72,7 @@ void dense::backward(run& r) {
     products_.data_gradient(weight_->data, output_->gradient, e.gradient, e.add);
 }
 
-// y's gradient is ours alone: that of what f is of takes its place.
+// Replaces the gradient of y, which only this op reads, by the gradient of the function's argument.
 template <class T> void dense::map_gradient() {
   const std::size_t out = outputs_a_row();
   parallel(dev_, blocks(out, column_block), [&](std::size_t b) {

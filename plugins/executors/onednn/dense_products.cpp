@@ -20,7 +20,7 @@ std::string text_of(const matrix& m) {
          (m.transposed ? "t " : " ");
 }
 
-// The options of the fastest product.
+// Returns `o` with the faster implementation chosen, matmul or gemm.
 product_options pick(const preparation& p, const std::string& name, const matrix& a, const matrix& b, const matrix& c,
                      product_options o) {
   if (o.half) return o;
@@ -57,7 +57,7 @@ void dense_products::prepare(const preparation& p, const std::string& name, cons
   const matrix x{s.rows, s.inputs, s.x_stride}, y{s.rows, s.outputs, s.y_stride}, w{s.outputs, s.inputs, s.inputs};
   const bool half = dev_->half;
   auto make = [&](const char* what, const matrix& a, const matrix& b, const matrix& c, bool c_half, bool bias,
-                  std::span<product> made) { // the second one adds
+                  std::span<product> made) { // of two, the second accumulates
     product_options o = pick(p, name + what, a, b, c, {.half = half, .half_result = c_half, .bias = bias});
     for (product& one : made) {
       one = product(p.dev, a, b, c, o);

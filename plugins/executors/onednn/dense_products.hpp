@@ -5,32 +5,32 @@
 
 namespace onednn {
 
-// y = x w^T + b for `rows` rows; weights, bias and their gradients are floats.
+// y = x w^T + b for `rows` rows; weights, bias and their gradients are fp32.
 struct dense_shape {
   std::size_t rows, inputs, outputs;
   std::size_t x_stride, y_stride;      // elements from row to row
   bool x_half = false, y_half = false; // x and y, and their gradients, are bf16 in memory
   bool bias = false;
-  bool data_gradient = false; // somebody wants it
+  bool data_gradient = false; // the gradient of x is wanted
 };
 
-// The products of a dense layer and its gradients. Where the device computes in bf16, what is of floats is rounded
-// first: weights and x in the forward pass, once for both passes, y's gradient in the backward pass.
+// The GEMMs of a dense layer, forward and backward. If the device computes in bf16, fp32 operands are rounded first:
+// weights and x in the forward pass, for both passes; the gradient of y in the backward pass.
 class dense_products {
 public:
-  // `name` is the layer's, for picks.
+  // `name` is the layer's, for autotuning.
   void prepare(const preparation& p, const std::string& name, const dense_shape& s);
   void plan(memory_plan& m);
   void attach(const memory_plan& m);
   std::size_t scratch_bytes() const { return product_at_ + product_bytes_; }
 
   void forward(const void* x, const float* w, const float* bias, void* y);
-  // x as it was given to the forward pass; adds to dw, dx where `add` says so.
+  // x is the one that was passed to forward(). With `add`, adds to dw, or to dx, instead of overwriting it.
   void weight_gradient(const void* x, const void* dy, float* dw, bool add);
-  // After weight_gradient() with the same dy.
+  // Requires a call of weight_gradient() with the same dy before, which makes the copy of dy.
   void data_gradient(const float* w, const void* dy, void* dx, bool add);
 
-  // Adds "name direction: what runs" lines.
+  // Appends lines "name direction: implementation".
   void report(const std::string& name, std::string& text) const;
 
 private:
@@ -40,10 +40,10 @@ private:
 
   const device* dev_ = nullptr;
   dense_shape shape_{};
-  product forward_, weight_gradient_[2], data_gradient_[2]; // the second ones add
+  product forward_, weight_gradient_[2], data_gradient_[2]; // the second ones accumulate
   slot x_slot_ = no_slot, w_slot_ = no_slot;
-  bf16 *x_ = nullptr, *w_ = nullptr;               // copies
-  std::size_t product_at_ = 0, product_bytes_ = 0; // scratch; a copy of y's gradient comes first
+  bf16 *x_ = nullptr, *w_ = nullptr;               // in bf16
+  std::size_t product_at_ = 0, product_bytes_ = 0; // scratch; the bf16 copy of y's gradient comes first
 };
 
 } // namespace onednn

@@ -134,7 +134,7 @@ void relayout::plan(memory_plan& m) {
 
 namespace {
 
-// Between one sample's [channel][position] and [block][position][lane]; padding gets zeros.
+// Converts one sample between [channel][position] and [block][position][lane]; padding lanes become zero.
 template <bool ToBlocked> void relay(const value& shape, std::size_t lanes, float* plain, float* blocked) {
   const std::size_t spatial = shape.spatial(), blocks = (shape.channels + lanes - 1) / lanes;
   for (std::size_t b = 0; b < blocks; ++b)

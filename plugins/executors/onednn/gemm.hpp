@@ -7,7 +7,8 @@
 
 namespace onednn {
 
-// c [m,n] = alpha a [m,k] b [k,n] + beta c, row-major; 'T' where a or b lie transposed. Always oneDNN's generated code.
+// c = a b + beta c with c [m,n], a [m,k] and b [k,n], row-major; 'T' if a or b is stored transposed. dnnl_sgemm runs
+// oneDNN's JIT-compiled code for every shape.
 inline void gemm(char ta, char tb, std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t lda,
                  const float* b, std::size_t ldb, float beta, float* c, std::size_t ldc) {
   const auto i = [](std::size_t v) { return static_cast<dnnl_dim_t>(v); };

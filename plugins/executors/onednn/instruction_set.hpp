@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What oneDNN finds on this CPU and is allowed to use, AMX included: it asks the kernel for the tiles itself. Nothing
-// here limits it; ONEDNN_MAX_CPU_ISA does.
+// The instruction set that oneDNN detects on this CPU and may use, including AMX: oneDNN itself asks Linux for the
+// tiles. ONEDNN_MAX_CPU_ISA limits it; nothing here does.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -13,7 +13,7 @@ inline bool has(dnnl::cpu_isa wanted) {
   return (isa & bits) == bits;
 }
 
-// The kernels that go with it; see kernels_for().
+// The level of kernels_for() whose kernels fit the instruction set that oneDNN uses.
 inline int isa_level() {
   return has(dnnl::cpu_isa::avx512_core) ? 2 : has(dnnl::cpu_isa::avx2) ? 1 : 0;
 }

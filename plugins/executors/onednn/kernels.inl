@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of kernels.hpp over a vector type that the including file brings: `vec`, `lanes`, load, store, splat,
-// fma, add, mul, sub, max, greater, keep (zero where the mask has no bit); and over vectors of as many 32-bit `words`:
-// load_words, splat_word, multiply (to 64 bits), exclusive_or, lower_at_least and upper_at_least (of their halves). No
-// function of another header is called in here: its code would be compiled for this instruction set and might be linked
-// for all.
+// Implements kernels.hpp over a vector type that the including file defines: `vec`, `lanes`, load, store, splat, fma,
+// add, mul, sub, max, greater, keep (zero where the mask has no bit); and over vectors of as many 32-bit `words`:
+// load_words, splat_word, multiply (to 64 bits), exclusive_or, lower_at_least and upper_at_least (of 16-bit halves).
+// Functions of other headers must not be called here: they would be compiled for this instruction set, and the linker
+// might keep that copy for all callers.
 
 template <class T, unsigned Flags> void forward(const pass_of<T>& p) {
   constexpr bool norm = Flags & with_norm, relu = Flags & with_relu, masked = Flags & with_dropout,
@@ -25,8 +25,8 @@ template <class T, unsigned Flags> void forward(const pass_of<T>& p) {
           const vec v0 = value(corner), v1 = value(corner + lanes), v2 = value(corner + row),
                     v3 = value(corner + row + lanes);
           const vec top = max(v0, v1), bottom = max(v2, v3), best = max(top, bottom);
-          store(y, relu ? max(zero, best) : best); // in this order not-a-number stays
-          if constexpr (record) { // the first of equals wins
+          store(y, relu ? max(zero, best) : best); // with operands in this order a NaN stays a NaN
+          if constexpr (record) {                  // the first of equal elements wins
             const mask_word live = relu ? greater(best, zero) : all_lanes;
             const mask_word low = greater(bottom, top), right0 = greater(v1, v0), right1 = greater(v3, v2);
             mask[w] = live & ~low & ~right0;
@@ -45,7 +45,7 @@ template <class T, unsigned Flags> void forward(const pass_of<T>& p) {
         mask_word m = masked ? mask[i] : all_lanes;
         if constexpr (relu) {
           if constexpr (record) m &= greater(v, zero);
-          v = max(zero, v); // likewise
+          v = max(zero, v); // a NaN stays a NaN
         }
         if constexpr (masked) v = keep(m, mul(v, scale));
         store(y + i * lanes, v);
@@ -61,8 +61,8 @@ inline void spill(const vec& v, double* out) {
   for (std::size_t l = 0; l < lanes; ++l) out[l] += f[l];
 }
 
-// Elements of a lane that are added up in floats before the sum goes to doubles. A variance that is added up in floats over
-// a map of 224 x 224 is 5e-6 off; up to 32 x 32 elements it does not show.
+// Elements of a lane that are summed in fp32 before the sum is added to a double. A variance summed in fp32 over an
+// image of 224 x 224 is wrong by 5e-6; up to 32 x 32 elements no error is visible.
 constexpr std::size_t floats_in_a_row = 1024;
 
 template <class T> void moments(const pass_of<T>& p, double* sums, double* squares) {
@@ -91,8 +91,8 @@ template <class T> void moments(const pass_of<T>& p, double* sums, double* squar
   }
 }
 
-// Calls f(x offset, gradient) for every element of a sample, the gradient masked; and pause() after the last, and where
-// floats_in_a_row have passed.
+// Calls f(offset in x, masked gradient) for every element of a sample. Calls pause() after the last element, and
+// whenever about floats_in_a_row have passed.
 template <bool Pool, class T, class F, class Pause>
 inline void each_gradient(const pass_of<T>& p, std::size_t s, const F& f, const Pause& pause) {
   const T* dy = p.dy + s * p.y_stride;
@@ -178,8 +178,8 @@ inline void philox(counters& c, std::uint32_t key0, std::uint32_t key1) {
 
 void dropout(const dropout_pass& p) {
   const auto key0 = static_cast<std::uint32_t>(p.seed), key1 = static_cast<std::uint32_t>(p.seed >> 32);
-  const std::size_t first = p.first_channel * p.spatial; // canonical number of the block's first element
-  // Lane l draws group block + l * step of 8 elements.
+  const std::size_t first = p.first_channel * p.spatial; // canonical index of the block's first element
+  // Lane l draws the bits of group block + l * step; a group is 8 elements in canonical order.
   auto draw = [&](std::uint64_t sample, std::size_t block, std::size_t step) {
     alignas(64) std::uint32_t groups[lanes];
     for (std::size_t l = 0; l < lanes; ++l) groups[l] = static_cast<std::uint32_t>(block + l * step);
@@ -191,7 +191,7 @@ void dropout(const dropout_pass& p) {
   for (std::size_t s = 0; s < p.samples; ++s) {
     mask_word* mask = p.mask + s * p.mask_stride;
     const std::uint64_t sample = p.sample + s;
-    if (p.spatial % 8 == 0) { // 8 positions of every channel in one draw
+    if (p.spatial % 8 == 0) { // one draw covers 8 positions of every channel
       for (std::size_t i = 0; i < p.spatial; i += 8) {
         const counters c = draw(sample, (first + i) / 8, p.spatial / 8);
         for (std::size_t k = 0; k < 4; ++k) {
@@ -199,7 +199,7 @@ void dropout(const dropout_pass& p) {
           mask[i + 2 * k + 1] = upper_at_least(c.word[k], p.threshold);
         }
       }
-    } else { // 8 elements in canonical order a lane
+    } else { // a lane draws 8 elements, which may belong to two channels
       for (std::size_t i = 0; i < p.spatial; ++i) mask[i] = 0;
       const std::size_t groups = lanes * p.spatial / 8;
       for (std::size_t g = 0; g < groups; g += lanes) {
@@ -231,7 +231,7 @@ template <class To, class From> void copy(To* y, const From* x, std::size_t coun
 void add_floats(float* y, const float* x, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) y[i] += x[i];
 }
-// Whole vectors: what is of type bf16 is padded to them.
+// Adds whole vectors: bf16 activations are padded to them.
 void add_halves(bf16* y, const bf16* x, std::size_t count) {
   for (std::size_t i = 0; i < count; i += lanes) store(y + i, add(load(y + i), load(x + i)));
 }

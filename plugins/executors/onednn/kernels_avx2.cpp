@@ -19,7 +19,7 @@ inline vec load(const bf16* p) {
   const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
-// To the nearest, ties to even; not-a-number stays that.
+// Rounds to nearest, ties to even; a NaN stays a NaN.
 inline void store(bf16* p, vec v) {
   const __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
   const __m256i odd = _mm256_and_si256(upper, _mm256_set1_epi32(1));
@@ -62,7 +62,7 @@ inline vec div(vec a, vec b) {
 inline vec round_to_even(vec a) {
   return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-inline vec times_power(vec a, vec b) { // b from -126 to 127
+inline vec times_power(vec a, vec b) { // requires b from -126 to 127
   const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(b), _mm256_set1_epi32(127));
   return _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
 }
@@ -84,7 +84,7 @@ inline void multiply(words a, std::uint32_t b, words& high, words& low) {
   high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
   low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
 }
-inline mask_word halves_at_least(words a, std::uint32_t threshold) { // below 2^16, so that signs do not matter
+inline mask_word halves_at_least(words a, std::uint32_t threshold) { // values below 2^16: signed comparison
   const __m256i less = _mm256_cmpgt_epi32(splat_word(threshold), a);
   return static_cast<mask_word>(~_mm256_movemask_ps(_mm256_castsi256_ps(less)) & all_lanes);
 }

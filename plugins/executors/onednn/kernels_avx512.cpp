@@ -19,7 +19,7 @@ inline vec load(const bf16* p) {
   const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all_lanes, _mm512_maskz_cvtepu16_epi32(all_lanes, half), 16));
 }
-// To the nearest, ties to even; not-a-number stays that.
+// Rounds to nearest, ties to even; a NaN stays a NaN.
 inline void store(bf16* p, vec v) {
   const __m512i bits = _mm512_castps_si512(v), upper = _mm512_maskz_srli_epi32(all_lanes, bits, 16);
   const __m512i odd = _mm512_and_si512(upper, _mm512_set1_epi32(1));
@@ -44,7 +44,8 @@ inline vec mul(vec a, vec b) {
 inline vec fma(vec a, vec b, vec c) {
   return _mm512_fmadd_ps(a, b, c);
 }
-// g++ 12 warns of an undefined register in the plain form of some; the masked form is the same instruction.
+// g++ 12 warns of an uninitialised register in the unmasked form of some intrinsics. The masked form with all lanes is
+// the same instruction.
 inline vec max(vec a, vec b) {
   return _mm512_maskz_max_ps(all_lanes, a, b);
 }

@@ -59,7 +59,7 @@ inline vec div(vec a, vec b) {
 inline vec round_to_even(vec a) {
   return each([&](std::size_t l) { return __builtin_rintf(a.f[l]); });
 }
-inline vec times_power(vec a, vec b) { // b from -126 to 127
+inline vec times_power(vec a, vec b) { // requires b from -126 to 127
   return each([&](std::size_t l) {
     const std::uint32_t bits = static_cast<std::uint32_t>(static_cast<int>(b.f[l]) + 127) << 23;
     float power;

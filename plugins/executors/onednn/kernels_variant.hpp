@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels' variants share: how their tables are filled, and the tables themselves.
+// The kernel tables of every instruction set, and the lists of flags with which each variant fills its table.
 #pragma once
 
 #include "kernels.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that are neither convolutions nor activations.
+// Dense layers, pooling, addition, conversions of type and layout, and softmax with cross-entropy.
 #pragma once
 
 #include "../common/layer_shapes.hpp"
@@ -9,8 +9,8 @@
 
 namespace onednn {
 
-// y = f(x w^T + b) for the rows of every sample: a vector is one, a sequence one for each place. Weights are canonical.
-// Input and output are of floats or bf16 in memory, each as its value says.
+// y = f(x w^T + b) for every row of a sample: a vector is one row, a sequence has one per position. Weights are
+// canonical. Input and output are fp32 or bf16 in memory, as their value::half says.
 class dense final : public op {
 public:
   dense(std::string name, value* in, value* out, weight* w, weight* bias, row_function f, std::size_t rows_a_sample,
@@ -30,7 +30,7 @@ private:
   std::size_t outputs_a_row() const { return output_->elements() / rows_a_sample_; }
   std::size_t stride() const { return output_->stride / rows_a_sample_; } // from row to row of the output
 
-  // The function, and the gradients of what it is of and of the bias, for elements of type T.
+  // Compute f; and the gradients of f's argument and of the bias. T: the output's type in memory.
   template <class T> void map();
   template <class T> void map_gradient();
 
@@ -40,14 +40,14 @@ private:
   std::size_t rows_a_sample_, rows_ = 0;
   dense_products products_;
   slot slot_ = no_slot;
-  float* before_ = nullptr; // what f is of, where its gradient needs that; of the output's type
+  float* before_ = nullptr; // f's argument if f's gradient needs it, else the output; of the output's type
 };
 
 struct pool_shape : executors::window_shape {
   bool average;
 };
 
-// Pooling of any shape, by oneDNN.
+// Pooling of any window, by oneDNN.
 class pooling final : public op {
 public:
   pooling(std::string name, value* in, value* out, const pool_shape& s, const device& dev);
@@ -83,7 +83,7 @@ private:
   std::size_t count_ = 0;
 };
 
-// A copy in bf16 of what is in floats, or the other way round.
+// Converts fp32 to bf16, or back.
 class conversion final : public op {
 public:
   conversion(std::string name, value* in, value* out, const device& dev) : op(std::move(name), {in}, out), dev_(dev) {}
@@ -97,7 +97,7 @@ private:
   std::size_t batch_ = 0;
 };
 
-// From row-major samples to blocked ones, or back: an input for what wants it blocked, a map about to be flattened.
+// Converts row-major samples to blocked ones, for ops that take blocks; or back, for flatten.
 class relayout final : public op {
 public:
   relayout(std::string name, value* in, value* out, bool to_blocked, const device& dev);

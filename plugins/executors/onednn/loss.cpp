@@ -39,7 +39,7 @@ void cross_entropy::forward(run& r) {
     for (std::size_t c = 0; c < classes; ++c) p[c] *= inverse;
     losses_[s] = std::log(sum) - (x[labels[s]] - most);
   });
-  double sum = 0; // in order, so that it does not depend on threads
+  double sum = 0; // summed in order: the result does not depend on the number of threads
   for (std::size_t s = 0; s < samples; ++s) sum += losses_[s];
   if (r.training) {
     r.losses[number] = sum;

@@ -24,7 +24,7 @@ aligned_bytes allocate_zeroed(std::size_t bytes) {
   const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), alignment);
   void* p = std::aligned_alloc(alignment, size);
   if (!p) throw std::bad_alloc();
-  if (alignment == huge) madvise(p, size, MADV_HUGEPAGE); // a refusal costs speed alone
+  if (alignment == huge) madvise(p, size, MADV_HUGEPAGE); // if this fails, only speed suffers
   std::memset(p, 0, size);
   return aligned_bytes(static_cast<std::byte*>(p));
 }
@@ -39,7 +39,7 @@ void memory_plan::extend(slot s, std::size_t time) {
   slots_[s].last = std::max(slots_[s].last, time);
 }
 
-// The largest first, each at the lowest place that is free while it lives.
+// Places the largest slot first, each at the lowest offset that is free during its lifetime.
 void memory_plan::settle(std::size_t extra) {
   std::vector<std::size_t> order(slots_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -64,7 +64,7 @@ void memory_plan::settle(std::size_t extra) {
 
 namespace {
 
-// An op may write over its input where nobody else reads it, now or in the backward pass.
+// Returns whether an op may overwrite its input: no other op reads it, and it is not read in the backward pass.
 bool may_overwrite(const value& in) {
   return in.consumers == 1 && !in.kept && in.input < 0;
 }
@@ -86,8 +86,8 @@ void plan_values(program& p, memory_plan& plan) {
   }
 }
 
-// Gradients are made from the last op to the first. The first that contributes to a value's gradient writes it, the
-// others write to buffers of their own that are then added.
+// Gradients are computed from the last op to the first. The first op that contributes to a value's gradient writes it.
+// Other ops write to buffers of their own, which are then added, unless they add to gradients themselves.
 void plan_gradients(program& p, memory_plan& plan) {
   for (std::size_t k = p.ops.size(); k-- > 0;) {
     op& o = *p.ops[k];
@@ -105,7 +105,7 @@ void plan_gradients(program& p, memory_plan& plan) {
       if (e.add && !e.own)
         e.buffer = v.gradient_slot;
       else if (o.gradient_over_input() && i == 0 && v.consumers == 1 && v.input < 0)
-        e.buffer = v.data_slot; // kept until now
+        e.buffer = v.data_slot; // kept until this op
       else {
         const bool here = reuse && i >= o.in_place_input();
         e.buffer = here ? mine : plan.ask(v.stride * p.batch * v.element_bytes(), now, now);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All memory of a program but weights: one block, planned once. What does not live at the same time shares bytes.
+// Memory of a program except its weights: one block, planned once. Slots that are not live at the same time share
+// bytes.
 #pragma once
 
 #include "program.hpp"
@@ -14,10 +15,12 @@ struct free_delete {
 };
 using aligned_bytes = std::unique_ptr<std::byte[], free_delete>;
 
-// Zeroed, 64-byte aligned (2 MiB where it is large, so that huge pages can back it). Throws std::bad_alloc.
+// Returns zeroed memory, aligned to 64 bytes, or to 2 MiB if it is large, so that huge pages can back it. Throws
+// std::bad_alloc.
 aligned_bytes allocate_zeroed(std::size_t bytes);
 
-// Time runs from 0 over the forward pass of every op to 2 * ops over their backward passes.
+// Assigns offsets to slots. A time is the index of an op in the forward pass (0 to ops - 1) or in the backward pass
+// (ops to 2 * ops - 1).
 class memory_plan {
 public:
   memory_plan(std::size_t ops, std::size_t batch) : ops_(ops), batch_(batch) {}
@@ -25,18 +28,19 @@ public:
   std::size_t forward_time(std::size_t op) const { return op; }
   std::size_t backward_time(std::size_t op) const { return 2 * ops_ - 1 - op; }
   std::size_t batch() const { return batch_; }
-  // The op whose plan() is being called.
+  // Sets the op whose plan() is called next.
   void at(std::size_t op) { current_ = op; }
 
-  // Bytes that live from `first` to `last`, both included.
+  // Requests bytes that are live from time `first` to `last`, both included.
   slot ask(std::size_t bytes, std::size_t first, std::size_t last);
-  // Bytes that the current op writes forward and reads backward.
+  // Requests bytes that the current op writes in the forward pass and reads in the backward pass.
   slot ask_kept(std::size_t bytes) { return ask(bytes, forward_time(current_), backward_time(current_)); }
-  // The slot lives at this time, too.
+  // Extends the slot's lifetime to `time`.
   void extend(slot s, std::size_t time);
 
-  // Gives every slot its place and allocates the block with `extra` bytes of scratch behind it.
+  // Gives every slot its offset and allocates the block, with `extra` bytes of scratch behind the slots.
   void settle(std::size_t extra);
+  // The slot's address; null for no_slot. Valid between settle() and release().
   template <class T = float> T* at_slot(slot s) const {
     return s == no_slot ? nullptr : reinterpret_cast<T*>(block_.get() + slots_[s].offset);
   }
@@ -53,7 +57,8 @@ private:
   aligned_bytes block_;
 };
 
-// Gives every value and gradient of the program its memory, and the device its scratch.
+// Assigns memory to every value and gradient of the program, and scratch to its device. Returns the block, which must
+// live as long as the program, and its size in `bytes`.
 aligned_bytes plan_memory(program& p, std::size_t& bytes);
 
 } // namespace onednn

@@ -20,14 +20,14 @@
 namespace onednn {
 namespace {
 
-// oneDNN and OpenMP take the number of threads from the calling thread.
+// oneDNN and OpenMP read the number of threads from a setting of the calling thread.
 void use_threads([[maybe_unused]] int threads) {
 #ifdef _OPENMP
   omp_set_num_threads(threads);
 #endif
 }
 
-// Whether to compute in bf16. Throws where that was asked for and cannot be.
+// Returns whether to compute in bf16. Throws RG_E_UNSUPPORTED if this CPU cannot compute in the requested precision.
 bool wants_half(const rg_model_setup& setup) {
   if (setup.precision == RG_F32) return false;
   if (setup.precision != RG_BF16)
@@ -73,12 +73,12 @@ void model::prepare_to_run(const rg_model_setup& setup) {
   for (const auto& w : program_.weights) {
     if (w->info.kind != RG_TENSOR_DENSE) continue;
     marks_[w->first_op].needs.push_back(w->index);
-    marks_[w->first_op].ready = w->index; // they ascend
+    marks_[w->first_op].ready = w->index; // they ascend: the last one stays
   }
   runs_ = true;
 }
 
-// FNV-1a over everything that places an element of a weight.
+// Sets layout_ to an FNV-1a hash over everything that determines where an element of a weight lies.
 void model::name_layout() {
   std::uint64_t hash = 0xcbf29ce484222325;
   auto mix = [&](const void* data, std::size_t bytes) {
@@ -135,7 +135,7 @@ void model::bind(const rg_model_memory& memory) {
   executors::check_runs(runs_, "bind");
   executors::check_memory(memory, program_.tensors);
   for (auto& w : program_.weights) {
-    if (w->sparse) continue; // comes with every step
+    if (w->sparse) continue; // memory is passed with every step
     w->data = memory.weights[w->index];
     w->gradient = memory.gradients[w->index];
   }
@@ -145,7 +145,7 @@ void model::bind(const rg_model_memory& memory) {
 void model::enter(const rg_batch& batch, const char* what) {
   executors::check_batch(batch, bound_, program_.batch, program_.tables.size(), what);
   use_threads(program_.dev.threads);
-  for (auto& v : program_.values) // what is read as numbers; nothing writes to it
+  for (auto& v : program_.values) // the cast is safe: no op writes to an input
     if (v->input >= 0) v->data = static_cast<float*>(const_cast<void*>(batch.inputs[v->input]));
   for (std::size_t t = 0; t < program_.tables.size(); ++t)
     take_rows(*program_.tables[t], rg::at_stride(batch.tables, t));
@@ -189,7 +189,7 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   if (program_.losses.size() == 1) {
     result.loss_sum = losses_.front();
     result.count = program_.losses.front()->count(batch);
-  } else { // each counted in samples, so that the sums over all workers are that of the means
+  } else { // scaled so that the engine's mean over all workers is the sum of the mean losses
     for (const executors::measured* l : program_.losses)
       result.loss_sum += losses_[l->number] * static_cast<double>(batch.global_samples) / l->divisor(batch);
     result.count = batch.samples;

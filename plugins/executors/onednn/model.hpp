@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled network as a model of regatta/model.hpp.
+// A compiled network as a model; regatta/model.hpp specifies the member functions.
 #pragma once
 
 #include "memory_plan.hpp"
@@ -25,10 +25,10 @@ public:
   const char* kernels();
 
 private:
-  // What the engine is asked and told around an op.
+  // Arguments for the engine's hooks around an op.
   struct marks {
-    std::vector<std::uint32_t> needs; // weights first read by it
-    std::int64_t ready = -1;          // the last weight whose gradient it finishes
+    std::vector<std::uint32_t> needs; // weights that this op is the first to read
+    std::int64_t ready = -1;          // the last weight whose gradient this op completes; -1: none
   };
 
   void prepare_to_run(const rg_model_setup& setup);
@@ -42,7 +42,7 @@ private:
   aligned_bytes memory_;
   std::size_t memory_bytes_ = 0;
   std::vector<marks> marks_;   // by op
-  std::vector<double> losses_; // of a step
+  std::vector<double> losses_; // of a step, by loss
   std::string layout_, kernels_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs graphs on the CPU with oneDNN's kernels, and a few of our own where oneDNN has none that are fast.
+// The executor for CPUs. It runs oneDNN's kernels, and its own where oneDNN has no fast one.
 #include "model.hpp"
 
 #include <regatta/executor.hpp>

@@ -60,7 +60,7 @@ std::size_t picks::choose(const std::string& name, const std::string& shape, con
       throw rg::error(RG_E_CONFIG, "kernel picks: \"" + name + "\" cannot run as \"" + line->second + "\" here");
     return static_cast<std::size_t>(found - algorithms.begin());
   }
-  std::string key = machine_ + shape + ';'; // and who took part
+  std::string key = machine_ + shape + ';'; // and the candidates that were timed
   for (const std::string& a : algorithms) key += ' ' + a;
   if (const std::string* known = cache_.find(key)) {
     const auto found = std::find(algorithms.begin(), algorithms.end(), *known);
@@ -70,10 +70,11 @@ std::size_t picks::choose(const std::string& name, const std::string& shape, con
     }
   }
 
-  // In turns, so that a disturbance does not meet one candidate alone; what is far behind drops out.
+  // Candidates take turns, so that a disturbance does not slow only one of them. Candidates that are far behind drop
+  // out.
   std::vector<double> times(algorithms.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
-    seconds(i); // warms caches, makes pages
+    seconds(i); // warms caches and touches pages
     times[i] = seconds(i);
   }
   auto fastest = [&] { return std::min_element(times.begin(), times.end()) - times.begin(); };
@@ -96,10 +97,10 @@ std::size_t picks::choose(const std::string& name, const std::string& shape, con
 
 float* picks::workspace(std::size_t bytes) {
   if (bytes > workspace_bytes_) {
-    workspace_.reset(); // before the new one is there
+    workspace_.reset(); // free the old one first
     workspace_ = allocate_zeroed(bytes);
     workspace_bytes_ = bytes;
-    // Numbers around 0 in steps of 2^-8: neither zeros nor denormals, which some machines multiply at another speed.
+    // Numbers around 0 in steps of 2^-8: some machines multiply zeros or denormals at another speed.
     auto* numbers = reinterpret_cast<float*>(workspace_.get());
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < bytes / sizeof(float); ++i) {

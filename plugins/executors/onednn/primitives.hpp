@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What differs between oneDNN 2 (Debian 12 has 2.6) and oneDNN 3 (Debian 13 has 3.7), in one place. Version 3 dropped the
-// operation descriptors and put their members into the constructors of primitive descriptors, and it reads a layout by
-// functions. All functions here throw dnnl::error, with status dnnl_unimplemented where oneDNN has no implementation.
+// The differences between oneDNN 2 (Debian 12 has 2.6) and oneDNN 3 (Debian 13 has 3.7), in one place. Version 3
+// dropped operation descriptors, whose members became arguments of the primitive descriptors' constructors, and it has
+// functions to query a layout. All functions here throw dnnl::error, with status dnnl_unimplemented if oneDNN has no
+// implementation.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace onednn {
 
-// Two-dimensional, without dilation. An empty `bias` means none.
+// A two-dimensional convolution without dilation. An empty `bias` means none.
 struct convolution_description {
   dnnl::algorithm algorithm;
   dnnl::memory::desc x, w, bias, y;
@@ -25,8 +26,8 @@ struct pooling_description {
   dnnl::memory::dims strides, kernel, padding;
 };
 
-// The numbers that place an element of a blocked layout in memory: padded dimensions, strides, inner blocks and the
-// dimensions that these belong to.
+// Returns the numbers that determine where an element of a blocked layout lies: padded dimensions, strides, inner
+// blocks and the dimensions to which the inner blocks belong.
 inline std::vector<dnnl_dim_t> layout_numbers(const dnnl::memory::desc& d);
 
 #if DNNL_VERSION_MAJOR >= 3

@@ -50,7 +50,7 @@ product::product(const device& dev, const matrix& a, const matrix& b, const matr
 void product::run(const device& dev, const void* a, const void* b, void* c, const float* bias, std::byte* scratch) {
   if (options_.gemm)
     return run_gemm(dev, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(c), bias);
-  a_.set_data_handle(const_cast<void*>(a)); // read only
+  a_.set_data_handle(const_cast<void*>(a)); // oneDNN only reads it
   b_.set_data_handle(const_cast<void*>(b));
   c_.set_data_handle(c);
   scratchpad_.set_data_handle(scratch);

@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices by oneDNN's matmul primitive, which multiplies in bf16, too, and adds the bias while the result is
-// in registers; or, of floats, by dnnl_sgemm. Which is faster depends on the shape: on a Zen 4 core 400 x 400 x 1000 runs
-// at 115 GFLOP/s against 105, 768 x 768 x 1024 with the first transposed at 102 against 112.
+// GEMMs by oneDNN's matmul primitive, which also multiplies bf16 and adds the bias in its epilogue; or, for fp32, by
+// dnnl_sgemm. The faster one depends on the shape: on a Zen 4 core matmul runs 400 x 400 x 1000 at 115 GFLOP/s and
+// dnnl_sgemm at 105; 768 x 768 x 1024 with the first matrix transposed, at 102 and 112.
 #pragma once
 
 #include "program.hpp"
 
 namespace onednn {
 
-// How a matrix lies in memory: rows, `stride` elements apart, or, transposed, columns.
+// How a matrix lies in memory: rows that are `stride` elements apart or, if transposed, columns.
 struct matrix {
   std::size_t rows, columns, stride;
   bool transposed = false;
 
+  // The transposed matrix in the same memory.
   matrix across() const { return {columns, rows, stride, !transposed}; }
 };
 
 struct product_options {
-  bool half = false;        // a and b are bf16, not floats; sums are of floats all the same
+  bool half = false;        // a and b are bf16; sums are fp32
   bool half_result = false; // c is bf16
   bool accumulate = false;  // c += a b
-  bool bias = false;        // adds a row of floats to every row of c
-  bool gemm = false;        // by dnnl_sgemm; not with half
+  bool bias = false;        // adds a row of fp32 to every row of c
+  bool gemm = false;        // uses dnnl_sgemm; requires half == false
 };
 
-// c = a b.
+// The GEMM c = a b.
 class product {
 public:
   product() = default;
   product(const device& dev, const matrix& a, const matrix& b, const matrix& c, const product_options& o);
   const std::string& runs() const { return runs_; } // "matmul brg:avx512_core_bf16"
   std::size_t scratch_bytes() const { return scratch_; }
-  // `scratch` is 64-byte aligned. By one thread at a time.
+  // Requires `scratch` of scratch_bytes(), aligned to 64 bytes. Only one thread may call it at a time.
   void run(const device& dev, const void* a, const void* b, void* c, const float* bias, std::byte* scratch);
 
 private:

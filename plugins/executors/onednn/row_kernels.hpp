@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for rows of tables and for vectors, beside those of kernels.hpp; compiled once per instruction set
-// (row_kernels.inl).
+// Kernels for rows of tables and for vectors. row_kernels.inl is compiled once per instruction set, as kernels.inl is.
 #pragma once
 
 #include "../common/row_index.hpp"
@@ -16,25 +15,26 @@ using executors::row_word;
 inline constexpr std::uint32_t no_row = ~std::uint32_t{0};
 
 struct row_kernels {
-  // at[i] = where row ids[i] stands in the index; no_row where it is not in the set. Ids are rows of the table.
+  // at[i] = number of row ids[i] among the rows of the index, or no_row if it is not one of them. Requires ids below
+  // the table's rows.
   void (*find)(const row_word* index, const std::int32_t* ids, std::size_t count, std::uint32_t* at);
-  // out[i] = table[at[i]], zeros for no_row; rows of `dim` elements, one after the other.
+  // out[i] = table[at[i]], or zeros for no_row. Rows have `dim` elements and are contiguous.
   void (*gather)(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out);
-  // out = the sum of table[at[i]], in order.
+  // out = the sum of table[at[i]], in order; no_row counts as zeros.
   void (*gather_sum)(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out);
-  // table[at[i]] += in + i * stride, in order, for those with first <= at[i] < last.
+  // table[at[i]] += in + i * stride, in order, for every i with first <= at[i] < last.
   void (*scatter_add)(float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, const float* in,
                       std::size_t stride, std::uint32_t first, std::uint32_t last);
   // y = x / (1 + |x|), and dx = dy / (1 + |x|)^2.
   void (*softsign)(const float* x, float* y, std::size_t count);
   void (*softsign_backward)(const float* x, const float* dy, float* dx, std::size_t count);
-  // a . b, a . a, b . b
+  // out = {a . b, a . a, b . b}
   void (*products)(const float* a, const float* b, std::size_t count, float out[3]);
   // y = p a + q b
   void (*combine)(float p, const float* a, float q, const float* b, float* y, std::size_t count);
 };
 
-// As kernels_for.
+// Returns the kernels for a level of kernels_for().
 const row_kernels& row_kernels_for(int level);
 
 } // namespace onednn

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of row_kernels.hpp over the vector type that kernels.inl takes, and load_some and store_some: the first
-// n < lanes elements, the others zero or left alone. As there, no function of another header is called.
+// Implements row_kernels.hpp over the vector type of kernels.inl, and load_some and store_some, which access the first
+// n elements, n < lanes; the rest loads as zero and is not stored. As in kernels.inl, functions of other headers must
+// not be called.
 
-// Where a row's last elements begin that fill no vector.
+// Elements of a row that fill whole vectors.
 inline std::size_t whole_vectors(std::size_t dim) {
   return dim / lanes * lanes;
 }
@@ -29,7 +30,7 @@ void gather(const float* table, std::size_t dim, const std::uint32_t* at, std::s
 }
 
 void gather_sum(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out) {
-  constexpr std::size_t wide = 8; // vectors summed in registers at once
+  constexpr std::size_t wide = 8; // vectors that are summed in registers at once
   const std::size_t whole = whole_vectors(dim), rest = dim - whole;
   auto each_row = [&](std::size_t d, const auto& f) {
     for (std::size_t i = 0; i < count; ++i)

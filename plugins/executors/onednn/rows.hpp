@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops on the places of sequences: values whose rows of features lie one after the other, [batch, places, features],
-// without padding.
+// Ops on sequences: values whose positions are rows of features, contiguous and without padding: [batch, positions,
+// features].
 #pragma once
 
 #include "program.hpp"
@@ -15,7 +15,7 @@ inline std::size_t features(const value& v) {
   return v.height;
 }
 
-// y = f(x), where no dense layer takes f in.
+// y = f(x), for functions that are not fused into a dense layer.
 class row_map final : public op {
 public:
   row_map(std::string name, value* in, value* out, row_function f, const device& dev)
@@ -58,14 +58,15 @@ private:
   slot mask_slot_ = no_slot, normal_slot_ = no_slot;
   std::uint8_t* mask_ = nullptr;
   float* normal_ = nullptr;
-  std::vector<float> inverse_; // [batch, places]
+  std::vector<float> inverse_; // [batch, positions]
   std::vector<float> sums_;    // [batch][scale, bias][features]
 };
 
-// The bits of a stream of dropout for `elements` of each sample, and their size in bytes.
+// Bytes of a sample's dropout mask with `elements` bits, and the parameters with which a step draws it (see
+// sequence_kernels.hpp).
 std::size_t mask_bytes(std::size_t elements);
 struct dropout_draw {
-  std::uint64_t seed; // for step and layer
+  std::uint64_t seed; // of step and layer
   std::uint32_t threshold;
   dropout_draw(const run& r, double p, std::uint32_t layer);
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of sequence_kernels.hpp, over what kernels.inl is over and: load_some, store_some (the first
-// n < lanes elements; others load as 0), div, round_to_even, times_power (a * 2^b for whole
-// b). What is said there of other headers' functions holds here, too.
+// Implements sequence_kernels.hpp over the vector type of kernels.inl, and: load_some, store_some (they access the
+// first n elements, n < lanes; the rest loads as 0), div, round_to_even, times_power (a * 2^b for whole b). As in
+// kernels.inl, functions of other headers must not be called.
 
 inline vec min(vec a, vec b) {
   return sub(splat(0), max(sub(splat(0), a), sub(splat(0), b)));
@@ -27,7 +27,7 @@ inline void store_some(bf16* p, vec v, std::size_t n) {
 }
 
 // Calls f(offset, get, put) for every vector of a row; get(p) loads from p + offset, put(p, v) stores there. Lanes past
-// the end are loaded as 0 and not stored.
+// the end load as 0 and are not stored.
 template <class F> inline void each_vector(std::size_t size, const F& f) {
   std::size_t i = 0;
   for (; i + lanes <= size; i += lanes)
@@ -41,7 +41,7 @@ template <class F> inline void each_vector(std::size_t size, const F& f) {
   }
 }
 
-// exp by Cody and Waite's reduction and Cephes' polynomial (expf.c): 2 units in the last place.
+// exp by Cody and Waite's argument reduction and Cephes' polynomial (expf.c): error up to 2 units in the last place.
 inline vec exp_of(vec x) {
   x = max(min(x, splat(88)), splat(-87));
   const vec n = round_to_even(mul(x, splat(1.44269504F)));
@@ -73,7 +73,7 @@ inline vec normal_cdf(vec x, vec& e) {
 }
 
 template <row_function F> inline vec function_of(vec x) {
-  if constexpr (F == row_function::relu) return max(splat(0), x); // in this order not-a-number stays
+  if constexpr (F == row_function::relu) return max(splat(0), x); // with operands in this order a NaN stays a NaN
   if constexpr (F == row_function::gelu) {
     vec e;
     return mul(x, normal_cdf(x, e));
@@ -220,7 +220,7 @@ softmax_sums logits(const float* x, std::size_t size) {
 
   softmax_sums s{top, 0, 0};
   const vec shift = splat(top);
-  // Floats are added up over a few thousand elements at most.
+  // Sums are fp32 over at most 4096 elements, then double, which bounds the rounding error.
   for (std::size_t first = 0; first < size; first += 4096) {
     const std::size_t last = first + 4096 < size ? first + 4096 : size;
     vec sum = splat(0), plain = splat(0);
@@ -256,7 +256,7 @@ void drop(const std::uint8_t* mask, std::size_t first_bit, const float* x, float
   });
 }
 
-// Rows of 8 bits become columns (Warren, Hacker's Delight, section 7-3).
+// Transposes an 8 x 8 matrix of bits (Warren, Hacker's Delight, section 7-3).
 inline std::uint64_t transpose8(std::uint64_t x) {
   std::uint64_t t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AA;
   x ^= t ^ (t << 7);

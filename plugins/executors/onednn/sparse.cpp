@@ -9,7 +9,7 @@ namespace onednn {
 
 void take_rows(executors::graph_tensor& table, const rg_table_rows& rows) {
   table.sparse->take(table.info, table.index, rows);
-  table.data = const_cast<float*>(rows.weights); // nothing writes to it
+  table.data = const_cast<float*>(rows.weights); // no op writes to it
   table.gradient = rows.gradients;
 }
 
@@ -30,7 +30,7 @@ void embedding::attach(const memory_plan& m) {
   at_ = m.at_slot<std::uint32_t>(slot_);
 }
 
-// Finds where the rows lie.
+// Sets at_ to the numbers of the rows that the batch looks up.
 void embedding::place(const run& r) {
   const rg_batch& b = *r.batch;
   const auto* ids = static_cast<const std::int32_t*>(b.inputs[inputs_[0].from->input]);
@@ -59,7 +59,7 @@ void embedding::forward(run& r) {
   });
 }
 
-// Every thread has a part of the table's rows to itself, and goes through all samples in order.
+// Each thread updates its own range of rows and reads all samples in order, so that sums do not depend on scheduling.
 void embedding::backward(run& r) {
   const value& out = *output_;
   const std::size_t rows = table_->sparse ? table_->sparse->count : static_cast<std::size_t>(table_->info.shape[0]);
@@ -74,7 +74,7 @@ void embedding::backward(run& r) {
 }
 
 double embedding::flops() const {
-  return 2.0 * static_cast<double>(ids_ * dim_); // a sum either way; copies cost nothing
+  return 2.0 * static_cast<double>(ids_ * dim_); // a sum in either case; copies are not counted
 }
 
 } // namespace onednn

@@ -7,10 +7,10 @@
 
 namespace onednn {
 
-// Rows of the table that the ids name, one after the other or summed.
+// Looks up the rows of a table by id; the output is the rows, concatenated or summed.
 class embedding final : public op {
 public:
-  // `padding`: an id that stands for nothing, or -1.
+  // `padding` is an id that counts as a row of zeros, or -1.
   embedding(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum, const device& dev);
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;
@@ -27,10 +27,10 @@ private:
   bool sum_;
   std::size_t batch_ = 0, ids_, dim_; // ids a sample, elements of a row
   slot slot_ = no_slot;
-  std::uint32_t* at_ = nullptr; // [batch, ids]: where their rows lie in the table as this step has it
+  std::uint32_t* at_ = nullptr; // [batch, ids]: numbers of their rows in this step's table
 };
 
-// Takes the rows of a sparse table as the engine hands them over for a step or an evaluation.
+// Sets the rows of a sparse table that the engine supplies for a step or an evaluation.
 void take_rows(executors::graph_tensor& table, const rg_table_rows& rows);
 
 } // namespace onednn

@@ -9,8 +9,8 @@ namespace onednn {
 
 namespace {
 
-// Calls f(first element, first channel) for the blocks of every sample: offsets of a block's elements in a map, and of
-// its lanes in a vector of features.
+// Calls f(at, channel) for each block of every sample: `at` is the offset of the block's elements in an image,
+// `channel` that of its lanes in a vector of features.
 template <class F> void each_block(const device& dev, std::size_t batch, const value& map, const F& f) {
   const std::size_t block = map.spatial() * dev.kernels->lanes, blocks = map.stride / block;
   parallel(dev, batch * blocks, [&](std::size_t i) { f(i * block, i * dev.kernels->lanes); });

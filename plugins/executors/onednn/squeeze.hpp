@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What squeeze-and-excitation is made of: averages of channels, a sigmoid, and channels scaled by a factor each.
+// The layers of squeeze-and-excitation: averages of channels, a sigmoid, and scaling of channels.
 #pragma once
 
 #include "program.hpp"
 
 namespace onednn {
 
-// [channels, height, width] to [channels].
+// Averages each channel: [channels, height, width] to [channels].
 class global_average final : public op {
 public:
   global_average(std::string name, value* in, value* out, const device& dev)
@@ -33,7 +33,7 @@ private:
   std::size_t count_ = 0;
 };
 
-// Input 0 times input 1, which has one factor a channel of every sample.
+// Input 0 times input 1, which holds one factor per channel of every sample.
 class channel_scale final : public op {
 public:
   channel_scale(std::string name, value* in, value* factors, value* out, const device& dev)

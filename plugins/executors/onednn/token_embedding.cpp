@@ -56,7 +56,7 @@ void token_embedding::forward(run& r) {
   });
 }
 
-// Every thread has some of the features, of all rows: sums do not depend on threads.
+// Each thread updates some of the features of all rows, so that sums do not depend on the number of threads.
 void token_embedding::backward(run& r) {
   const std::size_t length = places(*output_), size = features(*output_);
   const auto threads = static_cast<std::size_t>(dev_.threads);

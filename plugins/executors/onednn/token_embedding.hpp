@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that pick rows by indices of the batch.
+// Ops that select rows by indices from the batch.
 #pragma once
 
 #include "program.hpp"
 
 namespace onednn {
 
-// Rows of a table, scaled, plus what belongs to their places.
+// Rows of a table, scaled, plus an embedding of the position: learned (`places`), sinusoidal, or both.
 class token_embedding final : public op {
 public:
   token_embedding(std::string name, value* indices, value* out, weight* table, weight* places, double scale,
@@ -23,11 +23,11 @@ private:
   weight *table_, *places_;
   float scale_;
   std::size_t batch_ = 0;
-  std::vector<float> sinusoids_; // [places, features]
+  std::vector<float> sinusoids_; // [positions, features]
   const std::int32_t* indices_ = nullptr;
 };
 
-// Some places of a sequence: those that an input names, or the first where there is no such input.
+// Selects positions of a sequence: the positions that an input names or, without such an input, the first ones.
 class take_places final : public op {
 public:
   take_places(std::string name, value* in, value* indices, value* out, const device& dev)
@@ -46,7 +46,8 @@ private:
   const std::int32_t* indices_ = nullptr;
 };
 
-// The batch's indices for an input, all checked to be from 0 to range - 1. Throws RG_E_OPERATION.
+// Returns the batch's indices for `input`, after checking that those of the first `samples` samples are at least 0 and
+// less than `range`. Throws RG_E_OPERATION.
 const std::int32_t* checked_indices(const run& r, const value& input, std::size_t samples, std::size_t range);
 
 } // namespace onednn

@@ -24,7 +24,8 @@ void token_cross_entropy::plan(memory_plan& m) {
   shifts_.resize(rows);
 }
 
-// With lse the logarithm of the sum of exponentials of the logits x: loss = lse - (1 - e) x[label] - e / V sum x.
+// With x the logits, lse = log(sum exp(x)), e the smoothing and V the vocabulary size:
+// loss = lse - (1 - e) x[label] - e / V sum x.
 void token_cross_entropy::forward(run& r) {
   const value& logits = *inputs_[0].from;
   const std::size_t length = places(logits), words = features(logits);
@@ -40,7 +41,7 @@ void token_cross_entropy::forward(run& r) {
     plain_losses_[i] = lse - label;
     losses_[i] = lse - (1 - smoothing_) * label - smoothing_ / static_cast<double>(words) * sums.plain;
   });
-  double sum = 0; // in order, so that it does not depend on threads
+  double sum = 0; // summed in order: the result does not depend on the number of threads
   for (std::size_t i = 0; i < samples * length; ++i) sum += losses_[i];
   if (r.training) {
     r.losses[number] = sum;

@@ -5,7 +5,8 @@
 
 namespace onednn {
 
-// Softmax and cross-entropy over a vocabulary at every place, with label smoothing; labels of 0 do not count.
+// Softmax and cross-entropy over a vocabulary at every position, with label smoothing. Positions with label 0 are
+// ignored.
 class token_cross_entropy final : public loss {
 public:
   token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing, bool accuracy,

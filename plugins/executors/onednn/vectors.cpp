@@ -80,7 +80,7 @@ void cosine::forward(run&) {
   });
 }
 
-// With c the cosine: dc/da = b / (|a| |b|) - a c / |a|^2, likewise dc/db.
+// With c the cosine: dc/da = b / (|a| |b|) - a c / |a|^2, and dc/db by exchanging a and b.
 void cosine::backward(run&) {
   const value &a = *inputs_[0].from, &b = *inputs_[1].from, &out = *output_;
   parallel(dev_, batch_, [&](std::size_t s) {
@@ -112,13 +112,13 @@ void auc_cross_entropy::forward(run& r) {
   for (std::size_t s = 0; s < samples; ++s) {
     const std::int32_t label = labels[s];
     const float* x = logits.data + s * logits.stride;
-    const double behind = static_cast<double>(x[1 - label]) - x[label]; // of the logits
-    const double small = std::exp(-std::abs(behind));                   // never overflows
+    const double behind = static_cast<double>(x[1 - label]) - x[label]; // by how much the label's logit is smaller
+    const double small = std::exp(-std::abs(behind));                   // at most 1: cannot overflow
     wrong_[s] = static_cast<float>((behind > 0 ? 1 : small) / (1 + small));
     sum += std::max(behind, 0.0) + std::log1p(small);
     if (!sums) continue;
     const double clicked = label ? 1 - wrong_[s] : wrong_[s];
-    // Not a number, the loss says so.
+    // A NaN goes to bucket 0; the loss reports it.
     const auto bucket = clicked >= 0 ? static_cast<std::size_t>(clicked * static_cast<double>(buckets_)) : 0;
     sums[static_cast<std::size_t>(label) * buckets_ + std::min(bucket, buckets_ - 1)] += 1;
   }

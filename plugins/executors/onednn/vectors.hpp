@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops on vectors of features, and what ranks by them.
+// Ops on vectors of features, and losses for ranking.
 #pragma once
 
 #include "program.hpp"
 
 namespace onednn {
 
-// Vectors, one after the other.
+// Concatenates vectors.
 class concatenation final : public op {
 public:
   concatenation(std::string name, const std::vector<value*>& parts, value* out, const device& dev)
@@ -34,7 +34,7 @@ private:
   std::size_t batch_ = 0;
 };
 
-// a . b / (|a| |b|), or 0 where that cannot be said.
+// The cosine a . b / (|a| |b|), or 0 if |a| |b| < 1e-12.
 class cosine final : public op {
 public:
   cosine(std::string name, value* a, value* b, value* out, const device& dev)
@@ -47,7 +47,7 @@ public:
 
 private:
   struct sizes {
-    float cosine, a, b; // squares of the lengths; b 0 where the cosine cannot be said
+    float cosine, a, b; // a, b: squared lengths; all 0 if the cosine is undefined
   };
   const device& dev_;
   std::size_t batch_ = 0;
@@ -55,7 +55,7 @@ private:
   sizes* sizes_ = nullptr; // [batch]
 };
 
-// Softmax and cross-entropy over two classes, measured by the area under the curve.
+// Softmax and cross-entropy over two classes. The metric is the area under the ROC curve.
 class auc_cross_entropy final : public loss {
 public:
   auc_cross_entropy(std::string name, value* logits, value* label, value* out, std::size_t buckets);
@@ -65,10 +65,10 @@ public:
 
 private:
   std::size_t buckets_, batch_ = 0;
-  std::vector<float> wrong_; // [batch]: probability of the class that the sample is not of
+  std::vector<float> wrong_; // [batch]: probability of the wrong class
 };
 
-// max(0, margin - positive + negative), measured by how many pairs are in order.
+// max(0, margin - positive + negative). The metric is the fraction of pairs in the right order.
 class pairwise_hinge final : public loss {
 public:
   pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BERT in pre-training (Devlin et al. 2019): masked words, whose output shares the table of the words, plus whether the
-// second sentence follows the first.
+// BERT pre-training (Devlin et al. 2019): prediction of masked tokens, whose output layer shares the token embedding,
+// and whether the second sentence follows the first.
 //
-// Inputs: `tokens` (0 is padding) and `segments` (0 or 1) of each place; `masked_positions`, the places to be predicted,
-// and `masked_labels`, the words that belong there (0: this one does not count); `next_sentence`, 0 or 1.
+// Inputs: `tokens` (0 is padding) and `segments` (0 or 1) for each position; `masked_positions`, the positions to
+// predict, and `masked_labels`, the tokens that belong there (positions with label 0 are ignored); `next_sentence`, 0
+// or 1.
 #include <regatta/model.hpp>
 
 namespace {
@@ -35,7 +36,7 @@ struct bert {
     const std::int64_t layers = p.layers ? p.layers : large ? 24 : 12;
     const std::int64_t hidden = p.hidden ? p.hidden : large ? 1024 : 768;
     const std::int64_t heads = p.heads ? p.heads : large ? 16 : 12;
-    constexpr double deviation = 0.02; // of all initial weights
+    constexpr double deviation = 0.02; // standard deviation of all initial weights
     constexpr double epsilon = 1e-12;
     if (p.sequence > p.positions)
       throw rg::error(RG_E_CONFIG, "bert: a sequence of " + std::to_string(p.sequence) +
@@ -76,7 +77,7 @@ struct bert {
     y = rg::dense_shared(norm(y, "masked.norm"), "masked.logits", words, true);            // predictions x vocabulary
     const rg::value first = rg::token_cross_entropy(y, labels, {.accuracy = true});
     const rg::value pooled = rg::tanh(dense(rg::first_place(x), "pooler", hidden)); // 1 x hidden
-    const rg::value follows = dense(pooled, "next_sentence", 2); // no dropout: only fine-tuning has one here
+    const rg::value follows = dense(pooled, "next_sentence", 2);                    // dropout only in fine-tuning
     rg::sum_of_losses({first, rg::softmax_cross_entropy(rg::flatten(follows), next_sentence)});
   }
 };

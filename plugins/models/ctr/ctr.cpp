@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Click prediction on Criteo's display advertising data, as PaddlePaddle's FleetX benchmarks have it (ctr-dnn): 26
-// categorical features hashed to the rows of one table, beside 13 numbers, then three hidden layers.
+// Click prediction on Criteo's display advertising data, the model of PaddlePaddle's FleetX benchmarks (ctr-dnn): 26
+// categorical features, hashed to rows of one embedding table, and 13 numerical features, then three hidden layers.
 #include <regatta/layers_sparse.hpp>
 #include <regatta/model.hpp>
 

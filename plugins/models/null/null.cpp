@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model that computes nothing as fast as possible: what remains of a step is the engine, the strategy and the
-// transport.
+// A model without arithmetic: a step takes only the time of the engine, the strategy and the transport.
 #include <regatta/model.hpp>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ public:
                      .unit(RG_UNIT_BYTES));
 
   null_model(const rg_host*, const parameters& p, const rg_model_setup& setup) : batch_(setup.batch) {
-    names_.reserve(static_cast<std::size_t>(p.tensors)); // tensors_ holds addresses of what is in it
+    names_.reserve(static_cast<std::size_t>(p.tensors)); // reserved: tensors_ holds addresses of its elements
     for (std::int64_t i = 0; i < p.tensors; ++i) {
       names_.push_back("tensor" + std::to_string(i));
       tensors_.push_back(rg::dense_tensor(names_.back().c_str(), {(p.bytes + 3) / 4}));
@@ -48,7 +47,7 @@ public:
   }
   void bind(const rg_model_memory&) {}
 
-  // Gradients stay what they are: the engine gives zeroed memory, and what strategies add up stays zero.
+  // Does not write gradients: the engine supplies zeroed memory, and sums of zeros stay zero.
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
     const auto last = static_cast<std::uint32_t>(tensors_.size());
     for (std::uint32_t i = last; i-- > 0;) hooks.need(i);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Residual networks (He et al. 2015, "Deep Residual Learning for Image Recognition", table 1), with the stride of a
-// bottleneck in its 3x3 convolution, as torchvision, tensorpack and FleetX have it; and the same with squeeze-and-
-// excitation (Hu et al. 2018, "Squeeze-and-Excitation Networks", section 3) before each addition.
+// bottleneck in its 3x3 convolution, as in torchvision, tensorpack and FleetX. se_resnet50 adds squeeze-and-excitation
+// (Hu et al. 2018, "Squeeze-and-Excitation Networks", section 3) before each addition.
 //
-// `imagenet` is the published form. `cifar10` keeps all stages and takes another stem: one 3x3 convolution of stride 1
-// and no pooling, so that the last stage sees maps of 4x4. (The paper's own networks for CIFAR-10, of depth 6n + 2 and
-// 16 to 64 channels, are others.)
+// `imagenet` is the published network. `cifar10` has the same stages and another stem: one 3x3 convolution with stride
+// 1 and no pooling, so that the last stage works on 4x4 positions. (The paper's own networks for CIFAR-10, with depth
+// 6n + 2 and 16 to 64 channels, are different.)
 #include <regatta/model.hpp>
 
 namespace {
@@ -50,7 +50,7 @@ rg::value norm_conv(rg::value x, const std::string& name, std::int64_t channels,
   return rg::batch_norm(x, name + "_norm", {.scale = scale});
 }
 
-// Scales every channel by what two small layers make of all channels' averages.
+// Scales each channel by a factor that two small dense layers compute from the averages of all channels.
 rg::value squeeze_and_excite(rg::value x, const std::string& name) {
   constexpr std::int64_t reduction = 16;
   const std::int64_t channels = x.dims()[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text matching by bags of words, as PaddlePaddle's FleetX benchmarks have it (Simnet-BOW): a query, a title that was
-// clicked and one that was not share an embedding; the cosine of query and title ranks them.
+// Text matching with bags of words, the model of PaddlePaddle's FleetX benchmarks (Simnet-BOW): a query, a title that
+// was clicked and one that was not share an embedding table; the cosine between query and title ranks titles.
 #include <regatta/layers_sparse.hpp>
 #include <regatta/model.hpp>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Transformer for translation (Vaswani et al., "Attention is all you need", 2017): encoder and decoder, layer norm
-// behind every residual, one table for the words of both languages and for the output (section 3.4), label smoothing.
+// after each residual addition, one embedding table for both languages and the output layer (section 3.4), and label
+// smoothing.
 //
-// Inputs: `source`, `target_in` (the target one place later, beginning with its start symbol) and `target_out` (what is
-// to be predicted), word numbers of one vocabulary. 0 is padding.
+// Inputs: `source`, `target_in` (the target shifted right by one position, after its start symbol) and `target_out`
+// (the labels), token ids of one vocabulary. 0 is padding.
 #include <regatta/model.hpp>
 
 namespace {
@@ -53,7 +54,7 @@ struct transformer {
     auto join = [&](rg::value x, rg::value residual, const std::string& name) {
       return rg::layer_norm(rg::add(rg::dropout(x, dropout), residual), name + "_norm");
     };
-    // The paper's projections are matrices alone.
+    // The projections have no bias, as in the paper.
     auto attend = [&](rg::value x, rg::value memory, rg::value indices, const std::string& name, bool causal) {
       const rg::value y = rg::attention(x, memory, indices, name, {.heads = heads, .causal = causal, .bias = false});
       return join(y, x, name);

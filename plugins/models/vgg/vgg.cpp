@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VGG16 (Simonyan and Zisserman 2015, configuration D), in the three forms that are benchmarked: `cifar10` and
-// `flowers` with batch norm after every convolution and two hidden layers of 512, as PaddlePaddle's image
-// classification has it, and `imagenet` as published: no batch norm, two hidden layers of 4096.
+// VGG16 (Simonyan and Zisserman 2015, configuration D), in the three variants that are commonly benchmarked: `cifar10`
+// and `flowers` with batch norm after every convolution and two hidden layers of 512, as in PaddlePaddle's image
+// classification, and `imagenet` as published: no batch norm, two hidden layers of 4096.
 #include <regatta/model.hpp>
 
 namespace {
@@ -26,7 +26,8 @@ struct vgg16 {
                  rg::field("dropout", &parameters::dropout, "factor on every dropout probability; 0 turns dropout off")
                      .range(0, 1));
 
-  // Shapes are channels x height x width of one sample, for cifar10 (s = 32); flowers and imagenet have s = 224.
+  // Comments show the shape of one sample, channels x height x width, for cifar10 images of 32 x 32; flowers and
+  // imagenet have 224 x 224.
   void build(rg::network& net, const parameters& p) const {
     const bool imagenet = p.input == "imagenet";
     const bool norm = p.batch_norm && !imagenet;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled with -ffast-math, so that sums may take any order: results differ in their last bits between instruction
-// sets, and nothing here tests for infinities.
+// Compiled with -ffast-math, so that sums may be reordered: results differ in their last bits between instruction sets,
+// and this file must not test for infinities or NaN.
 #include "kernels.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-// Compiled once per instruction set, as REGATTA_VECTORISED does in the engine.
+// Functions are compiled once per instruction set, as with REGATTA_VECTORISED in the engine.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_THREAD__) &&                                  \
     !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
 #define WORD2VEC_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default"), flatten))
@@ -21,11 +21,11 @@
 namespace word2vec_parts {
 namespace {
 
-// A row is gone through by sixteen elements, what is left by four, then one by one.
+// A row is processed in vectors of sixteen elements, then of four, then one element at a time.
 using wide = float __attribute__((vector_size(64)));
 using narrow = float __attribute__((vector_size(16)));
 
-// Through memcpy, since nothing need be aligned; it becomes one instruction.
+// memcpy because rows may be unaligned; it compiles to one instruction.
 template <class V> inline void load(V& v, const float* p) noexcept {
   std::memcpy(&v, p, sizeof v);
 }
@@ -33,7 +33,7 @@ template <class V> inline void store(float* p, const V& v) noexcept {
   std::memcpy(p, &v, sizeof v);
 }
 
-// Calls step(v, i) until all n elements are done; the type of v, a vector or a float, is what to take at i.
+// Calls step(v, i) for consecutive ranges that cover n elements. The type of v, a vector or a float, is the range at i.
 template <class F> inline void for_all(std::size_t n, F step) noexcept {
   std::size_t i = 0;
   wide sixteen;
@@ -56,15 +56,15 @@ inline void prefetch_row(const float* row, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(row + i, 0, 2);
 }
 
-// As many targets of a pair are done together, which reads its word's row once for all.
+// Number of a pair's targets that are processed at once, so that the word's row is read once for all of them.
 constexpr std::size_t abreast = 3;
-// As many scores at most are made before their slopes: exponentials fill vectors, and the rows stay in the first-level
-// cache.
+// Most scores that are computed before their gradients: enough that the exponentials fill vectors, and few enough that
+// the rows stay in the L1 cache.
 constexpr std::size_t together = 32;
-// How many pairs, and draws of noise, ahead memory is asked for.
+// Rows are prefetched so many pairs ahead, and entries of the noise table so many draws ahead.
 constexpr std::size_t pairs_ahead = 6, draws_ahead = 64;
 
-// x[k] = in . row k + its bias.
+// x[k] = in . row k + bias of row k, for N targets.
 template <std::size_t N>
 inline void scores(const float* in, const float* const* rows, const std::uint32_t* targets, std::size_t n,
                    float* x) noexcept {
@@ -91,13 +91,13 @@ inline void scores(const float* in, const float* const* rows, const std::uint32_
   for (std::size_t k = 0; k < N; ++k) x[k] += sum(by_16[k], by_4[k]);
 }
 
-// Makes of scores the slopes of the loss in each, and returns the loss. n: a multiple of 16. sign: of a context, which
-// is to score high, -1, of noise 1; 0 for what does not count.
+// Replaces each score in x by `scale` times the derivative of the loss by it, and returns the loss. `n` is a multiple
+// of 16. sign[k] is -1 for a context, whose score training raises, 1 for noise, and 0 for a target that is ignored.
 inline float slopes(float* x, const float* sign, std::size_t n, float scale) noexcept {
   float loss = 0;
   for (std::size_t k = 0; k < n; k += 16)
     for (std::size_t j = k; j < k + 16; ++j) {
-      const float z = sign[j] * x[j]; // to be small
+      const float z = sign[j] * x[j]; // training makes it small
       const float e = std::exp(-std::fabs(z));
       loss += std::fabs(sign[j]) * (std::max(z, 0.0F) + std::log(1 + e)); // -log s(-z)
       x[j] = scale * sign[j] * (z > 0 ? 1 : e) / (1 + e);                 // s(z)
@@ -105,8 +105,8 @@ inline float slopes(float* x, const float* sign, std::size_t n, float scale) noe
   return loss;
 }
 
-// Gradients of N targets, g: the slopes of the loss in their scores. Those so far are read from `from`, which may be
-// nothing but zeros.
+// Adds the gradients of N targets; g[k] is the derivative of the loss by score k. The sum so far for the word is read
+// from `from_in`. For a target it is read from its window or, if the row is not known yet, from `zeros`.
 template <std::size_t N>
 inline void add_gradients(const windows& w, const float* in, const float* from_in, float* to_in,
                           const std::uint32_t* targets, const float* g, const float* zeros,
@@ -182,7 +182,7 @@ WORD2VEC_VECTORISED double train(const windows& w, const pairs& p, const float* 
       for (; k + abreast <= each; k += abreast) scores<abreast>(in, w.output, of + k, w.dim, x.data() + count + k);
       for (; k < each; ++k) scores<1>(in, w.output, of + k, w.dim, x.data() + count + k);
       sign[count] = -1;
-      for (k = 1; k < each; ++k) sign[count + k] = of[k] != of[0] ? 1 : 0; // noise that is the context is none
+      for (k = 1; k < each; ++k) sign[count + k] = of[k] != of[0] ? 1 : 0; // noise that equals the context is ignored
     }
     for (; count % 16; ++count) x[count] = sign[count] = 0;
     loss += static_cast<double>(slopes(x.data(), sign.data(), count, scale));

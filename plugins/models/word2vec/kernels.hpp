@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops of skip-gram over a batch's pairs. A pair is a word and its targets: the context, then `negatives` words of
-// the noise. [any]
+// Skip-gram's loops over the pairs of a batch. A pair is a word and its targets: the context, then `negatives` words of
+// noise. [any]
 #pragma once
 
 #include "noise.hpp"
@@ -15,34 +15,37 @@ namespace word2vec_parts {
 
 constexpr std::size_t most_targets = 64;
 
-// Rows of both tables, each by its place, and windows of their gradients. An output row is `dim` weights and a bias.
+// Rows of both tables by their numbers in the row sets of the batch, and the windows of their gradients. An output row
+// is `dim` weights and a bias.
 struct windows {
   const float *const *input, *const *output;
   float *input_gradients, *output_gradients;
   std::size_t dim;
 };
 
-// By place: whether the gradient of a row holds something already, to which to add.
+// By row number in the set: whether the gradient of the row already holds a sum, to which to add.
 struct known_rows {
   std::uint8_t *input, *output;
 };
 
-// The places of words [samples] and targets [samples, targets_each], a word's context first.
+// Numbers of the rows of words [samples] and of targets [samples, targets_each], of which each sample's first is the
+// context.
 struct pairs {
   std::span<const std::uint32_t> words, targets;
   std::size_t targets_each;
 };
 
-// Fills targets [samples, 1 + negatives]: each context, and noise that depends on the seed and the number of the sample.
+// Fills targets [samples, 1 + negatives]: each context, followed by noise that depends on the seed and on the number of
+// the sample.
 void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
           std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept;
 
-// Where rows lie among those of `set`, each a member.
+// Writes the number of each row among the members of `set`. Requires that all rows are members.
 void find_places(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* places) noexcept;
 
-// Adds the gradients times `scale` to those of the rows that are known, sets those of the others, and makes them known.
-// Noise that is the context itself does not count. zeros: dim + 1 of them. Returns the sum of -log s(x) of contexts and
-// -log s(-x) of noise, where x = input row . output row + bias and s is the logistic function.
+// Adds the gradients, times `scale`, to those of rows that `known` marks; overwrites those of other rows and marks
+// them. Noise that equals the context is ignored. `zeros` points to dim + 1 zeros. Returns the sum of -log s(x) over
+// contexts and -log s(-x) over noise, where x = input row . output row + bias and s is the logistic function.
 double train(const windows& w, const pairs& p, const float* zeros, known_rows known, float scale) noexcept;
 
 } // namespace word2vec_parts

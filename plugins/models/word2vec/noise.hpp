@@ -9,10 +9,11 @@
 namespace word2vec_parts {
 
 // Draws k with probability p_k in constant time (Walker, "An efficient method for generating discrete random variables
-// with general distributions", 1977; built as Vose has it, 1991). Fewer than 2^32 of them. [any] once made
+// with general distributions", 1977; construction by Vose, 1991). Requires fewer than 2^32 values. [any] after
+// construction
 class alias_table {
 public:
-  // p: proportional to the probabilities.
+  // `p` is proportional to the probabilities.
   explicit alias_table(std::vector<double> p) : entries_(p.size()) {
     const double sum = std::accumulate(p.begin(), p.end(), 0.0), n = static_cast<double>(p.size());
     std::vector<std::uint32_t> small, large;
@@ -33,14 +34,14 @@ public:
       }
     }
   }
-  // From 64 random bits: the upper half picks an entry, the lower which of the two that it holds.
+  // Draws from 64 random bits: the upper half selects an entry, the lower half one of the entry's two values.
   std::uint32_t draw(std::uint64_t bits) const {
     const std::uint32_t i = entry_of(bits);
     const entry e = entries_[i];
     const std::uint32_t is_other = static_cast<std::uint32_t>(bits) < e.threshold ? 0 : 0xffffffffU;
-    return i ^ ((i ^ e.other) & is_other); // without a branch, which nobody could predict
+    return i ^ ((i ^ e.other) & is_other); // without a branch, which would be mispredicted often
   }
-  // The memory that draw() of the same bits will read.
+  // Prefetches the memory that draw() reads for the same bits.
   void prefetch(std::uint64_t bits) const { __builtin_prefetch(entries_.data() + entry_of(bits)); }
 
 private:
@@ -53,9 +54,9 @@ private:
   std::vector<entry> entries_;
 };
 
-// Random bits number `at` of `seed`: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014), whose state is a counter, so that any number of a sequence can be had by itself. Ten times as fast
-// as Philox (regatta/random.hpp), which draws better than noise needs.
+// Returns random bits number `at` of the sequence `seed`, by SplitMix64 (Steele, Lea and Flood, "Fast splittable
+// pseudorandom number generators", 2014), whose state is a counter: any element can be computed alone. Ten times as
+// fast as Philox (regatta/random.hpp), whose quality noise does not need.
 constexpr std::uint64_t noise_bits(std::uint64_t seed, std::uint64_t at) {
   std::uint64_t z = seed + (at + 1) * 0x9E3779B97F4A7C15; // the golden ratio
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;

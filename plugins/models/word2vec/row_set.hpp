@@ -8,8 +8,8 @@
 
 namespace word2vec_parts {
 
-// A set of row numbers, one bit each, and the place of every member among all: thousands of rows are put in order within
-// microseconds, where sorting takes hundreds of them. One thread at a time.
+// A set of table rows, one bit each, that numbers its members in ascending order. It orders thousands of rows within
+// microseconds, where sorting takes hundreds of microseconds. Not thread-safe.
 class row_set {
 public:
   explicit row_set(std::uint64_t rows) : bits_((rows + 63) / 64), before_(bits_.size()) {}
@@ -19,7 +19,7 @@ public:
     rows_.clear();
   }
   void insert(std::uint64_t row) { bits_[row / 64] |= std::uint64_t{1} << row % 64; }
-  // After the last insert: the members, ascending.
+  // Returns the members in ascending order. Must be called after the last insert().
   const std::vector<std::uint64_t>& finish() {
     for (std::size_t i = 0; i < bits_.size(); ++i) {
       before_[i] = static_cast<std::uint32_t>(rows_.size());
@@ -29,7 +29,7 @@ public:
     return rows_;
   }
   const std::vector<std::uint64_t>& rows() const { return rows_; }
-  // Of a member, after finish().
+  // The number of a member. Requires finish().
   std::uint32_t place(std::uint64_t row) const {
     const std::uint64_t below = (std::uint64_t{1} << row % 64) - 1;
     return before_[row / 64] + static_cast<std::uint32_t>(std::popcount(bits_[row / 64] & below));

@@ -2,16 +2,16 @@
 //
 // Skip-gram with negative sampling: Mikolov, Sutskever, Chen, Corrado and Dean, "Distributed representations of words
 // and phrases and their compositionality" (2013), section 2.2, with a bias for every output word as in PaddlePaddle's
-// benchmark. A sample is a word and one of its neighbours; which pairs there are, subsampling and the smallest count
-// are the data's affair (data.format = "words").
+// benchmark. A sample is a word and one of its neighbours. The data (data.format = "words") chooses the pairs,
+// subsamples, and drops rare words.
 //
-//   x_k  = input[word] . output[k] + bias[k]                  k: the context, and `negatives` words of the noise
+//   x_k  = input[word] . output[k] + bias[k]                  k: the context, and `negatives` words of noise
 //   loss = -log s(x_context) - sum over noise log s(-x_k)     s: the logistic function
 //
-// Noise is drawn with probability proportional to count^noise_exponent, 0.75 in the paper: the counts of contexts are
-// the data's (a text's vocabulary, or the distribution that random words have). Where nobody knows them, words are taken
-// to be numbered by how often they come, by Zipf's law with exponent 1. A word drawn that is the context itself counts
-// for nothing.
+// Noise is drawn with probability proportional to count^noise_exponent, 0.75 in the paper. The data supplies the counts
+// of contexts (from a text's vocabulary, or from the distribution of generated words). Without counts, words are
+// assumed to be numbered by falling frequency under Zipf's law with exponent 1. Noise that equals the context is
+// ignored.
 //
 // Both tables are sparse. Row w of "output" holds dim weights and the word's bias: 354,051 x (300 + 301) parameters.
 #include "kernels.hpp"
@@ -50,7 +50,7 @@ public:
   word2vec(const rg_host*, const parameters& p, const rg_model_setup& setup)
       : dim_(static_cast<std::size_t>(p.dim)), negatives_(static_cast<std::size_t>(p.negatives)),
         vocabulary_(static_cast<std::uint64_t>(p.vocabulary)), noise_exponent_(p.noise_exponent) {
-    // In bf16 the tables would be as large, being fp32 for the optimiser, and a step is bound by reading them.
+    // bf16 would not make a step faster: a step is bound by reading the tables, which the optimizer needs in fp32.
     if (setup.precision != RG_F32)
       throw rg::error(RG_E_UNSUPPORTED, "computes in fp32 only: set train.precision = \"fp32\"");
     const std::uint64_t batch = setup.batch;
@@ -91,12 +91,12 @@ public:
     info.unit = "words";
     info.layout = "canonical";
     info.flags = RG_MODEL_ROWS_IN_PLACE;
-    // A product, and two updates for every target.
+    // A dot product, and two updates, for every target.
     info.flops_per_sample = 6.0 * static_cast<double>(dim_) * static_cast<double>(negatives_ + 1);
     return info;
   }
 
-  // Words evenly from -0.5/dim to 0.5/dim, outputs and biases 0, as in word2vec.c.
+  // Words are uniform from -0.5/dim to 0.5/dim, outputs and biases 0, as in word2vec.c.
   void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
     if (tensor != 0) return std::fill(out.begin(), out.end(), 0.0F);
     for (std::size_t i = 0; i * dim_ < out.size(); ++i) {
@@ -128,19 +128,19 @@ public:
 
   rg_step_result step(const rg_batch& b, const rg::hooks& hooks) {
     look_up(b);
-    hooks.backward(); // both passes are one
+    hooks.backward(); // forward and backward pass are one loop
     for (std::size_t t = 0; t < 2; ++t) known_[t].assign(b.tables[t].count, (b.flags & RG_BATCH_ACCUMULATE) != 0);
     const parts::windows w{rows_at(b, 0), rows_at(b, 1), b.tables[0].gradients, b.tables[1].gradients, dim_};
     const double loss = parts::train(w, {places(b, 0), places(b, 1), negatives_ + 1}, zeros_.data(),
                                      {known_[0].data(), known_[1].data()}, 1.0F / static_cast<float>(b.global_samples));
     for (std::size_t t = 0; t < 2; ++t)
-      for (std::uint64_t r = 0; r < b.tables[t].count; ++r) // rows of other micro-batches
+      for (std::uint64_t r = 0; r < b.tables[t].count; ++r) // rows that only other micro-batches touch
         if (!known_[t][r]) std::fill_n(b.tables[t].gradients + r * width(t), width(t), 0.0F);
     return {.loss_sum = loss, .count = b.samples};
   }
 
-  // How much nearer a word is to its context than to noise: the mean cosine of input[word] and output[context], less
-  // that of input[word] and the noise's outputs, biases left out.
+  // The metric is how much more similar a word is to its context than to noise: the mean cosine of input[word] and
+  // output[context], minus that of input[word] and the outputs of noise, without biases.
   void evaluate(const rg_batch& b, std::span<double> sums) {
     look_up(b);
     const float *const *words = rows_at(b, 0), *const *outputs = rows_at(b, 1);
@@ -172,7 +172,7 @@ private:
     return {static_cast<const std::uint32_t*>(b.inputs[i]), b.samples}; // from 0 to vocabulary - 1
   }
 
-  // counts: of words from 0 on, in proportion; those after the last never come.
+  // `counts`: relative counts of words from 0 on; words after the last are never drawn.
   void make_noise(std::span<const double> counts) {
     if (std::ranges::none_of(counts, [](double c) { return c > 0; }))
       throw rg::error(RG_E_CONFIG, "there is no noise to draw: no word of the vocabulary has a count above 0");
@@ -189,8 +189,8 @@ private:
     drawn_sample_ = b.first_sample;
   }
 
-  // The places of this batch's words and targets in the windows. With one micro-batch a step, the windows hold what
-  // rows() was last asked for.
+  // Finds the rows of this batch's words and targets in the windows. With one micro-batch per step, the windows hold
+  // the rows that rows() returned last.
   void look_up(const rg_batch& b) {
     if (drawn_step_ != b.step || drawn_sample_ != b.first_sample) draw(b);
     for (std::size_t t = 0; t < 2; ++t) {
@@ -211,7 +211,7 @@ private:
     return std::span(places_[t]).first(b.samples * (t ? negatives_ + 1 : 1));
   }
 
-  // Where the weights of each row lie.
+  // Returns the address of each row's weights.
   const float* const* rows_at(const rg_batch& b, std::size_t t) {
     if (b.rows_at && b.rows_at[t]) return b.rows_at[t];
     const rg_table_rows& given = b.tables[t];
@@ -228,11 +228,11 @@ private:
   std::unique_ptr<parts::alias_table> noise_;
   std::array<std::unique_ptr<parts::row_set>, 2> sets_; // words; contexts and noise
   std::vector<std::uint32_t> targets_;                  // [samples, 1 + negatives]: the context, then noise
-  std::uint64_t drawn_step_ = UINT64_MAX, drawn_sample_ = UINT64_MAX; // what targets_ are of
-  std::array<std::vector<std::uint32_t>, 2> places_;                  // of words [samples] and targets, in the windows
-  std::array<std::vector<const float*>, 2> rows_at_;                  // by place
-  std::array<std::vector<std::uint8_t>, 2> known_;                    // likewise; see parts::known_rows
-  std::vector<float> zeros_;                                          // a row of them
+  std::uint64_t drawn_step_ = UINT64_MAX, drawn_sample_ = UINT64_MAX; // the batch for which targets_ was drawn
+  std::array<std::vector<std::uint32_t>, 2> places_; // numbers of the rows of words [samples] and of targets
+  std::array<std::vector<const float*>, 2> rows_at_; // by row number
+  std::array<std::vector<std::uint8_t>, 2> known_;   // by row number; see parts::known_rows
+  std::vector<float> zeros_;                         // one output row
 };
 
 } // namespace

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Synchronous data parallelism by all-reduce: every worker sums the gradients of all, bucket by bucket while the
-// backward pass still runs, and makes the same update. Buckets take turns on a few lanes: on each lane one is under way
-// at a time, so messages meet in the order in which they were posted, and one lane's latency hides behind another's
-// bytes. Rows of sparse tables are gathered instead: every worker adds up those of all (regatta/tables.hpp).
+// Synchronous data parallelism by all-reduce: every worker sums the gradients of all workers, bucket by bucket while
+// the backward pass still runs, and applies the same update. Buckets take turns on a few lanes. A lane carries one
+// bucket at a time, so that sends and receives match in order, and the latency of one lane overlaps with the bytes of
+// another. Gradients of sparse tables are gathered instead: every worker adds up the rows of all workers
+// (regatta/tables.hpp).
 //
-// Sharded, each worker sums and updates its share of a bucket only, and weights cross instead of sums (shares.hpp).
-// algorithm = "auto" does so where shares are large.
+// With algorithm = "sharded", each worker sums and updates only its shard of a bucket, and weights are exchanged
+// instead of sums (shares.hpp). algorithm = "auto" uses it if shards are large.
 //
-// Else, with "auto" and no collective of the transport's, what is fastest in the first steps, or was in an earlier run
-// (choice.hpp). The result shows which it was ("ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded":
-// how often with how many bytes), and whether it was measured in this run ("picks_measured", "picks_from_cache").
+// Otherwise "auto" uses the transport's own all-reduce if there is one, or else the algorithm that was fastest in the
+// first steps or in an earlier run (choice.hpp). The result shows the algorithms that ran ("ring", "halving_doubling",
+// "recursive_doubling", "hierarchical", "sharded": how often, and with how many bytes), and whether they were measured
+// in this run ("picks_measured", "picks_from_cache").
 #include "choice.hpp"
 #include "shares.hpp"
 
@@ -24,7 +26,7 @@ namespace {
 
 constexpr const char* version = "0.2.0";
 
-constexpr std::uint64_t most_doubled = 1 << 20; // bytes: beyond, recursive doubling is slower wherever it was measured
+constexpr std::uint64_t most_doubled = 1 << 20; // bytes; above, recursive doubling was slower in every measurement
 
 struct allreduce {
   struct parameters {
@@ -61,7 +63,7 @@ struct allreduce {
     const bool native_shares = p.shares == "native" && (p.algorithm == "auto" || p.algorithm == "sharded");
     if (p.algorithm == "native" || native_shares) plan.flags |= RG_PLAN_COLLECTIVES;
     if (p.algorithm == "hierarchical") plan.flags |= RG_PLAN_EQUAL_HOSTS;
-    plan.lanes = static_cast<std::uint32_t>(p.lanes) + 1; // the last one for rows
+    plan.lanes = static_cast<std::uint32_t>(p.lanes) + 1; // the last one is for rows of sparse tables
     return plan;
   }
 
@@ -87,7 +89,7 @@ struct allreduce {
       return;
     }
     c.own_as_worker(c.whole());
-    // The transport's own adds fp32.
+    // The transport's own all-reduce adds in fp32.
     if (!alone && !wire && (algorithm == "auto" || algorithm == "native") && c.offers(RG_OP_ALL_REDUCE))
       native = c.split(members);
     if (algorithm == "native" && !alone && !native)
@@ -125,7 +127,7 @@ struct allreduce {
     co_await running.join();
     if (chosen) co_await choice::conclude(*chosen, step);
     if (!comm.deferred()) co_return;
-    // Where updates are sharded, the norm is of the shares; else all workers hold all gradients.
+    // With sharded updates each worker has the norm of its shards only; otherwise all workers hold all gradients.
     co_await comm.norm(total, false);
     if (sharded) co_await rg::halving_doubling_all_reduce(comm, members, me(), total, 0);
     co_await comm.commit(total, step, false);
@@ -133,7 +135,7 @@ struct allreduce {
   }
 
 private:
-  std::size_t me() const { return static_cast<std::size_t>(comm.cluster().worker); } // in members
+  std::size_t me() const { return static_cast<std::size_t>(comm.cluster().worker); } // index in members
 
   static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
     for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
@@ -154,7 +156,7 @@ private:
     return most;
   }
 
-  // What times depend on, beside the transport and the size.
+  // Describes all else that times depend on, besides the transport and the size.
   std::string setting_of(const parameters& p) const {
     const auto& host_of = comm.cluster().host_of;
     const auto hosts = std::set<std::uint32_t>(host_of, host_of + comm.cluster().size).size();
@@ -163,11 +165,12 @@ private:
            std::to_string(lanes) + " lanes";
   }
 
-  // Not on a device, and no ghosts.
+  // Whether weights are in host memory: neither on a device nor ghosts.
   bool on_host() const { return comm.pointer<float>(comm.weights(comm.whole())); }
 
-  // For shares whose update takes longer than the messages' latencies; in the host's memory, which is what updates are
-  // bound by; of fp32 on the wire, for weights must not be rounded; and not where the hierarchy may be faster.
+  // Sharding pays if updating a shard takes longer than the latency of the messages. It requires host memory, whose
+  // bandwidth bounds updates, and fp32 on the wire, because weights must not be rounded. It is not used where the
+  // hierarchical algorithm may be faster, nor for deferred updates of a model with sparse tables.
   bool sharding_pays() const {
     constexpr std::uint64_t large = (256 << 10) / sizeof(float);
     return !buckets.empty() && buckets[0].count / members.size() >= large && on_host() && !wire &&
@@ -222,8 +225,8 @@ private:
   rg_buffer total;
   std::optional<rg::host_groups> groups;
   way fixed = way::ring;
-  std::optional<choice> chosen;   // else fixed
-  std::vector<rg_buffer> scratch; // of each lane, as large as a bucket, for recursive doubling
+  std::optional<choice> chosen;   // if empty, `fixed` is used
+  std::vector<rg_buffer> scratch; // by lane: as large as a bucket, for recursive doubling
   std::optional<std::uint32_t> native;
   std::optional<shares> sharded;
   rg::replicated_tables rows;

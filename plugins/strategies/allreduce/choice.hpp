@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// algorithm = "auto" over messages: which algorithm buckets are exchanged by, by their size. In the first steps each is
-// tried on each bucket, twice; the workers add up their shortest times, and for every size class (a power of two) the
-// fastest is taken. What was found is kept in a file, by all that it depends on, and the next run like this one begins with
-// it. Worker 0 alone reads and writes the file; the others are told before the first step.
+// algorithm = "auto" with messages: chooses the algorithm for each bucket by its size. In the first steps each
+// candidate runs twice on each bucket. The workers then add up their shortest times, and each size class (a power of
+// two) uses the fastest candidate. The result is kept in a file under a key that names everything it depends on; the
+// next run with that key starts with it. Only worker 0 reads and writes the file; it sends the result to the other
+// workers before the first step.
 #pragma once
 
 #include "../../common/pick_cache.hpp"
@@ -26,15 +27,15 @@ inline const char* name_of(way how) {
 
 class choice {
 public:
-  // In the strategy's constructor. `members`: the ranks of all workers, this one at place `me`. `setting`: what else times
-  // depend on.
+  // Call it in the strategy's constructor. `members` are the ranks of all workers, this one at index `me`. `setting`
+  // describes all else that times depend on. `buckets` and `members` must outlive the object.
   choice(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, std::vector<way> candidates,
          const std::vector<std::uint32_t>& members, std::size_t me, const std::string& setting)
       : comm_(c), buckets_(buckets), candidates_(std::move(candidates)), members_(members), me_(me),
         shortest_(buckets.size() * candidates_.size(), std::numeric_limits<float>::max()) {
     for (const rg::span_of_arena& b : buckets) {
       const std::uint64_t bytes = b.count * sizeof(float);
-      // What cannot be measured (ghosts, devices: their times cannot be read here) goes by size.
+      // Without measurable times (ghosts, device memory) the size decides.
       classes_.try_emplace(std::bit_floor(bytes),
                            entry{classes_.size(), bytes <= 64 << 10 ? way::halving_doubling : way::ring});
     }
@@ -51,7 +52,7 @@ public:
     setting_ = std::string(link->description) + "; " + setting;
   }
 
-  // Before the first step: what worker 0 knows from earlier runs, to all.
+  // Call it before the first step: sends the results of earlier runs from worker 0 to all workers.
   static rg::task<> recall(choice& self) {
     if (!self.remembers_) co_return;
     for (const auto& [bytes, e] : self.classes_)
@@ -65,10 +66,11 @@ public:
     }
   }
 
+  // The algorithm for a bucket in this step.
   way of(std::size_t bucket, std::uint64_t step) const {
     return is_trial(bucket, step) ? candidates_[step % candidates_.size()] : entry_of(bucket).chosen;
   }
-  // Bucket `bucket` took `ns` in this step.
+  // Reports that the exchange of `bucket` took `ns` nanoseconds in this step.
   void took(std::size_t bucket, std::uint64_t step, std::uint64_t ns) {
     const entry& e = entry_of(bucket);
     if (!is_trial(bucket, step)) {
@@ -80,8 +82,8 @@ public:
     shortest = std::min(shortest, static_cast<double>(ns));
   }
 
-  // At the end of every step: after the last trial the choice. The sum of all workers' times is the same everywhere, and so
-  // is what follows from it.
+  // Call it at the end of every step: chooses after the last trial. All workers have the same sums of times, and so
+  // make the same choice.
   static rg::task<> conclude(choice& self, std::uint64_t step) {
     if (step + 1 != self.trials() || self.knows_all()) co_return;
     for (std::size_t i = 0; i < self.shortest_.size(); ++i)
@@ -93,13 +95,13 @@ public:
 
 private:
   struct entry {
-    std::size_t place; // in known_
+    std::size_t place; // index in known_
     way chosen;
     bool is_remembered = false;
   };
   using classes = std::map<std::uint64_t, entry>; // by the smallest size in it, bytes
 
-  static constexpr std::uint64_t rounds = 2; // that each algorithm is tried
+  static constexpr std::uint64_t rounds = 2; // how often each algorithm is tried
   std::uint64_t trials() const { return rounds * candidates_.size(); }
   const entry& entry_of(std::size_t bucket) const {
     return classes_.at(std::bit_floor(buckets_[bucket].count * sizeof(float)));
@@ -112,7 +114,7 @@ private:
   }
 
   std::string key_of(std::uint64_t bytes) const { return setting_ + "; from " + std::to_string(bytes) + " bytes"; }
-  // 1 for the first of the candidates; 0: not known.
+  // 1 + the index of the candidate that the cache names; 0 if there is none.
   double number_in_cache(std::uint64_t bytes) const {
     const std::string* known = cache_ ? cache_->find(key_of(bytes)) : nullptr;
     for (std::size_t k = 0; known && k < candidates_.size(); ++k)
@@ -120,7 +122,7 @@ private:
     return 0;
   }
 
-  // `sums`: [bucket][candidate], nanoseconds, of all workers.
+  // `sums` are [bucket][candidate], nanoseconds, summed over all workers.
   void decide(const float* sums) {
     const std::size_t tried = candidates_.size();
     for (auto& [bytes, e] : classes_) {
@@ -136,7 +138,7 @@ private:
       if (cache_) remember(bytes, e.chosen, total, static_cast<double>(buckets * members_.size()));
     }
     try {
-      if (cache_) cache_->save(); // where that fails, it is only measured again
+      if (cache_) cache_->save(); // if it fails, the next run measures again
     } catch (const std::exception&) {
     }
   }
@@ -155,10 +157,10 @@ private:
   const std::size_t me_;
   std::vector<double> shortest_; // [bucket][candidate], nanoseconds
   classes classes_;
-  rg_buffer times_{};      // shortest_, to be added up
-  rg_buffer known_{};      // by class: 1 + the number of a candidate, or 0
-  bool has_times_ = false; // else it goes by size: nothing is measured, or remembered
+  rg_buffer times_{};      // shortest_, to be summed over the workers
+  rg_buffer known_{};      // by class: 1 + the index of a candidate, or 0
+  bool has_times_ = false; // if false, the size decides
   bool remembers_ = false;
-  std::optional<plugins::pick_cache> cache_; // worker 0's
+  std::optional<plugins::pick_cache> cache_; // worker 0 only
   std::string setting_;
 };

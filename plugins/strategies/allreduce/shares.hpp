@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bucket's update, shared out: each worker sums and updates its share and sends the new weights to all. So an n-th of
-// the optimiser's work and state is on each, and the bytes are those of an all-reduce (Xu et al., Automatic cross-replica
-// sharding of weight update in data-parallel training, 2020). Shares cross once as gradients and once as weights, straight
-// to where they belong; a worker adds the others' gradients to its own in the order of the ranks. Or the transport's own
-// reduce-scatter and all-gather carry them.
+// Sharded update of a bucket: each worker sums the gradients of its shard, updates it and sends the new weights to all
+// workers. Each worker has 1/n of the optimizer's work and state, and sends as many bytes as in an all-reduce (Xu et
+// al., Automatic cross-replica sharding of weight update in data-parallel training, 2020). A shard's gradients are sent
+// directly to its owner, which adds them to its own in the order of ranks, and its weights directly to all workers.
+// With `native`, the transport's reduce-scatter and all-gather do both.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -13,10 +13,11 @@
 
 class shares {
 public:
-  // Between `members`, the ranks of all workers, ascending, this worker at place `me`. In the strategy's constructor.
-  // `native`: by the transport's own collectives, where it has both. All members must ask for those of a group in the same
-  // order; in two groups no gather waits for the next bucket's gradients. `on_device`: the groups of a rank share one queue
-  // there, so there is but one, and update() must be called for one bucket after the other.
+  // Call it in the strategy's constructor. `members` are the ranks of all workers in ascending order, this one at index
+  // `me`. `native`: use the transport's reduce-scatter and all-gather if it has both. All members must start a group's
+  // collectives in the same order; there are two groups, so that no all-gather waits for the next bucket's gradients.
+  // `on_device`: a rank's groups share one queue there, so there is one group only, and update() must be called for one
+  // bucket after the other.
   shares(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, const std::vector<std::uint32_t>& members,
          std::size_t me, bool native, bool on_device)
       : comm_(c), buckets_(buckets), members_(members), me_(me), scattered_(buckets.size()), gathered_(buckets.size()) {
@@ -32,8 +33,9 @@ public:
   }
   bool is_native() const { return scatters_.has_value(); }
 
-  // Sums and updates this worker's share of bucket b; with clipping the update waits for commit(), else this hands it out.
-  // Receives are posted before anything is sent, so that what comes goes straight into place.
+  // Sums and updates this worker's shard of bucket b. Without deferred updates it also sends the new weights; otherwise
+  // they are sent after commit(), by hand_out(). Receives are posted before sends, so that messages arrive directly in
+  // place.
   static rg::task<> update(shares& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     const rg_buffer mine = self.comm_.gradients(self.share(b, self.me_));
     if (self.is_native()) {
@@ -51,7 +53,7 @@ public:
     if (!self.comm_.deferred()) co_await answer(self, b, lane);
     for (rg::operation& o : self.pushes_[b]) co_await o;
   }
-  // After commit(): this worker's weights to all, theirs into place.
+  // Call it after commit(): sends this worker's weights to all workers and receives theirs.
   static rg::task<> hand_out(shares& self, std::size_t b, std::uint32_t lane) {
     if (!self.is_native()) self.await_weights(b, lane);
     return answer(self, b, lane);
@@ -68,13 +70,13 @@ private:
     for (std::size_t w = 0; w < members_.size(); ++w)
       if (w != me_) f(w, members_[w]);
   }
-  // This step reads them no more.
+  // Posts receives into the weights, which this step does not read any more.
   void await_weights(std::size_t b, std::uint32_t lane) {
     for_others([&](std::size_t w, std::uint32_t rank) {
       weights_[b][w] = comm_.recv(rank, comm_.weights(share(b, w)), lane);
     });
   }
-  // Bucket b's turn comes when the one before has been asked for.
+  // Returns once the collective of bucket b - 1 has been started.
   static rg::task<> turn(shares&, std::vector<rg::event>& asked, std::size_t b) {
     if (b == 0) co_return;
     rg::event& before = asked[b - 1];
@@ -109,6 +111,6 @@ private:
   const std::vector<std::uint32_t>& members_;
   std::size_t me_;
   std::optional<std::uint32_t> scatters_, gathers_;           // groups
-  std::vector<rg::event> scattered_, gathered_;               // by bucket: it was asked for
+  std::vector<rg::event> scattered_, gathered_;               // by bucket: its collective has been started
   std::vector<operations> sums_, weights_, pushes_, answers_; // [bucket][worker]
 };

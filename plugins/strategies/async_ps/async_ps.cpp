@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Asynchronous parameter server (Dean et al., Large scale distributed deep networks, 2012): a worker pushes its
-// gradients, the server applies each push as it arrives and sends the weights back as they then are, and no worker waits
-// for another. With a `bound` s it is the stale synchronous parallel of Ho et al. (More effective distributed ML via a
-// stale synchronous parallel parameter server, 2013): a worker that has done c + 1 steps gets its weights back when all
-// have done c + 1 - s. With s = 0 the pushes of a step are added up and applied once, as by sync_ps.
+// gradients, the server applies each push when it arrives and answers with its current weights, and no worker waits for
+// another. With a `bound` s it is stale synchronous parallel (Ho et al., More effective distributed ML via a stale
+// synchronous parallel parameter server, 2013): a worker that has done c + 1 steps gets its weights once all workers
+// have done c + 1 - s. With s = 0 the pushes of a step are summed and applied once, as in sync_ps.
 //
 // Rows of sparse tables are pulled before the step that touches them and pushed after it, under the same bound
 // (regatta/tables.hpp).
 //
-// How many updates by others a gradient missed, its staleness, is counted in the result ("staleness").
+// The result counts the staleness of gradients ("staleness"): the updates by other workers between a worker's pull and
+// its push.
 #include <regatta/servers.hpp>
 #include <regatta/tables.hpp>
 
@@ -77,7 +78,7 @@ struct async_ps {
 
   rg::task<> begin_step(std::uint64_t, rg::step_rows rows) { return client.pull(rows); }
   rg::task<> pull_rows(rg::step_rows rows) { return client.pull(rows, rg::row_request::pull); }
-  // Asks for the weights before it pushes: the answer finds its receive posted and goes straight into place.
+  // Posts the receive of the weights before it pushes, so that the answer arrives directly in place.
   void on_gradient(std::uint64_t, std::uint32_t b) {
     pull(b);
     for (std::uint32_t s = 0; s < comm.servers(); ++s)
@@ -89,8 +90,8 @@ struct async_ps {
     for (auto& p : pushes) co_await p;
     for (auto& p : pulls) co_await p;
   }
-  // A message of nothing in place of the first push says goodbye. When all have, the last weights come: the same for
-  // everybody.
+  // An empty message in place of the first push tells a server that this worker has finished. Once all workers have,
+  // each server sends its final weights, the same to all workers.
   rg::task<> finish() {
     if (comm.tables()) co_await client.goodbye();
     for (std::uint32_t b = 0; b < cut.buckets(); ++b) pull(b);
@@ -101,8 +102,8 @@ struct async_ps {
 
   // ------------------------------------------------------------------------------------------------- server ---
 
-  // Two coroutines a worker: one takes its pushes and applies them, the other answers when the bound lets it; a third for
-  // its rows.
+  // Two coroutines per worker: one receives and applies its pushes, the other answers when the bound permits. A third
+  // one serves its rows.
   rg::task<> serve() {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
       if (comm.tables()) serving.spawn(attend_rows(*this, w));
@@ -132,22 +133,22 @@ private:
     rg::span_of_arena range{};
     rg_buffer weights{};
     std::uint64_t version = 0; // updates so far
-    std::uint32_t arrived = 0; // pushes of the step under way (bound = 0)
+    std::uint32_t arrived = 0; // pushes of the step in progress (bound = 0)
   };
   struct customer { // of a server: one worker
     customer(rg::comm& c, std::size_t slots, std::uint64_t largest) : answers(c, slots, largest), receives(slots) {
       for (std::size_t i = 0; i < slots; ++i) memory.push_back(c.alloc(largest));
     }
     rg::snapshots answers;
-    std::vector<rg::operation> receives; // a ring of pushes, as many as there is memory for
+    std::vector<rg::operation> receives; // a ring of posted receives, one per entry of `memory`
     std::vector<rg_buffer> memory;
-    std::vector<std::uint64_t> pushed; // [shard] steps whose push was applied; forever: it said goodbye
-    std::vector<std::uint64_t> pulled; // [shard] version that it was sent last
-    rg::event changed;                 // something in anybody's `pushed`
-    rg::event combined;                // bound = 0: a step of all was applied
+    std::vector<std::uint64_t> pushed; // [shard] number of pushes applied; forever: the worker has finished
+    std::vector<std::uint64_t> pulled; // [shard] version that was sent to it last
+    rg::event changed;                 // any customer's `pushed` has changed
+    rg::event combined;                // bound = 0: a step of all workers was applied
     rg::operation last;
-    std::uint64_t rows_pushed = 0; // steps whose rows were applied; forever: it said goodbye
-    rg::event rows_changed;        // something in anybody's rows_pushed
+    std::uint64_t rows_pushed = 0; // steps whose rows were applied; forever: the worker has finished
+    rg::event rows_changed;        // any customer's `rows_pushed` has changed
   };
 
   void pull(std::uint32_t b) {
@@ -170,7 +171,7 @@ private:
       self.post(from, w, 0);
       for (std::size_t b = 0; b < shards; ++b) {
         rg::operation& push = from.receives[b % slots];
-        if (co_await push == 0) { // goodbye: nobody waits for it any more
+        if (co_await push == 0) { // the worker has finished: nothing waits for it any more
           std::fill(from.pushed.begin(), from.pushed.end(), forever);
           for (auto& c : self.customers) c->changed.set();
           co_return;
@@ -183,7 +184,8 @@ private:
     }
   }
 
-  // The push of worker w, as it arrived; with bound = 0 that of all, in the order of the workers, when the last has.
+  // Applies the push of worker w when it arrives. With bound = 0, the last worker's call applies the sum of all pushes,
+  // added in the order of workers.
   static rg::task<> apply(async_ps& self, std::uint32_t w, std::size_t b, std::uint64_t step) {
     shard& part = self.held[b];
     customer& from = *self.customers[w];
@@ -215,7 +217,7 @@ private:
     for (std::uint64_t step = 0;; ++step)
       for (std::size_t b = 0; b < self.held.size(); ++b) {
         while (!self.may_answer(to, b, step)) co_await to.changed;
-        if (to.pushed[b] == forever) { // it will do no further step
+        if (to.pushed[b] == forever) { // it does no further step
           co_await rg::snapshots::all_sent(to.answers);
           co_return;
         }
@@ -246,13 +248,13 @@ private:
       if (step == 0 && ++self.rows_begun == self.comm.workers())
         for (auto& c : self.customers) c->rows_changed.set();
       co_await self.tables.receive(w);
-      // Everybody's first step sees the rows as they start, however late he begins: that is what a loss is compared by.
+      // In their first step all workers see the initial rows, however late one starts: losses stay comparable.
       while (self.rows_begun < self.comm.workers()) co_await from.rows_changed;
       self.comm.record_of_step("staleness", static_cast<std::int64_t>(self.rows_version - told), w, step);
       co_await apply_rows(self, w, step++);
     }
   }
-  // As apply().
+  // As apply(), for rows.
   static rg::task<> apply_rows(async_ps& self, std::uint32_t w, std::uint64_t step) {
     customer& from = *self.customers[w];
     if (self.bound > 0) {
@@ -260,7 +262,7 @@ private:
       co_await self.tables.apply_of(w, step);
       from.rows_pushed = step + 1;
     } else if (++self.rows_arrived < self.comm.workers()) {
-      while (from.rows_pushed <= step) co_await from.rows_changed; // what it pushed is still needed
+      while (from.rows_pushed <= step) co_await from.rows_changed; // its push is still needed
       co_return;
     } else {
       self.rows_arrived = 0;
@@ -284,8 +286,8 @@ private:
   std::vector<shard> held;
   std::vector<std::unique_ptr<customer>> customers;
   std::uint64_t rows_version = 0; // updates of rows so far
-  std::uint32_t rows_begun = 0;   // workers that have the rows of their first step
-  std::uint32_t rows_arrived = 0; // pushes of rows of the step under way (bound = 0)
+  std::uint32_t rows_begun = 0;   // workers that have received the rows of their first step
+  std::uint32_t rows_arrived = 0; // pushes of rows of the step in progress (bound = 0)
   rg::task_group serving;
 };
 

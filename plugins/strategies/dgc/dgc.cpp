@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deep Gradient Compression (Lin et al., ICLR 2018): a worker sends the few values of its gradients that are largest,
-// and keeps the others until they have grown. A step, for every tensor that is compressed:
+// Deep Gradient Compression (Lin et al., ICLR 2018): a worker sends only the largest values of its gradients and
+// accumulates the rest until they have grown. A step, for every compressed tensor:
 //
-//   g  = clip(g)                        to N^-1/2 of the threshold (section 3.2): the sum of N has the threshold's norm
-//   u  = m * u + g;  v += u             momentum correction (3.1): what is kept back has momentum, too
-//   send the k largest of |v|           by place and value
-//   u, v = 0 where they were sent       momentum factor masking (3.3)
+//   g  = clip(g)                        to N^-1/2 of the threshold (section 3.2), so that the sum of N has its norm
+//   u  = m * u + g;  v += u             momentum correction (3.1): values that are not sent have momentum, too
+//   send the k largest of |v|           as indices and values
+//   u, v = 0 at these indices           momentum factor masking (3.3)
 //   w -= lr * the sum of all workers' values
 //
-// Clipping is by tensor: a norm of the whole gradient is known only when the backward pass is over, and nothing could be
-// sent before. Tensors with few elements, and those that the model marks as not compressible (batch norm, biases), go
-// dense and with ordinary momentum. The momentum is the optimiser's coefficient, done here.
+// Clipping is per tensor: the norm of the whole gradient is known only after the backward pass, and nothing could be
+// sent before. Tensors with few elements, and tensors that the model marks as not compressible (batch norm, biases),
+// are sent dense and with ordinary momentum. The strategy applies the momentum, with the optimizer's coefficient.
 //
-// exchange = "allgather": every worker sends its k places and values to every other. "servers": it sends them to the
-// server of the tensor, which adds up and sends everybody the places and sums that are not 0.
+// exchange = "allgather": every worker sends its k indices and values to every other worker. "servers": it sends them
+// to the tensor's server, which sums them and sends indices and values of all nonzero sums to every worker.
 //
-// The result shows the time spent encoding, on the wire and decoding ("encode_seconds", "wire_seconds",
-// "decode_seconds"), and the bytes that crossed against those of an exchange of all ("exchanged_bytes", "dense_bytes").
+// The result shows the time for encoding, exchange and decoding ("encode_seconds", "wire_seconds", "decode_seconds"),
+// and the bytes exchanged, beside those of a dense exchange ("exchanged_bytes", "dense_bytes").
 #include <regatta/algorithms.hpp>
 #include <regatta/servers.hpp>
 
@@ -97,7 +97,7 @@ struct dgc {
   }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
   rg::task<> end_step(std::uint64_t) { co_await running.join(); }
-  // To servers: a message of nothing in place of a lane's first.
+  // With servers: an empty message in place of a lane's first push tells the server that this worker has finished.
   rg::task<> finish() {
     for (std::uint32_t s = 0; by_servers(p) && s < comm.servers(); ++s)
       for (std::uint32_t lane = 0; lane < lanes; ++lane)
@@ -114,18 +114,19 @@ struct dgc {
   rg::comm& comm;
 
 private:
-  struct piece { // one tensor that is compressed, or neighbours that are not
+  struct piece { // a tensor that is compressed, or adjacent tensors that are not
     rg::span_of_arena range;
     std::uint64_t elements; // without padding
     bool compressed;
     std::uint32_t server;
   };
-  struct desk; // what one lane works on
+  struct desk; // working memory of a lane
 
   static bool by_servers(const parameters& p) { return p.exchange == "servers"; }
   static std::uint64_t steps_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
-  // Pieces in the order of the arena, dense neighbours joined; each goes to the server that has least so far.
+  // Makes buckets in the order of the arena and joins adjacent dense tensors. Each bucket goes to the server that has
+  // the fewest elements so far.
   void make_pieces() {
     const rg_arena& arena = comm.arena();
     std::vector<std::uint64_t> ends, load(std::max(comm.servers(), 1u));
@@ -165,20 +166,21 @@ private:
     if (!p.rampup_step) return p.sparsity[last];
     return p.sparsity[std::min(last, (step - steps_of(p.rampup_begin_step)) / steps_of(p.rampup_step))];
   }
+  // The number of values that a worker sends of a bucket.
   static std::uint64_t kept(const piece& q, double sparsity) {
     const double k = std::round(static_cast<double>(q.elements) * (1 - sparsity));
     return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(k), 1, q.elements);
   }
-  // The most that a piece ever sends.
+  // The most values that a worker ever sends of a bucket.
   std::uint64_t most_kept(const piece& q) const {
     if (!q.compressed) return 0;
     const double lowest = p.rampup_step ? *std::min_element(p.sparsity.begin(), p.sparsity.end()) : p.sparsity.back();
     return kept(q, lowest);
   }
-  // Of a sum of n workers' values.
+  // The most nonzero elements in a sum over all workers.
   std::uint64_t most_sums(const piece& q) const { return std::min(q.range.count, most_kept(q) * comm.workers()); }
 
-  // Bytes that a worker sends and receives for one piece, compressed (at most) and dense.
+  // Bytes that a worker sends and receives for one bucket: compressed (an upper bound), and dense.
   double compressed_bytes(const piece& q, std::uint64_t k) const {
     const double n = comm.workers(), pairs = 2.0 * sizeof(float) * static_cast<double>(k);
     if (by_servers(p))
@@ -209,7 +211,7 @@ private:
     }
   }
 
-  // Memory of one lane: k places and k values of every worker, one message a worker; of a server the sums, too.
+  // Working memory of one lane: for each worker a message of k indices and k values; on a server also the sums.
   struct desk {
     desk(dgc& d, std::uint32_t lane) {
       std::uint64_t k = 0, sums = 0, elements = 0;
@@ -227,14 +229,14 @@ private:
       if (!d.comm.is_server()) return;
       mine = d.pieces_of(static_cast<std::uint32_t>(d.comm.cluster().server), lane);
       sum = d.comm.alloc(elements);
-      // A worker in this process has a lane's memory in use at the same time.
+      // Buffers of their own: a worker in this process uses the lane's other buffers at the same time.
       served = d.comm.alloc(std::max<std::uint64_t>(2 * k * d.comm.workers(), 1), RG_I32);
       sum_places = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
       sum_values = d.comm.alloc(std::max<std::uint64_t>(sums, 1));
     }
     rg_buffer messages{}, places{}, values{};
     std::vector<rg::operation> receives, sends;
-    std::vector<std::size_t> mine; // of a server: its pieces on this lane
+    std::vector<std::size_t> mine; // on a server: its buckets on this lane
     rg_buffer served{}, sum{}, sum_places{}, sum_values{};
   };
   static rg_buffer message(rg_buffer messages, std::uint32_t worker, std::uint64_t k) {
@@ -265,14 +267,14 @@ private:
     }
   }
 
-  // Ordinary momentum on the sum of all.
+  // Exchanges the dense gradient, with ordinary momentum on the sum over all workers.
   static rg::task<> exchange_dense(dgc& self, const piece& q, std::uint64_t step, std::uint32_t lane) {
     rg::comm& comm = self.comm;
     const rg_buffer g = comm.gradients(q.range), u = self.part(self.u, q);
     rg_buffer sum = g;
     const std::uint64_t begin = comm.now();
     if (by_servers(self.p)) {
-      sum = self.part(self.v, q); // of no use to what goes dense
+      sum = self.part(self.v, q); // v is unused while a bucket is sent dense
       auto answer = comm.recv(comm.server_rank(q.server), sum, self.lanes + lane);
       co_await comm.send(comm.server_rank(q.server), g, lane);
       co_await answer;
@@ -296,7 +298,7 @@ private:
     const rg_buffer g = comm.gradients(q.range), u = self.part(self.u, q), v = self.part(self.v, q);
     const rg_buffer mine = message(d.messages, self.me(), k);
     std::uint64_t begin = comm.now();
-    if (step && step == steps_of(self.p.rampup_begin_step)) { // until now u was that of the sum
+    if (step && step == steps_of(self.p.rampup_begin_step)) { // until now u was the momentum of the sum
       co_await comm.scale(u, 1.0 / comm.workers());
       co_await comm.fill(v, 0);
     }
@@ -308,7 +310,7 @@ private:
     self.add_time("encode_seconds", begin);
 
     begin = comm.now();
-    std::uint64_t sums = 0; // places that a server sent
+    std::uint64_t sums = 0; // elements in the server's answer
     if (by_servers(self.p)) {
       const std::uint32_t server = comm.server_rank(q.server);
       auto places = comm.recv(server, d.places, self.lanes + lane);
@@ -332,7 +334,7 @@ private:
     co_await comm.fill(g, 0);
     if (by_servers(self.p)) {
       co_await comm.axpy_at(g, rg::sub(d.places, 0, sums), 1, rg::sub(d.values, 0, sums));
-    } else { // in the order of the workers: the same sum everywhere
+    } else { // in the order of workers, so that all have the same sum
       for (const std::uint32_t w : self.members) {
         const rg_buffer theirs = message(d.messages, w, k);
         co_await comm.axpy_at(g, places_in(theirs), 1, values_in(theirs));
@@ -357,7 +359,7 @@ private:
                           : w    ? comm.recv_add(w, sum, lane)
                                  : comm.recv(w, sum, lane);
         for (auto& push : d.receives) goodbye = co_await push == 0 || goodbye;
-        if (goodbye) co_return; // everybody trains the same number of steps: where one leaves, all do
+        if (goodbye) co_return; // all workers train the same number of steps: all finish together
         rg_buffer places{}, values = sum;
         if (sparse) {
           co_await comm.fill(sum, 0);
@@ -385,7 +387,7 @@ private:
   std::uint32_t lanes;
   std::vector<std::uint32_t> members;
   std::vector<piece> pieces;
-  rg_buffer u{}, v{}; // of a worker: the momentum; what was not sent yet
+  rg_buffer u{}, v{}; // of a worker: momentum; accumulated values that were not sent yet
   std::vector<rg::event> ready;
   std::vector<std::unique_ptr<desk>> desks;
   rg::task_group running, serving; // a rank may be both

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GEO-SGD: workers train by themselves, each with its own optimiser, and every k batches push how far their weights have
-// moved from the servers'. A server adds a worker's difference, divided by the number of workers, as it arrives, and sends
-// the weights back as they then are; no worker waits for another.
+// GEO-SGD: each worker trains alone, with its own optimizer, and every k batches pushes the difference between its
+// weights and the servers'. A server adds a worker's difference, divided by the number of workers, when it arrives, and
+// answers with its current weights. No worker waits for another.
 //
 // `merge = "add"` is the rule of PaddlePaddle (GeoCommunicator in paddle/fluid/distributed/ps/service/communicator): a
-// worker keeps its own progress and adds the others'. With n workers and `old`, what it knows of the servers' weights:
+// worker keeps its own progress and adds that of the other workers. With n workers and `old`, the servers' weights as
+// the worker knows them:
 //   push:    delta = (weights - old) / n; old += delta; the server adds delta
 //   answer:  weights += server - old; old = server
-// `merge = "replace"` averages weights asynchronously: the worker goes on with the servers' weights, so that (n - 1) / n
-// of its own progress is gone.
+// `merge = "replace"` averages weights asynchronously: the worker continues with the servers' weights, and so
+// loses (n - 1) / n of the progress it has made.
 //   push:    the server adds (weights - old) / n
 //   answer:  weights = old = server
 //
-// The servers hold plain weights: optimiser and its state are the workers' own. How many differences of others a push
-// missed is counted in the result ("staleness"). Sparse tables are in rows.hpp.
+// The servers hold weights only; the optimizer and its state belong to the workers. The result counts the staleness of
+// pushes ("staleness"): the differences of other workers that were added between a worker's pull and its push. rows.hpp
+// handles sparse tables.
 #include "rows.hpp"
 
 #include <regatta/servers.hpp>
@@ -57,7 +59,7 @@ struct geo_ps {
         rows(c, adds, rows_to_servers, rows_to_workers), row_server(c, k, adds, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
       c.own_as_worker(c.whole());
-      if (c.arena().count) old = c.alloc(c.arena().count); // a model may be of tables alone
+      if (c.arena().count) old = c.alloc(c.arena().count); // a model may have sparse tables only
       if (c.arena().count) answer = adds ? c.alloc(c.arena().count) : c.weights(c.whole());
       total = c.alloc(2, RG_F64);
       ready = std::vector<rg::event>(cut.buckets());
@@ -84,7 +86,7 @@ struct geo_ps {
   rg::task<> end_step(std::uint64_t step) {
     co_await rows.update(step);
     co_await running.join();
-    if (comm.deferred()) { // clipping is each worker's own affair
+    if (comm.deferred()) { // each worker clips by its own norm
       co_await comm.norm(total, false);
       co_await comm.commit(total, step, false);
       if (closes(step))
@@ -93,8 +95,8 @@ struct geo_ps {
     steps = step + 1;
     if (closes(step)) co_await meet(*this);
   }
-  // What was trained since the last push is pushed; then a message of nothing says goodbye, and when all have said it
-  // the last weights come: the same for everybody.
+  // Pushes the progress since the last push. Then an empty message tells each server that this worker has finished.
+  // Once all workers have, each server sends its final weights, the same to all workers.
   rg::task<> finish() {
     if (steps % k) {
       for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
@@ -141,13 +143,13 @@ private:
     rg::snapshots answers;
     std::vector<rg::operation> receives;
     std::vector<rg_buffer> memory;
-    std::vector<std::uint64_t> pulled; // [shard] version that it was sent last
+    std::vector<std::uint64_t> pulled; // [shard] version that was sent to it last
     rg::operation last;
   };
 
   bool closes(std::uint64_t step) const { return (step + 1) % k == 0; }
 
-  // Gradients are divided by the global batch. A worker that trains alone steps by the mean over its own.
+  // Gradients are divided by the global batch; a worker that trains alone needs the mean over its own batch.
   static rg::task<> train(geo_ps& self, std::uint64_t step) {
     rg::comm& comm = self.comm;
     for (std::size_t b = 0; b < self.cut.buckets(); ++b) {
@@ -160,8 +162,8 @@ private:
       if (!comm.deferred() && self.closes(step)) co_await push(self, b);
     }
   }
-  // The gradient is used up: the difference takes its place. With "replace" the answer goes straight into the weights,
-  // which this step reads no more.
+  // The gradient is used up, so the difference is stored in its memory. With "replace" the answer arrives directly in
+  // the weights, which this step does not read any more.
   static rg::task<> push(geo_ps& self, std::size_t b) {
     rg::comm& comm = self.comm;
     const auto range = self.cut.bucket(b);
@@ -201,11 +203,11 @@ private:
     const std::size_t shards = self.held.size(), slots = from.receives.size();
     const auto memory = [&](std::size_t b) { return rg::sub(from.memory[b % slots], 0, self.held[b].weights.count); };
     const auto post = [&](std::size_t b) { from.receives[b % slots] = self.comm.recv(w, memory(b), to_servers); };
-    for (std::uint64_t step = self.k - 1;; step += self.k) { // the last of a period
+    for (std::uint64_t step = self.k - 1;; step += self.k) { // the last step of a period
       post(0);
       for (std::size_t b = 0; b < shards; ++b) {
         rg::operation& push = from.receives[b % slots];
-        if (co_await push == 0) { // goodbye
+        if (co_await push == 0) { // the worker has finished
           co_await rg::snapshots::all_sent(from.answers);
           co_return;
         }
@@ -227,8 +229,8 @@ private:
   geo::row_worker rows;
   geo::row_server row_server;
   rg_buffer old{};    // of a worker: the servers' weights as it knows them
-  rg_buffer answer{}; // of a worker: where the servers' answers go
-  rg_buffer total{};  // of a worker: the norm
+  rg_buffer answer{}; // of a worker: receives the servers' answers
+  rg_buffer total{};  // of a worker: for the norm
   std::vector<rg::event> ready;
   std::vector<rg::operation> pulls, pushes; // of a worker: [bucket][server]
   std::vector<shard> held;

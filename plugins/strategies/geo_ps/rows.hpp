@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of sparse tables under GEO-SGD. A worker keeps every row it has seen and trains on its own copy. At the end of a
-// period it pushes, of each row that it touched, how far it has moved; a server (row r is on server r mod S) adds that,
-// divided by the number of workers, and answers with the rows that any worker has pushed since it answered this one last:
-// copies of rows that others touch are fresh, too. An answer is merged as dense weights are (geo_ps.cpp): with "add" the
-// worker remembers of every row it has seen the servers' value, which takes the memory of a second copy.
+// Rows of sparse tables under GEO-SGD. A worker keeps a copy of every row that it has seen, and trains on it. At the
+// end of a period it pushes the difference of each row that it touched. A server (row r is on server r mod S) adds the
+// difference, divided by the number of workers. It answers with all rows that any worker has pushed since its last
+// answer to this worker, so that copies of rows that other workers touch are refreshed, too. Answers are merged as
+// dense weights are (geo_ps.cpp). With "add", the worker also stores the servers' value of every row that it has seen,
+// which takes the memory of a second copy.
 //
-// Both ways a period is any number of pieces of one table each, then an end. A piece is two messages: what it is, the
-// table, how many rows and their numbers (64 bits each); and their values. Memory does not grow with the period but for
-// the rows' numbers and, on a worker with "replace", where they began.
+// In both directions a period is any number of chunks, each of one table, then an end. A chunk is two messages: a
+// header (kind, table, number of rows) with the row numbers, 64 bits each; and the rows' values. Memory does not grow
+// with the length of a period, except for row numbers and, on a worker with "replace", the rows' values at its start.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -21,15 +22,15 @@
 namespace geo {
 
 enum class word : std::int64_t { piece = 1, end = 2, goodbye = 3 };
-constexpr std::uint64_t header = 3; // word, table, count
+constexpr std::uint64_t header = 3; // kind, table, count
 
-// Memory for one piece.
+// Memory for one chunk.
 struct piece {
   piece(rg::comm& c, std::uint64_t rows, std::uint64_t elements)
       : message(c.alloc_on_host(header + rows, RG_I64)), values(c.alloc_on_host(elements)) {}
   rg_buffer message, values;
 };
-// Rows of table t in a piece: as many as a mebibyte holds.
+// Rows of table t in one chunk: as many as fit in 1 MiB.
 inline std::uint64_t rows_at_once(const rg_table& t) {
   return std::clamp<std::uint64_t>((1 << 18) / t.row, 1, t.rows);
 }
@@ -46,7 +47,7 @@ inline rg_buffer numbers_in(const piece& p, std::uint64_t count) {
   return rg::sub(p.message, header, count);
 }
 
-// Sends `p`, or the end or goodbye, which are a header alone.
+// Sends a chunk, or `end` or `goodbye`, which consist of the header only.
 inline rg::task<> send(rg::comm& comm, std::uint32_t peer, const piece& p, word what, std::uint32_t table,
                        std::uint64_t count, std::uint32_t lane) {
   const auto words = comm.elements<std::int64_t>(p.message);
@@ -61,6 +62,7 @@ struct received {
   std::uint32_t table;
   rg_buffer numbers, values;
 };
+// Receives a chunk into the memory of `p`, to which the result points.
 inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piece& p, std::uint32_t lane) {
   co_await comm.recv(peer, p.message, lane);
   const auto words = comm.elements<std::int64_t>(p.message);
@@ -71,11 +73,11 @@ inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piec
   co_return r;
 }
 
-// Row numbers, each once, in the order in which they came: a hash table with linear probing, whose memory is kept.
+// Row numbers in the order of insertion, each once: a hash table with linear probing. clear() keeps its memory.
 class row_index {
 public:
   struct found {
-    std::size_t place; // in the order
+    std::size_t place; // in the order of insertion
     bool is_new;
   };
   found insert(std::uint64_t row) {
@@ -95,7 +97,7 @@ public:
 private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  // The row's slot, or the free one that it gets.
+  // The slot of the row, or the free slot where it belongs.
   std::size_t& slot_of(std::uint64_t row) {
     const int bits = std::countr_zero(slots_.size());
     const std::size_t mask = slots_.size() - 1;
@@ -109,13 +111,14 @@ private:
     for (std::size_t place = 0; place < rows_.size(); ++place) slot_of(rows_[place]) = place;
   }
 
-  std::vector<std::size_t> slots_; // a power of two of them: places
+  std::vector<std::size_t> slots_; // indices into rows_; the number of slots is a power of two
   std::vector<std::uint64_t> rows_;
 };
 
+// The worker's side.
 class row_worker {
 public:
-  // `adds`: merge = "add".
+  // `adds`: merge is "add".
   row_worker(rg::comm& c, bool adds, std::uint32_t to_servers, std::uint32_t to_workers)
       : comm(c), adds_(adds), to_servers_(to_servers), to_workers_(to_workers), copies_(c.tables()) {
     if (!comm.tables() || !comm.is_worker()) return;
@@ -126,14 +129,14 @@ public:
     }
   }
 
-  // Brings rows from the own copy.
+  // Reads rows from the worker's own copy.
   rg::task<> read(rg::step_rows rows) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const std::uint64_t n = rows[t].size();
       co_await comm.rows_read(t, comm.row_numbers(t, 0, n), comm.row_weights(t, 0, n), rg::role::worker);
     }
   }
-  // Likewise for a step, which will change them.
+  // Reads the rows of a step and marks them as touched.
   rg::task<> begin_step(rg::step_rows rows) {
     co_await read(rows);
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
@@ -149,7 +152,7 @@ public:
       }
     }
   }
-  // The worker's own update, by the mean over its own batch.
+  // Applies the worker's own update, by the mean gradient over its own batch.
   rg::task<> update(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const rg_buffer gradients = comm.row_gradients(t, 0, copies_[t].now);
@@ -157,7 +160,7 @@ public:
       co_await comm.rows_apply(t, comm.row_numbers(t, 0, copies_[t].now), gradients, step, rg::role::worker);
     }
   }
-  // A period's end, with all servers side by side.
+  // Ends a period: exchanges chunks with all servers concurrently.
   rg::task<> meet() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) meeting_.spawn(meet_one(*this, s));
     co_await meeting_.join();
@@ -170,6 +173,7 @@ public:
       c.touched_in.clear();
     }
   }
+  // Tells all servers that this worker has finished.
   rg::task<> goodbye() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s)
       co_await send(comm, comm.server_rank(s), pieces_[s], word::goodbye, 0, 0, to_servers_);
@@ -178,16 +182,16 @@ public:
   rg::comm& comm;
 
 private:
-  // Of one table; a row's place is that in `rows`.
+  // The copy of one table. A row's index is that in `rows`.
   struct copy {
-    row_index rows;                        // "add": seen by this worker; "replace": touched in this period
-    std::vector<float> old;                // by place: "add": the servers' value as known; "replace": its own before
-    std::vector<std::uint64_t> touched_in; // by place: the last period
-    std::vector<std::size_t> touched;      // in this period, in the order of touching
+    row_index rows;         // "add": seen by this worker; "replace": touched in this period
+    std::vector<float> old; // by index: "add": the servers' value as known; "replace": at the period's start
+    std::vector<std::uint64_t> touched_in; // by index: the last period in which it was touched
+    std::vector<std::size_t> touched;      // indices touched in this period, in that order
     std::uint64_t now = 0;                 // rows of this step
   };
 
-  // The row's place; a new row's old value is `value`.
+  // Returns the row's index. A new row gets `value` as its old value.
   static std::size_t remember(copy& c, std::uint64_t row, std::span<const float> value) {
     const auto [place, is_new] = c.rows.insert(row);
     if (is_new) {
@@ -217,13 +221,13 @@ private:
       co_await merge(self, server, r);
     }
   }
-  // Own rows += the server's - old; with "replace" old is what they are.
+  // Adds (server's value - old value) to own rows; with "replace", old is the current value.
   static rg::task<> merge(row_worker& self, std::uint32_t server, received r) {
     rg::comm& comm = self.comm;
     const std::uint64_t row = comm.table(r.table).row;
     const rg_buffer old = rg::sub(self.own_[server], 0, r.values.count);
     co_await comm.rows_read(r.table, r.numbers, old, rg::role::worker);
-    if (self.adds_) { // of rows that were never seen, what is read is the old value
+    if (self.adds_) { // for rows that were never seen, the value just read is the old value
       copy& c = self.copies_[r.table];
       const auto numbers = comm.elements<std::int64_t>(r.numbers);
       const auto was = comm.elements<float>(old), is = comm.elements<float>(r.values);
@@ -238,7 +242,8 @@ private:
     co_await comm.axpy(old, -1, r.values);
     co_await comm.rows_write(r.table, r.numbers, -1, old, rg::role::worker);
   }
-  // The next rows of the server's, from `next` on, and their differences. Gives how many.
+  // Fills a chunk with the next rows of this server, from touched[next] on, and with their differences. Returns their
+  // number.
   static rg::task<std::uint64_t> fill(row_worker& self, std::uint32_t t, std::uint32_t server, std::size_t& next) {
     rg::comm& comm = self.comm;
     copy& c = self.copies_[t];
@@ -277,13 +282,14 @@ private:
   std::vector<copy> copies_; // by table
   std::uint64_t period_ = 1;
   std::vector<piece> pieces_;  // by server
-  std::vector<rg_buffer> own_; // by server: a piece's values as they were, or as they are here
+  std::vector<rg_buffer> own_; // by server: old values of a chunk's rows, or their current values
   rg::task_group meeting_;
 };
 
+// The server's side.
 class row_server {
 public:
-  // `k`: steps of a period.
+  // `k` is the number of steps in a period.
   row_server(rg::comm& c, std::uint64_t k, bool adds, std::uint32_t to_servers, std::uint32_t to_workers)
       : comm(c), k_(k), share_(adds ? 1.0 : 1.0 / c.workers()), to_servers_(to_servers), to_workers_(to_workers),
         pushed_(c.tables()) {
@@ -294,11 +300,11 @@ public:
     for (customer& c2 : customers_) c2.told.resize(comm.tables());
   }
 
-  // Worker w's periods, until it says goodbye.
+  // Receives the periods of worker w, and answers them, until the worker has finished.
   static rg::task<> attend(row_server& self, std::uint32_t w) {
     rg::comm& comm = self.comm;
     customer& from = self.customers_[w];
-    for (std::uint64_t step = self.k_ - 1;; step += self.k_) { // the last of a period
+    for (std::uint64_t step = self.k_ - 1;; step += self.k_) { // the last step of a period
       for (;;) {
         const received r = co_await receive(comm, w, from.memory, self.to_servers_);
         if (r.what == word::goodbye) co_return self.forget(w);
@@ -319,13 +325,13 @@ public:
 private:
   struct customer {
     piece memory;
-    std::vector<std::int64_t> rows;  // of one table, to be told
-    std::vector<std::uint64_t> told; // by table: how much of the list it was told
-    std::uint64_t seen;              // periods of all when it was answered last
+    std::vector<std::int64_t> rows;  // rows of one table for an answer
+    std::vector<std::uint64_t> told; // by table: how much of the list was sent to it; gone: it has finished
+    std::uint64_t seen;              // value of periods_ at the last answer
   };
   struct list { // of a table: rows in the order in which they were pushed
     std::vector<std::int64_t> numbers;
-    std::uint64_t first = 0; // place of numbers[0]: what everybody was told is forgotten
+    std::uint64_t first = 0; // index of numbers[0] in the whole list; numbers that all workers have are dropped
   };
   static constexpr std::uint64_t gone = std::numeric_limits<std::uint64_t>::max();
 
@@ -362,17 +368,17 @@ private:
     for (const customer& c : customers_) known = std::min(known, c.told[t]);
     const std::uint64_t end = l.first + l.numbers.size();
     known = std::min(known, end);
-    if (2 * (known - l.first) < l.numbers.size()) return; // what stays is moved: not for a few
+    if (2 * (known - l.first) < l.numbers.size()) return; // erasing moves the rest: not worth it for a few
     l.numbers.erase(l.numbers.begin(), l.numbers.begin() + static_cast<std::ptrdiff_t>(known - l.first));
     l.first = known;
   }
 
   std::uint64_t k_;
-  double share_; // of a difference, that is added
+  double share_; // factor on a difference
   std::uint32_t to_servers_, to_workers_;
   std::vector<list> pushed_; // by table
   std::vector<customer> customers_;
-  std::uint64_t periods_ = 0; // that were pushed by all
+  std::uint64_t periods_ = 0; // periods pushed so far, by all workers together
 };
 
 } // namespace geo

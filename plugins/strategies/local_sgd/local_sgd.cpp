@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Local SGD (Stich, Local SGD converges fast and communicates little, 2019): workers train by themselves, each with its
-// own optimiser, and average their weights every k steps. With k = 1 and plain SGD that is synchronous training; with
-// momentum each worker's is its own and is not averaged.
+// Local SGD (Stich, Local SGD converges fast and communicates little, 2019): each worker trains alone, with its own
+// optimizer, and all average their weights every k steps. With k = 1 and plain SGD this is synchronous training.
+// Momentum stays local and is not averaged.
 #include <regatta/algorithms.hpp>
 
 #include <numeric>
@@ -23,7 +23,7 @@ struct local_sgd {
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};
     plan.lanes = static_cast<std::uint32_t>(p.lanes);
-    plan.flags = RG_PLAN_BOUNDED | RG_PLAN_AGREES; // the step that averages waits for all
+    plan.flags = RG_PLAN_BOUNDED | RG_PLAN_AGREES; // the step that averages waits for all workers
     plan.period = static_cast<std::uint64_t>(p.k);
     return plan;
   }
@@ -43,7 +43,7 @@ struct local_sgd {
 
   rg::task<> end_step(std::uint64_t step) {
     co_await running.join();
-    if (comm.deferred()) { // clipping is each worker's own affair
+    if (comm.deferred()) { // each worker clips by its own norm
       co_await comm.norm(total, false);
       co_await comm.commit(total, step, false);
       if (closes(step)) co_await average_all(*this);
@@ -59,7 +59,7 @@ struct local_sgd {
 private:
   bool closes(std::uint64_t step) const { return (step + 1) % k == 0; }
 
-  // Gradients are divided by the global batch. A worker that trains alone steps by the mean over its own.
+  // Gradients are divided by the global batch; a worker that trains alone needs the mean over its own batch.
   static rg::task<> train(local_sgd& self, std::uint64_t step, std::size_t lane) {
     rg::comm& comm = self.comm;
     for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
@@ -68,7 +68,7 @@ private:
       const rg_buffer gradient = comm.gradients(self.buckets[b]);
       co_await comm.scale(gradient, comm.workers());
       co_await comm.apply_as_worker(self.buckets[b].first, gradient, step);
-      // This step reads these weights no more.
+      // This step does not read these weights any more.
       if (!comm.deferred() && self.closes(step)) co_await average(self, b, lane);
     }
   }

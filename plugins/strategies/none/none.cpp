@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No communication: every worker trains alone. The control that everything else is measured against.
+// No communication: every worker trains alone. It serves as the baseline and as the contention control.
 //
-// Gradients are divided by the global batch. A worker of n steps by n times that, which is the mean over its own samples:
-// it trains as it would without the others.
+// Gradients are divided by the global batch. With n workers they are multiplied by n, which yields the mean over the
+// worker's own batch: a worker trains as in a run without other workers.
 #include <regatta/strategy.hpp>
 
 namespace {
@@ -30,7 +30,7 @@ struct none {
   }
 
   rg::task<> end_step(std::uint64_t step) {
-    // In pieces, so that a piece is still in the cache when it is applied.
+    // In chunks, so that a chunk is still in the cache when it is applied.
     constexpr std::uint64_t most = 256 * 1024;
     const std::uint64_t count = comm.arena().count;
     for (std::uint64_t first = 0; first < count; first += most) {

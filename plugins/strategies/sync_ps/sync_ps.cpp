@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Synchronous parameter server (Li et al., Scaling Distributed Machine Learning with the Parameter Server, 2014,
-// without its relaxations). Every bucket is cut into as many equal parts as there are servers, so each server holds the
-// same number of bytes whatever the tensors' sizes, and all of them have work from the first bucket on. A worker pushes
-// a part when its gradients are ready; the server adds the pushes up in the order of the workers, updates, and sends
-// the new weights back, into place: this step reads them no more. Of sparse tables a worker pulls the rows that a step
-// touches before it, and pushes their gradients after it (regatta/tables.hpp).
+// without its relaxations). Every bucket is cut into one equal part per server, so that each server holds the same
+// number of bytes whatever the tensors' sizes, and all have work from the first bucket on. A worker pushes a part when
+// its gradients are ready. The server sums the pushes in the order of workers, updates, and sends the new weights back,
+// directly into place, because the step does not read them any more. Rows of sparse tables are pulled before the step
+// that touches them; their gradients are pushed after it (regatta/tables.hpp).
 //
-// A server in a worker's process works in place: its part of the weights is that of the worker's arena, and the others'
-// gradients are added to the worker's own. Nothing is copied from a rank to itself. (Not where the wire rounds, for the
-// server keeps what the workers do not have; nor with clipping by a global norm.)
+// A server in a worker's process works in place: its part of the weights is that of the worker's arena, and gradients
+// of other workers are added to the worker's own. Nothing is copied from a rank to itself. This is not done if the wire
+// type rounds, because the server's weights are then more precise than the workers', nor if updates are deferred.
 //
-// The next forward pass reads the weights from the arena's end to its beginning, and need not wait for all of them: those
-// of the last buckets come back over a lane that goes first, and the step is over when everything is pushed (cf.
-// Jayarajan et al., Priority-based parameter propagation for distributed DNN training, 2019).
+// The next forward pass reads the weights from the arena's end to its beginning and need not wait for all of them.
+// Weights of the last buckets return on a more urgent lane, and a step ends once everything is pushed (cf. Jayarajan et
+// al., Priority-based parameter propagation for distributed DNN training, 2019).
 #include <regatta/servers.hpp>
 #include <regatta/tables.hpp>
 
 namespace {
 
-// A rank may be worker and server at once: what it sends in one role must not meet what it receives in the other.
+// A rank may be worker and server at once: sends of one role must not match receives of the other.
 enum : std::uint32_t {
   needed_first,
   to_servers,
@@ -52,7 +52,7 @@ struct sync_ps {
     plan.lanes = lanes;
     return plan;
   }
-  // Workers talk to servers; servers to server 0, which adds up the norm where updates wait for it.
+  // Workers talk to servers, and servers to server 0, which sums the norms of deferred updates.
   static bool talks(const parameters&, const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
     return rg::worker_and_server(c, a, b) ||
            (rg::is_server(c, a) && rg::is_server(c, b) && (a == c.server_rank[0] || b == c.server_rank[0]));
@@ -88,7 +88,7 @@ struct sync_ps {
 
   rg::task<> begin_step(std::uint64_t, rg::step_rows rows) { return client.pull(rows); }
   rg::task<> pull_rows(rg::step_rows rows) { return client.pull(rows, rg::row_request::pull); }
-  // Asks for the weights before it pushes: the answer finds its receive posted and goes straight into place.
+  // Posts the receive of the weights before it pushes, so that the answer arrives directly in place.
   void on_gradient(std::uint64_t, std::uint32_t b) {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       const auto range = cut.part(b, s);
@@ -104,16 +104,16 @@ struct sync_ps {
   rg::task<> end_step(std::uint64_t) {
     co_await client.push();
     if (early) {
-      co_await returning.join(); // long over, but for an error
+      co_await returning.join(); // has ended long ago, except after an error
       comm.weights_from(comm.arena().count);
       returning.spawn(take_weights(*this));
     }
     for (auto& p : pushes) co_await p;
-    if (in_place) co_await served; // the next backward pass overwrites what it adds to
+    if (in_place) co_await served; // the next backward pass overwrites the gradients
     if (!early)
       for (auto& p : pulls) co_await p;
   }
-  // A message of nothing in place of the first push says goodbye.
+  // An empty message in place of the first push tells a server that this worker has finished.
   rg::task<> finish() {
     co_await returning.join();
     if (comm.tables()) co_return co_await client.goodbye();
@@ -132,14 +132,14 @@ struct sync_ps {
     for (std::uint64_t step = 0;; ++step) {
       if (comm.tables() && !co_await server.begin_step()) break;
       if (cut.buckets() && !in_place) post(0);
-      // Everybody trains the same number of steps: where one says goodbye, all do.
+      // All workers train the same number of steps: all finish together.
       if (!comm.tables() && !co_await all_pushed(*this, 0)) break;
       for (std::size_t b = 1; b < std::min(ahead, cut.buckets()) && !in_place; ++b) post(b);
       for (std::size_t b = 0; b < cut.buckets(); ++b) {
         if (b || comm.tables()) co_await all_pushed(*this, b);
         if (b + ahead < cut.buckets() && !in_place) post(b + ahead);
         if (!parts[b].range.count) continue;
-        co_await all_sent(*this, b); // the last step's weights may still be under way
+        co_await all_sent(*this, b); // sends of the previous step's weights may not have ended
         if (in_place)
           co_await comm.apply_as_worker(parts[b].range.first, parts[b].sum, step);
         else
@@ -168,7 +168,7 @@ private:
   bool is_mine(std::uint32_t s) const { return in_place && s == static_cast<std::uint32_t>(comm.cluster().server); }
   std::uint32_t lane_of(std::size_t b) const { return 2 * b >= cut.buckets() ? needed_first : needed_last; }
 
-  // In the order of need.
+  // Waits for weights in the order in which the next forward pass needs them.
   static rg::task<> take_weights(sync_ps& self) {
     for (std::size_t b = self.cut.buckets(); b-- > 0;) {
       for (std::uint32_t s = 0; s < self.comm.servers(); ++s) {
@@ -179,8 +179,9 @@ private:
     }
   }
 
-  // The first push overwrites the sum, the others add to it, in the order of the workers: the result depends on no
-  // timing. In place the rank's own gradients, which have to be there, are the first.
+  // Posts the receives of bucket b. The first push overwrites the sum and later ones are added in the order of workers,
+  // so that the result does not depend on timing. In place, the rank's own gradients are the first summand and must be
+  // complete.
   void post(std::size_t b) {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
       if (!parts[b].range.count || (in_place && w == comm.rank())) continue;
@@ -213,7 +214,7 @@ private:
       if (parts[b].range.count && !(in_place && w == comm.rank()))
         sends[b * comm.workers() + w] = comm.send(w, parts[b].weights, lane_of(b), wire);
   }
-  // Server 0 adds up in the order of the servers and tells the sum to all.
+  // Server 0 sums the norms in the order of servers and sends the sum to all servers.
   static rg::task<> add_up_norms(sync_ps& self) {
     rg::comm& comm = self.comm;
     co_await comm.norm(self.total, true);
@@ -235,12 +236,12 @@ private:
   rg::table_client client;
   rg::table_server server;
   std::vector<rg::operation> pulls, pushes;   // of a worker: [bucket][server]
-  std::vector<part> parts;                    // of a server: one a bucket
+  std::vector<part> parts;                    // of a server: one per bucket
   std::vector<rg::operation> receives, sends; // of a server: [bucket][worker]
   rg_buffer total{};
-  std::vector<rg::event> mine; // in place: a bucket's own gradients are there, and receives posted
+  std::vector<rg::event> mine; // in place: a bucket's own gradients are complete and receives posted
   rg::event served;            // in place: all parts of a step have been updated
-  bool leaving = false;        // in place: the worker has said goodbye
+  bool leaving = false;        // in place: the worker has finished
   rg::task_group returning;
 };
 

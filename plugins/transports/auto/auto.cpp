@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two transports in one: `inside` between ranks of one host, `between` for ranks of different hosts. Which of them a
-// rank has peers on is known once the world is; one that has none is not opened to anybody and costs nothing, so that
-// on one host this is `inside` alone. A rank with peers on both sleeps on both at once (regatta.wait/1).
+// Two transports in one: `inside` between ranks of one host, `between` for ranks of different hosts. listen()
+// determines on which of them this rank has peers. A side without peers is not opened and costs nothing, so that on one
+// host this transport is `inside` alone. A rank with peers on both sides sleeps on both at once (extension
+// regatta.wait/1).
 //
-// Native collectives are those of the side on which all members of a group are; offered are those that each side has
-// which has any.
+// A group's native collectives run on the side that connects all of its members. A collective is offered if every side
+// that has native collectives offers it.
 #include <regatta/nested.hpp>
 #include <regatta/transport.hpp>
 
@@ -49,7 +50,7 @@ public:
                         either = RG_CAP_EXACT_SIZE | RG_CAP_CANCEL_ALL;
     return {.flags = (a.flags & b.flags & both) | ((a.flags | b.flags) & either),
             .memory = a.memory & b.memory,
-            .p2p = std::max(a.p2p, b.p2p), // from the freest to none at all
+            .p2p = std::max(a.p2p, b.p2p), // the more restricted one: values ascend from independent to none
             .own_threads = a.own_threads + b.own_threads};
   }
 
@@ -68,7 +69,7 @@ public:
       blob_.insert(blob_.end(), first, first + b.bytes);
     }
     only_ = !between_.used() ? &inside_ : !inside_.used() ? &between_ : nullptr;
-    // Somebody has to wait for wake() where nobody has peers.
+    // A rank without peers opens `inside` all the same, to wait for wake().
     if (!inside_.used() && !between_.used()) inside_.transport.listen(inside_.world);
     return {blob_.data(), blob_.size()};
   }
@@ -132,7 +133,7 @@ public:
     return sum;
   }
 
-  // Memory is the inner side's, whose peers can reach it; the other one is told of it.
+  // Memory comes from `inside`, whose peers may map it; `between` learns about it by add().
   void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) {
     void* address = inside_.used() ? inside_.transport.allocate(region, bytes, memory) : nullptr;
     if (!address)
@@ -187,14 +188,14 @@ private:
     }
     bool used() const { return !peers.empty(); }
     rg::nested transport;
-    const rg_wait* wait; // null: it can only be waited for alone
+    const rg_wait* wait; // null: the side cannot be waited for together with the other one
     rg_collectives native{};
     std::vector<std::uint32_t> peers;
     rg_world world{};
   };
   struct group_of {
     const side* home;
-    std::uint32_t number; // there
+    std::uint32_t number; // number on that side
   };
 
   rg_status pass_on(const rg_collective& c, rg_status (*rg_collectives::*function)(void*, const rg_collective*)) const {
@@ -231,10 +232,11 @@ private:
 
   bool take_wake_up() { return woken_.load(std::memory_order_relaxed) && woken_.exchange(false); }
 
-  // Until either has something to do, or for no reason. Completions only where one of them had to be polled for them.
+  // Sleeps until a side has something to do; may return early. Returns completions only if it had to poll a side for
+  // them.
   std::uint32_t sleep(std::uint64_t timeout_ns, std::span<rg_completion> out) {
     if (!inside_.wait || !between_.wait) {
-      // Each in turn, for a moment: late by that much, but not busy.
+      // Polls each side in turn, for a moment. Completions may be found that much later, but the rank does not spin.
       const std::uint64_t turn = std::min(timeout_ns, alone_ns);
       const std::uint32_t count = inside_.transport.poll(turn, 0, out);
       return count + (count ? 0 : between_.transport.poll(turn, 0, out));
@@ -254,7 +256,7 @@ private:
   }
 
   side inside_, between_;
-  side* only_ = nullptr; // the side that has peers, where the other one has none
+  side* only_ = nullptr; // the only side in use; null if both have peers
   std::vector<std::uint32_t> host_of_;
   std::uint32_t rank_ = 0;
   std::vector<std::uint8_t> blob_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adds into overlapping bytes take effect in the order in which the receives were posted, whatever peer or lane each is
-// for: floating-point sums depend on their order. So a receive starts only when no earlier one that overlaps it, of
-// which one adds, is outstanding. Waiting always points to the past, so it cannot become a circle.
+// Order of receives that add. Adds into overlapping bytes must take effect in the order in which the receives were
+// posted, whatever their peers and lanes, because floating-point sums depend on the order. So a receive starts only
+// when no earlier receive that overlaps it is outstanding, if one of the two adds. A receive waits for earlier ones
+// only, which rules out deadlocks.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +12,12 @@
 
 namespace transports {
 
-// `Owner` is who is told when its receive may start.
+// `Owner` is notified when its receive may start.
 template <class Owner> class posting_order {
 public:
   using ticket = std::uint32_t;
 
-  // A receive into [begin, end) was posted.
+  // Registers a receive into [begin, end). `owner` must live until leave().
   ticket enter(const std::byte* begin, const std::byte* end, bool adds, Owner* owner) {
     if (free_.empty()) {
       free_.reserve(entries_.size() + 1);
@@ -28,7 +29,7 @@ public:
     entry& mine = entries_[t];
     mine = {.begin = begin, .end = end, .posted = ++posted_, .owner = owner, .adds = adds};
     adding_ += adds;
-    if (adding_ > 0) // else no pair can matter, and the common case looks at nothing
+    if (adding_ > 0) // without adds no order matters: the common case skips the search
       for (const entry& e : entries_) mine.waits_for += e.owner && matters(e, mine) && e.posted < mine.posted;
     waiting_ += mine.waits_for > 0;
     return t;
@@ -36,7 +37,7 @@ public:
 
   bool may_start(ticket t) const { return entries_[t].waits_for == 0; }
 
-  // The receive has ended, or will never happen. Calls released(owner) for each that may start now.
+  // The receive has ended, or will never happen. Calls released(owner) for each receive that may start now.
   template <class F> void leave(ticket t, F released) {
     const entry mine = entries_[t];
     entries_[t].owner = nullptr;
@@ -60,6 +61,7 @@ private:
     std::uint32_t waits_for = 0;
     bool adds = false;
   };
+  // Whether the order of the two receives matters.
   static bool matters(const entry& a, const entry& b) {
     return (a.adds || b.adds) && a.begin < b.end && b.begin < a.end;
   }

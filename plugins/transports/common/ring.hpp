@@ -7,7 +7,7 @@
 
 namespace transports {
 
-// A queue that allocates only to become longer than it ever was.
+// A FIFO queue that allocates only to become longer than ever before.
 template <class T> class ring {
 public:
   bool empty() const { return first_ == last_; }
@@ -24,7 +24,7 @@ public:
 
 private:
   void grow() {
-    std::vector<T> wider(slots_.empty() ? 16 : 2 * slots_.size()); // a power of two: positions wrap by a mask
+    std::vector<T> wider(slots_.empty() ? 16 : 2 * slots_.size()); // a power of two: indices wrap by a mask
     const std::size_t count = size();
     for (std::size_t i = 0; i < count; ++i) wider[i] = std::move(at(i));
     slots_ = std::move(wider);
@@ -33,7 +33,7 @@ private:
   }
 
   std::vector<T> slots_;
-  std::size_t first_ = 0, last_ = 0; // count up for ever; the mask makes positions of them
+  std::size_t first_ = 0, last_ = 0; // count up forever; the mask turns them into indices
 };
 
 } // namespace transports

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vendor's library as a transport: messages and collectives of MPI, as OpenMPI or another implementation does them.
-// Among processes that mpirun has started (regatta.launched/1), whose ranks are MPI's own.
+// MPI as a transport: messages and collectives of OpenMPI or another implementation, between processes that mpirun has
+// started (extension regatta.launched/1). Their ranks are MPI's ranks.
 //
-// A lane is a tag; MPI keeps messages of one sender and tag in order, and tags apart. Groups are communicators. MPI can
-// neither add on receive, which the engine then does, nor sleep: poll() asks again and again, giving way to others in
-// between. Two promises of abi.h are MPI's to keep: a native sum is the same to the bit on all ranks, but in an order
-// that MPI chooses; and the sender of a message that is longer than its receive may not hear of it.
+// A lane is a tag; MPI keeps messages with the same sender and tag in order, and tags independent. Groups are
+// communicators. MPI can neither add on receive, so the engine does it, nor sleep: poll() asks repeatedly and yields
+// the CPU in between. Two guarantees of abi.h are limited to what MPI provides: a native sum is bit-identical on all
+// ranks, but MPI chooses the order of its additions; and the sender of a message that is longer than its receive may
+// get no error.
 //
-// Counted as sent and received: payload; what MPI adds to it, it does not tell.
+// The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"
 
 #include <regatta/launched.h>
@@ -32,7 +33,7 @@ namespace {
 
 constexpr std::size_t block = 1 << 20;
 
-// What MPI says of an error.
+// MPI's description of an error.
 std::string text_of(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
@@ -44,21 +45,22 @@ void check(int code, const char* what, rg_status status = RG_E_OPERATION) {
   if (code != MPI_SUCCESS) throw rg::error(status, std::string("mpi: ") + what + ": " + text_of(code));
 }
 
-// [main] MPI is the process's, not an instance's: it begins once and ends with the process.
+// [main] MPI belongs to the process, not to an instance: it is initialised once and finalised when the process exits.
 rg_status join(const rg_host* host) noexcept {
   return rg::fence(host, [] {
     int begun = 0, provided = 0;
     MPI_Initialized(&begun);
     if (begun) return;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-    // The loop is not always the same thread, but one at a time.
+    // [loop] may run on different threads, one at a time.
     if (provided < MPI_THREAD_SERIALIZED)
       throw rg::error(RG_E_UNSUPPORTED, "mpi: this MPI can be called by one thread only");
     std::atexit([] { MPI_Finalize(); });
   });
 }
 
-// `bytes` of memory as one element: MPI counts elements in an int.
+// A datatype and count for `bytes` of memory. MPI counts elements in an int, so more bytes become one element of a
+// derived type.
 class byte_count {
 public:
   explicit byte_count(std::uint64_t bytes) {
@@ -79,7 +81,7 @@ public:
   byte_count(const byte_count&) = delete;
   byte_count& operator=(const byte_count&) = delete;
   ~byte_count() {
-    if (own_) MPI_Type_free(&type); // MPI keeps it as long as an operation needs it
+    if (own_) MPI_Type_free(&type); // MPI keeps the type as long as an operation needs it
   }
   int count = 1;
   MPI_Datatype type = MPI_BYTE;
@@ -92,7 +94,7 @@ class mpi_transport {
 public:
   mpi_transport(const rg_host* host, const rg::parameters_t<mpi_transport>&) : host_(host) {}
   ~mpi_transport() {
-    // Memory that MPI may still write to must not be given up.
+    // MPI may still write to the memory of pending requests, which must not be freed: end the process instead.
     int ended = 1;
     MPI_Finalized(&ended);
     if (!requests_.empty() && !ended) MPI_Abort(MPI_COMM_WORLD, 1);
@@ -156,7 +158,7 @@ public:
   }
   void wake() noexcept { woken_.store(true); }
 
-  // MPI can take back receives, but not sends.
+  // MPI can cancel receives, but not sends.
   void cancel(std::uint32_t peer) {
     bool sends = false;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -166,8 +168,9 @@ public:
     }
     if (sends) throw rg::error(RG_E_DEVICE, "mpi: a message to rank " + std::to_string(peer) + " cannot be taken back");
   }
-  // What was sent is MPI's by now, and arrives before it ends. But MPI moves nothing for a process outside of it, not even
-  // the last word on a message that came, for which its sender waits: so everybody stays until all have come here.
+  // MPI delivers all sends before it finalises. But it makes progress only inside calls, even for the acknowledgement
+  // of a message that has arrived and for which its sender waits. So every rank waits here until all ranks have
+  // arrived.
   void close(std::uint64_t timeout_ns) {
     if (messages_ != MPI_COMM_NULL) meet(timeout_ns);
     for (group& g : groups_) MPI_Comm_free(&g.communicator);
@@ -217,11 +220,11 @@ private:
     std::uint64_t cookie, bytes;
     std::uint32_t peer;
     kind what;
-    // A reduce-scatter's sum, which MPI leaves at the buffer's beginning, and where it belongs.
+    // A reduce-scatter: MPI leaves the sum at the beginning of the buffer; it belongs at `share`.
     float *summed = nullptr, *share = nullptr;
     std::size_t elements = 0;
   };
-  // The shares of a buffer, which MPI reads while a collective is under way. By member: elements.
+  // The chunks of a buffer, in elements, by member. MPI reads them while a collective is in progress.
   struct shares {
     std::vector<int> counts, starts;
     std::size_t self;
@@ -229,7 +232,7 @@ private:
   struct group {
     MPI_Comm communicator;
     std::size_t size;
-    std::map<int, shares> cut; // by the buffer's elements; those of a run are few
+    std::map<int, shares> cut; // by the buffer's elements; a run uses few sizes
   };
 
   void meet(std::uint64_t timeout_ns) {
@@ -271,7 +274,7 @@ private:
     return made;
   }
 
-  // The elements of a collective's buffer.
+  // Checks a collective and returns the number of its elements.
   int check(const rg_collective& c, bool sums) const {
     const char* why = c.group >= groups_.size()                 ? "a group that does not exist"
                       : sums && c.buffer.type != RG_F32         ? "a sum of something else than 32-bit floats"
@@ -282,7 +285,7 @@ private:
     if (why) throw rg::error(RG_E_OPERATION, std::string("mpi: a collective of ") + why);
     return static_cast<int>(c.buffer.count);
   }
-  // What is copied and not summed: elements of as many bytes.
+  // The type of elements that are copied and not summed: an integer of the same size.
   static MPI_Datatype word_of(const rg_collective& c) {
     switch (rg::size_of(c.buffer.type)) {
     case 1: return MPI_UINT8_T;
@@ -291,7 +294,7 @@ private:
     default: return MPI_UINT64_T;
     }
   }
-  // Cut as abi.h says at rg_collectives.
+  // Cuts a buffer into chunks as abi.h specifies at rg_collectives.
   const shares& shares_of(const rg_collective& c, int count) {
     group& g = groups_[c.group];
     const auto [at, is_new] = g.cut.try_emplace(count);
@@ -317,7 +320,7 @@ private:
     return std::string(o.what == kind::send ? "a message to" : "a message from") + " rank " + std::to_string(o.peer);
   }
 
-  // `start` is the call of MPI, for a communicator and so many elements.
+  // Starts a collective. `start` calls MPI with a communicator and the number of elements.
   template <class F> rg_status begin(const rg_collective& c, bool sums, F&& start) {
     const int count = check(c, sums);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -325,10 +328,10 @@ private:
     const std::uint64_t bytes = c.buffer.count * rg::size_of(c.buffer.type);
     // poll() waits for it. NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker)
     began(code, request, {c.cookie, bytes, 0, kind::collective});
-    counters_.bytes_received += bytes; // as if each byte crossed once each way
+    counters_.bytes_received += bytes; // as if each byte crossed once in each direction
     return RG_OK;
   }
-  // `code`: whether it did begin.
+  // Records a request that MPI has started. `code` is MPI's result of starting it.
   void began(int code, MPI_Request request, const operation& o) {
     if (code != MPI_SUCCESS) ::check(code, name_of(o).c_str(), RG_E_PEER);
     requests_.push_back(request);
@@ -349,7 +352,7 @@ private:
       end(operations_[static_cast<std::size_t>(places_[at])], statuses_[at],
           code == MPI_ERR_IN_STATUS ? statuses_[at].MPI_ERROR : MPI_SUCCESS);
     }
-    // Those that go on move up, in order.
+    // Pending requests move up, in order.
     std::size_t kept = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       if (requests_[i] == MPI_REQUEST_NULL) continue;
@@ -392,8 +395,8 @@ private:
   std::uint32_t size_ = 0, lanes_ = 0;
   MPI_Comm messages_ = MPI_COMM_NULL;
   std::vector<group> groups_;
-  std::vector<MPI_Request> requests_; // under way, in the order of posting
-  std::vector<operation> operations_; // theirs
+  std::vector<MPI_Request> requests_; // pending, in the order of posting
+  std::vector<operation> operations_; // of requests_, in the same order
   std::vector<int> places_;
   std::vector<MPI_Status> statuses_;
   transports::ring<rg_completion> finished_;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t fences = 256, scratch_bytes = 256;
 static_assert(scratch_bytes >= sizeof(ncclUniqueId));
 
-// What is used of NCCL; see lazy_library.hpp.
+// The functions of NCCL that are used, loaded on first use; see lazy_library.hpp.
 struct functions {
   decltype(&::ncclAllGather) all_gather;
   decltype(&::ncclAllReduce) all_reduce;
@@ -70,13 +70,13 @@ rg_status status_of(ncclResult_t r) {
   case ncclRemoteError:
   case ncclSystemError: return RG_E_PEER;
   case ncclInvalidArgument:
-  case ncclInvalidUsage: return RG_E_CONFIG; // two ranks on one GPU, for one
+  case ncclInvalidUsage: return RG_E_CONFIG; // for example two ranks on one GPU
   case ncclUnhandledCudaError: return RG_E_DEVICE;
   default: return RG_E_OPERATION;
   }
 }
 
-// A call that does not block may still be under way: that is no error.
+// Throws for an error. A non-blocking call that is still in progress is not an error.
 void check(ncclResult_t r, const char* what, ncclComm_t c = nullptr) {
   if (r == ncclSuccess || r == ncclInProgress) return;
   std::string text = std::string("NCCL, ") + what + ": " + api().get_error_string(r);
@@ -91,7 +91,7 @@ ncclComm_t of(communicator c) {
 class cuda_medium : public medium {
 public:
   cuda_medium(std::int32_t device, std::uint32_t shared_by) : device_(device) {
-    // NCCL takes ranks with different names of their host to be on different hosts. It reads this once a process.
+    // NCCL takes ranks with different host ids to be on different hosts. It reads this variable once per process.
     if (shared_by) setenv("NCCL_HOSTID", ("regatta-rank-" + std::to_string(shared_by)).c_str(), 1);
     use_device();
     int least = 0, most = 0;
@@ -140,12 +140,12 @@ public:
   void abort(communicator c) noexcept override {
     cudaSetDevice(device_);
     api().comm_abort(of(c));
-    cudaStreamSynchronize(stream_); // its kernels have ended, or end now
+    cudaStreamSynchronize(stream_); // waits until its kernels have ended
     cudaGetLastError();
   }
 
   void begin_group() override {
-    use_device(); // [loop] may be another thread
+    use_device(); // [loop] may be on another thread than before
     nccl::check(api().group_start(), "beginning a group");
   }
   void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) override {
@@ -192,7 +192,7 @@ public:
     use_device();
     if (data.size() > scratch_bytes) throw rg::error(RG_E_PLUGIN, "nccl: the scratch memory is too small");
     cuda::check(cudaMemcpyAsync(scratch_, data.data(), data.size(), cudaMemcpyHostToDevice, stream_), "copying");
-    cuda::check(cudaStreamSynchronize(stream_), "copying"); // `data` is the caller's
+    cuda::check(cudaStreamSynchronize(stream_), "copying"); // the caller may free `data` after this call
     return scratch_;
   }
   void to_host(std::span<std::byte> data) override {
@@ -202,7 +202,7 @@ public:
 
 private:
   void use_device() const { cuda::check(cudaSetDevice(device_), "choosing the device"); }
-  // A refusal must not leave the thread's group open.
+  // If NCCL rejects a call, ends the group, which would otherwise stay open on this thread.
   static void in_group(ncclResult_t r, const char* what, communicator c) {
     if (r != ncclSuccess && r != ncclInProgress) api().group_end();
     nccl::check(r, what, of(c));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NCCL as a transport. The order of things is transport.hpp's, the calls are medium.cpp's; here is what the engine says
-// of where a rank computes, and the parameters.
+// NCCL as a transport: its parameters, and the GPU of a rank, which the engine assigns. transport.cpp decides the order
+// of operations, medium.cpp calls NCCL.
 #include "transport.hpp"
 
 #include <regatta/device.h>
@@ -25,7 +25,7 @@ public:
           return nccl::open_medium(device, share ? rank + 1 : 0);
         }) {}
 
-  // Without a GPU the case is skipped before anything starts.
+  // Throws without a GPU, so that the case is skipped before anything starts.
   static rg_transport_caps caps() {
     nccl::require_device();
     return transport::caps();

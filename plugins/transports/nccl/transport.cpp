@@ -14,10 +14,10 @@ using clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
 constexpr std::uint64_t split_timeout_ns = 20'000'000'000;
-constexpr nanoseconds launching_pause{20'000};  // between looks at a group that is not in the stream yet
-constexpr nanoseconds health_pause{10'000'000}; // between looks for errors while the device is busy
+constexpr nanoseconds launching_pause{20'000};  // between checks of a group that is not in the stream yet
+constexpr nanoseconds health_pause{10'000'000}; // between checks for errors while the device is busy
 
-// The moment `ns` from now; the clock's last one where that is beyond it.
+// The time `ns` from now, or the clock's last time if that is later.
 clock::time_point from_now(std::uint64_t ns) {
   const auto now = clock::now();
   const auto room = static_cast<std::uint64_t>((clock::time_point::max() - now).count());
@@ -27,7 +27,7 @@ clock::time_point from_now(std::uint64_t ns) {
 } // namespace
 
 transport::~transport() {
-  abort(); // after close() there is nothing left to abort
+  abort(); // does nothing after close()
 }
 
 rg_transport_caps transport::caps() {
@@ -35,7 +35,7 @@ rg_transport_caps transport::caps() {
       .flags = RG_CAP_EXACT_SIZE | RG_CAP_SLEEP | RG_CAP_CANCEL_ALL, .memory = RG_MEMORY_CUDA, .p2p = RG_P2P_ORDERED};
 }
 
-// ---------------------------------------------------------------------------------------------------- to and fro ---
+// ---------------------------------------------------------------------------------------------------- connecting ---
 
 rg_blob transport::listen(const rg_world& world) {
   rank_ = world.rank;
@@ -57,7 +57,8 @@ void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns
   await("all ranks to join the communicator", timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
 }
 
-// Group 0 is everybody. The others' ids travel over it: NCCL's own split would need the ranks that are no members.
+// Group 0 has all ranks. The ids of other groups are sent over it: NCCL's own split would also need the ranks that are
+// not members.
 std::uint32_t transport::split(std::span<const std::uint32_t> members) {
   if (members.size() == groups_.at(0).size) return 0;
   const auto place = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
@@ -76,12 +77,12 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
     await("the members of a group to meet", split_timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
     const rg_fence sent = medium_->record();
     await("the members of a group to meet", split_timeout_ns, [&] {
-      medium_->ready(groups_[0].comm); // or it throws
+      medium_->ready(groups_[0].comm); // throws if the communicator has failed
       return medium_->passed(sent);
     });
     medium_->to_host(id);
     g.comm = medium_->join(id, size, place);
-    groups_.push_back(g); // from here on abort() knows it
+    groups_.push_back(g); // from here on abort() includes it
     await("the members of a group to join", split_timeout_ns, [&] { return medium_->ready(g.comm); });
   } else {
     groups_.push_back(g);
@@ -105,7 +106,8 @@ void transport::close(std::uint64_t timeout_ns) {
   }
 }
 
-// Ends in an abort if it is not done in time or goes wrong: who waits no longer must not be waited for.
+// Waits until done() returns true. If that takes too long or fails, aborts and throws: the abort makes the peers fail,
+// too, instead of waiting for this rank.
 void transport::await(const char* what, std::uint64_t timeout_ns, const std::function<bool()>& done) {
   const auto deadline = from_now(timeout_ns);
   try {
@@ -198,7 +200,7 @@ void transport::put(const operation& o) {
     break;
   case kind::all_reduce:
     medium_->all_reduce(g.comm, static_cast<float*>(o.address), o.bytes / sizeof(float));
-    // What a ring moves, as nccl-tests counts; NVLink's switches may add on the way and move less.
+    // The bytes of a ring, as nccl-tests counts them; NVLink switches may add on the way and move fewer.
     count(o.bytes / g.size * (g.size - 1) * 2);
     break;
   case kind::broadcast:
@@ -213,7 +215,8 @@ void transport::put(const operation& o) {
   }
 }
 
-// NCCL's shares are equally long. Others go one by one, which NCCL makes one launch of, for they are in one group.
+// NCCL's own collectives need chunks of equal length. Other chunks become one reduce or broadcast each; NCCL launches
+// them together because they are in one group.
 void transport::put_shares(const operation& o) {
   const group& g = groups_[o.group];
   const std::uint64_t elements = o.bytes / o.element, lines = (elements + 15) / 16;
@@ -237,7 +240,8 @@ void transport::put_shares(const operation& o) {
   }
 }
 
-// The first run of messages or of collectives becomes a group. What moves nothing is left out of it, on both sides.
+// Starts the first run of messages, or of collectives, as one NCCL group. Operations without bytes are left out, on
+// both sides.
 void transport::launch() {
   const auto collective = [](const operation& o) { return o.what != kind::send && o.what != kind::recv; };
   const auto last = std::find_if(posted_.begin(), posted_.end(),
@@ -255,7 +259,7 @@ void transport::launch() {
   medium_->end_group();
 }
 
-// Everything in launching_ is in the stream.
+// Everything in launching_ has reached the stream: completes it.
 void transport::landed() {
   last_ = medium_->record();
   for (const operation& o : launching_) end(o, RG_OK, last_);
@@ -264,10 +268,10 @@ void transport::landed() {
 
 void transport::check_health() {
   for (const group& g : groups_)
-    if (g.comm) medium_->ready(g.comm); // or it throws
+    if (g.comm) medium_->ready(g.comm); // throws if the communicator has failed
 }
 
-// As far as one gets without waiting.
+// Makes all progress that is possible without waiting.
 void transport::advance() {
   if (aborted_) return;
   try {
@@ -316,7 +320,7 @@ std::uint32_t transport::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, s
     const auto now = clock::now();
     if (count || woken || now >= deadline) return count;
     if (now < spin_end) continue;
-    // A completion can only come of what is launching; while the device is busy errors may.
+    // Only operations in launching_ can complete; while the device is busy, errors can occur.
     auto until = deadline;
     if (!launching_.empty())
       until = std::min(until, now + launching_pause);

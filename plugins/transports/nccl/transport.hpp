@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages and collectives between GPUs, in the order in which they are posted: NCCL's own semantics, and no more.
+// Messages and collectives between GPUs in the order in which they are posted, which is the order of NCCL.
 //
-// One communicator of all ranks and one stream carry every message. What was posted since the last poll() goes to the
-// stream as one group (messages that follow each other; a collective and a message are never in the same group), after
-// the fences that it waits for. It is complete as soon as it is in the stream: its completion's fence says when it has
-// happened. The host never waits for the device.
+// One communicator of all ranks and one stream carry all messages. Each run of messages, or of collectives, that was
+// posted since the last poll() goes to the stream as one group, after the fences for which it waits. An operation
+// completes when it is in the stream: the fence of its completion passes when it has been executed. The host never
+// waits for the device.
 //
 // NCCL matches the k-th send to a peer with the k-th receive there, whatever the lane, and a group may wait for all of
-// its peers. So all messages must use one lane, and both sides must post what is to go together in the same rounds:
-// others are refused (a second lane), or wait for each other until the engine ends the run.
+// its peers. So all messages must use one lane, and both sides must post operations that belong together in the same
+// rounds. A second lane is rejected; other violations block both sides until the engine ends the run.
 //
-// A sum is the same on all members to the bit; NCCL chooses the order of its additions (abi.h would have it ascending).
+// A sum is bit-identical on all members; NCCL chooses the order of its additions (abi.h asks for ascending order).
 #pragma once
 
 #include "medium.hpp"
@@ -29,7 +29,7 @@ namespace nccl {
 
 class transport {
 public:
-  // `open` makes the medium, in listen.
+  // `open` makes the medium when listen() is called.
   using opener = std::function<std::unique_ptr<medium>(std::uint32_t rank)>;
   explicit transport(opener open) : open_(std::move(open)) {}
   ~transport();
@@ -56,15 +56,15 @@ private:
   enum class kind { send, recv, all_reduce, reduce_scatter, all_gather, broadcast };
   struct operation {
     kind what;
-    std::uint32_t peer, group; // of messages, also a broadcast's root; of collectives
+    std::uint32_t peer, group; // peer of a message or root of a broadcast; group of a collective
     void* address;
-    std::uint64_t bytes, element; // in all, of one
+    std::uint64_t bytes, element; // of the whole buffer; of one element
     rg_fence after;
     std::uint64_t cookie;
   };
   struct group {
     communicator comm = nullptr;
-    std::uint32_t size = 0, place = 0; // this rank's among the members
+    std::uint32_t size = 0, place = 0; // index of this rank among the members
   };
 
   rg_status post(const rg_transfer& t, kind what);
@@ -82,19 +82,19 @@ private:
 
   opener open_;
   std::unique_ptr<medium> medium_;
-  std::vector<std::byte> id_; // of the communicator of all, made by rank 0
+  std::vector<std::byte> id_; // of the communicator of all ranks, made by rank 0
   std::size_t id_bytes_ = 0;
   std::uint32_t rank_ = 0;
-  std::vector<group> groups_; // the first one is of all ranks
+  std::vector<group> groups_; // the first one has all ranks
   std::optional<std::uint32_t> lane_;
   bool aborted_ = false;
-  std::vector<operation> posted_, launching_; // in the order of posting; on their way into the stream
-  std::vector<rg_completion> finished_;       // to be handed over
+  std::vector<operation> posted_, launching_; // in the order of posting; being put into the stream
+  std::vector<rg_completion> finished_;       // to be returned by poll()
   std::size_t handed_over_ = 0;
-  rg_fence last_ = 0; // behind the last group; 0: it has happened
+  rg_fence last_ = 0; // fence behind the last group; 0 once it has passed
   rg_counters counters_{};
 
-  std::mutex mutex_; // of woken_
+  std::mutex mutex_; // guards woken_
   std::condition_variable wake_up_;
   bool woken_ = false;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connects nobody: the transport of runs without communication, and the engine's loop with nothing below it.
+// A transport that connects no ranks, for runs without communication. It also shows the cost of the engine's loop
+// alone.
 #include <regatta/transport.hpp>
 
 #include <chrono>
@@ -25,11 +26,11 @@ public:
   void connect(std::span<const rg_blob>, std::uint64_t) {}
   rg_status send(const rg_transfer&) { throw rg::error(RG_E_OPERATION, "transport null has no peers to send to"); }
   rg_status recv(const rg_transfer&) { throw rg::error(RG_E_OPERATION, "transport null has no peers to receive from"); }
-  // Nothing ever completes, so there is nothing to spin for.
+  // Nothing ever completes, so spinning is useless.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_completion>) {
     std::unique_lock lock(mutex_);
     auto is_woken = [&] { return woken_; };
-    if (timeout_ns > INT64_MAX / 2) // more than the clock can count
+    if (timeout_ns > INT64_MAX / 2) // longer than the clock can represent
       wake_up_.wait(lock, is_woken);
     else if (timeout_ns > 0)
       wake_up_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), is_woken);

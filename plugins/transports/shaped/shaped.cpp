@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Another transport, made slower: every rank gets a network card of its own with a rate, a latency and jitter, kept in
-// user space. So strategies can be compared under bandwidths that the machine does not have, without root.
+// Slows another transport down: every rank gets a simulated network card with a rate, a latency and jitter. Strategies
+// can be compared under bandwidths that the machine does not have, without root.
 //
-// A message is sent as its length and then in pieces, the urgent lanes' first, each once it would have left the card:
+// A message is sent as its length (the header) and then in chunks, urgent lanes first, each at the time at which it
+// would arrive:
 //
-//     leaves  = max(the one before has left, it was posted) + bytes / bandwidth
-//     arrives = leaves + latency + jitter, never before the one before it on its lane
+//     leaves  = max(the chunk before has left, the message was posted) + bytes / bandwidth
+//     arrives = leaves + latency + jitter, never before the previous chunk of its lane
 //
-// The inner transport carries it then, as fast as it can. The receiver's card has the same rate: a message completes when
-// its last piece has passed there, too,
+// The inner transport then carries it as fast as it can. The receiver's card has the same rate: a message completes
+// when its last chunk has also passed that card,
 //
-//     passed = max(arrived, max(the one before has passed, arrived - burst) + bytes / bandwidth)
+//     passed = max(arrived, max(the chunk before has passed, arrived - burst) + bytes / bandwidth)
 //
-// so that several senders share it; the burst forgives what arrives late because somebody overslept. All of this counts
-// on clocks that go on while nobody looks: the mean rate is exact however late a rank wakes up. What the inner transport
-// itself needs comes on top, and is the limit where `bandwidth` is beyond it.
+// so that several senders share it. The burst lets a receiver catch up that woke up late. Times are computed, not
+// measured, so that the mean rate is exact however late a rank wakes up. Time that the inner transport needs is added;
+// it is the limit if `bandwidth` exceeds the inner transport's own.
 //
-// Native collectives are not passed on: they would go past the limit. Regions are: reads of a peer's memory happen when a
-// piece is received, which the sender delays.
+// Native collectives are not offered: they would bypass the limit. Regions are passed on: a receiver reads a peer's
+// memory only when it receives a chunk, which the sender delays.
 #include "../common/posting_order.hpp"
 #include "../common/ring.hpp"
 
@@ -39,12 +40,12 @@ namespace {
 using transports::posting_order;
 using transports::ring;
 
-constexpr double piece_seconds = 250e-6; // of the card's time, unless `quantum` says otherwise
+constexpr double piece_seconds = 250e-6; // time of a chunk on the card, unless `quantum` is set
 constexpr double smallest_piece = 4096, largest_piece = 1 << 20;
 constexpr std::uint64_t burst_ns = 500'000;
-constexpr std::uint32_t most_in_flight = 64; // pieces of a receive that are posted at a time
+constexpr std::uint32_t most_in_flight = 64; // chunks of a receive that are posted at a time
 constexpr std::uint64_t header_bytes = 8;
-constexpr std::uint64_t retry_ns = 1'000'000; // what the inner transport had no room for
+constexpr std::uint64_t retry_ns = 1'000'000; // until an operation is retried for which the inner transport had no room
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -84,7 +85,8 @@ public:
 
   rg_transport_caps caps() const {
     rg_transport_caps c = inner_.caps();
-    // A piece is always as long as its receive, and goes as bytes: converting types is left to the engine.
+    // Receives of chunks have the exact size, so the caller's need not. Chunks are bytes, so the engine must convert
+    // types.
     c.flags &= ~(std::uint32_t{RG_CAP_EXACT_SIZE} | std::uint32_t{RG_CAP_CONVERT});
     c.memory &= RG_MEMORY_HOST;
     return c;
@@ -147,7 +149,7 @@ public:
 
   void cancel(std::uint32_t peer) { lose(peer, RG_E_CANCELLED); }
   void close(std::uint64_t timeout_ns) { inner_.close(timeout_ns); }
-  // Bytes as inside, headers included; messages as outside.
+  // Bytes are those of the inner transport, headers included; messages are the caller's.
   rg_counters counters() const {
     rg_counters c = inner_.counters();
     c.messages_sent = sent_;
@@ -168,33 +170,33 @@ private:
 
   struct operation {
     rg_transfer transfer;
-    std::uint64_t length;    // of the message; of a receive's buffer until the header has come
-    std::uint64_t scheduled; // of it, what has left the card; receives: what is posted inside
-    std::uint64_t posted;    // sends: when
+    std::uint64_t length;    // of the message; receives: of the buffer, until the header has arrived
+    std::uint64_t scheduled; // bytes that have left the card; receives: bytes posted to the inner transport
+    std::uint64_t posted;    // sends: time of posting
     std::uint64_t header;
-    std::uint64_t passed;  // receives: when what has come has passed the card
-    std::uint32_t pending; // of what is scheduled, the header included, how many pieces have yet to end
-    std::uint32_t ticket;  // receives: in the posting order
+    std::uint64_t passed;  // receives: when the data received so far has passed the card
+    std::uint32_t pending; // chunks, header included, that were scheduled and have not ended
+    std::uint32_t ticket;  // receives: in order_
     rg_status status;
-    bool receives, announced; // announced: the header has left the card; receives: has come
-    bool queued;              // in its connection's queue
+    bool receives, announced; // announced: the header has left the card; receives: has arrived
+    bool queued;              // in a queue of its connection
   };
 
-  // What has left the card and not arrived yet; the inner transport carries it from `due` on.
+  // A chunk that has left the card and has not arrived. The inner transport gets it at time `due`.
   struct piece {
     operation* of;
-    std::uint64_t from, bytes; // of the message; bytes 0: the header
+    std::uint64_t from, bytes; // range of the message; bytes 0: the header
     std::uint64_t due;
   };
 
-  // A lane to one peer, both ways.
+  // A lane to one peer, in both directions.
   struct connection {
     std::uint32_t peer, lane;
-    ring<operation*> sends; // that have not left the card as a whole
+    ring<operation*> sends; // not wholly off the card
     ring<piece> on_the_way;
     std::uint64_t last_due = 0;
-    ring<operation*> receives; // that are not posted as a whole
-    bool header_asked = false; // that of the first of them
+    ring<operation*> receives; // not wholly posted to the inner transport
+    bool header_asked = false; // a receive for the header of the first one is posted
   };
 
   struct landing {
@@ -228,7 +230,7 @@ private:
     return static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes) * ns_per_byte_));
   }
 
-  // Does what is due by now, and returns when something will be.
+  // Does all that is due, and returns the time at which something will be due next.
   std::uint64_t advance(std::uint64_t now) {
     again_ = UINT64_MAX;
     while (out_free_ <= now && leave_next()) {
@@ -239,7 +241,7 @@ private:
     for (auto& c : connections_) {
       pump(*c, now);
       while (!c->on_the_way.empty() && c->on_the_way.front().due <= now && carry(*c, now)) c->on_the_way.pop();
-      // What is due and still there found no room: it has its own time to be tried again.
+      // A chunk that is due and still queued found no room: again_ has the time of its next try.
       if (!c->on_the_way.empty() && c->on_the_way.front().due > now) next = std::min(next, c->on_the_way.front().due);
     }
     while (!landings_.empty() && landings_.front().at <= now) end(landings_.pop().of);
@@ -249,7 +251,8 @@ private:
 
   // ------------------------------------------------------------------------------------------------------ sending ---
 
-  // The next piece leaves the card: of the most urgent lane, connections taking turns. False: there is none.
+  // Lets the next chunk leave the card: on the most urgent lane, with connections taking turns. Returns false if there
+  // is none.
   bool leave_next() {
     const auto lane = std::find_if(ready_.begin(), ready_.end(), [](auto& l) { return !l.empty(); });
     if (lane == ready_.end()) return false;
@@ -279,7 +282,7 @@ private:
     return static_cast<std::uint64_t>(parameters_.latency) + static_cast<std::uint64_t>(jitter);
   }
 
-  // Hands the first piece that is due to the inner transport. False: it has no room now.
+  // Passes the first chunk that is due to the inner transport. Returns false if that has no room now.
   bool carry(connection& c, std::uint64_t now) {
     const piece& p = c.on_the_way.front();
     operation* o = p.of;
@@ -300,7 +303,7 @@ private:
 
   // ---------------------------------------------------------------------------------------------------- receiving ---
 
-  // Posts what can be posted: the first receive's header, then its pieces, then the next one's header.
+  // Posts receives to the inner transport: the first receive's header, then its chunks, then the next one's header.
   void pump(connection& c, std::uint64_t now) {
     while (!c.receives.empty()) {
       operation* o = c.receives.front();
@@ -345,13 +348,13 @@ private:
                              (o.length > capacity ? ", longer than the receive posted for it"
                                                   : " to be added, no whole number of floats"));
     o.status = RG_E_OPERATION;
-    // Its pieces have nowhere to go: nothing that follows can be told from them.
+    // Its chunks have no receives, and later messages of the lane could not be told apart from them.
     lose(c.peer, RG_E_PEER);
   }
 
-  // --------------------------------------------------------------------------------------------------- both ways ---
+  // --------------------------------------------------------------------------------------------- both directions ---
 
-  // Inner operations carry their operation's address.
+  // An inner operation's cookie is the address of its operation.
   rg_status post(operation& o, std::uint64_t from, std::uint64_t bytes) {
     rg_transfer t = o.transfer;
     const bool adds = t.flags & RG_TRANSFER_ADD;
@@ -389,7 +392,7 @@ private:
     settle(o);
   }
 
-  // Ends the operation if nothing more will happen to it.
+  // Ends the operation unless it is queued or has chunks pending.
   void settle(operation* o) {
     if (o->pending > 0 || o->queued) return;
     if (o->receives) {
@@ -404,7 +407,7 @@ private:
     free_.push(o);
   }
 
-  // Ends everything with a peer: what the inner transport has not got here, the rest there, in the polls that follow.
+  // Ends all operations with a peer: here if the inner transport does not have them yet, otherwise in later polls.
   void lose(std::uint32_t peer, rg_status status) {
     if (peer >= size_) return;
     for (auto& c : connections_) {
@@ -417,7 +420,7 @@ private:
         --o->pending;
         settle(o);
       }
-      while (!c->sends.empty()) { // they wait for no card any more, slow as it may be
+      while (!c->sends.empty()) { // lost sends no longer wait for the card
         operation* o = c->sends.pop();
         o->queued = false;
         settle(o);
@@ -427,7 +430,7 @@ private:
     inner_.cancel(peer);
     again_ = 0;
   }
-  // What fails first counts, for the operation and, if it could not be sent to, for its peer.
+  // Keeps the first error of the operation and, if a send failed, of its peer.
   void mark(operation& o, rg_status status) {
     if (o.status == RG_OK) o.status = status;
     rg_status& peer = lost_[o.transfer.peer];
@@ -448,20 +451,20 @@ private:
   std::uint32_t size_ = 0;
   std::uint64_t seed_ = 0, delays_ = 0;
   std::vector<std::unique_ptr<connection>> connections_;
-  std::vector<connection*> by_rank_;      // [rank][lane]; null: we do not talk
-  std::vector<rg_status> lost_;           // by rank; RG_OK: not
-  std::vector<ring<connection*>> ready_;  // by lane: those with something to send
-  std::uint64_t out_free_ = 0;            // when the card has sent what has left it
+  std::vector<connection*> by_rank_;      // [rank][lane]; null: not connected
+  std::vector<rg_status> lost_;           // by rank; RG_OK: not lost
+  std::vector<ring<connection*>> ready_;  // by lane: connections with something to send
+  std::uint64_t out_free_ = 0;            // when the card has sent everything scheduled so far
   std::uint64_t sent_ = 0, received_ = 0; // messages
-  std::uint64_t in_free_ = 0;             // when what arrived has passed it
-  std::uint64_t again_ = UINT64_MAX;      // when to look again at what could not be done
+  std::uint64_t in_free_ = 0;             // when all arrived data has passed the card
+  std::uint64_t again_ = UINT64_MAX;      // when to retry operations that found no room
   posting_order<connection> order_;       // of receives into overlapping bytes
-  ring<landing> landings_;                // what has arrived, but has yet to pass the card
-  ring<rg_completion> finished_;          // what poll has yet to hand over
+  ring<landing> landings_;                // receives that have arrived and have yet to pass the card
+  ring<rg_completion> finished_;          // for poll() to return
   std::vector<std::unique_ptr<operation>> operations_;
   ring<operation*> free_;
   std::atomic<bool> woken_{false};
-  rg::nested inner_; // ends first: it touches operations
+  rg::nested inner_; // destroyed first, because it uses operations
 };
 
 } // namespace

@@ -9,17 +9,17 @@ namespace shm {
 
 namespace {
 
-// GCC's vectors: one loop, compiled three times. (target_clones would do, but its resolvers run before a sanitizer is
-// up.)
+// GCC's vector types: one loop, compiled for three instruction sets. (target_clones would do this, too, but its
+// resolvers run before a sanitizer is initialised.)
 using vector = float __attribute__((vector_size(64)));
 constexpr std::size_t width = sizeof(vector) / sizeof(float);
 
-// Partial sums of so many elements stay in the first-level cache.
+// Elements of a partial sum, which stays in the L1 cache.
 constexpr std::size_t block = 2048;
 
 #define SHM_INLINE inline __attribute__((always_inline))
 
-// Through memcpy, since nothing need be aligned; it becomes one instruction.
+// memcpy because the data may be unaligned; it compiles to one instruction.
 template <class T> SHM_INLINE void load(T& value, const float* from) {
   std::memcpy(&value, from, sizeof value);
 }
@@ -27,7 +27,8 @@ template <class T> SHM_INLINE void store(float* to, const T& value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// Calls step(x, i) until all elements are done; the type of x, a vector or a float, is what to take at i.
+// Calls step(x, i) for consecutive ranges that cover `count` elements. The type of x, a vector or a float, is the range
+// at i.
 template <class F> SHM_INLINE void for_all(std::size_t count, F step) {
   std::size_t i = 0;
   vector wide;
@@ -47,7 +48,7 @@ SHM_INLINE void sum_loop(float* sum, const float* a, const float* b, std::size_t
       });
 }
 
-// Two terms into two targets, the commonest case, without a detour over the stack.
+// Two terms and two targets, the commonest case, without a partial sum in memory.
 SHM_INLINE void pair_loop(const float* a, const float* b, float* first, float* second, std::size_t count) {
   for_all(
       count, [=](auto& x, std::size_t i) __attribute__((always_inline)) {
@@ -106,7 +107,7 @@ void sum_to_all(std::span<const float* const> terms, std::span<float* const> tar
     const std::size_t n = std::min(block, count - at);
     const float* so_far = terms[0] + at;
     for (std::size_t k = 1; k < terms.size(); ++k) {
-      // The last addition may go straight to where it belongs: of these elements all other terms have been read.
+      // The last addition may write to a single target directly: all other terms of these elements have been read.
       float* const to = targets.size() == 1 && k + 1 == terms.size() ? targets[0] + at : sum;
       kernel.sum(to, so_far, terms[k] + at, n);
       so_far = to;

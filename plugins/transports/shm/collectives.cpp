@@ -15,16 +15,16 @@ namespace shm {
 struct group::header {
   struct alignas(cache_line) {
     std::atomic<std::uint32_t> value;
-  } broken, starved; // broken: 1 + the rank that was lost; starved: a member waits for others to leave a slot
+  } broken, starved; // broken: 1 + the lost rank; starved: a member waits until others leave a slot
 };
 
-// Written by the member alone.
+// Written by its member only.
 struct alignas(cache_line) group::member_line {
-  std::atomic<std::uint64_t> left; // operations it has left
+  std::atomic<std::uint64_t> left; // number of operations it has left
   std::atomic<std::uint32_t> working;
 };
 
-// Counts for one operation at a time: its number + 1 above, the count below.
+// A counter of one operation: the operation's number + 1 in the upper half, the count in the lower half.
 struct alignas(cache_line) group::counter {
   std::atomic<std::uint64_t> value;
 
@@ -33,7 +33,7 @@ struct alignas(cache_line) group::counter {
     const std::uint64_t v = value.load();
     return (v ^ tag(number)) >> 32 ? 0 : v & UINT32_MAX;
   }
-  // One more, unless it is `limit` already. Returns what it was.
+  // Increments the count unless it is `limit` already. Returns the count before.
   std::uint64_t increase(std::uint64_t number, std::uint64_t limit) noexcept {
     for (std::uint64_t v = value.load();;) {
       const std::uint64_t count = (v ^ tag(number)) >> 32 ? 0 : v & UINT32_MAX;
@@ -43,13 +43,13 @@ struct alignas(cache_line) group::counter {
 };
 
 struct alignas(cache_line) group::post {
-  std::atomic<std::uint64_t> arrived;       // number + 1
-  std::atomic<std::uint64_t> count, offset; // of the buffer: elements, where in the member's heap
-  std::atomic<std::uint64_t> shape;         // what is called, as shape_of() has it: the same on all members
+  std::atomic<std::uint64_t> arrived;       // number of the operation + 1
+  std::atomic<std::uint64_t> count, offset; // of the buffer: its elements, and its offset in the member's heap
+  std::atomic<std::uint64_t> shape;         // shape_of() the request: must be equal on all members
   std::byte payload[small];
 };
 
-// header, a line a member, then the slots: `done`, a `claimed` a slice, a post a member.
+// Layout: header, a line per member, then the slots, each with `done`, a `claimed` per chunk and a post per member.
 std::uint64_t group::state_bytes() const noexcept {
   const std::uint64_t n = members_.size();
   return sizeof(header) + n * sizeof(member_line) + slots * (sizeof(counter) * (1 + n) + n * sizeof(post));
@@ -78,10 +78,10 @@ group::post& group::post_of(std::uint64_t number, std::size_t member) const noex
 
 namespace {
 
-// What the lowest rank tells the others.
+// The lowest rank's message about the group's state.
 struct notice {
   std::uint64_t offset;
-  std::uint64_t members, fingerprint; // so that members who mean different groups find out
+  std::uint64_t members, fingerprint; // detect members that split into different groups
 };
 
 std::uint64_t fingerprint(std::span<const std::uint32_t> members) noexcept {
@@ -167,8 +167,8 @@ std::uint64_t shape_of(const request& r) noexcept {
 
 } // namespace
 
-// As abi.h cuts a buffer at rg_collectives: whole cache lines of floats, so that two members do not write to one (where
-// buffers are aligned).
+// Cuts a buffer as abi.h specifies at rg_collectives: into whole cache lines of floats, so that no two members write to
+// one line (if buffers are aligned).
 group::range group::share(const operation& op, std::uint64_t member) const noexcept {
   constexpr std::uint64_t line = 16;
   const std::uint64_t lines = (op.count + line - 1) / line, n = members_.size();
@@ -176,7 +176,7 @@ group::range group::share(const operation& op, std::uint64_t member) const noexc
   return {start(member), start(member + 1)};
 }
 
-// What a member puts in, and what this one gets out.
+// The bytes that a member contributes, and the bytes that this member receives.
 group::range group::given(const operation& op, std::uint64_t member) const noexcept {
   if (op.what == collective::all_gather) return share(op, member);
   return {0, op.what == collective::broadcast && member != op.root ? 0 : op.bytes()};
@@ -186,8 +186,8 @@ group::range group::taken(const operation& op) const noexcept {
   return {0, op.what == collective::broadcast && self_ == op.root ? 0 : op.bytes()};
 }
 
-// Whoever did the work: what of a buffer of b bytes a member read from the others' buffers or posts, on average, and as
-// much it wrote there, or others read here.
+// The bytes that a member reads from the buffers or posts of other members, on average over members: the same whichever
+// members do the work. As many bytes are written to those buffers, or read by other members here.
 std::uint64_t group::crossed(const operation& op) const noexcept {
   const std::uint64_t n = members_.size(), others = n - 1;
   const std::uint64_t times = op.what != collective::all_reduce ? 1 : op.is_small() ? n : 2;
@@ -242,14 +242,15 @@ bool group::progress() {
   }
   while (finish_first()) moved = true;
   if (moved || (head().broken.value.load() == 0 && !lost_member())) return moved;
-  // Nothing will move any more. What was complete by then has completed on all members, and so must here.
+  // No operation can progress any more. Those that are complete here have completed on all members and must complete
+  // here.
   while (finish_first()) {
   }
   end(RG_E_PEER);
   return true;
 }
 
-// Buffers outside the heap: a portion of it into scratch, where peers reach it.
+// For buffers outside the heap: copies up to `portion` bytes into scratch, which peers can read.
 bool group::stage(operation& op) {
   if (op.unstaged.size() == 0) return false;
   const std::uint64_t n = std::min(op.unstaged.size(), portion);
@@ -258,7 +259,7 @@ bool group::stage(operation& op) {
   return true;
 }
 
-// False: a member has yet to leave the operation that had this slot before.
+// Publishes this member's post. Returns false if a member has not left the slot's previous operation.
 bool group::try_post(operation& op) {
   const auto has_room = [&] {
     if (op.number < all_left_ + slots) return true;
@@ -321,13 +322,13 @@ std::uint64_t portions_of(std::uint64_t bytes) {
 
 } // namespace
 
-// One portion that nobody has claimed. False: there is none, or the group is broken.
+// Does one unit of work that is not claimed yet. Returns false if there is none, or if the group is broken.
 bool group::work_portion(operation& op) {
   if (op.is_exhausted) return false;
   line(self_).working.store(1);
   const bool moved = head().broken.value.load() == 0 && claim_and_work(op);
   line(self_).working.store(0);
-  if (head().broken.value.load() != 0) wake_others(); // somebody waits for us to be out
+  if (head().broken.value.load() != 0) wake_others(); // another member may wait until this one is out of its buffers
   return moved;
 }
 
@@ -349,7 +350,7 @@ bool group::claim_and_work(operation& op) {
   return false;
 }
 
-// Bytes `at` .. `at` + `bytes` of all buffers, which are of that member's share.
+// Works on bytes `at` .. `at` + `bytes`, which belong to the chunk of member `slice`, in all buffers.
 void group::work(const operation& op, std::size_t slice, std::uint64_t at, std::uint64_t bytes) noexcept {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : offset_of(op.number, m);
@@ -361,7 +362,7 @@ void group::work(const operation& op, std::size_t slice, std::uint64_t at, std::
   sum_to_all(terms_, op.what == collective::all_reduce ? all : all.subspan(slice, 1), bytes / sizeof(float));
 }
 
-// Piece by piece, so that each comes from memory once.
+// Copies in blocks, so that each block is read from memory once.
 void group::copy_to_others(std::size_t from, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t piece = 16 << 10;
   for (std::uint64_t at = 0; at < bytes; at += piece)
@@ -375,7 +376,7 @@ bool group::is_done(const operation& op) const noexcept {
   return done(op.number).read(op.number) == portions;
 }
 
-// Takes the first operation off the list if it has ended, or brings it closer to that. False: nothing to do.
+// Retires the first operation if it has ended, or brings it closer to that. Returns false if there was nothing to do.
 bool group::finish_first() {
   if (posted_ == 0) return false;
   operation& op = operations_.front();
@@ -423,7 +424,7 @@ void group::end(rg_status status) {
   if (is_ended()) return;
   verdict_ = status;
   const peer* lost = lost_member();
-  std::uint32_t culprit = 0; // whoever sees it first names it for those who do not
+  std::uint32_t culprit = 0; // the first to see the loss names the rank for members that do not
   if (head().broken.value.compare_exchange_strong(culprit, (lost ? lost->rank() : home_.rank) + 1))
     culprit = head().broken.value.load();
   if (!operations_.empty())
@@ -433,7 +434,7 @@ void group::end(rg_status status) {
   wake_others();
 }
 
-// Null: none.
+// Returns a member that is lost, or null.
 const peer* group::lost_member() const noexcept {
   for (std::uint32_t rank : members_)
     if (const peer* p = home_.find(rank); p && p->is_lost()) return p;

@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce, reduce-scatter, all-gather and broadcast of a group of ranks that reach each other's heaps.
+// All-reduce, reduce-scatter, all-gather and broadcast in a group of ranks that map each other's heaps.
 //
 // The state of a group lies in the heap of its lowest rank. The operations of a group are numbered; number n uses slot
-// n % slots. In a slot every member has a post: it writes there where its buffer is (or, up to `small` bytes, what is
-// in it) and then sets `arrived` to n + 1. Once all have arrived:
+// n % slots. In a slot every member has a post, in which it writes the offset of its buffer (or, up to `small` bytes,
+// its contents) and then sets `arrived` to n + 1. Once all members have arrived:
 //
-//   small   every member takes what it is to get out of the posts by itself: sums in order of rank.
-//   large   the buffer is cut into a share for each member and those into portions. Who claims a portion does with it
-//           what is to be done:
-//             all-reduce      reads it from all buffers, adds it up in order of rank, writes the sum to all buffers
-//             reduce-scatter  likewise, but writes it only to the buffer of the member whose share it is
-//             all-gather      reads it from that member's buffer, writes it to all others
-//             broadcast       reads it from the root's buffer, writes it to all others
-//           So every byte that counts is read once and written once, by anybody, which is the least there can be. A
-//           member begins with its own share (which keeps to its caches) and goes on with what others have not claimed:
-//           who is descheduled holds up no more than the portion it is at. When the portions done are all portions, all
-//           buffers are final.
+//   small   every member computes its own result from the posts: sums in order of rank.
+//   large   the buffer is cut into one chunk per member, and chunks into units of work of `portion` bytes. Members
+//           claim units. For a claimed unit, a member
+//             all-reduce      reads it from all buffers, sums in order of rank, and writes the sum to all buffers
+//             reduce-scatter  does the same, but writes the sum only to the buffer of the member that owns the chunk
+//             all-gather      reads it from that member's buffer, and writes it to all other buffers
+//             broadcast       reads it from the root's buffer, and writes it to all other buffers
+//           So every byte is read once and written once, which is the minimum. A member starts with its own chunk,
+//           which keeps to its caches, and continues with units that others have not claimed: a member that is
+//           descheduled delays only the unit it is working on. When all units are done, all buffers are final.
 //
-// The result is the same whoever forms it. Why the rest is safe:
-//  - A slot is used again only when all members have left the operation before (`left`), so a post does not change
-//    under a reader.
-//  - The counters of a slot carry the number of the operation they count for; a stale one counts as zero, so nobody
-//    has to reset them.
-//  - Whoever touches the others' buffers sets `working` first and then looks at `broken`. Who ends a group (a member is
-//    lost or cancelled) sets `broken` and waits until no live member is `working`: from then on nobody touches its
-//    buffers (Dekker, as in wake.hpp). A group that is broken stays so.
-//  - The last to arrive, and who finishes the last portion, wake those who sleep.
+// The result does not depend on which member computes it. Further invariants:
+//  - A slot is reused only when all members have left its previous operation (`left`), so no post changes while it
+//    is read.
+//  - The counters of a slot contain the number of their operation. A stale counter counts as zero, so counters need no
+//    reset.
+//  - Before a member touches other members' buffers it sets `working` and then reads `broken`. A member that ends the
+//    group (because a member is lost or cancelled) sets `broken` and then waits until no live member is `working`:
+//    from then on no other member touches its buffers (Dekker, as in wake.hpp). A broken group stays broken.
+//  - The last member to arrive, and the member that finishes the last unit, wake the sleeping members.
 #pragma once
 
 #include "peer.hpp"
@@ -37,12 +36,12 @@ namespace shm {
 
 enum class collective : std::uint64_t { all_reduce, reduce_scatter, all_gather, broadcast };
 
-// What a member asks for.
+// A call of a collective.
 struct request {
   collective what;
   std::byte* address;
-  std::uint64_t count, element; // of the buffer: elements, and bytes of one
-  std::uint64_t root;           // broadcast: its place among the members
+  std::uint64_t count, element; // of the buffer: elements, and bytes of one element
+  std::uint64_t root;           // broadcast: index of the root among the members
   std::uint64_t cookie;
 
   std::uint64_t bytes() const noexcept { return count * element; }
@@ -50,30 +49,30 @@ struct request {
 
 class group {
 public:
-  // [main] `members` ascending, with this rank among them, all connected. The lowest one makes the state and tells the
-  // others where it lies, who wait for that until `timeout_ns` have passed. It is never freed but with the heap: a
-  // member that is slow may still look at it when the others have gone.
+  // [main] `members` are ascending, include this rank, and are all connected. The lowest rank allocates the state and
+  // sends its offset to all members, which wait for it at most `timeout_ns`. The state is freed only with the heap,
+  // because a slow member may still read it when others have left.
   group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns);
 
-  // [loop] Throws once the group has ended; else taken always. Sums are of floats.
+  // [loop] Starts a collective; sums are of floats. Throws once the group has ended.
   void begin(const request& r);
-  // [loop] Does what can be done, up to about a portion. False: there was nothing.
+  // [loop] Makes progress, up to about one unit of work. Returns false if there was nothing to do.
   bool progress();
-  // [loop] Ends all operations with `status`, once nobody is in this rank's buffers.
+  // [loop] Ends all operations with `status`, once no other member touches this rank's buffers.
   void end(rg_status status);
   bool has(std::uint32_t rank) const noexcept;
   bool is_ended() const noexcept { return verdict_ != RG_OK; }
 
 private:
-  // Bytes of a buffer.
+  // A range of bytes of a buffer.
   struct range {
     std::uint64_t at, end;
     std::uint64_t size() const noexcept { return end - at; }
   };
   struct operation : request {
     std::uint64_t number;
-    std::byte* shared;         // what the members reach: address, or scratch in the heap
-    range unstaged, unfetched; // what is yet to be copied into the scratch, and out of it
+    std::byte* shared;         // memory that members can read: address, or scratch in the heap
+    range unstaged, unfetched; // yet to be copied into the scratch, and out of it
     bool have_all_arrived, is_sound, is_exhausted, is_worked;
 
     bool is_small() const noexcept { return bytes() <= small; }
@@ -95,7 +94,7 @@ private:
   counter& done(std::uint64_t number) const noexcept;
   counter& claimed(std::uint64_t number, std::size_t slice) const noexcept;
   post& post_of(std::uint64_t number, std::size_t member) const noexcept;
-  std::uint64_t& offset_of(std::uint64_t number, std::size_t member) noexcept; // as checked by all_arrived()
+  std::uint64_t& offset_of(std::uint64_t number, std::size_t member) noexcept; // checked by all_arrived()
 
   range share(const operation& op, std::uint64_t member) const noexcept;
   range given(const operation& op, std::uint64_t member) const noexcept;
@@ -119,19 +118,18 @@ private:
 
   station& home_;
   std::vector<std::uint32_t> members_;
-  std::size_t self_ = 0; // our place among them
+  std::size_t self_ = 0; // index of this rank in members_
   std::vector<const mapping*> memories_;
   std::byte* state_ = nullptr;
   fifo<operation> operations_;
-  std::size_t posted_ = 0; // of operations_, the first ones
+  std::size_t posted_ = 0; // how many of operations_ have been posted, from the first on
   std::uint64_t next_number_ = 0;
-  std::uint64_t all_left_ = 0;      // operations that all members have left, as last seen
-  std::vector<std::byte*> places_;  // scratch of work(): a portion in every member's buffer
-  std::vector<const float*> terms_; // likewise, and of work_small()
+  std::uint64_t all_left_ = 0;      // operations that all members had left when last checked
+  std::vector<std::byte*> places_;  // for work(): the addresses of a unit in every member's buffer
+  std::vector<const float*> terms_; // for work() and work_small()
   std::vector<float*> targets_;
-  std::vector<std::uint64_t>
-      offsets_;               // of members' buffers, by slot: what was checked, which posts need not be any more
-  rg_status verdict_ = RG_OK; // how all operations end, once the group has
+  std::vector<std::uint64_t> offsets_; // of members' buffers, by slot: checked copies, because posts may change
+  rg_status verdict_ = RG_OK;          // status of all operations once the group has ended
 };
 
 } // namespace shm

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's control memory: what it shares with its peers beside the heap. Made by its owner, mapped by every peer.
+// A rank's control memory: all that it shares with its peers besides the heap. Its owner makes it, and every peer maps
+// it.
 //
-//   control_header    what this is, and the owner's sleep word
-//   link[size]        for each rank, what it and the owner agree on
+//   control_header    identification, and the owner's sleep word
+//   link[size]        for each rank, the state of its connection to the owner
 //   ring[size][lanes] for each rank, the rings on which the owner sends to it
 //
-// Indexed by rank; what belongs to ranks that never talk is never touched, and so takes no memory.
+// Indexed by rank. Entries of ranks that never communicate are never touched, and so take no memory.
 #pragma once
 
 #include "ring.hpp"
@@ -14,22 +15,22 @@
 
 namespace shm {
 
-// Reading in a peer's heap, and how the peer ends it: before each chunk the reader sets `reading` and then looks at
-// `closed`; the owner sets `closed` and then waits until `reading` is clear (Dekker, as in wake.hpp). From then on the
-// reader leaves the owner's heap alone for good.
+// How a peer reads the owner's heap, and how the owner ends that. Before each chunk the reader sets `reading` and then
+// reads `closed`. The owner sets `closed` and then waits until `reading` is clear (Dekker, as in wake.hpp). From then
+// on the reader does not touch the owner's heap any more.
 struct link_state {
   struct alignas(cache_line) owner_line {
-    std::atomic<std::uint32_t> closed; // closing
+    std::atomic<std::uint32_t> closed; // a value of `closing`
   } owner;
   struct alignas(cache_line) peer_line {
-    std::atomic<std::uint32_t> reading; // the peer is in our heap
+    std::atomic<std::uint32_t> reading; // the peer is reading the owner's heap
   } peer;
 };
 
 enum closing : std::uint32_t {
   open = 0,
-  left = 1,     // by close(): what was sent before can still be read
-  cancelled = 2 // by cancel(): our memory must not be touched
+  left = 1,     // by close(): messages sent before can still be received
+  cancelled = 2 // by cancel(): the owner's memory must not be touched
 };
 
 struct control_header {
@@ -43,7 +44,7 @@ struct control_header {
 class control_area {
 public:
   control_area() = default;
-  // Ours.
+  // Makes this rank's own control memory.
   control_area(std::uint32_t rank, std::uint32_t size, std::uint32_t lanes, std::uint64_t ring_bytes)
       : size_(size), lanes_(lanes), ring_bytes_(ring_bytes),
         descriptor_(make_sealed_memory("regatta-control", total_bytes())),
@@ -55,7 +56,7 @@ public:
     h.lanes = lanes;
     h.ring_bytes = ring_bytes;
   }
-  // A peer's. Its word is checked: nothing here is followed out of the mapping.
+  // Maps a peer's control memory. Checks all that the peer wrote, so that no later access leaves the mapping.
   control_area(const file_descriptor& fd, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes)
       : size_(size), lanes_(lanes), memory_(fd, sealed_size(fd), "a peer's control memory") {
     const std::string who = "shm: rank " + std::to_string(rank);
@@ -93,7 +94,7 @@ private:
 
   std::uint32_t size_ = 0, lanes_ = 0;
   std::uint64_t ring_bytes_ = 0;
-  file_descriptor descriptor_; // ours, to be handed to peers
+  file_descriptor descriptor_; // own memory only: is sent to peers
   mapping memory_;
 };
 

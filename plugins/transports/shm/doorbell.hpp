@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a rank is woken that waits for this transport and others at once: a descriptor that is readable once a peer has
-// sent a byte or hung up, or wake() was called. Made when it is first asked for.
+// A descriptor for a rank that waits for this transport and others at once. It becomes readable when a peer has sent a
+// byte or hung up, or wake() was called. It is made when it is first needed.
 #pragma once
 
 #include "peer.hpp"
@@ -16,7 +16,7 @@ namespace shm {
 
 class doorbell {
 public:
-  // The descriptor; readable from now on if a bell rings.
+  // Returns the descriptor, and marks it as armed. Peers must be connected.
   int arm(const std::vector<peer*>& peers) {
     if (!epoll_) {
       epoll_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -30,7 +30,7 @@ public:
   bool is_armed() const noexcept { return armed_; }
   int wake_up() const noexcept { return wake_up_.get(); }
 
-  // Takes what has rung. True: a peer has hung up; its socket is watched no more.
+  // Consumes all events. Returns true if a peer has hung up, whose socket is then not watched any more.
   bool disarm() {
     armed_ = false;
     bool hung_up = false;
@@ -38,7 +38,7 @@ public:
     const int n = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < n; ++i) {
       const int fd = events[static_cast<std::size_t>(i)].data.fd;
-      std::array<std::byte, 64> rings; // an eventfd's number, or a packet
+      std::array<std::byte, 64> rings; // the counter of an eventfd, or a packet
       while (::read(fd, rings.data(), rings.size()) > 0 && fd != wake_up_.get()) {
       }
       if ((events[static_cast<std::size_t>(i)].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) == 0) continue;

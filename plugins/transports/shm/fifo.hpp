@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue of one thread that allocates only while it grows: std::deque would allocate for ever as it moves along.
+// A single-threaded queue that allocates only while it grows; std::deque would keep allocating as it moves along.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ private:
     first_ = 0;
   }
 
-  std::vector<T> items_; // a power of two
+  std::vector<T> items_; // size is a power of two
   std::size_t first_ = 0, size_ = 0;
 };
 

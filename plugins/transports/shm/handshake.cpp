@@ -21,7 +21,7 @@ template <class T> void fill_random(T& out) {
   if (::getrandom(&out, sizeof out, 0) != static_cast<ssize_t>(sizeof out)) fail_with_errno(RG_E_DEVICE, "getrandom");
 }
 
-// Abstract: the path begins with a zero byte.
+// An abstract address: the path begins with a zero byte.
 std::pair<sockaddr_un, socklen_t> address_of(const std::array<char, 32>& name) {
   sockaddr_un a{};
   a.sun_family = AF_UNIX;
@@ -53,12 +53,12 @@ struct packet {
   nonce mac;       // reply, proof
 };
 
-// What the proofs are made over: both challenges, who is who, and which run's socket it was.
+// The data of a proof: both challenges, both ranks, and the name of the listening socket.
 struct statement {
   std::array<char, 16> purpose{'r', 'e', 'g', 'a', 't', 't', 'a', ' ', 's', 'h', 'm', ' ', '1'};
   std::array<char, 32> name;
   std::uint32_t higher, lower;
-  std::uint32_t speaker; // the rank whose proof it is
+  std::uint32_t speaker; // the rank that makes the proof
   std::uint32_t reserved = 0;
   nonce higher_challenge, lower_challenge;
 };
@@ -98,14 +98,14 @@ arrival receive_packet(int fd, packet& p, std::array<file_descriptor, 2>& descri
     for (std::size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; ++i) {
       int received;
       std::memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-      file_descriptor owned(received); // closed here when it is one too many
+      file_descriptor owned(received); // closed here if it is one too many
       if (i < 2) descriptors[i] = std::move(owned);
     }
   }
   return n == static_cast<ssize_t>(sizeof p) ? arrival::packet : arrival::broken;
 }
 
-// One connection on its way to becoming an acquaintance.
+// A connection during its handshake.
 class meeting {
 public:
   struct circumstances {
@@ -116,13 +116,13 @@ public:
   };
   enum class outcome { pending, met, refused };
 
-  // We connect to `peer`, which listens under `name`.
+  // This rank connects to `peer`, which listens under `name`.
   meeting(const circumstances& c, std::uint32_t peer, const std::array<char, 32>& name)
       : circumstances_(c), socket_(make_socket()), peer_(peer), connects_(true), awaited_(step::reply) {
     fill_random(own_challenge_);
     statement_.name = name;
   }
-  // Somebody connected to us.
+  // A peer has connected to this rank.
   meeting(const circumstances& c, file_descriptor socket)
       : circumstances_(c), socket_(std::move(socket)), awaited_(step::hello) {
     fill_random(own_challenge_);
@@ -190,7 +190,7 @@ private:
   }
   bool is_proved(const packet& p) const {
     const nonce expected = proof_of(peer_);
-    std::uint8_t difference = 0; // in a time that does not tell where they differ
+    std::uint8_t difference = 0; // compares in constant time
     for (std::size_t i = 0; i < expected.size(); ++i)
       difference = static_cast<std::uint8_t>(difference | (expected[i] ^ p.mac[i]));
     return difference == 0;

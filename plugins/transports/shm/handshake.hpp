@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks meet: over an abstract Unix socket (it has no file that could stay behind) with a random name, which
-// travels in the blob. Of two peers the higher rank connects. Nobody gets a descriptor before it has proved that it
-// belongs to the run, by the mac that the host makes of both sides' random challenges; strangers, and other users by
-// their credentials, are turned away without disturbing the rest.
+// The handshake between ranks, over an abstract Unix socket (which leaves no file behind) with a random name that the
+// blob carries. Of two peers the higher rank connects. A rank sends its descriptors only after the peer has proved that
+// it belongs to the run, by a MAC that the host computes over both sides' random challenges. Strangers, and other users
+// by their credentials, are rejected without disturbing other connections.
 //
 //   higher rank                               lower rank
 //     hello {ranks, nonce}            ->
@@ -11,8 +11,8 @@
 //     proof {mac} + descriptors       ->
 //                                     <-        welcome + descriptors
 //
-// Packets, not a stream: each arrives whole or not at all. The sockets stay open, since the kernel closes them when a
-// process ends, however it ends: so the death of a peer is seen.
+// Packets, not a stream: each arrives whole or not at all. The sockets stay open: the kernel closes them when a process
+// ends, in whatever way, and so a peer's death is detected.
 #pragma once
 
 #include "memory.hpp"
@@ -23,7 +23,7 @@
 
 namespace shm {
 
-// What a peer handed us.
+// The result of a handshake: a peer, and the descriptors that it sent.
 struct acquaintance {
   std::uint32_t rank;
   file_descriptor socket; // non-blocking, SOCK_SEQPACKET
@@ -36,12 +36,13 @@ public:
   meeting_place(const rg_host* host, const rg_world& world);
 
   rg_blob blob() const noexcept { return {&card_, sizeof card_}; }
-  // All peers of `world`, in any order. Throws, naming who is missing, when `timeout_ns` have passed or a peer is lost.
+  // Connects to all peers of `world` and returns them in any order. Throws an error that names the missing ranks if
+  // `timeout_ns` have passed or a peer is lost.
   std::vector<acquaintance> meet(const rg_world& world, std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
                                  const file_descriptor& control, const file_descriptor& heap);
 
 private:
-  struct card { // what is in a blob
+  struct card { // the contents of a blob
     std::array<char, 8> mark;
     std::array<char, 32> name;
     std::uint32_t rank, size;

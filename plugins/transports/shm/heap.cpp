@@ -25,7 +25,7 @@ heap::heap(std::uint64_t bytes) {
   bytes = round_up(bytes ? bytes : std::min(machine_memory(), most_by_default), huge_page);
   descriptor_ = make_sealed_memory("regatta-heap", bytes);
   memory_ = mapping(descriptor_, bytes, "the heap (parameter heap)");
-  // Only where the administrator lets shared memory ask (shmem_enabled = advise); elsewhere it changes nothing.
+  // Has an effect only if the administrator lets shared memory request huge pages (shmem_enabled = advise).
   ::madvise(memory_.base(), bytes, MADV_HUGEPAGE);
   unused_.emplace(0, bytes);
 }
@@ -46,10 +46,10 @@ std::uint64_t heap::take(std::uint64_t bytes, std::uint64_t alignment) {
 }
 
 void* heap::allocate(std::uint64_t bytes) {
-  if (bytes > memory_.bytes()) bytes = memory_.bytes() + 1; // take() says so; no overflow in rounding up
+  if (bytes > memory_.bytes()) bytes = memory_.bytes() + 1; // take() then reports it, and rounding up cannot overflow
   bytes = round_up(std::max<std::uint64_t>(bytes, 1), page_size());
   const std::uint64_t offset = take(bytes, bytes >= huge_page ? huge_page : page_size());
-  // Here, where it can be reported: the first touch of a page that is not to be had would be a SIGBUS.
+  // Allocates the pages now, where failure can be reported: touching a page that cannot be had would raise SIGBUS.
   if (::fallocate(descriptor_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
     const int code = errno;
     used_.erase(offset);
@@ -59,7 +59,7 @@ void* heap::allocate(std::uint64_t bytes) {
   }
   std::byte* address = memory_.base() + offset;
 #ifdef MADV_POPULATE_WRITE
-  ::madvise(address, bytes, MADV_POPULATE_WRITE); // one call instead of a fault a page; kernels before 5.14 refuse
+  ::madvise(address, bytes, MADV_POPULATE_WRITE); // one call instead of a page fault per page; fails before Linux 5.14
 #endif
   return address;
 }
@@ -74,7 +74,7 @@ void heap::free(void* address) noexcept {
 }
 
 void heap::give_back(std::uint64_t offset, std::uint64_t bytes) {
-  // A hole reads as zeros: this is also what makes the next user's memory zeroed.
+  // Freed pages become a hole. It reads as zeros, so that the next allocation is zeroed.
   ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
               static_cast<off_t>(bytes));
   auto next = unused_.lower_bound(offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's heap: one sparse memfd that every peer maps as a whole when it connects. What regions.allocate() hands out
-// is cut from it, so an {offset, bytes} is all that a peer needs to reach a buffer, before connecting or after.
+// A rank's heap: one sparse memfd that every peer maps as a whole when it connects. Regions are allocated from it, so
+// that {offset, bytes} is all that a peer needs to reach a buffer, whether allocated before or after connecting.
 #pragma once
 
 #include "memory.hpp"
@@ -10,16 +10,17 @@
 
 namespace shm {
 
-// [main], but for holds() and offset_of(), which are [loop] too.
+// [main]; holds() and offset_of() also [loop].
 class heap {
 public:
-  // `bytes` of address space; 0: as much as the machine has memory, up to 64 GiB (a process maps a heap for every
-  // peer).
+  // Reserves `bytes` of address space; 0: as much as the machine has memory, at most 64 GiB (a process maps a heap for
+  // every peer).
   explicit heap(std::uint64_t bytes);
 
-  // Zeroed, its pages taken and mapped; page-aligned, from 2 MiB on aligned to that. Throws where memory runs out.
+  // Returns zeroed memory whose pages are allocated and mapped, page-aligned, or aligned to 2 MiB from that size on.
+  // Throws RG_E_OPERATION if memory runs out.
   void* allocate(std::uint64_t bytes);
-  // Gives the pages back to the system. Null is allowed.
+  // Returns the pages to the system. Null is allowed.
   void free(void* address) noexcept;
 
   bool holds(const void* address, std::uint64_t bytes) const noexcept { return memory_.holds(address, bytes); }

@@ -2,9 +2,9 @@
 //
 // File descriptors, and memory shared through them.
 //
-// A memfd has no name: it lives as long as somebody holds a descriptor or a mapping of it, so that nothing is left
-// behind however its users die. It is sealed against shrinking, since a mapping of a file that shrinks dies by SIGBUS,
-// and against growing. Its pages are taken when they are first touched.
+// A memfd has no name: it lives as long as a process has a descriptor or a mapping of it, so that nothing is left
+// behind however its users die. It is sealed against shrinking, because access to a mapping beyond a shrunken file
+// raises SIGBUS, and against growing. Pages are allocated when they are first touched.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -22,7 +22,7 @@
 
 namespace shm {
 
-// "cannot map the heap: Cannot allocate memory"
+// Throws an error such as "shm: cannot map the heap: Cannot allocate memory".
 [[noreturn]] inline void fail_with_errno(rg_status status, const std::string& what) {
   const int code = errno;
   throw rg::error(status, "shm: " + what + ": " + std::strerror(code));
@@ -46,7 +46,7 @@ private:
   int fd_;
 };
 
-// All of a memfd, mapped readable and writable.
+// A mapping of a whole memfd, readable and writable.
 class mapping {
 public:
   mapping() = default;
@@ -68,11 +68,12 @@ public:
   }
   std::byte* base() const noexcept { return base_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
+  // Whether `bytes` at `address` lie within the mapping.
   bool holds(const void* address, std::uint64_t bytes) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address), start = reinterpret_cast<std::uintptr_t>(base_);
     return at >= start && at - start <= bytes_ && bytes <= bytes_ - (at - start);
   }
-  // Whether `bytes` at `offset` lie within: what comes from a peer is checked before it is followed.
+  // Whether `bytes` at `offset` lie within the mapping. Values from a peer must be checked with it before use.
   bool spans(std::uint64_t offset, std::uint64_t bytes) const noexcept {
     return offset <= bytes_ && bytes <= bytes_ - offset;
   }
@@ -92,7 +93,8 @@ inline file_descriptor make_sealed_memory(const char* name, std::uint64_t bytes)
   return fd;
 }
 
-// The bytes of a peer's memfd, which must carry the seals: else the peer could make our mapping of it fatal.
+// Returns the size of a peer's memfd. Throws unless it is sealed: otherwise the peer could shrink it and crash this
+// process.
 inline std::uint64_t sealed_size(const file_descriptor& fd) {
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   const off_t bytes = ::lseek(fd.get(), 0, SEEK_END);

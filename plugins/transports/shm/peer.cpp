@@ -18,7 +18,7 @@ peer::peer(station& home, std::uint32_t rank, file_descriptor socket, control_ar
 
 namespace {
 
-// How a send went, in the word of its receiver, who says either of two things.
+// The outcome of a send as its receiver reports it: OK, or too long for the receive.
 rg_status outcome_of(const record* r) noexcept {
   const rg_status status = r->status.load(std::memory_order_relaxed);
   return status == RG_OK ? RG_OK : RG_E_OPERATION;
@@ -42,7 +42,7 @@ void peer::send(const rg_transfer& t, std::uint64_t bytes) {
   push_sends(l);
 }
 
-// As many sends into the ring as it has room for, in order; then those off the list that are done.
+// Puts as many sends into the ring as it has room for, in order; then retires the sends that have ended.
 bool peer::push_sends(lane& l) {
   bool moved = false;
   if (!lost_) {
@@ -54,7 +54,7 @@ bool peer::push_sends(lane& l) {
   return retire_sends(l) || moved;
 }
 
-// False: no room for (the rest of) it now.
+// Puts a send, or the rest of it, into the ring. Returns false if there is no room now.
 bool peer::put(lane& l, outgoing& op) {
   if (!op.is_eager && home_.memory.holds(op.address, op.bytes)) {
     record* r = reserve(l, 0);
@@ -91,11 +91,12 @@ record* peer::reserve(lane& l, std::uint64_t payload) noexcept {
   look_for_room(l);
   if (record* r = l.out.reserve(payload)) return r;
   l.out.starve();
-  look_for_room(l); // it may have come before the peer could see the question
+  look_for_room(l); // room may have been made before the peer could see `starved`
   return l.out.reserve(payload);
 }
 
-// Where there is room now, records said how sends went that are not off the list yet.
+// Updates the producer's view of the ring. Room that it finds is about to overwrite records, so first reads the
+// outcomes of sends that these records carry.
 void peer::look_for_room(lane& l) noexcept {
   l.out.look();
   for (std::size_t i = 0; i < l.in_ring; ++i) {
@@ -213,7 +214,7 @@ void peer::begin(incoming& op, const record* r) {
                               std::to_string(rank_) + " is " + why + " of " + std::to_string(op.capacity) + " bytes");
 }
 
-// Returns how many bytes it dealt with, here and below.
+// Returns how many bytes it processed; so does take_direct().
 std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
   const std::uint64_t bytes = read_once(r->bytes);
   if (!l.in.is_sound(bytes) || bytes > op.total - op.moved ||
@@ -245,7 +246,7 @@ std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
     bytes = std::min(op.total - op.moved, portion);
     if (may_read) take(op, memory_.base() + offset + op.moved, bytes);
     their_link_.peer.reading.store(0);
-    if (their_link_.owner.closed.load() == closing::cancelled) wake(); // it waits for us to be out
+    if (their_link_.owner.closed.load() == closing::cancelled) wake(); // the owner waits for the read to end
     if (!may_read) {
       lose("cancelled its operations with this rank");
       end_receive(l, RG_E_PEER);
@@ -283,7 +284,7 @@ void peer::end_receive(lane& l, rg_status status) {
   ++home_.receives_ended;
 }
 
-// --------------------------------------------------------------------------------------------- life and death ---
+// -------------------------------------------------------------------------------------------- losing the peer ---
 
 bool peer::progress(std::uint32_t lane_number) {
   lane& l = lanes_[lane_number];
@@ -309,7 +310,7 @@ void peer::look() {
 
 void peer::look_for_death(short events) {
   if (gone_ || (events & (POLLHUP | POLLRDHUP | POLLERR)) == 0) return;
-  look(); // it may have left in order just before
+  look(); // it may have closed properly just before
   gone_ = true;
   if (!lost_) lose("died");
 }
@@ -323,7 +324,7 @@ void peer::report_loss(rg_status status) const {
   home_.report(status, "shm: " + loss());
 }
 
-// Nothing it says is believed any more, and it is kept from our heap.
+// The peer broke the protocol: ignores all it sends from now on, and bars it from this rank's heap.
 void peer::distrust(const char* how) {
   own_link_.owner.closed.store(closing::cancelled);
   lose(how);

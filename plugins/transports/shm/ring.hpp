@@ -3,25 +3,24 @@
 // One direction of one lane between two ranks: a ring of records with one producer and one consumer, in the producer's
 // control memory.
 //
-// A record is a header of 32 bytes, which may carry payload behind it, rounded up to whole cache lines; so a message of
-// a few bytes crosses in one line, whose first word says that it is there. Three kinds:
+// A record is a header of 32 bytes, optionally followed by payload, rounded up to whole cache lines. So a message of a
+// few bytes crosses in one line, whose first word signals its arrival. There are three kinds:
 //
-//   part    payload (or a part of it, for messages that neither fit nor lie in the heap) lies behind the header
-//   direct  the payload lies in the producer's heap at `offset`; the consumer reads it there
-//   skip    nothing; fills the ring up to its end, for records are contiguous
+//   part    the payload follows the header (or a chunk of it, for messages that neither fit nor lie in the heap)
+//   direct  the payload lies in the producer's heap at `offset`, where the consumer reads it
+//   skip    no payload; fills the ring up to its end, because records are contiguous
 //
-// Why it is safe without locks: positions only grow. The producer writes header and payload, sees to it that the `ready`
-// word of the header that will follow is cleared, and only then sets this record's `ready` to its position + 1. The
-// consumer looks at `ready` of the position it has reached and nowhere else; that word was cleared before the record in
-// front of it was published, so an old record's payload is never taken for a header. The consumer gives room back by
-// moving `tail`, and the producer overwrites nothing that `tail` has not passed. A record that is passed is thereby
-// acknowledged; where the producer waits for that, its outcome is in `status`, which stays readable for the producer,
-// who alone will overwrite it.
+// Why no locks are needed: positions only grow. The producer writes header and payload, makes sure that the `ready`
+// word of the next header is cleared, and only then sets this record's `ready` to its position + 1. The consumer reads
+// `ready` only at the position that it has reached. That word was cleared before the record in front of it was
+// published, so an old record's payload is never taken for a header. The consumer returns room by moving `tail`, and
+// the producer overwrites nothing that `tail` has not passed. Passing a record acknowledges it. If the producer waits
+// for that, the outcome is in `status`, which stays readable until the producer itself overwrites it.
 //
-// A message of a few bytes costs what it costs to move lines between two caches. So the producer clears several lines
-// ahead at once, instead of taking the next one from the consumer's cache for every record, and the consumer writes
-// nothing into a record whose outcome nobody asks for, and moves `tail` past such records a quarter of the ring at a time:
-// the rest has room for any record, so that none waits for ever.
+// The cost of a small message is that of moving lines between two caches. So the producer clears several lines ahead at
+// once, instead of fetching the next line from the consumer's cache for every record. The consumer writes to a record
+// only if the producer waits for its outcome, and moves `tail` past other records a quarter of the ring at a time: the
+// rest of the ring has room for any record, so that no producer waits forever.
 #pragma once
 
 #include "memory.hpp"
@@ -35,15 +34,15 @@ namespace shm {
 enum class record_kind : std::uint32_t { part = 1, direct = 2, skip = 3 };
 
 struct record {
-  std::atomic<std::uint64_t> ready; // its position + 1 once it can be read
+  std::atomic<std::uint64_t> ready; // position + 1 once the record can be read
   std::uint64_t total;              // bytes of the whole message
   union {
-    std::uint64_t offset; // direct: where in the heap
-    std::uint64_t waits;  // part: whether the send completes only when its last record is passed
+    std::uint64_t offset; // direct: offset in the producer's heap
+    std::uint64_t waits;  // part: the send completes only when its last record is passed
   };
-  std::uint32_t bytes;              // part: payload behind this header
+  std::uint32_t bytes;              // part: bytes of payload behind this header
   std::uint16_t kind;               // record_kind
-  std::atomic<std::int16_t> status; // written by the consumer: the outcome of the message that ends here
+  std::atomic<std::int16_t> status; // written by the consumer: outcome of the message whose last record this is
 
   std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
@@ -54,11 +53,11 @@ constexpr std::uint64_t record_bytes(std::uint64_t payload) {
   return round_up(sizeof(record) + payload, cache_line);
 }
 
-// What both sides share beside the records. Each line has one writer.
+// Shared by both sides, besides the records. Each line has one writer.
 struct ring_state {
   struct alignas(cache_line) consumer_line {
-    std::atomic<std::uint64_t> tail;   // all records before it are done with
-    std::atomic<std::uint32_t> wanted; // while the consumer sleeps: whether a record is worth waking it
+    std::atomic<std::uint64_t> tail;   // all records before it have been passed
+    std::atomic<std::uint32_t> wanted; // while the consumer sleeps: whether a record should wake it
   } consumer;
   struct alignas(cache_line) producer_line {
     std::atomic<std::uint32_t> starved; // the producer waits for room
@@ -72,11 +71,12 @@ public:
   ring_producer(ring_state* state, std::byte* data, std::uint64_t capacity)
       : state_(state), data_(data), capacity_(capacity) {}
 
-  // A record with room for `payload` bytes, to be filled and given to publish(); null: no room as far as was seen.
+  // Returns a record with room for `payload` bytes, to be filled and published; null if there is no room behind the
+  // tail that look() last read.
   record* reserve(std::uint64_t payload) noexcept {
     const std::uint64_t bytes = record_bytes(payload);
     const std::uint64_t skipped = at_ + bytes > capacity_ ? capacity_ - at_ : 0;
-    // The header behind it, which publish() clears, must be free as well.
+    // The header behind the record, which publish() clears, must be free as well.
     const std::uint64_t needed = skipped + bytes + cache_line;
     if (head_ + needed - tail_ > capacity_) return nullptr;
     if (skipped) {
@@ -88,19 +88,21 @@ public:
   }
   void publish_with_payload(record* r, std::uint64_t payload) noexcept { publish(r, record_bytes(payload)); }
 
-  // Looks how far the consumer is. What records before that say is to be read before the next reserve().
+  // Reads the consumer's tail. Statuses of records before it must be read before the next reserve(), which may
+  // overwrite them.
   void look() noexcept { tail_ = state_->consumer.tail.load(); }
-  // Whether the consumer is done with all records up to this one's end, as head() was after it was published.
+  // Returns whether the consumer has passed `position`, the value of head() after a record was published.
   bool passed(std::uint64_t position) noexcept {
     if (tail_ < position) tail_ = state_->consumer.tail.load();
     return tail_ >= position;
   }
-  // Likewise, as far as was seen.
+  // As passed(), by the tail that was last read.
   bool has_seen(std::uint64_t position) const noexcept { return tail_ >= position; }
   std::uint64_t head() const noexcept { return head_; }
-  // Payload that fits one record so that a few of them are under way at a time.
+  // Largest payload of one record with which a few records fit the ring at a time.
   std::uint64_t largest_part() const noexcept { return capacity_ / 4 - cache_line; }
-  // Asks the consumer to wake us when it makes room. Try reserve() once more after it.
+  // Asks the consumer to wake this rank when it makes room. Call reserve() once more after it, because room may have
+  // been made in between.
   void starve() noexcept { state_->producer.starved.store(1); }
   bool is_wanted() const noexcept { return state_->consumer.wanted.load() != 0; }
 
@@ -109,13 +111,14 @@ private:
   void publish(record* r, std::uint64_t bytes) noexcept {
     const std::uint64_t position = head_;
     head_ += bytes;
-    at_ = at_ + bytes < capacity_ ? at_ + bytes : 0; // records are contiguous: none goes beyond the end
+    at_ = at_ + bytes < capacity_ ? at_ + bytes : 0; // records are contiguous: none crosses the end
     if (head_ >= cleared_) clear_ahead();
     r->status.store(0, std::memory_order_relaxed);
-    r->ready.store(position + 1); // sequentially consistent: the sleep word is looked at next
+    r->ready.store(position + 1); // sequentially consistent: the sleep word is read next
   }
 
-  // The lines from head_ on, of which reserve() made sure of one: wherever the next headers come to lie, nothing is there.
+  // Clears the lines from head_ on, so that no next header is an old one. reserve() has made sure that one of them is
+  // free.
   void clear_ahead() noexcept {
     const std::uint64_t end = std::min(head_ + 8 * cache_line, tail_ + capacity_);
     for (cleared_ = head_; cleared_ < end; cleared_ += cache_line)
@@ -124,42 +127,42 @@ private:
 
   ring_state* state_ = nullptr;
   std::byte* data_ = nullptr;
-  std::uint64_t capacity_ = 0, head_ = 0, at_ = 0; // at_: where in the ring head_ is
-  std::uint64_t tail_ = 0;                         // as last seen
+  std::uint64_t capacity_ = 0, head_ = 0, at_ = 0; // at_: offset of head_ in the ring
+  std::uint64_t tail_ = 0;                         // as last read
   std::uint64_t cleared_ = 0;                      // lines from head_ to here hold no old header
 };
 
-// A member of a record, read once: the peer can change it at any time, and what was checked must be what is used.
+// Reads a record's member once: the peer can change it at any time, and the value checked must be the value used.
 template <class T> T read_once(const T& member) noexcept {
   return *static_cast<const volatile T*>(&member);
 }
 
-// The receiving end. What a record says is the peer's word: the caller checks it. [loop]
+// The receiving end. The caller must check what records contain: a peer wrote them. [loop]
 class ring_consumer {
 public:
   ring_consumer() = default;
   ring_consumer(ring_state* state, std::byte* data, std::uint64_t capacity)
       : state_(state), data_(data), capacity_(capacity) {}
 
-  // The next record, or null.
+  // Returns the next record, or null.
   record* peek() noexcept {
     for (;;) {
       record* r = reinterpret_cast<record*>(data_ + at_);
       if (r->ready.load() != tail_ + 1) return nullptr;
       if (read_once(r->kind) != static_cast<std::uint16_t>(record_kind::skip)) return r;
-      advance(capacity_ - at_); // what follows it is there already, and will be told of with it
+      advance(capacity_ - at_); // the record behind a skip is already there and is passed together with it
     }
   }
-  // Whether a payload of so many bytes lies within the ring.
+  // Whether a payload of this size, behind the current header, lies within the ring.
   bool is_sound(std::uint64_t payload) const noexcept { return at_ + record_bytes(payload) <= capacity_; }
-  // `payload`: its bytes, as they were checked. `is_asked`: the producer waits for the status. True: it waits for that,
-  // or for the room that was made.
+  // Passes a record. `payload`: its checked size. `is_asked`: the producer waits for `status`. Returns true if the
+  // caller must wake the producer, which waits for the status or for room.
   bool pop(record* r, std::uint64_t payload, rg_status status, bool is_asked) noexcept {
     if (is_asked) r->status.store(static_cast<std::int16_t>(status), std::memory_order_relaxed);
     advance(record_bytes(payload));
     if (!is_asked && tail_ - told_ < capacity_ / 4) return false;
     told_ = tail_;
-    state_->consumer.tail.store(tail_); // sequentially consistent: whether the producer starves is looked at next
+    state_->consumer.tail.store(tail_); // sequentially consistent: `starved` is read next
     const bool starved = state_->producer.starved.load() != 0 && state_->producer.starved.exchange(0) != 0;
     return is_asked || starved;
   }
@@ -177,8 +180,8 @@ private:
 
   ring_state* state_ = nullptr;
   std::byte* data_ = nullptr;
-  std::uint64_t capacity_ = 0, tail_ = 0, at_ = 0; // at_: where in the ring tail_ is
-  std::uint64_t told_ = 0;                         // tail_ as the producer knows it
+  std::uint64_t capacity_ = 0, tail_ = 0, at_ = 0; // at_: offset of tail_ in the ring
+  std::uint64_t told_ = 0;                         // the value of tail_ that the producer can read
   bool wanted_ = false;
 };
 

@@ -2,16 +2,16 @@
 //
 // Shared memory between the ranks of one host.
 //
-//   memory.hpp       sealed memfds: memory without a name, so that nothing stays behind
-//   heap.hpp         what regions.allocate() hands out: one memfd a rank, mapped by all its peers
-//   handshake.hpp    how ranks meet, prove who they are, and hand over their memfds
-//   control.hpp      what else ranks share: rings of records (ring.hpp), and how they sleep (wake.hpp, doorbell.hpp)
-//   peer.hpp         messages: read in the sender's memory by the receiver
-//   collectives.hpp  sums, gathers and broadcasts, directly in all members' memory
+//   memory.hpp       sealed memfds: memory without a name, so that nothing is left behind
+//   heap.hpp         memory of regions: one memfd per rank, mapped by all its peers
+//   handshake.hpp    how ranks connect, authenticate, and exchange memfds
+//   control.hpp      shared state besides the heap: rings of records (ring.hpp), sleeping (wake.hpp, doorbell.hpp)
+//   peer.hpp         messages, which the receiver reads in the sender's memory
+//   collectives.hpp  collectives, directly in all members' memory
 //
-// This file is the transport itself: it brings these together, and poll().
+// This file is the transport that connects these parts, and poll().
 //
-// Counted as sent and received: payload that one rank read from or wrote to another one's memory, and the records.
+// The counters count payload that one rank read from or wrote to another rank's memory, and the records.
 #include "collectives.hpp"
 #include "doorbell.hpp"
 #include "handshake.hpp"
@@ -40,7 +40,7 @@ std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// Sleep is cut into slices, at whose ends we look whether a peer has died.
+// Sleep is cut into slices; after each one the transport checks whether a peer has died.
 constexpr std::uint64_t slice_ns = 100'000'000;
 
 class shm_transport {
@@ -131,7 +131,7 @@ public:
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
     if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: poll without listen");
     if (waiting_.is_armed()) get_up();
-    std::uint64_t start = 0, idle_since = 0; // 0: the clock has not been asked yet
+    std::uint64_t start = 0, idle_since = 0; // 0: clock not read yet
     const bool spins = std::min(timeout_ns, spin_ns) > 0;
     for (std::uint32_t idle_rounds = 0;; ++idle_rounds) {
       const bool moved = progress();
@@ -141,8 +141,8 @@ public:
         idle_rounds = 0;
         idle_since = 0;
       }
-      // Asking the clock and making room for the other thread of a core take as long as a small message does: who spins
-      // looks for messages and nothing else at first, for a microsecond or so, and mostly from then on.
+      // Reading the clock and pausing for the core's other hardware thread take as long as a small message. A spinning
+      // rank therefore only looks for messages in the first microsecond or so, and mostly so afterwards.
       constexpr std::uint32_t eager_rounds = 64;
       if (spins && !moved && (idle_rounds < eager_rounds || idle_rounds % 16 != 0)) {
         if (idle_rounds >= eager_rounds) relax();
@@ -185,8 +185,8 @@ public:
       if (g->has(rank)) g->end(RG_E_CANCELLED);
   }
 
-  // What was sent lies in memory that the peers have mapped, and stays there however long we are gone: so it has
-  // arrived, and there is nothing to wait for.
+  // Messages lie in memory that the peers have mapped, which outlives this instance. So they count as delivered, and
+  // close() waits for nothing.
   void close(std::uint64_t) {
     for (peer* p : connected_) p->leave();
   }
@@ -254,7 +254,7 @@ private:
     return RG_OK;
   }
 
-  // One round over everything that could move. False: nothing did.
+  // Makes one round of progress over all peers, lanes and groups. Returns false if nothing moved.
   bool progress() {
     for (peer* p : connected_) p->look();
     bool moved = progress_lane(0);
@@ -263,7 +263,7 @@ private:
       for (peer* p : connected_) {
         if (!p->progress(lane)) continue;
         moved = true;
-        progress_lane(0); // what is urgent waits for no more than a portion
+        progress_lane(0); // lane 0 waits for at most one unit of work
       }
     }
     return moved;
@@ -294,10 +294,10 @@ private:
       word.sleep(ns);
   }
 
-  // Awake again after arm().
+  // Ends the sleep that arm() began.
   void get_up() {
     sleep_.load()->get_up();
-    if (waiting_.disarm()) looked_at_ = 0; // somebody has hung up
+    if (waiting_.disarm()) looked_at_ = 0; // a peer has hung up: check at once
   }
 
   void look_for_deaths(std::uint64_t now) {
@@ -314,14 +314,14 @@ private:
   rg_world world_{};
   std::uint64_t timeout_ns_ = 0;
   std::optional<meeting_place> place_; // from listen() to connect()
-  std::vector<peer*> connected_;       // those of home_.peers that there are
+  std::vector<peer*> connected_;       // the peers in home_.peers that are not null
   std::vector<std::unique_ptr<group>> groups_;
   std::map<rg_region, void*> regions_;
   std::vector<pollfd> sockets_;
   std::uint64_t looked_at_ = 0;
   doorbell waiting_;
   std::atomic<bool> woken_{false};
-  std::atomic<sleep_word*> sleep_{nullptr}; // in home_.control, once that is there
+  std::atomic<sleep_word*> sleep_{nullptr}; // in home_.control; null before listen()
 };
 
 } // namespace

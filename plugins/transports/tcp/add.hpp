@@ -7,7 +7,7 @@
 namespace tcp {
 
 namespace detail {
-// Neither side need be aligned; the copies through memcpy become unaligned vector loads and stores.
+// Data may be unaligned; the memcpys compile to unaligned vector loads and stores.
 [[gnu::always_inline]] inline void add_loop(std::byte* target, const std::byte* source, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     float a, b;
@@ -22,7 +22,7 @@ namespace detail {
 }
 } // namespace detail
 
-// target[i] += source[i] for `count` floats. A sum of two is the same to the bit with any instruction set.
+// target[i] += source[i] for `count` floats. The result is bit-identical with any instruction set.
 inline void add_floats(std::byte* target, const std::byte* source, std::size_t count) {
   if (__builtin_cpu_supports("avx2"))
     detail::add_avx2(target, source, count);

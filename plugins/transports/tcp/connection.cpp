@@ -45,7 +45,8 @@ void connection::abandon(rg_status status) {
 // ------------------------------------------------------------------------------------------------------ sending ---
 
 bool connection::send_some() {
-  // A message of up to two chunks goes at once: cut, its second half would wait behind what comes the other way.
+  // A message of up to two chunks is sent at once: if it were cut, its second half would wait behind data of the other
+  // direction.
   std::size_t budget = shared_.chunk;
   if (!sends_.empty()) {
     const std::uint64_t left = sends_.front().head() + sends_.front().bytes - sent_;
@@ -65,7 +66,7 @@ bool connection::send_some() {
       if (gone < m.head()) gather(reinterpret_cast<const std::byte*>(m.header.data()) + gone, m.head() - gone);
       const std::uint64_t from = gone > m.head() ? gone - m.head() : 0;
       gather(m.data + from, std::min<std::uint64_t>(m.bytes - from, total < budget ? budget - total : 0));
-      if (total >= budget) break; // perhaps not all of this message: nothing may follow it
+      if (total >= budget) break; // may have cut this message: nothing may follow it
     }
     msghdr message{};
     message.msg_iov = parts.data();
@@ -109,7 +110,7 @@ bool connection::receive_some() {
       }
     }
     const incoming& r = receives_.front();
-    if (!shared_.order.may_start(r.ticket)) return false; // `released` brings us back
+    if (!shared_.order.may_start(r.ticket)) return false; // released() brings this connection back
     take_from_stage();
     if (received_ == length_) {
       ++shared_.counters.messages_received;
@@ -120,11 +121,11 @@ bool connection::receive_some() {
     if (at_end_) lost("closed the connection in the middle of a message");
     if (!readable_) return false;
 
-    // The rest of the message goes to where it belongs, and what follows it onto the stage, which is empty now.
+    // The rest of the message goes directly into its buffer, and data behind it onto the stage, which is empty now.
     const std::uint64_t left = length_ - received_;
     std::size_t direct = static_cast<std::size_t>(std::min<std::uint64_t>(left, budget));
     if (r.adds) direct = std::min(direct, scratch_bytes);
-    // In step with the stream, for the sake of the kernel's copying (wire.hpp).
+    // At the stream's offset modulo a page, which makes the kernel's copying fast (wire.hpp).
     std::byte* const scratch = shared_.scratch.data()->bytes.data() + received_ % sizeof(page);
     std::array<iovec, 2> parts = {iovec{r.adds ? scratch : r.data + received_, direct}, iovec{stage(), stage_bytes}};
     const bool whole = direct == left;
@@ -140,7 +141,8 @@ bool connection::receive_some() {
   }
 }
 
-// False: the stage does not hold a whole header yet. Where it does, a receive must be posted for it.
+// Starts the message whose header is on the stage. Returns false if the header is incomplete. Requires a posted
+// receive.
 bool connection::begin_message() {
   const std::size_t staged = stage_last_ - stage_first_;
   if (staged < short_header) return false;
@@ -158,7 +160,7 @@ bool connection::begin_message() {
        (too_long ? ", longer than the receive posted for it" : " to be added, no whole number of floats"));
 }
 
-// The first receive is over, its message received, broken off or not begun.
+// Ends the first receive: its message was received, broken off, or never begun.
 void connection::end_message(rg_status status) {
   const incoming done = receives_.pop();
   complete(done.cookie, status, status == RG_OK ? length_ : 0);
@@ -181,7 +183,7 @@ void connection::take_from_stage() {
   stage_first_ += bytes;
 }
 
-// The stream is cut anywhere, also within a float.
+// Adds bytes of the stream, which may be cut anywhere, also within a float.
 void connection::add(const std::byte* data, std::size_t bytes) {
   std::byte* const target = receives_.front().data;
   while (bytes > 0 && (received_ % 4 != 0 || bytes < 4)) {
@@ -195,7 +197,7 @@ void connection::add(const std::byte* data, std::size_t bytes) {
   if (bytes > 4 * count) add(data + 4 * count, bytes - 4 * count);
 }
 
-// Makes room for a header and reads on; false: nothing came, or the end.
+// Makes room for a header and reads more. Returns false if nothing came and the stream has not ended.
 bool connection::fill_stage() {
   const std::size_t kept = stage_last_ - stage_first_;
   if (at_end_) lost("closed the connection in the middle of a message");
@@ -208,7 +210,8 @@ bool connection::fill_stage() {
   return stage_last_ > kept || at_end_;
 }
 
-// Reads what is there; 0: nothing, or the end. `wanted`: with less than this the stream is empty.
+// Reads what is available; returns 0 if nothing is, or at the end of the stream. Fewer than `wanted` bytes mean that
+// the stream is empty.
 std::size_t connection::read(std::span<iovec> parts, std::size_t wanted) {
   msghdr message{};
   message.msg_iov = parts.data();
@@ -224,7 +227,7 @@ std::size_t connection::read(std::span<iovec> parts, std::size_t wanted) {
   at_end_ = n == 0;
   const auto bytes = static_cast<std::size_t>(n);
   shared_.counters.bytes_received += bytes;
-  // epoll(7): a stream that gives less than asked for is empty. But its end, once announced, is not announced again.
+  // epoll(7): a stream that returns less than asked for is empty. But the end of a stream is announced only once.
   if (bytes < wanted && !hung_up_) readable_ = false;
   return bytes;
 }

@@ -49,7 +49,7 @@ struct hello {
 static_assert(sizeof(hello) == 80 && std::has_unique_object_representations_v<hello>); // no padding: it is signed
 constexpr std::array<char, 8> hello_magic = {'r', 'e', 'g', 't', 'c', 'p', '/', '1'};
 
-// What is signed.
+// The data of a signature.
 struct statement {
   std::array<char, 16> role;
   hello opening;
@@ -66,7 +66,7 @@ template <class T> T random_bytes() {
   return bytes;
 }
 
-// Takes the same time wherever the two differ.
+// Compares in constant time.
 template <class T> bool same_secret(const T& a, const T& b) {
   std::uint8_t difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<std::uint8_t>(a[i] ^ b[i]);
@@ -112,7 +112,7 @@ listener parse_blob(std::uint32_t rank, const rg_blob& blob) {
   return l;
 }
 
-constexpr auto stranger_limit = std::chrono::seconds(2); // from a connection to its proof
+constexpr auto stranger_limit = std::chrono::seconds(2); // from connecting to the proof
 constexpr auto retry_pause = std::chrono::milliseconds(50);
 constexpr std::size_t strangers_beyond_links = 64;
 
@@ -135,7 +135,7 @@ struct rendezvous::state {
     try {
       const endpoint any_port(ip, 0);
       acceptor.open(any_port.protocol());
-      prepare(acceptor, ip); // before listening: what is accepted inherits it, and the buffers bound the window's scale
+      prepare(acceptor, ip); // before listening: accepted sockets inherit it, and the buffers bound the window scale
       acceptor.bind(any_port);
       acceptor.listen();
     } catch (const boost::system::system_error& e) {
@@ -145,17 +145,18 @@ struct rendezvous::state {
     links.resize(std::size_t{world.peer_count} * world.lanes);
   }
 
-  // Before the connection is made.
+  // Sets socket options that must precede the connection.
   void prepare(auto& s, const asio::ip::address& listening) const {
-    // Some systems' default, BBR, paces what it sends by timers. Where all stays within a machine nothing is lost, and
-    // there is no rate to find: that only took time (all-reduce of 1 MiB: 1.2 to 1.6 times as long). Nobody may lack Reno.
+    // BBR, the default of some systems, paces its sends by timers. Within one machine nothing is lost and there is no
+    // rate to find, so pacing only costs time (an all-reduce of 1 MiB takes 1.2 to 1.6 times as long). Linux always has
+    // Reno and lets every process select it.
     if (listening.is_loopback()) ::setsockopt(s.native_handle(), IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     if (buffer_bytes == 0) return;
     s.set_option(asio::socket_base::send_buffer_size(static_cast<int>(buffer_bytes)));
     s.set_option(asio::socket_base::receive_buffer_size(static_cast<int>(buffer_bytes)));
   }
 
-  // The link to (peer, lane), or null where the peer is none of ours.
+  // The link to (peer, lane), or null if they are not expected.
   link* find(std::uint32_t peer, std::uint32_t lane) {
     const auto* end = world.peers + world.peer_count;
     const auto* p = std::lower_bound(world.peers, end, peer);
@@ -179,13 +180,13 @@ struct rendezvous::state {
     if (--missing == 0) io.stop();
   }
 
-  // The first failure ends it all.
+  // Ends the rendezvous with its first error.
   void give_up(const std::exception_ptr& why) {
     if (!failure) failure = why;
     io.stop();
   }
 
-  // Somebody who connected and has not proven to be a peer yet.
+  // A connection that has not proved to be a peer yet.
   struct stranger {
     explicit stranger(socket s) : connection(std::move(s)), patience(connection.get_executor()) {}
     void drop() {
@@ -194,10 +195,11 @@ struct rendezvous::state {
     }
     socket connection;
     asio::steady_timer patience;
-    bool proven = false; // a peer, and never dropped
+    bool proven = false; // a peer, which is never dropped
   };
 
-  // The oldest is the least likely to be a peer: those answer at once, and try again when dropped.
+  // Drops the oldest unproven connection. It is the least likely to be a peer: peers answer at once, and try again when
+  // dropped.
   bool drop_oldest_stranger() {
     const auto oldest = std::find_if(strangers.begin(), strangers.end(),
                                      [](const auto& s) { return !s->proven && s->connection.is_open(); });
@@ -216,7 +218,7 @@ struct rendezvous::state {
       boost::system::error_code failed;
       socket s = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, failed));
       if (failed == asio::error::operation_aborted) co_return;
-      if (failed) { // no descriptor left, say: a peer that therefore does not come shows at the deadline
+      if (failed) { // for example no descriptor left; a peer that is therefore missing is reported at the deadline
         pause.expires_after(drop_oldest_stranger() ? std::chrono::milliseconds(0) : retry_pause);
         co_await pause.async_wait(use_awaitable);
         continue;
@@ -227,8 +229,7 @@ struct rendezvous::state {
     }
   }
 
-  // A stranger, or a peer that breaks off, is dropped without a word; a peer that is then missing shows at the
-  // deadline.
+  // Strangers, and peers that break off, are dropped silently; a peer that is then missing is reported at the deadline.
   asio::awaitable<void> answer(std::shared_ptr<stranger> who) {
     who->patience.expires_after(stranger_limit);
     who->patience.async_wait([who](boost::system::error_code cancelled) {
@@ -264,7 +265,7 @@ struct rendezvous::state {
     }
   }
 
-  // A peer whom strangers keep busy may drop us with them: try again, until the deadline.
+  // A peer that strangers keep busy may drop this connection together with theirs: tries again until the deadline.
   asio::awaitable<void> reach(std::uint32_t peer, std::uint32_t lane, listener to) {
     asio::steady_timer pause(io);
     while (!co_await try_to_reach(peer, lane, to)) {
@@ -273,7 +274,7 @@ struct rendezvous::state {
     }
   }
 
-  // False: the peer broke off the handshake, or all descriptors were in use.
+  // Returns false if the peer broke off the handshake, or all descriptors were in use.
   asio::awaitable<bool> try_to_reach(std::uint32_t peer, std::uint32_t lane, const listener& to) {
     const std::string who = "rank " + std::to_string(peer) + " at " + in_words(to.where);
     bool connected = false;
@@ -317,11 +318,11 @@ struct rendezvous::state {
   const rg_world& world;
   const std::uint64_t buffer_bytes;
   const rg_authenticate* authenticate;
-  asio::io_context io{1}; // one thread runs it
+  asio::io_context io{1}; // run by one thread
   asio::ip::tcp::acceptor acceptor{io};
   const token name = random_bytes<token>();
   std::string blob;
-  std::vector<listener> peers;                    // in the order of world.peers; port 0: it comes to us
+  std::vector<listener> peers;                    // in the order of world.peers; port 0: the peer connects to this rank
   std::vector<link> links;                        // by peer, then lane
   std::list<std::shared_ptr<stranger>> strangers; // the oldest first
   std::size_t missing = 0;

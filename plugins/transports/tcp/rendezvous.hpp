@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks find each other: one connection for each peer and lane, made by the higher rank to the lower one, and
-// proven from both ends before anything else is said. Over Boost.Asio: many handshakes go on at once, under one
-// deadline.
+// How ranks connect: one connection per peer and lane, made by the higher rank, and authenticated in both directions
+// before any other data. It uses Boost.Asio because many handshakes run at once, under one deadline.
 //
 //   connecting                               accepting
-//     hello {ranks, lane, token, nonce}  ->    drops whoever was not expected
+//     hello {ranks, lane, token, nonce}  ->    closes the connection if it does not expect this rank
 //                                        <-    nonce
-//     HMAC("connecting", hello, nonce)   ->    drops whoever does not know the run's secret
+//     HMAC("connecting", hello, nonce)   ->    closes the connection if the secret is not this run's
 //                                        <-    HMAC("accepting", hello, nonce)
 //
-// Both nonces are random, so nothing heard before can be said again; the roles are part of what is signed, so an answer
-// cannot be sent back to who asked. The token names the listener: what was meant for another one on the same port is
-// refused. Whoever connects proves himself first: strangers get no signature.
+// Both nonces are random, so that recorded handshakes cannot be replayed. The role is part of the signed data, so that
+// a signature cannot be returned to its sender. The token names the listener, so that a connection meant for an earlier
+// listener on the same port is rejected. The connecting side proves itself first: strangers get no signature.
 #pragma once
 
 #include "descriptor.hpp"
@@ -25,7 +24,7 @@
 
 namespace tcp {
 
-// A connection as it leaves the handshake: non-blocking, without Nagle's delay.
+// A connection after the handshake: non-blocking, with TCP_NODELAY.
 struct link {
   std::uint32_t peer, lane;
   descriptor socket;
@@ -33,15 +32,16 @@ struct link {
 
 class rendezvous {
 public:
-  // Listens on an ephemeral port of world.address. `host` must offer "regatta.authenticate/1". `buffer_bytes`: size of
-  // the socket buffers, 0: as the kernel thinks fit. Throws rg::error.
+  // Listens on an ephemeral port of world.address. `host` must offer "regatta.authenticate/1". `buffer_bytes` is the
+  // size of the socket buffers; 0: the kernel's default. `world` must outlive the object. Throws rg::error.
   rendezvous(const rg_host* host, const rg_world& world, std::uint64_t buffer_bytes);
   ~rendezvous();
 
-  // Where this rank listens, for its peers: "tcp/1 ADDRESS PORT TOKEN", the token in hexadecimal.
+  // The address of this rank for its peers: "tcp/1 ADDRESS PORT TOKEN", the token in hexadecimal.
   const std::string& blob() const;
 
-  // Makes all connections. Throws rg::error naming the peers that could not be reached, or did not come in time.
+  // Makes all connections, sorted by peer, then lane. Throws an rg::error that names the peers that could not be
+  // reached or did not connect in time.
   std::vector<link> connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns);
 
 private:

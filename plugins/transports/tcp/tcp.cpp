@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages over TCP. A connection for each peer and lane makes lanes independent, and TCP's own window is the flow
-// control: what nobody receives yet stays with its sender. poll() asks epoll what has become possible and moves bytes
-// on the connections that have something posted, urgent lanes first, each a chunk at a time so that none waits long.
+// Messages over TCP. One connection per peer and lane makes lanes independent. TCP's window is the flow control: data
+// that is not received yet stays with its sender. poll() asks epoll what has become possible and moves bytes on
+// connections that have operations posted, urgent lanes first, one chunk at a time so that none waits long.
 //
-//   rendezvous.hpp     finding and proving each other
+//   rendezvous.hpp     connecting and authenticating
 //   connection.hpp     one socket: messages, gathering, scattering, adding
 //   wire.hpp           the bytes on it
 //   ../common/posting_order.hpp  the order of adds
 //
-// bytes_sent and bytes_received count what the streams carried: payloads and their headers (wire.hpp), the handshake
-// excepted.
+// bytes_sent and bytes_received count the bytes of the streams: payloads and their headers (wire.hpp), but not the
+// handshake.
 #include "connection.hpp"
 #include "rendezvous.hpp"
 
@@ -31,7 +31,7 @@ namespace {
 
 using tcp::connection;
 
-constexpr unsigned rounds_without_news = 4; // how long work at hand may put off a look at epoll
+constexpr unsigned rounds_without_news = 4; // how many rounds of work may delay a look at epoll
 
 class tcp_transport {
 public:
@@ -107,7 +107,7 @@ public:
     std::optional<clock::time_point> start;
     if (armed_) asleep_.store(armed_ = false);
     for (;;) {
-      // What was just posted can often be done without asking.
+      // Operations that were just posted can often progress without asking epoll.
       if (idle() || unasked_++ == rounds_without_news) look();
       const bool more = visit();
       const std::uint32_t count = hand_over(out);
@@ -119,12 +119,12 @@ public:
       if (more) continue;
       if (waited >= spin_ns)
         sleep(timeout_ns - waited);
-      else if (latest_ && latest_->awaits_short_message()) // reading finds it sooner than epoll tells
+      else if (latest_ && latest_->awaits_short_message()) // reading finds it sooner than epoll reports it
         try_to_read(*latest_);
     }
   }
 
-  // As sleep(), but that somebody else waits for what epoll has to say.
+  // As sleep(), but the caller waits for the descriptor.
   rg_status arm(std::int32_t& descriptor) {
     if (!watched_) watch_connections();
     descriptor = epoll_.get();
@@ -133,22 +133,21 @@ public:
     return busy ? RG_AGAIN : RG_OK;
   }
 
-  // Costs a system call only where a poll sleeps. Both sides store first and load then, in one total order: either the
-  // sleeper sees that it was woken, or we see that it sleeps.
+  // Makes a system call only if a poll() sleeps. Both sides store first and load afterwards, in one total order: either
+  // the sleeper sees that it was woken, or the waker sees that it sleeps.
   void wake() noexcept {
     woken_.store(true);
     if (!asleep_.load()) return;
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto n =
-        ::write(wake_up_.get(), &one, sizeof one); // fails only where it is full of wake-ups
+    [[maybe_unused]] const auto n = ::write(wake_up_.get(), &one, sizeof one); // fails only if the counter is full
   }
 
   void cancel(std::uint32_t rank) {
     if (rank < peers_.size()) lose(rank, RG_E_CANCELLED, "tcp: rank " + std::to_string(rank) + " was cut off");
   }
 
-  // Every end of a stream is answered by closing the other one, once all before it was received: so the peer's end
-  // tells that it has got everything.
+  // A rank closes its end of a stream once it has received everything before the peer's end. So the peer's end tells
+  // this rank that the peer has received everything.
   void close(std::uint64_t timeout_ns) {
     const auto start = clock::now();
     std::vector<connection*> open;
@@ -157,7 +156,7 @@ public:
         c->finish_sending();
         open.push_back(c.get());
       }
-    std::optional<rg::error> broken; // the others are still to be waited for
+    std::optional<rg::error> broken; // the other connections must still be drained
     for (;;) {
       std::erase_if(open, [&](connection* c) {
         try {
@@ -188,8 +187,8 @@ private:
   static_assert(std::is_same_v<clock::period, std::nano>);
 
   struct peer {
-    std::vector<connection*> lanes; // empty: we do not talk
-    std::string why;                // it is lost; empty: it is not
+    std::vector<connection*> lanes; // empty: not connected
+    std::string why;                // why it is lost; empty: it is not
   };
 
   static std::uint64_t bytes_of(const rg_transfer& t) { return t.buffer.count * rg::size_of(t.buffer.type); }
@@ -202,7 +201,7 @@ private:
       tcp::fail_with_errno(RG_E_OPERATION, "tcp: cannot watch a socket");
   }
 
-  // The connection of a transfer that can be.
+  // Returns the connection of a transfer; throws if the transfer is invalid or its peer is lost.
   connection& check(const rg_transfer& t) {
     if (t.peer >= peers_.size() || t.lane >= peers_[t.peer].lanes.size())
       throw rg::error(RG_E_OPERATION, "tcp: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) +
@@ -238,9 +237,9 @@ private:
     enqueue(c);
   }
 
-  // A single connection can be tried without asking epoll for which it is; and one that epoll does not watch costs the
-  // peer's send less, within which the kernel would tell it (0.4 us of 8 bytes' 5). So it is watched from the first
-  // sleep on.
+  // A single connection can be tried without asking epoll. While epoll does not watch it, the peer's sends are cheaper,
+  // because the kernel need not notify epoll within them (0.4 of 5 us for 8 bytes). So it is watched only from the
+  // first sleep on.
   void watch_connections() {
     for (auto& c : connections_)
       if (!c->ended()) watch(c->native(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, c.get());
@@ -253,7 +252,7 @@ private:
     enqueue(*connections_[0]);
   }
 
-  // Asks epoll what is new, waiting for it up to `timeout_ns`.
+  // Asks epoll for events, and waits for them up to `timeout_ns`.
   void gather(std::uint64_t timeout_ns) {
     if (!watched_) watch_connections();
     std::array<epoll_event, 64> events;
@@ -283,8 +282,8 @@ private:
 
   bool take_wake_up() { return woken_.load(std::memory_order_relaxed) && woken_.exchange(false); }
 
-  // One round: on every lane, the urgent first, connections with something to do, until about a chunk was moved. True:
-  // some have more to do.
+  // One round over all lanes, urgent ones first: visits connections with work until about a chunk has been moved.
+  // Returns true if some have more to do.
   bool visit() {
     bool more = false;
     for (auto& lane : lanes_) {
@@ -315,14 +314,14 @@ private:
     }
   }
 
-  // The peer closed this lane in good order; others may still carry what it sent before.
+  // The peer closed this lane properly; other lanes may still carry data that it sent before.
   void leave(connection& c) {
     if (c.sends() + c.receives() > 0) host_->fail(host_->context, RG_E_PEER, departure(c).c_str());
     c.finish_sending();
     c.abandon(RG_E_PEER);
   }
 
-  // Ends everything with a peer; what remains to say about it is `why`.
+  // Ends all operations with a peer; `why` is the reason reported.
   void lose(std::uint32_t rank, rg_status status, const std::string& why) {
     peer& p = peers_[rank];
     if (!p.why.empty() || p.lanes.empty()) return;
@@ -343,15 +342,15 @@ private:
   tcp::descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
   tcp::descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> woken_{false}, asleep_{false};
-  bool watched_ = false;                      // epoll knows the connections
-  bool armed_ = false;                        // until the next poll
-  unsigned unasked_ = 0;                      // rounds since epoll was asked
-  connection* latest_ = nullptr;              // where a receive was posted last
-  std::optional<tcp::rendezvous> rendezvous_; // from listen() until all are connected
+  bool watched_ = false;                      // epoll watches the connections
+  bool armed_ = false;                        // from arm() until the next poll()
+  unsigned unasked_ = 0;                      // rounds since epoll was asked last
+  connection* latest_ = nullptr;              // the connection of the latest receive
+  std::optional<tcp::rendezvous> rendezvous_; // from listen() until connect() has succeeded
   tcp::common shared_;
   std::vector<std::unique_ptr<connection>> connections_;
   std::vector<peer> peers_;                   // by rank
-  std::vector<tcp::ring<connection*>> lanes_; // those that may have something to do
+  std::vector<tcp::ring<connection*>> lanes_; // connections that may have work
 };
 
 } // namespace

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regatta's plugin interface: everything that crosses between the engine and a shared object. C99, no dependency.
+ * Regatta's plugin interface: all types and functions that cross the boundary between the engine and a shared object.
+ * C99; needs no library.
  *
- * A plugin exports one symbol, `regatta_plugin`. It returns a static description: the components it holds, each with a
- * kind, an id, a table of parameters and a table of functions. docs/writing-a-plugin.md walks through one of each kind.
+ * A plugin exports one symbol, `regatta_plugin`. The function returns a static description of the plugin's components.
+ * Each component has a kind, an id, a table of parameters and a table of functions. docs/writing-a-plugin.md walks
+ * through one component of each kind.
  *
- * RULES, said once and true in every header of abi/:
+ * These rules hold in every header of abi/:
  *
- *  - Versions. Every struct that may grow starts with `struct_size`, set to sizeof by whoever fills it. Readers copy
- *    min(theirs, ours) into a zeroed struct. A minor version only appends; a break is a new major, or a new extension id.
- *    In an array of such structs all elements have the same struct_size, and it is the stride.
- *  - Slots. A null or missing function means "not supported". What is optional beyond slots is an extension, asked for
- *    by id, e.g. "regatta.collectives/1".
- *  - Errors. Functions return an rg_status. On an error the plugin first hands a text to host->fail(). Nothing is thrown
- *    across this line, in either direction.
- *  - Ownership. Whoever passes a pointer owns what it points to. It is valid until the call returns, unless the comment
- *    says longer. Strings are UTF-8, ended by 0.
- *  - Threads. Each function names the context it is called in:
- *      [main]     set-up and tear-down; one call at a time, nothing else of that instance runs
+ *  - Versions. Every struct that may grow starts with `struct_size`, which the side that fills the struct sets to its
+ *    sizeof. The side that reads the struct zeroes its own copy and copies min(struct_size, its own sizeof) bytes. A
+ *    minor version only appends members. A change that breaks old plugins is a new major version, or a new extension
+ *    id. All elements of an array of such structs have the same struct_size, which is the array's stride.
+ *  - Functions in tables. A null or missing function means "not supported", unless its comment says otherwise.
+ *  - Extensions. Further optional functions are in tables that are looked up by id, e.g. "regatta.collectives/1".
+ *  - Errors. Functions return an rg_status. A function that returns an error first passes a text to host->fail(). No
+ *    exception crosses the boundary, in either direction.
+ *  - Ownership. The side that passes a pointer owns the memory behind it. The pointer is valid until the call returns,
+ *    unless the comment names a longer time. Strings are UTF-8 and end with a zero byte.
+ *  - Threads. The comment of each function names the context in which it is called:
+ *      [main]     set-up and tear-down: one call at a time, and no other function of that instance is running
  *      [compute]  the rank's compute thread
- *      [loop]     the rank's event loop: serialised, but not always the same thread
+ *      [loop]     the rank's event loop: one call at a time, but not always on the same thread
  *      [any]      any thread, at any time
- *  - Instances share no mutable statics. A thousand may live in one process, each with its own host.
- *  - Units: times are nanoseconds, sizes bytes, counts elements, unless a name says otherwise.
+ *  - Instances share no mutable static variables. One process may hold a thousand instances, each with its own host.
+ *  - Units. Times are in nanoseconds, sizes in bytes, counts in elements, unless a name says otherwise.
  */
 #ifndef REGATTA_ABI_H
 #define REGATTA_ABI_H

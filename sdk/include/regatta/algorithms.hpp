@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce, its halves, and broadcast over send and recv. Each is one coroutine that a reader can follow; steps and
-// bytes are in docs/algorithms.md. `members` are the ranks that take part, the same list on all, this rank at index `me`;
-// the buffer holds this rank's summand and, at the end, the sum: to the bit the same on every member, because each element
-// is summed in one place and copied from there, or by the same tree everywhere. All messages use `lane`, on which nothing
-// else may be under way.
+// All-reduce, reduce-scatter, all-gather and broadcast over send and recv, each as one coroutine. docs/algorithms.md
+// has their steps and bytes. `members` are the participating ranks, the same list on all of them; this rank has index
+// `me`. The buffer holds this rank's summand, and at the end the sum. The sum is equal to the bit on every member: each
+// element is summed on one rank and copied from there, or by the same tree on all ranks. All messages use `lane`; no
+// other messages may be on it meanwhile.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -16,9 +16,10 @@
 
 namespace rg {
 
-// The two halves of a ring (Patarasuk and Yuan, Bandwidth optimal all-reduce, 2009), n-1 steps each, in which a rank sends
-// 1/n of the buffer to its right neighbour. After the first half rank i holds the sum of chunk i+1, after the second all
-// hold all. `wire` as in comm::send: who sums a chunk then rounds it as those who get it see it.
+// Ring reduce-scatter and all-gather (Patarasuk and Yuan, Bandwidth optimal all-reduce, 2009): n - 1 steps each, in
+// which a rank sends 1/n of the buffer to its right neighbour. After the reduce-scatter, the rank with index i holds
+// the sum of chunk i + 1; after the all-gather all ranks hold all chunks. `wire` is the wire type of comm::send; the
+// rank that sums a chunk then rounds it to that type, so that its copy equals those of the receivers.
 inline rg_buffer ring_chunk(rg_buffer buffer, std::size_t i, std::size_t n) {
   const auto part = part_of({0, buffer.count}, i % n, n);
   return sub(buffer, part.first, part.count);
@@ -48,20 +49,20 @@ inline task<> ring_all_gather(comm& comm, std::span<const std::uint32_t> members
   }
 }
 
-// 2(n-1) steps. Least bytes; the choice for large buffers.
+// Ring reduce-scatter, then ring all-gather: 2(n-1) steps and the least bytes. For large buffers.
 inline task<> ring_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
                               std::uint32_t lane, std::uint32_t wire = 0) {
   co_await ring_reduce_scatter(comm, members, me, buffer, lane, wire);
   co_await ring_all_gather(comm, members, me, buffer, lane, wire);
 }
 
-// Who shares a host with whom, for an all-reduce first inside hosts and then between them.
+// The ranks of this rank's host and of other hosts, for a hierarchical all-reduce.
 struct host_groups {
   std::vector<std::uint32_t> here;   // members on this rank's host
-  std::vector<std::uint32_t> across; // of every host the member at this rank's place in `here`
-  std::size_t place = 0, host = 0;   // this rank in `here` and in `across`
+  std::vector<std::uint32_t> across; // for each host, the member with the same local index as this rank
+  std::size_t place = 0, host = 0;   // this rank's index in `here` and in `across`
 };
-// Nothing where hosts do not hold equally many members, or there is one host.
+// Returns nothing if the hosts have different numbers of members, or if there is one host only.
 inline std::optional<host_groups> group_by_host(const rg_cluster& c, std::span<const std::uint32_t> members,
                                                 std::size_t me) {
   std::vector<std::uint32_t> hosts;
@@ -88,10 +89,10 @@ inline std::optional<host_groups> group_by_host(const rg_cluster& c, std::span<c
   return g;
 }
 
-// First inside every host, then between hosts, then inside again (as Mikami et al., Massively distributed SGD, 2018,
-// section 3.3, on a 2D torus): the m ranks of a host scatter their sum among themselves, each of them reduces its 1/m
-// with its likes on the other h - 1 hosts, and what came of it is gathered inside. 2(m-1) steps inside and 2(h-1)
-// between; between hosts a rank sends 2(h-1)/h of an m-th of the buffer.
+// Hierarchical all-reduce (as Mikami et al., Massively distributed SGD, 2018, section 3.3, on a 2D torus):
+// reduce-scatter among the m ranks of a host; all-reduce of each 1/m with the ranks that have the same local index on
+// the other h - 1 hosts; all-gather inside the host. 2(m-1) steps inside and 2(h-1) between hosts; between hosts a rank
+// sends 2(h-1)/h of 1/m of the buffer.
 inline task<> hierarchical_all_reduce(comm& comm, const host_groups& g, rg_buffer buffer, std::uint32_t lane,
                                       std::uint32_t wire = 0) {
   co_await ring_reduce_scatter(comm, g.here, g.place, buffer, lane, wire);
@@ -99,22 +100,25 @@ inline task<> hierarchical_all_reduce(comm& comm, const host_groups& g, rg_buffe
   co_await ring_all_gather(comm, g.here, g.place, buffer, lane, wire);
 }
 
-// The corners of a hypercube, for algorithms that pair ranks at distances 1, 2, 4, ...: where n is no power of two, the
-// first 2(n - 2^k) ranks join in pairs, of which the odd one stays and takes part for both.
+// The corners of a hypercube, for algorithms that pair ranks at distances 1, 2, 4, ... If n is no power of two, with
+// 2^k < n < 2^(k+1), the first 2(n - 2^k) ranks form pairs: the even one gives its data to the odd one, which takes
+// part for both.
 class hypercube {
 public:
   hypercube(std::span<const std::uint32_t> members, std::size_t me)
       : members_(members), size_(std::bit_floor(members.size())), extra_(members.size() - size_), me_(me) {}
 
   std::size_t size() const { return size_; }
-  // This rank among those that stay.
+  // Returns this rank's corner. Not for a rank that joins().
   std::size_t self() const { return me_ < 2 * extra_ ? me_ / 2 : me_ - extra_; }
+  // Returns the rank at a corner.
   std::uint32_t rank_of(std::size_t corner) const {
     return members_[corner < extra_ ? 2 * corner + 1 : corner + extra_];
   }
-  // One of a pair: the one that leaves it to the other, or the one that stays.
+  // joins(): this rank gives its data to the other rank of its pair. is_joined(): it takes part for both.
   bool joins() const { return me_ < 2 * extra_ && me_ % 2 == 0; }
   bool is_joined() const { return me_ < 2 * extra_ && me_ % 2 == 1; }
+  // Returns the other rank of the pair.
   std::uint32_t other() const { return members_[me_ ^ 1]; }
 
 private:
@@ -122,10 +126,10 @@ private:
   std::size_t size_, extra_, me_;
 };
 
-// Recursive doubling (Thakur et al., 2005, section 4.5): log2(n) steps, in each of which partners at distance 1, 2, 4, ...
-// exchange all they hold, and add. Least steps; the choice for small buffers, and for two ranks, to whom it costs no more
-// bytes than the ring. `scratch`: as large as the buffer, of its type. Every member forms the sums itself, by the same
-// tree: a + b is b + a to the bit (but for what a NaN carries).
+// Recursive doubling (Thakur et al., 2005, section 4.5): log2(n) steps, in which partners at distances 1, 2, 4, ...
+// exchange the whole buffer and add. The least steps: for small buffers, and for two ranks, where it sends as many
+// bytes as the ring. `scratch`: as large as the buffer, and of its type. Every member computes the sums itself, by the
+// same tree; a + b equals b + a to the bit (except for the payload of a NaN).
 inline task<> recursive_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
                                             rg_buffer buffer, rg_buffer scratch, std::uint32_t lane,
                                             std::uint32_t wire = 0) {
@@ -139,7 +143,7 @@ inline task<> recursive_doubling_all_reduce(comm& comm, std::span<const std::uin
   const rg_buffer theirs = sub(scratch, 0, buffer.count);
   for (std::size_t d = 1; d < cube.size(); d *= 2) {
     const std::uint32_t partner = cube.rank_of(cube.self() ^ d);
-    co_await comm.round(buffer, wire); // what the partner adds is what is added here
+    co_await comm.round(buffer, wire); // this rank must add the values that its partner receives
     auto in = comm.recv(partner, theirs, lane, wire);
     auto out = comm.send(partner, buffer, lane, wire);
     co_await in;
@@ -151,8 +155,8 @@ inline task<> recursive_doubling_all_reduce(comm& comm, std::span<const std::uin
 }
 
 // Recursive halving, then doubling (Rabenseifner, Optimization of collective reduction operations, 2004; Thakur et al.,
-// 2005, section 4.5). 2 log2(n) steps and the ring's bytes where n is a power of two; the choice between those for small
-// and for large buffers.
+// 2005, section 4.5). If n is a power of two: 2 log2(n) steps and as many bytes as the ring. For buffers of medium
+// size.
 inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
                                           rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
   const hypercube cube(members, me);
@@ -163,8 +167,8 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
   }
   if (cube.is_joined()) co_await comm.recv_add(cube.other(), buffer, lane, wire);
 
-  // Halving: with a partner at distance d, keep one half of what is left and give the other away. Parts are numbered
-  // [low, high) of cube.size().
+  // Halving: with a partner at distance d, keep one half of the remaining parts and send the other. The parts are
+  // numbered [low, high) of cube.size().
   std::size_t low = 0, high = cube.size();
   auto parts = [&](std::size_t from, std::size_t to) {
     const auto a = part_of({0, buffer.count}, from, cube.size());
@@ -182,7 +186,7 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
     (lower ? high : low) = middle;
   }
   co_await comm.round(parts(low, high), wire);
-  // Doubling: the same partners backwards, each hands over all it holds.
+  // Doubling: with the same partners in reverse order, send all parts that this rank holds.
   for (std::size_t d = 1; d < cube.size(); d *= 2) {
     const std::uint32_t partner = cube.rank_of(cube.self() ^ d);
     const bool lower = (cube.self() & d) == 0;
@@ -198,13 +202,13 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
   if (cube.is_joined()) co_await comm.send(cube.other(), buffer, lane, wire);
 }
 
-// The buffer of members[root] to all, down a binomial tree (as Thakur et al., section 4.3): ceil(log2 n) steps, in each of
-// which everybody who has it sends the whole to one who has not. The choice for small buffers, and for two.
+// Broadcast of the buffer of members[root] down a binomial tree (as Thakur et al., section 4.3): ceil(log2 n) steps, in
+// each of which every rank that has the buffer sends it to one that does not. For small buffers, and for two ranks.
 inline task<> tree_broadcast(comm& comm, std::span<const std::uint32_t> members, std::size_t me, std::size_t root,
                              rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
   const std::size_t n = members.size(), self = (me + n - root) % n; // the root is number 0
   auto rank_of = [&](std::size_t number) { return members[(number + root) % n]; };
-  // Number 6 (110) gets it from 4 (100), its lowest bit left out, and passes it on to 7 (111), at lesser distances.
+  // Number 6 (110) receives from 4 (100), its number without the lowest bit, and sends to 7 (111), at lesser distances.
   std::size_t distance = self ? self & (~self + 1) : std::bit_ceil(n);
   if (self)
     co_await comm.recv(rank_of(self - distance), buffer, lane, wire);
@@ -214,12 +218,12 @@ inline task<> tree_broadcast(comm& comm, std::span<const std::uint32_t> members,
     if (self + distance < n) co_await comm.send(rank_of(self + distance), buffer, lane, wire);
 }
 
-// The same by scattering and gathering (van de Geijn's; Thakur et al., section 4.3): the root sends each member its chunk,
-// and the chunks go round the ring. n steps, but no rank sends more than twice the buffer; the choice for large buffers.
+// Broadcast by scatter and all-gather (van de Geijn; Thakur et al., section 4.3): the root sends each member its chunk,
+// and the ring all-gather follows. n steps, but no rank sends more than twice the buffer. For large buffers.
 inline task<> scatter_gather_broadcast(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
                                        std::size_t root, rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
   const std::size_t n = members.size();
-  // The ring begins with chunk i + 1 at member i.
+  // ring_all_gather() requires that member i holds chunk i + 1.
   for (std::size_t i = 0; me == root && i < n; ++i)
     if (i != root) co_await comm.send(members[i], ring_chunk(buffer, i + 1, n), lane, wire);
   if (me != root) co_await comm.recv(members[root], ring_chunk(buffer, me + 1, n), lane, wire);

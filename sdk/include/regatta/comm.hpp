@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a strategy can do: rg::comm, its memory, messages, collectives and arithmetic on the rank's loop.
+// rg::comm, through which a strategy allocates memory, sends messages, and runs collectives, arithmetic and the
+// optimizer. Everything here is called on the rank's loop.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -14,14 +15,14 @@
 
 namespace rg {
 
-// A part of the arena: elements [first, first + count).
+// Elements [first, first + count) of the arena.
 struct span_of_arena {
   std::uint64_t first, count;
   std::uint64_t end() const { return first + count; }
 };
 
-// Part `index` of `parts` equal ones, cut at multiples of 16 elements (a cache line of fp32), so that no two parts
-// share one; the last ones may be shorter or empty.
+// Returns part `index` when `whole` is cut into `parts` equal ones. Cuts are at multiples of 16 elements (a cache line
+// of fp32), so that no two parts share a cache line; the last parts may be shorter or empty.
 inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint64_t parts) {
   const std::uint64_t lines = (whole.count + 15) / 16;
   const std::uint64_t from = std::min(whole.count, lines * index / parts * 16);
@@ -29,14 +30,14 @@ inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint
   return {whole.first + from, to - from};
 }
 
-// [from, from + count) of a buffer.
+// Returns elements [from, from + count) of a buffer.
 inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
   b.offset += from * size_of(b.type);
   b.count = count;
   return b;
 }
 
-// The rows that a step touches: [table] gives their numbers, unique and ascending, valid until the step's end.
+// The rows that a step touches: [table] returns their row numbers, each once and ascending. Valid until the step ends.
 class step_rows {
 public:
   step_rows() = default;
@@ -52,10 +53,10 @@ private:
   std::uint32_t tables_ = 0;
 };
 
-// In which of its roles a rank holds something.
+// A rank that is both worker and server holds shards in both roles; the role selects one.
 enum class role : std::uint32_t { worker = 0, server = RG_OP_AS_SERVER };
 
-// rg_type of a parameter `wire`: "fp32" (0: as in memory), "bf16", "fp16".
+// Returns the rg_type of a parameter `wire`: "bf16", "fp16", or 0 ("fp32": the same type as in memory).
 inline std::uint32_t wire_type(std::string_view name) {
   return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : 0;
 }
@@ -63,7 +64,8 @@ inline std::uint32_t wire_type(std::string_view name) {
 class comm;
 
 namespace detail {
-// What outlives the coroutine that asked: a frame may be destroyed while the operation still borrows a buffer.
+// The state of an operation. It outlives the coroutine that began the operation: the coroutine's frame may be destroyed
+// while the operation still uses its buffers.
 struct operation_record {
   comm* owner = nullptr;
   std::coroutine_handle<> waiter;
@@ -74,8 +76,8 @@ struct operation_record {
 };
 } // namespace detail
 
-// Something under way. It was begun when this was made; co_await waits for its end, gives the bytes of payload
-// (receives) and throws rg::error if it failed. Destroying it lets the operation run on.
+// An operation that has been submitted. co_await waits for its end, returns the bytes of payload (of receives) and
+// throws rg::error if the operation failed. Destroying this object does not cancel the operation.
 class [[nodiscard]] operation {
 public:
   operation() = default;
@@ -93,15 +95,15 @@ public:
   inline std::uint64_t await_resume();
 
 private:
-  detail::operation_record* record_ = nullptr; // null: it was finished at once
+  detail::operation_record* record_ = nullptr; // null: the operation had ended when submit() returned
 };
 
-// All that a strategy can do. One per instance; made by the SDK.
+// The functions that a strategy may call. The SDK creates one comm for each instance of a strategy.
 class comm : public frame_pool_user {
 public:
   explicit comm(const rg_strategy_host* host) : host_(host), cluster_(host->cluster), arena_(host->arena) {}
 
-  // Who is there.
+  // The ranks.
   const rg_cluster& cluster() const { return *cluster_; }
   std::uint32_t rank() const { return cluster_->rank; }
   std::uint32_t workers() const { return cluster_->workers; }
@@ -110,12 +112,12 @@ public:
   bool is_server() const { return cluster_->server >= 0; }
   std::uint32_t server_rank(std::uint32_t server) const { return cluster_->server_rank[server]; }
 
-  // What is trained.
+  // The dense weights and their gradients.
   const rg_arena& arena() const { return *arena_; }
   span_of_arena whole() const { return {0, arena_->count}; }
   rg_buffer weights(span_of_arena s) const { return sub(arena_->weights, s.first, s.count); }
   rg_buffer gradients(span_of_arena s) const { return sub(arena_->gradients, s.first, s.count); }
-  // Its sparse tables, and rows first .. first + count of a table's windows.
+  // The sparse tables, and rows first .. first + count of a table's windows.
   std::uint32_t tables() const { return arena_->table_count; }
   rg_table table(std::uint32_t t) const { return copy_versioned(at_stride(arena_->tables, t)); }
   rg_buffer row_numbers(std::uint32_t t, std::uint64_t first, std::uint64_t count) const {
@@ -128,16 +130,17 @@ public:
     return sub(table(t).gradients, first * table(t).row, count * table(t).row);
   }
   rg_tensor tensor_of(const rg_slice& slice) const { return copy_versioned(at_stride(arena_->tensors, slice.tensor)); }
-  // Updates wait for commit(): the sum of all owners' norm() is needed first.
+  // Returns whether updates wait for commit(), which needs the sum of norm() over all ranks that own weights.
   bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
 
-  // Set-up, in the constructor only.
+  // Set-up: these functions may be called in the strategy's constructor only.
+  // Allocates a zeroed buffer in the memory that holds the arena (host or device).
   rg_buffer alloc(std::uint64_t count, std::uint32_t type = RG_F32) {
     rg_buffer b{};
     check(host_->alloc(host_->context, type, count, &b), "alloc");
     return b;
   }
-  // Of the host's memory wherever the arena is: for the numbers of rows, and what goes with them.
+  // Allocates in host memory, wherever the arena is: for row numbers and the values of rows.
   rg_buffer alloc_on_host(std::uint64_t count, std::uint32_t type = RG_F32) {
     const bool there = host_->struct_size > offsetof(rg_strategy_host, alloc_on_host) && host_->alloc_on_host;
     if (!there) return alloc(count, type);
@@ -145,25 +148,28 @@ public:
     check(host_->alloc_on_host(host_->context, type, count, &b), "alloc_on_host");
     return b;
   }
+  // Make this rank the one that updates these elements, as a worker or as a server. Return where their weights are.
   rg_buffer own_as_worker(span_of_arena s) { return own(0, s); }
   rg_buffer own_as_server(span_of_arena s) { return own(1, s); }
-  // This rank holds the rows r of table t with r mod shards == shard.
+  // Makes this rank the holder of the rows r of table t with r mod shards == shard.
   void own_rows(std::uint32_t t, role as, std::uint64_t shards = 1, std::uint64_t shard = 0) {
     check(host_->own_rows ? host_->own_rows(host_->context, as == role::server, t, shards, shard) : RG_E_UNSUPPORTED,
           "own_rows");
   }
-  // Memory behind a buffer of the host's, for code of the strategy's own; throws where there is none (ghosts, devices).
+  // Returns the elements of a buffer in host memory, for the strategy's own code. Throws rg::error for ghosts and for
+  // buffers on a device.
   template <class T> std::span<T> elements(rg_buffer b) const {
     void* p = nullptr;
     if (b.count)
       check(host_->pointer ? host_->pointer(host_->context, &b, &p) : rg_status{RG_E_UNSUPPORTED}, "pointer");
     return {static_cast<T*>(p), b.count};
   }
-  // on_gradient is to be called when the arena is full up to each of these; ascending, the last is its end.
+  // Cuts the arena into buckets that end at `ends`, ascending; the last end is the arena's. on_gradient is called for
+  // each bucket once its gradients are final.
   void set_buckets(std::span<const std::uint64_t> ends) {
     check(host_->buckets(host_->context, ends.data(), static_cast<std::uint32_t>(ends.size())), "buckets");
   }
-  // Cuts the arena into buckets of `bytes` at most; returns them in order.
+  // Cuts the arena into buckets of at most `bytes` bytes (at least 64). Returns them in order.
   std::vector<span_of_arena> make_buckets(std::uint64_t bytes) {
     const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16);
     std::vector<span_of_arena> buckets;
@@ -175,7 +181,8 @@ public:
     set_buckets(ends);
     return buckets;
   }
-  // A group for all_reduce and what else offers() has; none where the transport has no collectives.
+  // Creates a group for the transport's collectives. All members call it in the same order. Returns nothing if the
+  // transport has no collectives.
   std::optional<std::uint32_t> split(std::span<const std::uint32_t> members) {
     std::uint32_t group = 0;
     const rg_status s =
@@ -185,8 +192,8 @@ public:
     return group;
   }
 
-  // Transfers. Buffers are borrowed until the end.
-  // `wire`: RG_F16 or RG_BF16 where fp32 is to cross as that, the same on both sides; 0: as it lies in memory.
+  // Transfers. Their buffers must not be reused until the operation has ended. `wire`: RG_F16 or RG_BF16 sends fp32 in
+  // that type, which must be the same on both sides; 0: the type in memory.
   operation send(std::uint32_t peer, rg_buffer source, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     rg_op op = make(RG_OP_SEND);
     op.peer = peer;
@@ -198,12 +205,12 @@ public:
   operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     return receive(peer, target, lane, wire, 0);
   }
-  // Adds what comes to what is there.
+  // Adds the received elements to `target`.
   operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     return receive(peer, target, lane, wire, RG_OP_ADD);
   }
-  // Over a group of split(), as far as the transport offers() them. Shares are those of part_of({0, target.count}, place
-  // among the members, number of members).
+  // Returns whether the transport has this collective. The collectives below work over a group from split(), and each
+  // member's chunk is part_of({0, target.count}, index among the members, number of members).
   bool offers(rg_op_kind kind) const {
     return host_->struct_size > offsetof(rg_strategy_host, native) && (host_->native >> kind & 1);
   }
@@ -212,12 +219,12 @@ public:
     return collective(RG_OP_REDUCE_SCATTER, group, target, 0);
   }
   operation all_gather(std::uint32_t group, rg_buffer target) { return collective(RG_OP_ALL_GATHER, group, target, 0); }
-  // `root`: its place among the members.
+  // `root`: the root's index among the members.
   operation broadcast(std::uint32_t group, rg_buffer target, std::uint32_t root) {
     return collective(RG_OP_BROADCAST, group, target, root);
   }
 
-  // Arithmetic, where the memory lives.
+  // Arithmetic, done in the memory where the buffers are (host or device).
   operation fill(rg_buffer target, double value) { return arithmetic(RG_OP_FILL, target, {}, value); }
   operation copy(rg_buffer target, rg_buffer source) { return arithmetic(RG_OP_COPY, target, source, 0); }
   operation axpy(rg_buffer target, double a, rg_buffer source) { return arithmetic(RG_OP_AXPY, target, source, a); }
@@ -227,7 +234,7 @@ public:
   operation accumulate(rg_buffer u, double a, rg_buffer g, rg_buffer v) {
     return arithmetic(RG_OP_ACCUMULATE, u, g, a, v);
   }
-  // What is left of `target` after a way over the wire as `wire`; nothing to do for 0.
+  // Rounds `target` as sending it with wire type `wire` would; 0: does nothing.
   operation round(rg_buffer target, std::uint32_t wire) {
     if (!wire) return operation();
     rg_op op = make(RG_OP_CONVERT);
@@ -235,36 +242,41 @@ public:
     op.wire = wire;
     return submit(op);
   }
-  // Only the elements of `target` that `index` (RG_I32) names.
+  // These two change only the elements of `target` that `index` (RG_I32) names.
   operation fill_at(rg_buffer target, rg_buffer index, double value) {
     return arithmetic(RG_OP_FILL, target, {}, value, index);
   }
   operation axpy_at(rg_buffer target, rg_buffer index, double a, rg_buffer source) {
     return arithmetic(RG_OP_AXPY, target, source, a, index);
   }
-  // The values.count elements of `source` of largest magnitude, by ascending place.
+  // Writes the values.count elements of `source` with the largest magnitude, and their indices, in ascending order of
+  // index.
   operation top_k(rg_buffer source, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_TOP_K, values, source, 0, index);
   }
-  // All with a magnitude above `threshold`; gives the bytes of the values found.
+  // Writes all elements with a magnitude above `threshold`, and their indices. co_await returns the bytes of the
+  // values.
   operation select(rg_buffer source, double threshold, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_SELECT, values, source, threshold, index);
   }
 
-  // The optimiser, on what this rank owns: `gradient` is that of elements first .. first + gradient.count.
+  // The optimizer, on elements that this rank owns. `gradient` is the gradient of elements first .. first +
+  // gradient.count.
   operation apply_as_worker(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
     return apply(first, gradient, step, 0);
   }
   operation apply_as_server(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
     return apply(first, gradient, step, RG_OP_AS_SERVER);
   }
-  // target: 2 x RG_F64.
+  // Writes to `target` (2 x RG_F64) the number of non-finite elements and the sum of squares of the gradients that this
+  // rank applied since the last commit.
   operation norm(rg_buffer target, bool as_server) {
     rg_op op = make(RG_OP_NORM);
     op.flags = as_server ? RG_OP_AS_SERVER : 0;
     op.target = target;
     return submit(op);
   }
+  // Does the deferred updates of this step. `total`: the sum of norm() over all ranks that own weights.
   operation commit(rg_buffer total, std::uint64_t step, bool as_server) {
     rg_op op = make(RG_OP_COMMIT);
     op.flags = as_server ? RG_OP_AS_SERVER : 0;
@@ -273,12 +285,14 @@ public:
     return submit(op);
   }
 
-  // Sparse tables, on rows of table t that this rank holds as `as`: n numbers (RG_I64), values of [n, row]. abi.h says
-  // more at RG_OP_ROWS_READ.
+  // Operations on rows of sparse table t that this rank holds in role `as`. `numbers`: n row numbers (RG_I64); values
+  // are [n, row]. abi/strategy.h defines them at RG_OP_ROWS_READ.
   operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as) {
     return on_rows(RG_OP_ROWS_READ, t, numbers, target, {}, as, 0, 0);
   }
-  // The `count` rows of a step, all held as a worker, for the model alone: which sees them where they lie if it can.
+  // Provides the model with the weights of the `count` rows of this step, all of which this rank holds as a worker. A
+  // model that can read rows in place gets their addresses; for others they are copied to the table's window. The
+  // strategy must not read the window.
   operation rows_show(std::uint32_t t, std::uint64_t count) {
     return on_rows(RG_OP_ROWS_READ, t, row_numbers(t, 0, count), row_weights(t, 0, count), {}, role::worker, 0, 0,
                    RG_OP_SHOW);
@@ -286,7 +300,7 @@ public:
   operation rows_add(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, role as) {
     return on_rows(RG_OP_ROWS_ADD, t, numbers, {}, gradients, as, 0, 0);
   }
-  // What was added; or these gradients at once.
+  // Updates all rows that have pending gradients. The second form first adds `gradients`.
   operation rows_apply(std::uint32_t t, std::uint64_t step, role as) {
     return on_rows(RG_OP_ROWS_APPLY, t, {}, {}, {}, as, step, 0);
   }
@@ -296,7 +310,8 @@ public:
   operation rows_write(std::uint32_t t, rg_buffer numbers, double a, rg_buffer source, role as) {
     return on_rows(RG_OP_ROWS_WRITE, t, numbers, {}, source, as, 0, a);
   }
-  // target[i] = source[index[i]], and target[index[i]] = (or +=) source[i], in rows as long as the listed side's.
+  // target[i] = source[index[i]] in gather, target[index[i]] = source[i] in scatter. A row has target.count /
+  // index.count elements in gather, source.count / index.count in scatter.
   operation gather(rg_buffer target, rg_buffer source, rg_buffer index) {
     return on_rows(RG_OP_GATHER, 0, index, target, source, role::worker, 0, 0);
   }
@@ -304,20 +319,23 @@ public:
     return on_rows(RG_OP_SCATTER, 0, index, target, source, role::worker, 0, 0);
   }
 
+  // Completes `ns` nanoseconds from now.
   operation after(std::uint64_t ns) { return arithmetic(RG_OP_TIMER, {}, {}, static_cast<double>(ns)); }
   std::uint64_t now() const { return host_->now(host_->context); }
 
-  // The optimiser's coefficient, for a strategy with RG_PLAN_MOMENTUM.
+  // Returns the optimizer's momentum coefficient, for a strategy with RG_PLAN_MOMENTUM.
   double momentum() const { return host_->momentum; }
-  // Within end_step and after: the model may read the weights from `first` on; 0: all (abi.h, weights_from).
+  // Allows the model to read the weights from element `first` on, in end_step or later; 0: all of them. abi/strategy.h
+  // explains it at rg_strategy_host.weights_from.
   void weights_from(std::uint64_t first) {
     if (host_->weights_from) host_->weights_from(host_->context, first);
   }
-  // Shown in the result under "strategy": how often each value was seen; sums, a step.
+  // Recorded figures are in the result under "strategy", for the timed region: how often each value occurred, and sums
+  // per step.
   void record_value(const char* name, std::int64_t value) {
     if (host_->record_value) host_->record_value(host_->context, name, value);
   }
-  // Of a value that belongs to step `step` of worker `worker`: shown only if that step counts.
+  // As record_value, for a value that belongs to step `step` of worker `worker`: counted only if that step is timed.
   void record_of_step(const char* name, std::int64_t value, std::uint32_t worker, std::uint64_t step) {
     if (host_->struct_size > offsetof(rg_strategy_host, record_of_step) && host_->record_of_step)
       host_->record_of_step(host_->context, name, value, worker, step);
@@ -328,18 +346,18 @@ public:
     if (host_->record_sum) host_->record_sum(host_->context, name, amount);
   }
 
-  // Memory behind a buffer, for host code; null for ghosts, on devices, and where there is none.
+  // Returns the host address of a buffer, or null for an empty buffer, for ghosts and for buffers on a device.
   template <class T> T* pointer(rg_buffer b) const {
     void* p = nullptr;
     if (!b.count || !host_->pointer || host_->pointer(host_->context, &b, &p) != RG_OK) return nullptr;
     return static_cast<T*>(p);
   }
-  // A line for the user, shown with the result.
+  // Logs one line for the user, which the result shows.
   void warn(const std::string& text) { host_->host->log(host_->host->context, RG_LOG_WARNING, text.c_str()); }
 
   const rg_strategy_host* host() const { return host_; }
 
-  // Called by the SDK: what was submitted has ended.
+  // Called by the SDK when operations have ended.
   void completed(const rg_completion* c, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
       auto* r = reinterpret_cast<detail::operation_record*>(static_cast<std::uintptr_t>(c[i].cookie));
@@ -400,7 +418,7 @@ private:
     return submit(op);
   }
   operation apply(std::uint64_t first, rg_buffer gradient, std::uint64_t step, std::uint32_t flags) {
-    if (!gradient.count) return {}; // a model of tables alone has nothing dense
+    if (!gradient.count) return {}; // a model that has sparse tables only has an empty arena
     rg_op op = make(RG_OP_APPLY);
     op.flags = flags;
     op.first = first;
@@ -415,7 +433,7 @@ private:
     return b;
   }
   static void check(rg_status s, const char* what) {
-    if (s == RG_E_PLUGIN) throw error(s, ""); // the engine has said why; a text would replace its own
+    if (s == RG_E_PLUGIN) throw error(s, ""); // the engine has reported why; a text here would replace it
     if (s < 0) throw error(s, std::string("the engine refused ") + what);
   }
   operation submit(rg_op& op) {
@@ -439,7 +457,7 @@ private:
   const rg_strategy_host* host_;
   const rg_cluster* cluster_;
   const rg_arena* arena_;
-  // Copied for every operation: g++ zeroes as many bytes by `rep stos`, which takes longer than all else of a submit.
+  // Copied for every operation: g++ zeroes an rg_op by `rep stos`, which takes longer than the rest of submit().
   const rg_op blank_ = make_versioned<rg_op>();
   std::vector<std::unique_ptr<detail::operation_record>> records_;
   detail::operation_record* free_ = nullptr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices with memory of their own, as the engine sees them: an extension of the executor that computes there. What runs
- * on the host alone needs none of this. The rules of abi.h hold.
+ * Extensions of executors that compute on devices with their own memory. An executor that runs on the host alone needs
+ * none of this. The rules of abi.h hold.
  */
 #ifndef REGATTA_DEVICE_H
 #define REGATTA_DEVICE_H
@@ -12,74 +12,81 @@
 extern "C" {
 #endif
 
-/* Extension of an executor's component (rg_component.extension). */
+/* Extension of an executor's component (rg_component.extension): lists the devices of this machine. */
 #define RG_EXT_DEVICES "regatta.devices/1"
 
-/* rg_model_setup.precision of devices, beside RG_F32, RG_F16 and RG_BF16: as RG_F32, but products may round what they
- * multiply to TF32 (8 bits of exponent, 10 of mantissa). */
+/* A value of rg_model_setup.precision on devices, beside RG_F32, RG_F16 and RG_BF16: like RG_F32, but GEMMs and
+ * convolutions may round their operands to TF32 (8 bits of exponent, 10 of mantissa). */
 enum { RG_TF32 = 64 };
 
 typedef struct rg_devices {
   uint32_t struct_size;
-  uint32_t memory; /* what it is about: RG_MEMORY_CUDA */
-  /* [main] How many there are, at least one. RG_E_UNSUPPORTED: none, or nothing to drive them; the text says which. */
+  uint32_t memory; /* the kind of memory that these devices have: RG_MEMORY_CUDA */
+  /* [main] Writes the number of devices, at least one. Fails with RG_E_UNSUPPORTED if there is no device or no driver;
+   * the text says which. */
   rg_status (*count)(const rg_host* host, uint32_t* count);
-  /* [main] Writes what device `index` is, one line ended by 0: "NVIDIA H200, 139.8 GiB, compute capability 9.0". */
+  /* [main] Writes a description of device `index`, one line ended by 0, of at most `room` bytes: "NVIDIA H200, 139.8
+   * GiB, compute capability 9.0". */
   rg_status (*describe)(const rg_host* host, uint32_t index, char* text, uint64_t room);
-  /* [main] Writes how device `a` reaches device `b`, one line, in the words of `nvidia-smi topo -m`: "NV18", "PIX", "PXB",
-   * "PHB", "NODE", "SYS"; of a device and itself what of the host is near: "CPUs 0-31, NUMA node 0". "": not known. */
+  /* [main] Writes how device `a` reaches device `b`, one line ended by 0, in the words of `nvidia-smi topo -m`: "NV18",
+   * "PIX", "PXB", "PHB", "NODE", "SYS". If a == b, writes which CPUs are near the device: "CPUs 0-31, NUMA node 0". "":
+   * unknown. */
   rg_status (*topology)(const rg_host* host, uint32_t a, uint32_t b, char* text, uint64_t room);
 } rg_devices;
 
-/* A device's memory and its arithmetic: extension of an executor's component, an instance for every rank. With it, the
- * engine keeps weights, gradients and all that strategies exchange on the device where the executor's models compute, and
- * nothing goes through the host that need not.
+/* Extension of an executor's component: the memory and the arithmetic of a device; one instance per rank. With it, the
+ * engine keeps weights, gradients and all that strategies exchange on the device where the executor's models compute,
+ * and avoids copies through the host.
  *
- *  - Streams. An instance has streams 0 .. streams - 1, each of which does one thing after the other, in the order of the
- *    calls. Between streams, and towards those of the model and of the transport, only fences order: hold() and record().
- *    No call but wait(), allocate*(), release*() and close() waits for the device.
- *  - Addresses are of allocate()'s memory or of allocate_host()'s, wherever both can be meant: the device reads and writes
- *    either. Buffers may begin and end at any element. Their contents count when the stream gets there.
- *  - Threads. [loop] below includes [main]. Calls of one instance come one at a time, but for those marked [any]. */
+ *  - Streams. An instance has streams 0 .. streams - 1. A stream executes its work in the order of the calls. Work of
+ *    different streams, and of the streams of the model and of the transport, is ordered by fences only: hold() and
+ *    record(). No function waits for the device except wait(), allocate*(), release*() and close().
+ *  - Addresses are in memory from allocate() or allocate_host(); where a function accepts both, the device reads and
+ *    writes either. Buffers may begin and end at any element. The contents of memory are read and written when the
+ *    stream executes the work, not during the call.
+ *  - Threads. [loop] below includes [main]. Only one function of an instance runs at a time, except those marked
+ *    [any]. */
 #define RG_EXT_DEVICE "regatta.device/1"
 
 typedef enum rg_rule { RG_SGD = 1, RG_MOMENTUM = 2, RG_NESTEROV = 3, RG_ADAGRAD = 4, RG_ADAM = 5 } rg_rule;
 
-/* One update of elements that share all of this. All in fp32, in this order; g the gradient, w the weight, a and b state:
+/* One update of elements with the same settings. All values are fp32, and the operations are in this order. g is the
+ * gradient, w the weight, a and b the optimizer's state:
  *   d = g * factor + decay * w
  *   SGD        w -= lr * d
  *   MOMENTUM   a = first * a + d;   w -= lr * a
  *   NESTEROV   a = first * a + d;   w -= lr * (d + first * a)
  *   ADAGRAD    a += d * d;          w -= lr * d / (sqrt(a) + epsilon)
  *   ADAM       a = first * a + one_minus_first * d;  b = second * b + one_minus_second * (d * d)
- *              w -= lr * a / (sqrt(b) + epsilon)            (the corrections of both biases are in lr and epsilon) */
+ *              w -= lr * a / (sqrt(b) + epsilon)         (lr and epsilon include both bias corrections) */
 typedef struct rg_update {
   uint32_t struct_size;
   uint32_t rule; /* rg_rule */
   float factor, decay, lr, first, second, epsilon, one_minus_first, one_minus_second;
-  float *a, *b; /* as the rule has state, else null */
+  float *a, *b; /* the rule's state; null if it has none */
 } rg_update;
 
-/* What a stream is to compute. kind is one of rg_op_kind, with its meaning there, as far as nothing else is said here.
- * Elements are RG_F32 where no type is named. Without an index: count elements of target and of source.
- *   FILL        target = a;  with index (RG_I32): target[index[i]] = a, index_count of them
- *   COPY        use copy()
- *   AXPY        target += a * source, of RG_F32 or RG_F64; with index (RG_I32): target[index[i]] += a * source[i]
+/* One operation for a stream. `kind` is an rg_op_kind with the meaning that it has there, except for the
+ * differences below. Elements are RG_F32 unless a type is named. Without an index, target and source have `count`
+ * elements.
+ *   FILL        target = a;  with index (RG_I32): target[index[i]] = a, for index_count indices
+ *   COPY        not here; use copy()
+ *   AXPY        target += a * source, RG_F32 or RG_F64;  with index (RG_I32): target[index[i]] += a * source[i]
  *   SCALE       target *= a
- *   CLIP        target *= min(1, a / its Euclidean norm); nothing where the norm is not finite
- *   ACCUMULATE  target = a * target + source, then index += target (all of them RG_F32)
- *   NORM        target[0] = elements of source that are not finite, target[1] = the sum of squares of the others; target
- *               is two RG_F64, and with RG_OP_ADD both are added to it; the order of the sum depends on count alone
- *   CONVERT     target (type) = source (source_type): between RG_F32 and RG_F16 or RG_BF16, to the nearest, ties to even;
- *               both RG_F32: source rounded as `wire` (RG_F16, RG_BF16) would; with RG_OP_ADD, to RG_F32 only, added
- *   APPLY       update: target are the weights, source the gradients
- *   TOP_K       index, target = places and values of the index_count elements of source (count) largest by magnitude, in
- *               ascending order of place; of equal ones the first; NaN is the largest
- *   SELECT      likewise of all with a magnitude above a, the first index_count of them; *found = how many there are,
- *               also where that is more
- *   GATHER      target[i] = source[index[i]]; index (RG_I64) has index_count elements, a row is `row` elements
- *   SCATTER     target[index[i]] = source[i], likewise; with RG_OP_ADD added
- * An index that names an element outside (of count elements of target; of source in GATHER) is left out. */
+ *   CLIP        target *= min(1, a / Euclidean norm of target); no change if the norm is not finite
+ *   ACCUMULATE  target = a * target + source, then index += target (all three RG_F32)
+ *   NORM        target[0] = number of non-finite elements of source, target[1] = sum of squares of the finite ones;
+ *               target is two RG_F64, to which RG_OP_ADD adds both. The order of the sum depends on count alone
+ *   CONVERT     target (type) = source (source_type), between RG_F32 and RG_F16 or RG_BF16, to nearest, ties to even;
+ *               if both are RG_F32: source rounded as `wire` (RG_F16, RG_BF16) would; RG_OP_ADD adds, to RG_F32 only
+ *   APPLY       does `update`; target are the weights, source the gradients
+ *   TOP_K       index, target = indices and values of the index_count elements of source (count elements) with the
+ *               largest magnitude, in ascending order of index; of equal ones the first; NaN is the largest
+ *   SELECT      index, target = indices and values of the first index_count elements of source of magnitude > a;
+ *               *found = the number of all such elements, which may be larger than index_count
+ *   GATHER      target[i] = source[index[i]]; index (RG_I64) has index_count elements, and a row has `row` elements
+ *   SCATTER     target[index[i]] = source[i], with the same sizes; RG_OP_ADD adds
+ * An index outside the buffer (`count` elements of target, or of source in GATHER) is ignored. */
 typedef struct rg_work {
   uint32_t struct_size;
   uint32_t kind;
@@ -90,67 +97,76 @@ typedef struct rg_work {
   void* index;
   uint64_t count, index_count, row;
   double a;
-  uint64_t* found;         /* SELECT: in memory of allocate_host() */
-  const rg_update* update; /* APPLY; read during the call */
+  uint64_t* found;         /* SELECT: an address in memory from allocate_host() */
+  const rg_update* update; /* APPLY: read during the call */
 } rg_work;
 
-/* What a device's sensors say. Who asks fills in NaN and empty texts, and what the device does not know stays so. */
+/* Readings of a device's sensors. The caller fills in NaN and empty strings; the device leaves unknown readings
+ * unchanged. */
 typedef struct rg_sensors {
   uint32_t struct_size;
   uint32_t reserved;
-  double utilisation;               /* share of the time of late (a second, say) in which anything ran on it, 0 to 1 */
-  double memory_used, memory_total; /* bytes; used by all processes together */
+  double utilisation;               /* fraction of recent time (e.g. the last second) in which a kernel ran, 0 to 1 */
+  double memory_used, memory_total; /* bytes; `memory_used` by all processes together */
   double clock, memory_clock;       /* Hz */
   double power;                     /* W */
-  double energy;                    /* J, since a moment that stays the same */
+  double energy;                    /* J since a fixed point in time */
   double temperature;               /* degrees Celsius */
-  char name[96], driver[96];        /* of the device, of what drives it and its version; ended by 0 */
+  char name[96], driver[96];        /* the device; the driver and its version; ended by 0 */
 } rg_sensors;
 
 typedef struct rg_device {
   uint32_t struct_size;
-  uint32_t memory; /* RG_MEMORY_CUDA: the only kind there is */
-  /* [main] RG_E_UNSUPPORTED where there is no such device; the text says why. Stream 0 is for arithmetic, the others are
-   * for copies that must overlap with it. */
+  uint32_t memory; /* RG_MEMORY_CUDA, the only kind so far */
+  /* [main] Opens device `index` with `streams` streams. Stream 0 is for arithmetic, all further ones for copies that
+   * overlap with it. Fails with RG_E_UNSUPPORTED if there is no such device; the text says why. */
   rg_status (*open)(const rg_host* host, int32_t index, uint32_t streams, void** self);
-  void (*close)(void* self); /* [main] waits for all streams; releases all memory that is left */
-  /* [loop] Memory of the device, zeroed before anything in any stream, aligned to 256 bytes. */
+  /* [main] Waits for all streams and releases all memory that is still allocated. */
+  void (*close)(void* self);
+  /* [loop] Allocates device memory, aligned to 256 bytes. It is zeroed before any later work of any stream. */
   rg_status (*allocate)(void* self, uint64_t bytes, void** address);
-  void (*release)(void* self, void* address); /* [loop] no stream touches it any more */
-  /* [loop] Memory of the host that the device reads and writes at full speed (pinned), aligned to 256 bytes. */
+  /* [loop] Requires: no stream uses the memory any more. */
+  void (*release)(void* self, void* address);
+  /* [loop] Allocates pinned host memory, which the device reads and writes at full speed, aligned to 256 bytes. */
   rg_status (*allocate_host)(void* self, uint64_t bytes, void** address);
-  void (*release_host)(void* self, void* address); /* [loop] likewise */
-  /* [loop] In any direction, also within one memory; the two do not overlap. */
+  /* [loop] Requires: no stream uses the memory any more. */
+  void (*release_host)(void* self, void* address);
+  /* [loop] Enqueues a copy, in any direction or within one memory. The two ranges must not overlap. */
   rg_status (*copy)(void* self, uint32_t stream, void* to, const void* from, uint64_t bytes);
-  /* [loop] RG_E_UNSUPPORTED: not this kind; the text names it. */
+  /* [loop] Enqueues work. Fails with RG_E_UNSUPPORTED if the device cannot do this kind; the text names it. */
   rg_status (*work)(void* self, uint32_t stream, const rg_work* work);
-  /* [loop] What the stream is given from now on waits for the fence, whoever made it: this instance, a model, a
-   * transport. */
+  /* [loop] Makes later work of the stream start after the fence has passed. The fence may be from this instance, from a
+   * model or from a transport. */
   rg_status (*hold)(void* self, uint32_t stream, rg_fence fence);
-  /* [loop] A fence behind all that the stream was given so far. */
+  /* [loop] Enqueues a fence behind the work that the stream has so far. */
   rg_status (*record)(void* self, uint32_t stream, rg_fence* fence);
-  rg_status (*passed)(void* self, rg_fence fence); /* [any] RG_OK: it has; RG_AGAIN: not yet; errors of the device */
-  rg_status (*wait)(void* self, rg_fence fence);   /* [any] until it has */
-  /* [loop] Calls f(context) [any] once all that the stream was given so far is done, soon after, on a thread that must
-   * not be kept: f wakes somebody, and calls nothing of the device. So nobody has to ask passed() again and again. */
+  /* [any] Returns RG_OK if the fence has passed, RG_AGAIN if it has not, and errors of the device. */
+  rg_status (*passed)(void* self, rg_fence fence);
+  /* [any] Waits until the fence has passed. */
+  rg_status (*wait)(void* self, rg_fence fence);
+  /* [loop] Calls f(context) soon after the work that the stream has so far is done, on a thread that f must not block:
+   * f may only wake another thread, and must not call the device. It saves the engine from polling passed(). */
   rg_status (*notify)(void* self, uint32_t stream, void (*f)(void* context), void* context);
-  /* [any] Does not wait for what the device does; may take milliseconds. Null: it has none. */
+  /* [any] Reads the sensors. Does not wait for the device's work, but may take milliseconds. Null: the device has no
+   * sensors. */
   rg_status (*sensors)(void* self, rg_sensors* out);
-  /* Times, by the device's own clock; both or neither. */
-  /* [loop] As record(), for elapsed() too. It may be used again after 4096 more of the stream. */
+  /* mark() and elapsed() measure time by the device's own clock; a device has both or neither. */
+  /* [loop] As record(), but the fence may be passed to elapsed(). It is valid until the stream has 4096 more of
+   * them. */
   rg_status (*mark)(void* self, uint32_t stream, rg_fence* fence);
-  /* [any] How long after `from` the device passed `to`, in nanoseconds; negative: before. Both have been passed, and are
-   * mark()'s or those that a model gives in rg_hooks.phase and in rg_step_result.late_fence. */
+  /* [any] Writes the time in nanoseconds from when the device passed `from` until it passed `to`; negative if `to`
+   * passed first. Both fences must have passed, and must come from mark(), from a model's rg_hooks.phase or from its
+   * rg_step_result.late_fence. */
   rg_status (*elapsed)(void* self, rg_fence from, rg_fence to, double* ns);
 } rg_device;
 
-/* Where a rank's tensors live: extension of a transport's host. Without it they are the host's. */
+/* Extension of a transport's host: where the rank's tensors are. Without it they are in host memory. */
 #define RG_EXT_PLACE "regatta.place/1"
 
 typedef struct rg_place {
   uint32_t struct_size;
   uint32_t memory; /* RG_MEMORY_* */
-  int32_t device;  /* its index, on devices */
+  int32_t device;  /* index of the device, if `memory` is a device's */
   uint32_t reserved;
 } rg_place;
 

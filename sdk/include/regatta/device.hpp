@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ layer for executors whose models compute on a device with memory of its own: what the engine needs to keep
-// weights and gradients there (device.h says what each function does, and who may call it when).
+// The C++ layer for executors whose models compute on a device with its own memory. The class below is the device
+// (rg_device of device.h, which says what each function does and in which context it is called):
 //
 //   struct gpu {
 //     static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
@@ -17,8 +17,8 @@
 //     bool passed(rg_fence fence);
 //     void wait(rg_fence fence);
 //     void notify(std::uint32_t stream, void (*f)(void*), void* context);
-//     rg_sensors sensors(); // may be left out; begins with rg::no_sensors()
-//     rg_fence mark(std::uint32_t stream); // these two as well
+//     rg_sensors sensors();                // optional; starts from rg::no_sensors()
+//     rg_fence mark(std::uint32_t stream); // optional, together with elapsed()
 //     double elapsed(rg_fence from, rg_fence to);
 //   };
 //
@@ -37,7 +37,7 @@
 
 namespace rg {
 
-// Sensors that know nothing.
+// Returns sensors without any reading: NaN and empty strings.
 inline rg_sensors no_sensors() noexcept {
   auto s = make_versioned<rg_sensors>();
   s.utilisation = s.memory_used = s.memory_total = s.clock = s.memory_clock = s.power = s.energy = s.temperature =
@@ -141,7 +141,7 @@ template <class D> struct entry {
 
 } // namespace detail::devices
 
-// What the extension RG_EXT_DEVICE of an executor's component is.
+// Returns the functions of the device class D, for the extension RG_EXT_DEVICE of an executor's component.
 template <class D> const rg_device* device_functions() {
   static_assert(detail::devices::is_device<D>,
                 "a device needs: a constructor (const rg_host*, std::int32_t index, std::uint32_t streams), allocate, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ layer for executors. An executor compiles graphs into models; what it makes is a class as in
-// regatta/model.hpp, but for its constructor, which is the executor's own business.
+// The C++ layer for executors. An executor compiles a graph into a model: an instance of a class as in
+// regatta/model.hpp, except that its constructor may have any parameters.
 //
 //   struct interpreter {
 //     using model = interpreted;
@@ -11,8 +11,8 @@
 //   };
 //   RG_PLUGIN("interpreter", "1.0", rg::executor<interpreter>("interpreter", "slow and plain"))
 //
-// The graph's nodes, tensors and inputs may be shorter or longer than ours: read them with rg::copy_versioned of
-// rg::at_stride.
+// The structs in the graph's arrays of nodes, tensors and inputs may be of another version, shorter or longer than the
+// ones here: read element i with rg::copy_versioned(rg::at_stride(array, i)).
 #pragma once
 
 #include <regatta/model.hpp>
@@ -41,7 +41,7 @@ template <class E> struct entry {
 
 } // namespace detail::executors
 
-// The component of an executor, for RG_PLUGIN.
+// Returns the component of executor E, for RG_PLUGIN.
 template <class E> rg_component executor(const char* id, const char* summary) {
   static_assert(detail::executors::has_compile<E>,
                 "an executor needs: static std::unique_ptr<model> compile(const rg_host*, const parameters&, "

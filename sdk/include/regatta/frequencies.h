@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How often the data has each value of an input of indices, for models that draw by it (negative sampling draws words by
- * their counts): an extension of the model's component. C99; the rules are those of abi.h.
+ * Extension of a model's component: how often each index occurs in the data of an input, for models that draw indices
+ * by their frequency (negative sampling draws words by their counts). C99; the rules of abi.h hold.
  */
 #ifndef REGATTA_FREQUENCIES_H
 #define REGATTA_FREQUENCIES_H
@@ -13,9 +13,10 @@
 typedef struct rg_frequencies {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [main] In workers, between create and the first step or rows, once for each input whose data were counted or are
-   * drawn from a known distribution. weights[i], 0 or more, is proportional to how often index i of rg_model_info.inputs
-   * [input] comes; indices from `count` on never do. Valid during the call. The same on all workers. */
+  /* [main] Passes the frequencies of one input; input is an index into rg_model_info.inputs. Called on workers, between
+   * create and the first step() or rows(), once for each input whose data were counted or are drawn from a known
+   * distribution. weights[i], 0 or more, is proportional to the frequency of index i; indices from `count` on never
+   * occur. `weights` is valid during the call, and equal on all workers. */
   rg_status (*frequencies)(void* self, uint32_t input, const double* weights, uint64_t count);
 } rg_frequencies;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transports that run only among processes which an outside launcher has started (mpirun, srun): an extension of the
- * transport's component, not of an instance. C99; the rules are those of abi.h.
+ * Extension of a transport's component, not of an instance: a transport that runs only in processes which a launcher
+ * (mpirun, srun) has started. C99; the rules of abi.h hold.
  */
 #ifndef REGATTA_LAUNCHED_H
 #define REGATTA_LAUNCHED_H
@@ -13,9 +13,10 @@
 typedef struct rg_launched {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* launcher; /* the command to start with, up to the number of processes: "mpirun -n" */
-  /* [main] In all processes that the launcher has started, at once, before any of them makes an instance; in each of
-   * them once. A process's rank is the one that the launcher gave it. */
+  const char* launcher; /* the command that starts the processes, up to their number: "mpirun -n" */
+  /* [main] Joins this process to the launcher's other processes. Called once in each process that the launcher has
+   * started, in all of them at the same time, and before any of them creates an instance. The rank of a process is the
+   * one that the launcher assigned to it. */
   rg_status (*join)(const rg_host* host);
 } rg_launched;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Networks of layers. A model describes its network once, as a list of nodes (abi.h, regatta.graph/1); an executor
-// compiles that for the device at hand. Nothing is computed here, and nothing but the standard library is needed.
+// Builds networks of layers. A model describes its network once, as a list of nodes (RG_EXT_GRAPH of abi/model.h); an
+// executor compiles the list for a device. The functions here compute nothing and need the standard library only.
 //
 //   void build(rg::network& net, const parameters& p) const {
 //     auto image = net.values("image", {1, 28, 28});
@@ -10,8 +10,8 @@
 //     rg::softmax_cross_entropy(rg::dense(x, "fc2", 10), label);
 //   }
 //
-// Shapes are of one sample and canonical: channels, height, width. An op is a name, inputs, weights in a fixed order,
-// and attributes that are numbers; this table is what an executor implements.
+// Shapes are those of one sample, and canonical: channels, height, width. An op has a name, inputs, weights in a fixed
+// order, and attributes, which are numbers. An executor implements the ops of this table:
 //
 //   op                     inputs          weights, in order [shape]          attributes               output
 //   ---------------------  --------------  ---------------------------------  -----------------------  ---------------
@@ -35,21 +35,22 @@
 //                          label index
 //   sum_of_losses          losses          -                                  -                        []
 //
-//   H' = (H + 2 padding - kernel) / stride + 1, rounded down; likewise W'.
-// Layers for sequences and their ops are in regatta/layers_sequence.hpp, for sparse tables in regatta/layers_sparse.hpp.
+//   H' = (H + 2 padding - kernel) / stride + 1, rounded down; W' in the same way.
+// regatta/layers_sequence.hpp has the layers for sequences and their ops, regatta/layers_sparse.hpp those for sparse
+// tables.
 //
-//   conv2d     correlation; padding is zeros.
-//   batch_norm over the batch and all but the channels; training uses the batch's biased variance and updates
-//              state = momentum * state + (1 - momentum) * batch's; evaluation uses the states.
-//   dropout    zeroes an element with probability p and scales what stays by 1 / (1 - p); identity in evaluation.
-//              Element e (canonical) of the sample that is number s of the global batch of step t stays where
+//   conv2d     cross-correlation; the padding is zeros.
+//   batch_norm over the batch and all dimensions except the channels. Training uses the batch's biased variance and
+//              updates state = momentum * state + (1 - momentum) * batch's; evaluation uses the states.
+//   dropout    zeroes an element with probability p and scales the rest by 1 / (1 - p); identity in evaluation.
+//              Element e (canonical) of the sample with index s in the global batch of step t is kept if
 //              the 16 bits number e % 8 of random_bits(derive_seed(seed, t, layer, stream_dropout), s, e / 8) are at
-//              least round(p * 65536): bits 2k and 2k + 1 are the lower and upper half of word k.
-//   max_pool   padding never wins. The first of equals takes the gradient.
-//   avg_pool   divides by the number of elements that are no padding.
-//   scale_channels  x times the factor that s has for its channel, sample by sample.
-//   softmax_cross_entropy  the loss, -log softmax(logits)[label], and the metric "top1".
-//   sum_of_losses          each divided by its own count; the metric is the first one's.
+//              least round(p * 65536); bits number 2k and 2k + 1 are the lower and the upper half of word k.
+//   max_pool   padding is never the maximum. The gradient goes to the first of equal maxima.
+//   avg_pool   divides by the number of elements that are not padding.
+//   scale_channels  multiplies each channel of x by its factor in s, separately for each sample.
+//   softmax_cross_entropy  the loss is -log softmax(logits)[label], the metric "top1".
+//   sum_of_losses          divides each loss by its own count, and adds them; the metric is that of the first loss.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -67,6 +68,7 @@ namespace rg {
 
 using shape = std::vector<std::int64_t>; // of one sample
 
+// Returns the number of elements.
 inline std::int64_t elements(const shape& s) noexcept {
   std::int64_t n = 1;
   for (auto d : s) n *= d;
@@ -75,7 +77,7 @@ inline std::int64_t elements(const shape& s) noexcept {
 
 class network;
 
-// The output of a node. Cheap to copy; its network outlives it.
+// The output of a node. Cheap to copy; valid as long as its network.
 class value {
 public:
   value(network& net, std::uint32_t node) : net_(&net), node_(node) {}
@@ -88,41 +90,41 @@ private:
   std::uint32_t node_;
 };
 
-// How a weight starts and how it is trained.
+// How a weight is initialised and trained.
 struct weight_options {
   std::uint32_t kind = RG_TENSOR_DENSE;
   std::uint32_t init = RG_INIT_CONSTANT;
-  double a = 0, b = 0; // constant a; uniform from a to b; normal with mean a, deviation b
+  double a = 0, b = 0; // by init: constant a; uniform from a to b; normal with mean a and standard deviation b
   float decay = 1;
   float lr_scale = 1;
   bool compressible = true;
 };
 
-// A network under construction. What is wrong with it (a shape that does not fit) is thrown as RG_E_CONFIG, naming the
-// node. [main]
+// [main] A network under construction. Throws rg::error with RG_E_CONFIG, naming the node, for errors such as shapes
+// that do not fit.
 class network {
 public:
   network() = default;
   network(const network&) = delete;
   network& operator=(const network&) = delete;
 
-  // What the samples are called: "images", "words".
+  // Sets the plural name of a sample: "images", "words".
   void unit(std::string name) { unit_ = std::move(name); }
-  // The input whose indices other than 0 are the tokens of a sample: what throughput counts where a batch is counted so.
+  // Names the input whose indices are the tokens of a sample, by which throughput is counted; index 0 is padding.
   void tokens(value input) { tokens_input_ = input.node() + 1; }
 
-  // Inputs come before everything else. Numbers, of this shape a sample:
+  // Inputs must be added before all other nodes. Adds an input of numbers; `dims` is the shape of one sample.
   value values(std::string name, const shape& dims) { return input(std::move(name), RG_INPUT_VALUES, RG_F32, 0, dims); }
-  // One integer from 0 to range - 1 a sample:
+  // Adds an input of one integer per sample, from 0 to range - 1.
   value index(std::string name, std::int64_t range) {
     return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, {});
   }
-  // Many of them: words.
+  // Adds an input of integers, from 0 to range - 1, of shape `dims` per sample: tokens.
   value indices(std::string name, const shape& dims, std::int64_t range) {
     return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, dims);
   }
 
-  // A weight, by its number; several nodes may share it.
+  // Adds a weight and returns its number, by which several nodes can share it.
   std::uint32_t weight(std::string name, const shape& dims, const weight_options& options) {
     auto t = make_versioned<rg_tensor>();
     t.kind = options.kind;
@@ -143,7 +145,7 @@ public:
     return {t.shape, t.shape + t.ndim};
   }
 
-  // The one way to add a node; layers below are written with it. An empty name becomes the op and a number.
+  // Adds a node; all layers below call it. An empty name becomes the name of the op and a number.
   value node(const char* op, std::string name, const std::vector<value>& inputs, std::vector<std::uint32_t> weights,
              const std::vector<std::pair<const char*, double>>& attributes, shape dims) {
     auto& n = nodes_.emplace_back();
@@ -157,10 +159,10 @@ public:
   }
 
   const shape& dims(value v) const { return nodes_[v.node()].dims; }
-  // Numbers the layers that draw random numbers.
+  // Returns a new number for a layer that draws random numbers, the attribute `layer` of its op.
   std::uint32_t next_random_layer() noexcept { return random_layers_++; }
 
-  // The network as the C ABI has it; valid until the network changes or ends.
+  // Returns the network for the C ABI; valid until the network changes or is destroyed.
   const rg_graph* graph() {
     flat_.clear();
     for (const auto& n : nodes_) {
@@ -216,7 +218,7 @@ private:
     return node("input", std::move(name), {}, {}, {}, dims);
   }
 
-  std::deque<std::string> texts_; // whose addresses tensors and inputs hold
+  std::deque<std::string> texts_; // the names, to which tensors and inputs point
   std::deque<node_data> nodes_;
   std::vector<rg_tensor> tensors_;
   std::vector<rg_input> inputs_;
@@ -246,10 +248,11 @@ inline std::int64_t window(std::int64_t size, std::int64_t kernel, std::int64_t 
                         std::to_string(padding) + " do not fit a size of " + std::to_string(size));
   return (size + 2 * padding - kernel) / stride + 1;
 }
-// He et al. 2015: keeps the variance through `gain`'s non-linearity.
+// Weights whose standard deviation preserves the variance through a non-linearity with this gain (He et al. 2015).
 inline weight_options he_normal(std::int64_t fan_in, double gain) {
   return {.init = RG_INIT_NORMAL, .b = gain / std::sqrt(static_cast<double>(fan_in))};
 }
+// Weights of one dimension (biases, scales), which are not compressed.
 inline weight_options small_vector(double start, bool decays) {
   return {.a = start, .decay = decays ? 1.0F : 0.0F, .compressible = false};
 }
@@ -261,7 +264,7 @@ inline constexpr double relu_gain = 1.4142135623730951;
 struct conv2d_options {
   std::int64_t kernel = 3, stride = 1, padding = 0;
   bool bias = true;
-  double gain = relu_gain; // deviation of the initial weights: gain / sqrt(fan in)
+  double gain = relu_gain; // standard deviation of the initial weights: gain / sqrt(fan in)
 };
 
 inline value conv2d(value x, const std::string& name, std::int64_t channels, const conv2d_options& o = {}) {
@@ -282,12 +285,12 @@ inline value conv2d(value x, const std::string& name, std::int64_t channels, con
 
 struct dense_options {
   bool bias = true;
-  double gain = relu_gain; // 1 where no ReLU follows
-  double deviation = 0;    // of the initial weights; 0: gain / sqrt(inputs)
+  double gain = relu_gain; // 1 if no ReLU follows
+  double deviation = 0;    // standard deviation of the initial weights; 0: gain / sqrt(inputs)
   bool bias_decays = true;
 };
 
-// The weights of a dense layer, for several that share them.
+// Adds the weights of a dense layer, for several layers that share them.
 inline std::vector<std::uint32_t> dense_weights(network& net, const std::string& name, std::int64_t inputs,
                                                 std::int64_t outputs, const dense_options& o = {}) {
   weight_options start = detail::he_normal(inputs, o.gain);
@@ -297,7 +300,7 @@ inline std::vector<std::uint32_t> dense_weights(network& net, const std::string&
   return weights;
 }
 
-// Of a vector, or of each place of a sequence.
+// A dense layer, of a vector [I] or of each position of a sequence [T,I].
 inline value dense(value x, const std::string& name, const std::vector<std::uint32_t>& weights) {
   if (x.dims().size() != 2) detail::expect_rank(x, 1, name);
   const shape matrix = x.net().weight_dims(weights.at(0));
@@ -315,8 +318,8 @@ inline value dense(value x, const std::string& name, std::int64_t outputs, const
 
 struct batch_norm_options {
   double epsilon = 1e-5;
-  double momentum = 0.9; // how much of the running statistics stays
-  double scale = 1;      // what the scale starts with
+  double momentum = 0.9; // factor on the running statistics in each update
+  double scale = 1;      // initial value of the weight `scale`
 };
 
 inline value batch_norm(value x, const std::string& name, const batch_norm_options& o = {}) {
@@ -338,7 +341,7 @@ inline value relu(value x) {
   return x.net().node("relu", "", {x}, {}, {}, x.dims());
 }
 
-// p: the probability that an element is dropped; 0 adds no node.
+// p: the probability that an element is zeroed; 0 adds no node.
 inline value dropout(value x, double p) {
   if (!(p >= 0 && p < 1)) detail::bad_layer("dropout", "p must be at least 0 and less than 1");
   if (p == 0) return x;
@@ -370,7 +373,7 @@ inline value avg_pool(value x, const pool_options& o = {}) {
   return detail::pool("avg_pool", x, o);
 }
 
-// The mean of every channel.
+// The mean of each channel: [C,H,W] -> [C].
 inline value global_avg_pool(value x) {
   detail::expect_rank(x, 3, "global_avg_pool");
   return x.net().node("global_avg_pool", "", {x}, {}, {}, {x.dims()[0]});
@@ -380,7 +383,7 @@ inline value sigmoid(value x) {
   return x.net().node("sigmoid", "", {x}, {}, {}, x.dims());
 }
 
-// Every channel of x times its factor in s.
+// Multiplies each channel of x by its factor in s.
 inline value scale_channels(value x, value s) {
   detail::expect_rank(x, 3, "scale_channels");
   if (s.dims() != shape{x.dims()[0]}) detail::bad_layer("scale_channels", "takes one factor a channel");
@@ -397,14 +400,14 @@ inline value flatten(value x) {
   return x.net().node("flatten", "", {x}, {}, {}, {elements(x.dims())});
 }
 
-// The loss; the network's last node.
+// The loss; must be the network's last node.
 inline value softmax_cross_entropy(value logits, value label) {
   detail::expect_rank(logits, 1, "loss");
   detail::expect_rank(label, 0, "loss");
   return logits.net().node("softmax_cross_entropy", "loss", {logits, label}, {}, {}, {});
 }
 
-// Several losses as one; the network's last node. Each is a mean over what it counts: samples, tokens.
+// The sum of several losses; must be the network's last node. Each loss is a mean over its own count: samples, tokens.
 inline value sum_of_losses(const std::vector<value>& losses) {
   if (losses.empty()) throw error(RG_E_CONFIG, "sum_of_losses: there is nothing to add");
   return losses[0].net().node("sum_of_losses", "", losses, {}, {}, {});

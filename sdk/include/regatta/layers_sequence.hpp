@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers for sequences: what transformers are made of. Included by layers.hpp, which has the conventions.
+// Layers for sequences, of which transformers consist. Included by layers.hpp, whose conventions hold.
 //
 //   void build(rg::network& net, const parameters& p) const {
 //     auto words = net.indices("words", {128}, 30000);                        // [128]
@@ -11,8 +11,8 @@
 //     rg::token_cross_entropy(rg::dense_shared(x, "out", table), next);
 //   }
 //
-// A sequence is [T,D]: T places with D features each. Indices of 0 are padding: attention does not see them, losses do
-// not count them. dense, relu, dropout and add take sequences, too; dense works on the last dimension.
+// A sequence is [T,D]: T positions with D features each. Index 0 is padding: attention ignores it, and losses do not
+// count it. dense, relu, dropout and add accept sequences, too; dense works on the last dimension.
 //
 //   op                     inputs          weights, in order [shape]          attributes               output
 //   ---------------------  --------------  ---------------------------------  -----------------------  ---------------
@@ -30,28 +30,30 @@
 //   token_cross_entropy    logits [T,V],   -                                  smoothing, accuracy      []
 //                          labels [T]
 //
-//   embedding  scale * table[index], plus places[t] where there is such a table (P >= T), plus, if `sinusoids`, the
-//              position's code: sin(t / 10000^(2i / D)) at 2i and the cosine of the same at 2i + 1 (Vaswani et al.,
-//              "Attention is all you need", 2017, section 3.5).
-//   layer_norm over the D features of each place (Ba, Kiros and Hinton 2016), biased variance.
-//   gelu       x Phi(x) (Hendrycks and Gimpel 2016), not its approximation by tanh.
-//   attention  softmax(q k^T / sqrt(D / heads)) v in each of `heads` equal parts of the features, put side by side
-//              (ibid., section 3.2). A place sees the keys whose index is not 0, and with `causal` only those up to its
-//              own number. What sees nothing gets zeros. Dropout on the probabilities, as in the op dropout: their
-//              element number is (head * T + t) * S + s.
+//   embedding  scale * table[index], plus places[t] at position t if that table is given (P >= T), plus, with
+//              `sinusoids`, the position's encoding: sin(t / 10000^(2i / D)) at 2i and the cosine of the same at 2i + 1
+//              (Vaswani et al., "Attention is all you need", 2017, section 3.5).
+//   layer_norm over the D features of each position (Ba, Kiros and Hinton 2016), with biased variance.
+//   gelu       x Phi(x) (Hendrycks and Gimpel 2016), not the approximation by tanh.
+//   attention  softmax(q k^T / sqrt(D / heads)) v in each of `heads` equal parts of the features, concatenated
+//              (Vaswani et al., section 3.2). A position attends to the keys whose index is not 0, and with `causal`
+//              only to those up to its own number. A position without any key gets zeros. Dropout on the probabilities,
+//              as in the op dropout, with element number (head * T + t) * S + s.
 //   take_places x[indices[m]] for each m.
+//   first_place x[0].
 //   token_cross_entropy  -sum over v of q[v] log softmax(logits)[v], with q = smoothing / V for all v and 1 - smoothing
-//              more for the label (Szegedy et al. 2016, section 7). Labels of 0 do not count. The loss is a mean over
-//              those that do. The metric is "perplexity" (without the smoothing), or, if `accuracy`, "masked_accuracy":
-//              how often the label has the highest logit.
+//              more for the label (Szegedy et al. 2016, section 7). Positions with label 0 are not counted. The loss is
+//              a mean over the counted positions. The metric is "perplexity" (without the smoothing), or, if
+//              `accuracy`, "masked_accuracy": the fraction of counted positions at which the label has the highest
+//              logit.
 #pragma once
 
 #include <regatta/layers.hpp>
 
 namespace rg {
 
-// A table of `rows` vectors of `size` elements that several layers may share, by its number. Normal numbers of deviation
-// `deviation`; 0: 1 / sqrt(size).
+// Adds a table of `rows` vectors of `size` elements, and returns its number, by which several layers can share it. Its
+// initial values are normal with standard deviation `deviation`; 0: 1 / sqrt(size).
 inline std::uint32_t embedding_table(network& net, const std::string& name, std::int64_t rows, std::int64_t size,
                                      double deviation = 0) {
   const double b = deviation > 0 ? deviation : 1 / std::sqrt(static_cast<double>(size));
@@ -61,11 +63,11 @@ inline std::uint32_t embedding_table(network& net, const std::string& name, std:
 struct embedding_options {
   double scale = 1;
   bool sinusoids = false;
-  // Adds row t of this table (embedding_table) to place t. Negative: no such table.
+  // Number of a table (from embedding_table) whose row t is added at position t. Negative: none.
   std::int64_t places = -1;
 };
 
-// table: what embedding_table returned.
+// `table`: a number from embedding_table.
 inline value embedding(value indices, const std::string& name, std::uint32_t table, const embedding_options& o = {}) {
   detail::expect_rank(indices, 1, name);
   auto& net = indices.net();
@@ -75,7 +77,8 @@ inline value embedding(value indices, const std::string& name, std::uint32_t tab
                   {indices.dims()[0], net.weight_dims(table)[1]});
 }
 
-// dense over the last dimension with a weight [O,D] that other layers share, and a bias of its own if asked for.
+// A dense layer over the last dimension, with weight number `weight` [O,D], which other layers share, and its own bias
+// if `bias`.
 inline value dense_shared(value x, const std::string& name, std::uint32_t weight, bool bias = false) {
   auto& net = x.net();
   const shape w = net.weight_dims(weight);
@@ -114,11 +117,11 @@ struct attention_options {
   std::int64_t heads = 1;
   bool causal = false;
   double dropout = 0;
-  double deviation = 0; // of the projections' initial weights; 0: 1 / sqrt(D)
-  bool bias = true;     // in the projections; never decays
+  double deviation = 0; // standard deviation of the projections' initial weights; 0: 1 / sqrt(D)
+  bool bias = true;     // the projections have biases, without weight decay
 };
 
-// The product of queries, keys and values alone, without projections. `indices` are those of the keys.
+// Attention of queries to keys and values, without projections. `indices` are the tokens of the keys.
 inline value attend(value query, value key, value values, value indices, const std::string& name,
                     const attention_options& o) {
   detail::expect_rank(query, 2, name);
@@ -138,7 +141,8 @@ inline value attend(value query, value key, value values, value indices, const s
                   q);
 }
 
-// Multi-head attention of x on `memory` (x itself: self-attention), with its four projections.
+// Multi-head attention of x to `memory` (x itself: self-attention), with its four projections. `indices` are the tokens
+// of `memory`.
 inline value attention(value x, value memory, value indices, const std::string& name, const attention_options& o = {}) {
   detail::expect_rank(x, 2, name);
   const std::int64_t size = x.dims()[1];
@@ -149,12 +153,13 @@ inline value attention(value x, value memory, value indices, const std::string& 
   return dense(attend(query, key, values, indices, name, o), name + ".output", size, projection);
 }
 
-// The places of x that `indices` names.
+// The positions of x that `indices` names: [T,D] -> [M,D].
 inline value take_places(value x, value indices) {
   detail::expect_rank(x, 2, "take_places");
   detail::expect_rank(indices, 1, "take_places");
   return x.net().node("take_places", "", {x, indices}, {}, {}, {indices.dims()[0], x.dims()[1]});
 }
+// The first position of x: [T,D] -> [1,D].
 inline value first_place(value x) {
   detail::expect_rank(x, 2, "first_place");
   return x.net().node("first_place", "", {x}, {}, {}, {1, x.dims()[1]});
@@ -162,7 +167,7 @@ inline value first_place(value x) {
 
 struct token_cross_entropy_options {
   double smoothing = 0;
-  bool accuracy = false; // as the metric, instead of the perplexity
+  bool accuracy = false; // the metric is the accuracy instead of the perplexity
 };
 
 inline value token_cross_entropy(value logits, value labels, const token_cross_entropy_options& o = {}) {

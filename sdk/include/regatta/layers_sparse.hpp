@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers of models that look up many sparse features in large tables: click prediction, text matching. Written with
-// regatta/layers.hpp; the same conventions hold.
+// Layers for models that look up sparse features in large tables: click prediction, text matching. The
+// conventions of regatta/layers.hpp hold.
 //
 //   void build(rg::network& net, const parameters& p) const {
 //     auto features = net.values("features", {13});
@@ -24,20 +24,20 @@
 //   pairwise_hinge             positive [1],   -                   margin       []
 //                              negative [1]
 //
-//   sparse_embedding  the rows of the table that the ids name, one after the other.
-//   embedding_bag     their sum.
-//   padding           an id that stands for nothing: zeros, and no gradient; -1: there is none.
-//   table             RG_TENSOR_ROWS, or RG_TENSOR_DENSE for small ones. A row's gradient is summed over the batch in the
-//                     order of the samples, within one in that of the ids.
+//   sparse_embedding  the rows of the table that the ids name, concatenated.
+//   embedding_bag     the sum of these rows.
+//   padding           the id that is padding: it yields zeros and has no gradient; -1: no id is.
+//   table             RG_TENSOR_ROWS, or RG_TENSOR_DENSE for small tables. A row's gradient is summed over the batch in
+//                     the order of the samples, and within a sample in the order of the ids.
 //   softsign          x / (1 + |x|).
-//   cosine            a . b / (|a| |b|); 0, without gradients, where |a| |b| is under 1e-12.
+//   cosine            a . b / (|a| |b|); 0, without gradients, if |a| |b| is under 1e-12.
 //   softmax_cross_entropy_auc  the loss of softmax_cross_entropy. The metric is "auc", the area under the curve of true
 //                     over false positives, from histograms of the probability of class 1: `buckets` of equal width,
-//                     samples within one counted as ties. Evaluation sums: negatives by bucket, positives by bucket,
+//                     samples within one count as ties. Evaluation sums: negatives by bucket, positives by bucket,
 //                     samples, loss.
-//   pairwise_hinge    the loss max(0, margin - positive + negative). The metric is "pos_neg_ratio": pairs ordered right
-//                     (positive > negative) over all others, or over 1 where there are none. Evaluation sums: pairs
-//                     ordered right, samples, loss.
+//   pairwise_hinge    the loss max(0, margin - positive + negative). The metric is "pos_neg_ratio": pairs in the right
+//                     order (positive > negative) over all other pairs, or over 1 if there are none.
+//                     Evaluation sums: pairs in the right order, samples, loss.
 #pragma once
 
 #include <regatta/layers.hpp>
@@ -45,13 +45,13 @@
 namespace rg {
 
 struct table_options {
-  bool sparse = true; // rows on demand; false: a dense weight, every row of which is trained at every step
-  double range = 0;   // rows start evenly from -range to range; 0: 1 / sqrt(dim)
+  bool sparse = true; // a sparse table; false: a dense weight, all rows of which are updated in each step
+  double range = 0;   // initial values are uniform from -range to range; 0: 1 / sqrt(dim)
   float lr_scale = 1; // factor on the learning rate
   float decay = 0;    // factor on weight decay
 };
 
-// A table of rows x dim for lookups, by its number; several layers may share it.
+// Adds a table [rows, dim] and returns its number, by which several layers can share it.
 inline std::uint32_t sparse_table(network& net, const std::string& name, std::int64_t rows, std::int64_t dim,
                                   const table_options& o = {}) {
   if (rows < 1 || dim < 1) detail::bad_layer(name, "a table needs rows of at least one element");
@@ -78,17 +78,17 @@ inline value look_up(const char* op, value ids, const std::string& name, std::ui
 }
 } // namespace detail
 
-// Rows of the table, one for every id, one after the other: ids [S] -> [S * dim].
+// The rows of the table for all ids, concatenated: ids [S] -> [S * dim].
 inline value sparse_embedding(value ids, const std::string& name, std::uint32_t table,
                               std::int64_t padding = no_padding) {
   return detail::look_up("sparse_embedding", ids, name, table, padding, false);
 }
-// Their sum, whatever their order: ids [L] -> [dim].
+// The sum of the rows of the table for all ids: ids [L] -> [dim].
 inline value embedding_bag(value ids, const std::string& name, std::uint32_t table, std::int64_t padding = no_padding) {
   return detail::look_up("embedding_bag", ids, name, table, padding, true);
 }
 
-// Vectors, one after the other.
+// Concatenates vectors.
 inline value concat(const std::vector<value>& parts) {
   if (parts.empty()) throw error(RG_E_CONFIG, "concat: there is nothing to join");
   std::int64_t length = 0;
@@ -110,7 +110,7 @@ inline value cosine(value a, value b, const std::string& name = "") {
   return a.net().node("cosine", name, {a, b}, {}, {}, {1});
 }
 
-// Losses; the network's last node.
+// Losses; each must be the network's last node.
 inline value softmax_cross_entropy_auc(value logits, value label, std::int64_t buckets = 4096) {
   if (logits.dims() != shape{2}) detail::bad_layer("loss", "the area under the curve is of two classes");
   detail::expect_rank(label, 0, "loss");

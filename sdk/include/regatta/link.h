@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What lies below a strategy, for one that keeps what it has measured from one run to the next: an extension of a
- * strategy's host (rg_host.extension). Absent under virtual time, where nothing may depend on earlier runs. C99; the
- * rules are those of abi.h.
+ * Extension of a strategy's host (rg_host.extension), for a strategy that keeps measurements from one run to the next:
+ * identifies the network below the strategy. Absent under virtual time, in which nothing may depend on earlier runs.
+ * C99; the rules of abi.h hold.
  */
 #ifndef REGATTA_LINK_H
 #define REGATTA_LINK_H
@@ -14,8 +14,8 @@
 typedef struct rg_link {
   uint32_t struct_size;
   uint32_t reserved;
-  /* The transport with its version and parameters, the address it listens on and the machine, as this rank has them, in
-   * one line of printable characters: in another run with the same text measurements come out alike. */
+  /* One line of printable characters: the transport with its version and parameters, the address that it listens on,
+   * and the machine, as this rank has them. Measurements of two runs with the same text are comparable. */
   const char* description;
 } rg_link;
 

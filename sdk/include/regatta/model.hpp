@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ layer for models. What each function must do, and who may call it when, is said in abi.h at rg_model.
+// The C++ layer for models. abi/model.h says at rg_model what each function must do and when it is called.
 //
-// A model that is a network of layers (regatta/layers.hpp) says only what it is made of; an executor does the rest:
+// A model that is a network of layers (regatta/layers.hpp) only describes the network; an executor computes it:
 //
 //   struct perceptron {
 //     struct parameters { std::int64_t hidden = 128; };                        // optional, see plugin.hpp
@@ -11,29 +11,29 @@
 //   };
 //   RG_PLUGIN("perceptron", "1.0", rg::graph_model<perceptron>("perceptron", "one hidden layer"))
 //
-// A model that is no graph computes its steps itself:
+// A model without a graph computes its steps itself:
 //
 //   class counter {
 //   public:
 //     counter(const rg_host* host, const parameters& p, const rg_model_setup& setup);       // [main]
-//     rg_model_info describe();                                                             // [main] lives as long as this
+//     rg_model_info describe();                                 // [main] valid as long as the instance
 //     void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out);
 //     void bind(const rg_model_memory& memory);                                             // [main]
 //     rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);                   // [compute]
 //
-//     // What follows may be left out.
+//     // Optional:
 //     void evaluate(const rg_batch& batch, std::span<double> sums);                         // [compute]
-//     double metric(std::span<const double> sums);                                          // [main] both or neither
+//     double metric(std::span<const double> sums);                                          // [main] with evaluate
 //     void canonical(std::uint32_t tensor, const float* memory, float* out);                // [main]
-//     void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);     // [main] both or neither
+//     void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);     // [main] with canonical
 //     const char* kernels();                                                                // [main]
-//     void rows(const rg_batch& batch, std::span<rg_rows> out);   // [compute] required where there are sparse tables
+//     void rows(const rg_batch& batch, std::span<rg_rows> out);   // [compute] required with sparse tables
 //     void count(const rg_batch& batch, std::span<std::uint64_t> counts);                   // [compute]
 //     void frequencies(std::uint32_t input, std::span<const double> weights);               // [main] frequencies.h
 //   };
 //   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
 //
-// Errors are thrown as rg::error. struct_size need not be set in what is returned.
+// Errors are thrown as rg::error. struct_size need not be set in returned structs.
 #pragma once
 
 #include <regatta/frequencies.h>
@@ -52,7 +52,7 @@
 
 namespace rg {
 
-// A tensor with a gradient, for describe().
+// Returns a dense tensor, for describe().
 inline rg_tensor dense_tensor(const char* name, const shape& dims) {
   auto t = make_versioned<rg_tensor>();
   t.kind = RG_TENSOR_DENSE;
@@ -64,7 +64,7 @@ inline rg_tensor dense_tensor(const char* name, const shape& dims) {
   return t;
 }
 
-// A table of which a batch touches `max_rows` rows at most.
+// Returns a sparse table of which a batch touches at most `max_rows` rows, for describe().
 inline rg_tensor table_tensor(const char* name, std::int64_t rows, std::int64_t row, std::uint64_t max_rows) {
   auto t = dense_tensor(name, {rows, row});
   t.kind = RG_TENSOR_ROWS;
@@ -72,17 +72,17 @@ inline rg_tensor table_tensor(const char* name, std::int64_t rows, std::int64_t 
   return t;
 }
 
-// What need() throws when the engine wants the step to end; a step lets it pass.
+// need() throws it when the engine wants the step to end at once. step() must not catch it.
 struct step_ended {
   rg_status status;
 };
 
-// What a step tells the engine. [compute]
+// [compute] The functions that a model calls during a step (rg_hooks of abi/model.h).
 class hooks {
 public:
   explicit hooks(const rg_hooks* h) noexcept : hooks_(h ? copy_versioned(*h) : rg_hooks{}) {}
-  // Before weight `tensor` is first read in this step; may wait. On devices what it gives, where not 0, has to pass
-  // before the weight is read or its gradient written.
+  // To be called before weight `tensor` is first read in this step; may wait until the weight has arrived. On devices
+  // work that reads the weight or writes its gradient must be ordered after the returned fence, unless that is 0.
   rg_fence need(std::uint32_t tensor) const {
     rg_fence after = 0;
     rg_status s = RG_OK;
@@ -93,19 +93,20 @@ public:
     if (s != RG_OK) throw step_ended{s};
     return after;
   }
-  // Gradients of the dense tensors up to `tensor` are final, and their weights are read no more in this step.
+  // Reports that the gradients of the dense tensors up to and including `tensor` are final once `fence` has passed, and
+  // that this step reads their weights no more.
   void ready(std::uint32_t tensor, rg_fence fence = 0) const {
     if (hooks_.ready) hooks_.ready(hooks_.context, tensor, fence);
   }
-  // The forward pass begins, the first weights it reads being there. On devices that tell times (rg_device.elapsed).
+  // Reports that the forward pass begins: its first weights have arrived. Only for devices with rg_device.elapsed.
   void forward(rg_fence fence) const {
     if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_FORWARD, fence);
   }
-  // The forward pass is over.
+  // Reports that the forward pass has ended.
   void backward(rg_fence fence = 0) const {
     if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_BACKWARD, fence);
   }
-  // The dense tensors, ascending, whose ready() somebody waits for; nothing: all of them.
+  // Returns the dense tensors, ascending, whose ready() the engine waits for; nothing: all of them.
   std::optional<std::span<const std::uint32_t>> awaited() const {
     if (!hooks_.awaited) return std::nullopt;
     return std::span(hooks_.awaited, hooks_.awaited_count);
@@ -192,7 +193,8 @@ template <class M> constexpr bool check() {
   return true;
 }
 
-// What `self` points to. The info is kept for the sizes of what init, evaluate and metric are given.
+// An instance of model M, to which the `self` of the C functions points. `info` is kept for its sizes: those of the
+// arguments of init, evaluate and metric.
 template <class M> struct instance {
   instance(const rg_host* h, std::unique_ptr<M> m) : host(h), model(std::move(m)), info(model->describe()) {
     info.struct_size = sizeof info;
@@ -205,7 +207,7 @@ template <class M> struct instance {
   const rg_host* host;
   std::unique_ptr<M> model;
   rg_model_info info;
-  std::vector<rg_rows> rows; // what rows() fills: one entry a table
+  std::vector<rg_rows> rows; // the argument of M::rows(): one entry for each sparse table
 };
 
 template <class M> struct entry {
@@ -243,7 +245,7 @@ template <class M> struct entry {
         fill_versioned(result, of(self).model->step(copy_versioned(*batch), hooks(h)));
         return RG_OK;
       } catch (const step_ended& e) {
-        return e.status; // the engine knows why
+        return e.status; // the engine ended the step and knows the reason
       }
     });
   }
@@ -293,7 +295,7 @@ template <class M> struct entry {
 template <class M> constexpr rg_model make_functions() {
   rg_model f{};
   f.struct_size = sizeof f;
-  if constexpr (makes<M>) f.create = &entry<M>::create; // what an executor compiles is made by it alone
+  if constexpr (makes<M>) f.create = &entry<M>::create; // models compiled by an executor have no create
   f.destroy = &entry<M>::destroy;
   f.describe = &entry<M>::describe;
   f.init = &entry<M>::init;
@@ -310,7 +312,7 @@ template <class M> constexpr rg_model make_functions() {
 }
 template <class M> inline constexpr rg_model functions = make_functions<M>();
 
-// A model that is a graph: no functions of its own, and the extension that tells its nodes.
+// The functions of a model that is a graph: it has only the extension with its nodes.
 template <class M> struct graph_entry {
   struct self_type {
     network net;
@@ -337,7 +339,7 @@ template <class M> struct graph_entry {
 
 } // namespace detail::models
 
-// The component of a model with its own step, for RG_PLUGIN.
+// Returns the component of model M, which computes its steps itself, for RG_PLUGIN.
 template <class M> rg_component model(const char* id, const char* summary) {
   static_assert(detail::models::makes<M>,
                 "a model is made by M(const rg_host*, const parameters&, const rg_model_setup&)");
@@ -348,7 +350,7 @@ template <class M> rg_component model(const char* id, const char* summary) {
     return {};
 }
 
-// The component of a model that is a graph, for RG_PLUGIN.
+// Returns the component of model M, which is a graph, for RG_PLUGIN.
 template <class M> rg_component graph_model(const char* id, const char* summary) {
   static_assert(detail::models::has_build<M>, "a graph model needs: void build(rg::network&, const parameters&) const");
   if constexpr (detail::models::has_build<M>)

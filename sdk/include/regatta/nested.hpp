@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transport inside another one, for transports that are made of others:
+// Opens a transport inside another one, for transports that are built of others:
 //
 //   class slow {
 //     slow(const rg_host* host, const parameters& p) : inner_(host, p.over.c_str()) {}
@@ -9,8 +9,8 @@
 //     rg::nested inner_;
 //   };
 //
-// The functions are those of rg_transport (abi.h), in the contexts said there. Where one fails they throw rg::error
-// without a text: the inner transport has told the host already.
+// The member functions are those of rg_transport (abi/transport.h), with the contexts given there. They throw rg::error
+// on failure, without a text: the inner transport has reported the text to the host already.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -24,7 +24,8 @@ namespace rg {
 
 class nested {
 public:
-  // [main] To be made when the outer transport is. Throws where there is no transport `id`, or it refuses.
+  // [main] Requires: the outer transport's constructor is running. Throws rg::error if there is no transport `id`, or
+  // if it cannot be created.
   nested(const rg_host* host, const char* id) : id_(id) {
     const auto* nest = static_cast<const rg_nest*>(host->extension(host->context, RG_EXT_NEST));
     if (!nest) throw error(RG_E_UNSUPPORTED, "this engine cannot open transport \"" + id_ + "\" inside another");
@@ -56,8 +57,9 @@ public:
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) const {
     check(functions_->connect(self_, blobs.data(), timeout_ns));
   }
-  rg_status send(const rg_transfer& t) const { return check(functions_->send(self_, &t)); } // RG_OK or RG_AGAIN
-  rg_status recv(const rg_transfer& t) const { return check(functions_->recv(self_, &t)); } // likewise
+  // These two return RG_OK, or RG_AGAIN if the inner transport has no room.
+  rg_status send(const rg_transfer& t) const { return check(functions_->send(self_, &t)); }
+  rg_status recv(const rg_transfer& t) const { return check(functions_->recv(self_, &t)); }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) const {
     std::uint32_t count = 0;
     check(functions_->poll(self_, timeout_ns, spin_ns, out.data(), static_cast<std::uint32_t>(out.size()), &count));
@@ -72,7 +74,8 @@ public:
     return c;
   }
 
-  // [main] As the extension "regatta.regions/1" says; without it there is no memory, and no need to know of any.
+  // [main] The functions of the extension "regatta.regions/1". Without the extension allocate() returns null, and add()
+  // and remove() do nothing.
   void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) const {
     void* address = nullptr;
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
@@ -88,12 +91,12 @@ public:
     if (regions && regions->remove) regions->remove(self_, region);
   }
 
-  // The functions of an extension, to be called with self(); null: it has none.
+  // Returns the functions of an extension, whose first argument is self(), or null if the transport does not have it.
   template <class T> const T* extension(const char* id) const {
     return functions_->extension ? static_cast<const T*>(functions_->extension(self_, id)) : nullptr;
   }
   void* self() const noexcept { return self_; }
-  // Throws as all here do; what is no error it returns.
+  // Throws rg::error if `status` is an error or RG_TIMEOUT; else returns it.
   static rg_status check(rg_status status) {
     if (status < 0 || status == RG_TIMEOUT) throw error(status, "");
     return status;

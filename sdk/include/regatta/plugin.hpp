@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of the C++ layer over abi.h: errors, parameters, and how a plugin is put together.
+// The base of the C++ layer over abi.h: errors, versions of structs, parameters, and the entry symbol of a plugin.
 //
 //   struct echo {
 //     struct parameters {
@@ -14,8 +14,8 @@
 //   };
 //   RG_PLUGIN("echo", "1.0", rg::transport<echo>("echo", "sends everything back"))
 //
-// A plugin throws rg::error (or anything else): every entry point is fenced, and what is thrown becomes a status and a
-// text for the host. Nothing here needs more than the standard library.
+// A plugin reports errors by throwing rg::error. Every entry point is wrapped in rg::fence, which turns any exception
+// into a status and a text for the host. Needs the standard library only.
 #pragma once
 
 #include <regatta/abi.h>
@@ -40,8 +40,8 @@ namespace rg {
 
 // ------------------------------------------------------------------------------------------------------ errors ---
 
-// What a plugin throws. `status` says how far the damage reaches (abi.h); the text says what happened and what to do. An
-// empty one leaves what the host was told before, by a transport inside this one.
+// The exception of plugins. `status` says what remains usable (abi/base.h); the text says what happened and what to do.
+// An empty text leaves in place the text that the host got before, e.g. from a transport inside this one.
 class error : public std::runtime_error {
 public:
   error(rg_status status, const std::string& what) : std::runtime_error(what), status_(status) {}
@@ -51,7 +51,9 @@ private:
   rg_status status_;
 };
 
-// Runs `f` and turns what it throws into a status, its text handed to `host`. `f` returns nothing or an rg_status.
+// Runs `f`, which returns nothing or an rg_status. Returns its status, or RG_OK. If `f` throws, passes the text to
+// `host` (which may be null) and returns the exception's status: that of an rg::error, RG_E_OPERATION for
+// std::bad_alloc, RG_E_PLUGIN for any other exception.
 template <class F> rg_status fence(const rg_host* host, F&& f) noexcept {
   auto fail = [&](rg_status status, const char* text) {
     return host ? host->fail(host->context, status, text) : status;
@@ -76,7 +78,8 @@ template <class F> rg_status fence(const rg_host* host, F&& f) noexcept {
 
 // ---------------------------------------------------------------------------------------------------- versions ---
 
-// min(theirs, ours) of a struct that starts with struct_size, the rest zero. [any]
+// [any] Returns a copy of `theirs`, a struct that starts with struct_size. Members that `theirs` does not have are
+// zero; members that T does not have are left out.
 template <class T> T copy_versioned(const T& theirs) noexcept {
   T ours{};
   std::memcpy(&ours, &theirs, theirs.struct_size < sizeof(T) ? theirs.struct_size : sizeof(T));
@@ -84,7 +87,7 @@ template <class T> T copy_versioned(const T& theirs) noexcept {
   return ours;
 }
 
-// The struct itself where it is as long as ours (or longer), else a copy of it that is. [any]
+// [any] As copy_versioned(), without a copy if `theirs` is at least as long as T.
 template <class T> class versioned_view {
 public:
   explicit versioned_view(const T* theirs) noexcept : view_(theirs) {
@@ -99,25 +102,27 @@ private:
   T copy_;
 };
 
-// A struct of ours for the other side to fill or read.
+// Returns a zeroed struct with struct_size set, for the other side to fill or read.
 template <class T> T make_versioned() noexcept {
   T t{};
   t.struct_size = sizeof(T);
   return t;
 }
 
-// Fills as much of `theirs` as its owner knows of.
+// Copies `ours` to `theirs`, as far as theirs->struct_size reaches.
 template <class T> void fill_versioned(T* theirs, const T& ours) noexcept {
   const std::uint32_t size = theirs->struct_size;
   std::memcpy(theirs, &ours, size < sizeof(T) ? size : sizeof(T));
   theirs->struct_size = size;
 }
 
-// Element `i` of an array whose elements are as long as the first one says. The caller copies it before use.
+// Returns element `i` of an array of structs, whose stride is the struct_size of the first one. The element may be
+// shorter than T: copy it with copy_versioned() before use.
 template <class T> const T& at_stride(const T* first, std::size_t i) noexcept {
   return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + i * first->struct_size);
 }
 
+// Returns the bytes of one element of an rg_type; 0 for an unknown type.
 inline std::size_t size_of(std::uint32_t type) noexcept {
   switch (type) {
   case RG_F32:
@@ -131,7 +136,7 @@ inline std::size_t size_of(std::uint32_t type) noexcept {
   }
 }
 
-// Elements that a tensor takes in memory, its padding included.
+// Returns the elements of a tensor in memory, including its padding.
 inline std::uint64_t storage_of(const rg_tensor& t) noexcept {
   if (t.storage) return t.storage;
   std::uint64_t n = 1;
@@ -141,7 +146,7 @@ inline std::uint64_t storage_of(const rg_tensor& t) noexcept {
 
 // ------------------------------------------------------------------------------------------------------ logging ---
 
-// What an instance says. Lines go to the engine's log with the rank and the plugin's name before them. [any]
+// [any] Writes lines to the engine's log, which prefixes them with the rank and the plugin's name.
 class logger {
 public:
   explicit logger(const rg_host* host = nullptr) : host_(host) {}
@@ -160,8 +165,8 @@ private:
 
 inline constexpr std::size_t max_choices = 12;
 
-// One member of a `parameters` struct: its name in TOML, what it is for, what is allowed. The default is what the
-// struct's own initialiser says.
+// One member of a `parameters` struct: its name in TOML, a help text of one line, and its allowed values. The default
+// is the member's initialiser.
 template <class P, class T> struct field_of {
   const char* name;
   T P::*member;
@@ -189,7 +194,7 @@ template <class P, class T> struct field_of {
     f.choices = {c...};
     return f;
   }
-  // No default: the file must give it.
+  // Makes the parameter one that the user must give: it has no default.
   constexpr field_of must() const {
     field_of f = *this;
     f.required = true;
@@ -228,7 +233,7 @@ inline std::string toml_text(double v) {
   char text[64];
   auto end = std::to_chars(text, text + sizeof text, v).ptr;
   std::string s(text, end);
-  if (s.find_first_of(".en") == std::string::npos) s += ".0"; // TOML tells floats from integers by the point
+  if (s.find_first_of(".en") == std::string::npos) s += ".0"; // in TOML a float has a point or an exponent
   return s;
 }
 template <class T> std::string toml_literal(const T& v) {
@@ -279,10 +284,10 @@ struct parameters_of<C> {
 
 } // namespace detail
 
-// The `parameters` struct of a component; empty where it has none.
+// The `parameters` struct of component C, or an empty struct if it has none.
 template <class C> using parameters_t = typename detail::parameters_of<C>::type;
 
-// A filled `parameters` struct from the engine's values.
+// Returns C's `parameters` struct, filled with the engine's values.
 template <class C> parameters_t<C> read_parameters(const rg_value* values) {
   parameters_t<C> p{};
   if constexpr (requires { C::fields; })
@@ -290,7 +295,7 @@ template <class C> parameters_t<C> read_parameters(const rg_value* values) {
   return p;
 }
 
-// The table of C's parameters for its rg_component. Made once, never freed. [any]
+// [any] Returns the table of C's parameters for its rg_component. The table is built once and never freed.
 template <class C> std::span<const rg_param> parameter_table() {
   static const auto table = [] {
     struct {
@@ -329,7 +334,7 @@ template <class C> std::span<const rg_param> parameter_table() {
 
 namespace detail {
 
-// A component with static storage; what rg::model<T>() and its like return.
+// Returns a component whose tables have static storage. rg::model<T>() and the other functions for components use it.
 template <class C>
 rg_component component(std::uint32_t kind, const char* id, const char* summary, const void* functions,
                        const void* (*extension)(const char*) = nullptr) {
@@ -368,7 +373,7 @@ const rg_plugin* describe_plugin(const char* name, const char* version, std::arr
 } // namespace detail
 } // namespace rg
 
-// The entry symbol of a plugin: its name, its version, its components.
+// Defines the entry symbol of a plugin, from its name, its version and its components.
 #define RG_PLUGIN(name, version, ...)                                                                                  \
   extern "C" RG_EXPORT const rg_plugin* regatta_plugin(const rg_host* host) {                                          \
     const rg_plugin* plugin = nullptr;                                                                                 \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counter-based random numbers: a number is a pure function of a seed and of where it is used, so that it is the same
-// on every rank, in whatever order, however many ranks share a batch. Philox 4x32-10 after Salmon, Moraes, Dror and
-// Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 3.3.
+// Counter-based random numbers: a number is a pure function of a seed and of an address (where it is used). So it is
+// the same on every rank, in whatever order numbers are drawn, and for any number of ranks. Philox 4x32-10 of Salmon,
+// Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 3.3.
 //
 //   auto four = rg::random_normals(seed, element / 4, tensor, rg::stream_init);
 #pragma once
@@ -16,10 +16,11 @@ namespace rg {
 
 using bits4 = std::array<std::uint32_t, 4>;
 
-// What the numbers are used for, as the last part of their address: uses never share numbers. Plugins start at 1024.
+// The purpose of the numbers, the last part of their address: numbers of different purposes are independent. Plugins
+// use values from 1024 on.
 enum : std::uint32_t { stream_init = 1, stream_dropout = 2, stream_data = 3, stream_shuffle = 4, stream_sampling = 5 };
 
-// Ten rounds of Philox. Any two different counters give independent bits. [any]
+// [any] Ten rounds of Philox. Different counters give independent bits.
 constexpr bits4 philox(bits4 counter, std::uint32_t key0, std::uint32_t key1) noexcept {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0];
@@ -32,37 +33,40 @@ constexpr bits4 philox(bits4 counter, std::uint32_t key0, std::uint32_t key1) no
   return counter;
 }
 
-// 128 bits for the address (a, b, c) under `seed`. [any]
+// [any] Returns 128 bits for the address (a, b, c) under `seed`.
 constexpr bits4 random_bits(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0, std::uint32_t c = 0) noexcept {
   return philox({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), b, c},
                 static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
-// A seed of its own for a sub-address, where (a, b, c) is too short: derive(seed, step, layer), then (sample, element).
+// Returns a seed for a longer address than (a, b, c): derive_seed(seed, step, layer), whose numbers are then addressed
+// by (sample, element).
 constexpr std::uint64_t derive_seed(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0,
                                     std::uint32_t c = 0) noexcept {
   const bits4 r = random_bits(seed, a, b, c);
   return r[0] | std::uint64_t{r[1]} << 32;
 }
 
-// From 0 to under 1, in steps of 2^-24: exact in a float.
+// Returns a number from 0 to below 1, a multiple of 2^-24: exact in a float.
 constexpr float to_uniform(std::uint32_t bits) noexcept {
   return static_cast<float>(bits >> 8) * 0x1p-24F;
 }
 
-// Two independent normal numbers with mean 0 and deviation 1 (Box and Muller).
+// Returns two independent normal numbers with mean 0 and standard deviation 1 (Box and Muller).
 inline std::array<float, 2> to_normals(std::uint32_t x, std::uint32_t y) noexcept {
   const double radius = std::sqrt(-2.0 * std::log((static_cast<double>(x) + 1.0) * 0x1p-32)); // log(0) cannot happen
   const double angle = 6.283185307179586477 * 0x1p-32 * static_cast<double>(y);
   return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
 }
 
+// Four numbers for the address (a, b, c) under `seed`, each by to_uniform().
 inline std::array<float, 4> random_uniforms(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0,
                                             std::uint32_t c = 0) noexcept {
   const bits4 r = random_bits(seed, a, b, c);
   return {to_uniform(r[0]), to_uniform(r[1]), to_uniform(r[2]), to_uniform(r[3])};
 }
 
+// Four numbers for the address (a, b, c) under `seed`, by to_normals().
 inline std::array<float, 4> random_normals(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0,
                                            std::uint32_t c = 0) noexcept {
   const bits4 r = random_bits(seed, a, b, c);
@@ -71,7 +75,8 @@ inline std::array<float, 4> random_normals(std::uint64_t seed, std::uint64_t a, 
   return {n0, n1, n2, n3};
 }
 
-// An integer from 0 to range - 1, evenly up to range / 2^32 (Lemire's multiplication instead of a remainder).
+// Returns an integer from 0 to range - 1. The probabilities differ by at most a factor of 1 + range / 2^32 (Lemire's
+// multiplication in place of a remainder).
 constexpr std::uint32_t to_index(std::uint32_t bits, std::uint32_t range) noexcept {
   return static_cast<std::uint32_t>(std::uint64_t{bits} * range >> 32);
 }

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What parameter-server strategies share: how the arena is cut over servers, and what a server sends of it.
+// For strategies with parameter servers: how the arena is cut into shards, and how a server sends weights that change
+// meanwhile.
 #pragma once
 
 #include <regatta/strategy.hpp>
 
 namespace rg {
 
+// Returns whether `rank` is the rank of a server.
 inline bool is_server(const rg_cluster& c, std::uint32_t rank) {
   return std::find(c.server_rank, c.server_rank + c.servers, rank) != c.server_rank + c.servers;
 }
-// For talks(): workers with servers, nobody else.
+// For a strategy's talks(): returns whether one of the two ranks is a worker and the other a server.
 inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_t b) {
   return (a < c.workers && is_server(c, b)) || (b < c.workers && is_server(c, a));
 }
 
-// Every bucket is cut into as many equal parts as there are servers, so each server holds the same number of bytes
-// whatever the tensors' sizes, and all of them have work from the first bucket on.
+// Cuts every bucket into as many equal parts as there are servers. So each server holds the same number of bytes
+// whatever the sizes of the tensors, and every server has work from the first bucket on.
 class shards {
 public:
-  // Sets the buckets: `bytes` at most, over all servers.
+  // Sets the buckets of `c`, each of at most `bytes` bytes over all servers.
   shards(comm& c, std::int64_t bytes)
       : buckets_(c.make_buckets(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 64 * c.servers()))),
         servers_(c.servers()), server_(c.cluster().server) {
-    // Every server has a part of the first bucket: that is where it hears that a worker says goodbye. With tables it
-    // hears it there.
+    // Every server needs a part of the first bucket, since a worker says goodbye there. With sparse tables it says
+    // goodbye in a request for rows instead.
     if (!c.tables() && part(0, 0).count == 0)
       throw error(RG_E_CONFIG, "the model has too few weights to be cut over " + std::to_string(servers_) +
                                    " servers: use at most " + std::to_string((c.arena().count + 15) / 16));
@@ -32,14 +34,15 @@ public:
   std::size_t buckets() const { return buckets_.size(); }
   span_of_arena bucket(std::size_t b) const { return buckets_[b]; }
   span_of_arena part(std::size_t b, std::uint32_t server) const { return part_of(buckets_[b], server, servers_); }
-  // This server's; may be empty in small buckets.
+  // Returns this server's part, which may be empty in small buckets.
   span_of_arena mine(std::size_t b) const { return part(b, static_cast<std::uint32_t>(server_)); }
-  // Whether it has any; with tables it need not.
+  // Returns whether the server has a part of any bucket; with sparse tables it may have none.
   bool has_part(std::uint32_t server) const {
     for (std::size_t b = 0; b < buckets_.size(); ++b)
       if (part(b, server).count) return true;
     return false;
   }
+  // Returns the elements of the largest part.
   std::uint64_t largest() const {
     std::uint64_t most = 0;
     for (std::size_t b = 0; b < buckets_.size(); ++b)
@@ -53,14 +56,14 @@ private:
   std::int32_t server_;
 };
 
-// Messages to one worker whose contents must not change on their way, while what they were copied from does: a ring of
-// copies. A slot is free again when its message has left.
+// Sends copies of buffers that may change before the message has left. It has a ring of slots for the copies; a slot is
+// free again once its message has been sent.
 class snapshots {
 public:
   snapshots(comm& c, std::size_t slots, std::uint64_t largest) : comm_(&c), sends_(slots) {
     for (std::size_t i = 0; i < slots; ++i) memory_.push_back(c.alloc(largest));
   }
-  // Copies `source` and sends it: in order, waiting for a slot first.
+  // Waits for the next slot, copies `source` into it and begins to send it.
   static task<> send(snapshots& self, comm& comm, std::uint32_t peer, rg_buffer source, std::uint32_t lane) {
     const std::size_t slot = self.next_++ % self.sends_.size();
     operation& previous = self.sends_[slot];
@@ -69,6 +72,7 @@ public:
     co_await comm.copy(copy, source);
     self.sends_[slot] = comm.send(peer, copy, lane);
   }
+  // Waits until all slots have been sent.
   static task<> all_sent(snapshots& self) {
     for (operation& s : self.sends_) co_await s;
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strategies in C++: straight-line coroutines over rg::comm.
+// The C++ layer for strategies. A strategy is a class whose functions are coroutines over rg::comm.
 //
 //   struct mine {
 //     struct parameters { std::int64_t bucket = 4 << 20; };
 //     static constexpr auto fields = rg::fields(rg::field("bucket", &parameters::bucket, "bytes sent at once"));
-//     static rg_plan plan(const parameters&, const rg_cluster&);       // what it is and needs
-//     static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b); // optional: all do
-//     mine(rg::comm&, const parameters&);                              // allocates, owns, sets buckets
+//     static rg_plan plan(const parameters&, const rg_cluster&);       // [any] what the strategy needs and does
+//     // [any] whether ranks a and b ever exchange messages; optional: all do
+//     static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b);
+//     mine(rg::comm&, const parameters&);                              // [main] allocates, owns, sets buckets
 //     void begin_step(std::uint64_t step);                             // optional
 //     void on_gradient(std::uint64_t step, std::uint32_t bucket);      // optional
 //     rg::task<> end_step(std::uint64_t step);
@@ -16,11 +17,12 @@
 //   };
 //   RG_PLUGIN("mine", "1.0", rg::strategy<mine>("mine", "one line"))
 //
-// begin_step may be a rg::task<> too. A strategy that exchanges the rows of sparse tables (RG_PLAN_ROWS) has instead
-//     rg::task<> begin_step(std::uint64_t step, rg::step_rows rows);   // brings these rows into the tables' windows
-//     rg::task<> pull_rows(rg::step_rows rows);                        // likewise, between steps, for an evaluation
+// begin_step may be a rg::task<>. A strategy that exchanges the rows of sparse tables (RG_PLAN_ROWS) has instead
+//     rg::task<> begin_step(std::uint64_t step, rg::step_rows rows);   // copies these rows to the tables' windows
+//     rg::task<> pull_rows(rg::step_rows rows);                        // the same between steps, for an evaluation
 //
-// Everything runs on the rank's loop: one thing at a time, no locks.
+// plan and talks depend on their arguments alone. The constructor runs in [main]; all other functions run on the rank's
+// loop, one at a time, so they need no locks. abi/strategy.h defines when each is called.
 #pragma once
 
 #include <regatta/comm.hpp>
@@ -31,18 +33,18 @@
 namespace rg {
 namespace detail {
 
-// An instance as the C table sees it.
+// An instance of strategy S, to which the `self` of the C functions points.
 template <class S> struct strategy_instance {
-  rg::comm comm; // before the strategy and its frames: they are destroyed first
+  rg::comm comm; // declared first: destroyed after the strategy and its coroutine frames, which use it
   std::optional<S> impl;
   enum kind { begins, ends, serves, finishes, pulls, kinds };
-  // At most one of a kind at a time. A frame stays, at its end, until the next one of its kind begins: what ends an
-  // activity may be called from within it.
+  // At most one activity of a kind runs at a time. Its frame is kept, suspended at its end, until the next activity of
+  // its kind begins: that call may come from within the frame, when it reports its end.
   std::array<task<>, kinds> activities;
 
   explicit strategy_instance(const rg_strategy_host* host) : comm(host) {}
 
-  // Runs `t`; its end is the activity's. An error goes to the engine with its text.
+  // Runs `t` and ends the activity when `t` ends. An exception is reported to the engine with its text.
   static task<> run(strategy_instance& self, task<> t, std::uint64_t activity) {
     const rg_strategy_host* host = self.comm.host();
     rg_status status = RG_OK;
@@ -166,7 +168,7 @@ template <class S> struct strategy_functions {
 
 } // namespace detail
 
-// The component of strategy S, for RG_PLUGIN.
+// Returns the component of strategy S, for RG_PLUGIN.
 template <class S> rg_component strategy(const char* id, const char* summary) {
   return detail::component<S>(RG_KIND_STRATEGY, id, summary, detail::strategy_functions<S>::table());
 }

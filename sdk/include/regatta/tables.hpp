@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchanges of the rows of sparse tables, for strategies: every worker holds the whole of each table
-// (replicated_tables), or servers hold its rows, r on server r mod S (table_client, table_server). Messages and bytes
-// are in docs/algorithms.md. What a step touches is known when it begins, its gradients when it ends.
+// Exchanges of the rows of sparse tables, for strategies. Either every worker holds all rows of each table
+// (replicated_tables), or servers hold them, row r on server r mod S (table_client, table_server). docs/algorithms.md
+// has the messages and their sizes. The rows of a step are known when it begins, their gradients when it ends.
 //
-// They copy row numbers with code of their own, so they need bytes: a host without (ghosts) refuses.
+// These classes read and write row numbers themselves, so their buffers need bytes: not for simulations with ghosts.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -13,8 +13,8 @@
 
 namespace rg {
 
-// Every worker holds every row, adds up the gradients of all workers in the order of their ranks, and makes the same
-// update: replicas stay identical to the bit. `lane` is used by nothing else.
+// Every worker holds all rows of each table. Each one adds up the gradients of all workers, in ascending order of rank,
+// and makes the same update: the replicas are equal to the bit. Uses `lane` alone: no other message may be on it.
 class replicated_tables {
 public:
   replicated_tables(rg::comm& c, std::uint32_t lane) : comm(c), lane_(lane), touched_(c.tables()) {
@@ -30,7 +30,7 @@ public:
     }
   }
 
-  // Brings the rows of the step, and begins to tell the others their numbers.
+  // Provides the model with the rows of the step, and begins to exchange row numbers with the other workers.
   task<> begin_step(step_rows rows) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       touched_[t] = rows[t].size();
@@ -42,11 +42,12 @@ public:
     }
     return pull_rows(rows);
   }
+  // Provides the model with these rows.
   task<> pull_rows(step_rows rows) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) co_await comm.rows_show(t, rows[t].size());
   }
 
-  // Gradients are complete: gathers those of all workers and updates.
+  // Exchanges gradients with the other workers, and updates. Requires: the gradients of all rows are final.
   task<> end_step(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       for (std::uint32_t w = 0; w < comm.workers(); ++w) {
@@ -82,23 +83,23 @@ public:
   rg::comm& comm;
 
 private:
-  struct part { // of one table, of another worker
+  struct part { // one table's rows of another worker
     rg_buffer numbers, gradients;
     std::uint64_t count;
     operation numbers_come, gradients_come;
   };
   std::uint32_t lane_;
-  std::vector<std::uint64_t> touched_;    // own rows of this step, by table
+  std::vector<std::uint64_t> touched_;    // [table]: rows that this worker touches in this step
   std::vector<std::vector<part>> others_; // [worker][table]
   std::vector<operation> numbers_go_, gradients_go_;
 };
 
-// What a worker asks of a server, one message: what for, how many rows of each table, their numbers table by table.
-// The answer is one message with the rows' weights in the same order; the push one with their gradients. Where no row
-// was asked for, neither is sent.
+// The purpose of a worker's request to a server. A request is one message: the purpose, the number of rows of each
+// table, and the row numbers, table by table. The server answers with one message, the rows' weights in the same order;
+// the push is one message with their gradients. If the request has no rows, there is neither an answer nor a push.
 enum class row_request : std::int64_t { step = 1, pull = 2, goodbye = 3 };
 
-// A worker of servers that hold the tables. `to_servers` and `to_workers` are lanes used by nothing else.
+// A worker's side, if servers hold the tables. No other messages may be on the lanes `to_servers` and `to_workers`.
 class table_client {
 public:
   table_client(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
@@ -114,7 +115,7 @@ public:
     values_ = comm.alloc_on_host(elements);
   }
 
-  // Brings rows into the windows of the tables.
+  // Requests rows from the servers and copies them to the windows of the tables.
   task<> pull(step_rows rows, row_request why = row_request::step) {
     if (!comm.tables()) co_return;
     lay_out(rows, why);
@@ -133,7 +134,7 @@ public:
       co_await p.sent;
     }
   }
-  // Sends the gradients of the rows last pulled.
+  // Sends the gradients of the rows of the last pull().
   task<> push() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       part& p = parts_[s];
@@ -147,6 +148,7 @@ public:
     }
     for (part& p : parts_) co_await p.sent;
   }
+  // Reports to all servers that this worker sends no further request.
   task<> goodbye() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       const rg_buffer word = sub(requests_, s, 1);
@@ -159,14 +161,14 @@ public:
   rg::comm& comm;
 
 private:
-  struct part {                        // of one server
-    std::vector<std::uint64_t> counts; // by table
+  struct part {                        // the exchange with one server
+    std::vector<std::uint64_t> counts; // [table]: rows
     rg_buffer request{}, places{}, values{};
     operation answer, sent;
   };
   std::uint64_t header() const { return 1 + comm.tables(); }
 
-  // Cuts the rows by server; all servers' parts lie one after the other.
+  // Distributes the rows over the servers' requests. The parts of all servers are consecutive in each buffer.
   void lay_out(step_rows rows, row_request why) {
     const std::uint64_t servers = std::max(comm.servers(), 1u);
     for (part& p : parts_) p.counts.assign(comm.tables(), 0);
@@ -188,7 +190,7 @@ private:
       place += count;
       element += elements;
     }
-    // The next free place of every server; numbers and places advance together.
+    // For each server the next free element in `requests` and in `places`.
     ends_.assign(2 * servers, 0);
     std::uint64_t at = 0, from = 0;
     for (std::uint64_t s = 0; s < servers; ++s) {
@@ -211,7 +213,7 @@ private:
   std::vector<std::uint64_t> ends_;
 };
 
-// A server of tables: holds the rows r with r mod servers == its number.
+// A server's side: it holds the rows r with r mod servers == its number.
 class table_server {
 public:
   table_server(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
@@ -231,12 +233,13 @@ public:
     }
   }
 
-  // What worker w asks next. Its rows, which tell() sends, are good until it is asked again.
+  // Receives the next request of worker w. Its row numbers stay valid until the next call for w.
   task<row_request> asked(std::uint32_t w) {
     part& p = workers_[w];
     co_await comm.recv(w, p.request, to_servers_);
     co_return static_cast<row_request>(comm.elements<std::int64_t>(p.request)[0]);
   }
+  // Answers worker w's request with the rows' weights.
   task<> tell(std::uint32_t w) {
     part& p = workers_[w];
     const auto words = comm.elements<std::int64_t>(p.request);
@@ -250,7 +253,7 @@ public:
     }
     if (p.elements) co_await comm.send(w, sub(p.values, 0, p.elements), to_workers_);
   }
-  // Answers worker w until it begins a step (true) or says goodbye (false).
+  // Answers worker w until it requests the rows of a step (returns true) or says goodbye (returns false).
   task<bool> answer(std::uint32_t w) {
     for (;;) {
       const row_request why = co_await asked(w);
@@ -259,15 +262,16 @@ public:
       if (why == row_request::step) co_return true;
     }
   }
-  // Answers all workers side by side; false once they have said goodbye: all train the same number of steps.
+  // Answers all workers concurrently. Returns false once they have said goodbye: all train for the same number of
+  // steps.
   task<bool> begin_step() {
     stay_ = true;
     for (std::uint32_t w = 0; w < comm.workers(); ++w) answering_.spawn(answer_one(*this, w));
     co_await answering_.join();
     co_return stay_;
   }
-  // Worker w's gradients of what it was last told, in three steps: they come, and are added to those of others or, by
-  // apply_of(), make an update of their own.
+  // The gradients of the rows that worker w was last sent. receive() receives them. Then either add() adds them to the
+  // pending gradients, which apply() turns into one update; or apply_of() makes an update of them alone.
   task<> receive(std::uint32_t w) {
     part& p = workers_[w];
     if (p.elements) co_await comm.recv(w, sub(p.values, 0, p.elements), to_servers_);
@@ -281,7 +285,7 @@ public:
   task<> apply(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) co_await comm.rows_apply(t, step, role::server);
   }
-  // A synchronous step's end: all gradients, in the order of the workers, and the update.
+  // Ends a synchronous step: adds the gradients of all workers, in ascending order, and updates.
   task<> end_step(std::uint64_t step) {
     for (std::uint32_t w = 0; w < comm.workers(); ++w) {
       co_await receive(w);
@@ -293,13 +297,13 @@ public:
   rg::comm& comm;
 
 private:
-  struct slice { // of one table, what a worker was told and gave gradients of
+  struct slice { // one table's part of a worker's request, and its gradients
     std::uint32_t table;
     rg_buffer numbers, gradients;
   };
-  struct part { // of one worker
+  struct part { // the exchange with one worker
     rg_buffer request{}, values{};
-    std::uint64_t elements = 0; // of the last answer
+    std::uint64_t elements = 0; // in the last answer
     std::vector<slice> slices;
   };
   const std::vector<slice>& slices_of(std::uint32_t w) {

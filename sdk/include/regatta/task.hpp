@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Coroutines of one logical thread: a task runs when it is awaited or spawned, and goes on when what it awaits is done.
-// No locks, no threads, no clock. Frames come from a pool that the coroutine's first argument leads to (a
-// frame_pool_user, or an object with a member `comm` that is one), so that a step allocates nothing.
+// Coroutines of one logical thread: a task runs when it is awaited or spawned, and resumes when the operation that it
+// awaits has ended. It needs no locks, threads or clock. Frames are allocated from the pool of the coroutine's first
+// argument (a frame_pool_user, or an object with a member `comm` that is one), so that a step allocates nothing.
 #pragma once
 
 #include <coroutine>
@@ -17,7 +17,8 @@
 
 namespace rg {
 
-// Blocks of a few size classes, kept for reuse. One per instance; whoever holds the loop uses it.
+// Memory for coroutine frames, in blocks of a few size classes that are reused. One per instance; not thread-safe: it
+// is used on the instance's loop only.
 class frame_pool {
 public:
   frame_pool() = default;
@@ -59,7 +60,7 @@ private:
   block* free_[classes] = {};
 };
 
-// Base of what hands a pool to the coroutines that take it as their first argument.
+// Base of classes that provide the pool for coroutines whose first argument they are.
 class frame_pool_user {
 public:
   frame_pool& frames() { return frames_; }
@@ -122,8 +123,8 @@ template <> struct promise<void> : promise_base {
 
 } // namespace detail
 
-// A coroutine that has not run yet; co_await runs it to its end and gives its value or throws what it threw. Owns its
-// frame: destroying a task destroys what it was in the middle of.
+// A coroutine that has not started. co_await runs it to its end, and returns its value or throws its exception. A task
+// owns its frame: destroying a task that has not ended destroys its frame, and the tasks that it awaits.
 template <class T> class [[nodiscard]] task {
 public:
   using promise_type = detail::promise<T>;
@@ -147,7 +148,7 @@ public:
   }
   T await_resume() { return handle_.promise().take(); }
 
-  // For those that are awaited by nobody (task_group): runs until the first suspension.
+  // Runs the task until it first suspends. For tasks that are not awaited (task_group).
   void start() { handle_.resume(); }
   bool done() const noexcept { return !handle_ || handle_.done(); }
 
@@ -164,8 +165,8 @@ inline task<void> promise<void>::get_return_object() {
 }
 } // namespace detail
 
-// Something that happens: set() lets the one who awaits go on at once, or the next one who comes. Resets itself.
-// g++ 12 copies what `co_await container[i]` names: bind it to a reference first.
+// An event that resets itself. set() resumes the coroutine that awaits the event; if there is none, the next co_await
+// does not wait. g++ 12 copies the operand of `co_await container[i]`: bind it to a reference first.
 class event {
 public:
   event() = default;
@@ -186,8 +187,8 @@ private:
   bool set_ = false;
 };
 
-// Tasks that run side by side. `co_await group.join()` goes on when all have ended and throws the first error; only
-// one may wait at a time. Destroying the group destroys what still runs.
+// Tasks that run concurrently. `co_await group.join()` resumes when all have ended, and throws the first exception.
+// Only one coroutine may await join() at a time. Destroying the group destroys the tasks that have not ended.
 class task_group {
 public:
   void spawn(task<> t) {
@@ -212,8 +213,8 @@ public:
   frame_pool& frames() { return frames_; }
 
 private:
-  // Its frame stays at its final suspension until the slot is used again: one that is still on the stack, because it is
-  // what resumes the waiter below, is not done, and so is never destroyed under its own feet.
+  // The frame of an ended task stays suspended until its slot is reused. A task that is still on the stack, because it
+  // resumes the waiter below, is not done(): so spawn() does not reuse its slot and destroy the frame under it.
   static task<> run(task_group& group, task<> t) {
     try {
       co_await t;
@@ -223,7 +224,7 @@ private:
     if (--group.active_ == 0 && group.waiter_) std::exchange(group.waiter_, {}).resume();
   }
 
-  frame_pool frames_; // before running_: outlives the frames
+  frame_pool frames_; // declared before running_, so that it outlives the frames
   std::vector<task<>> running_;
   std::size_t active_ = 0;
   std::coroutine_handle<> waiter_;

@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ layer for transports. What each function must do, and who may call it when, is said in abi.h at rg_transport.
+// The C++ layer for transports. abi/transport.h says at rg_transport what each function must do and when it is called.
 //
 //   class carrier {
 //   public:
 //     struct parameters { ... };                              // optional, see plugin.hpp
 //     carrier(const rg_host* host, const parameters& p);      // [main]
 //     rg_transport_caps caps();                               // [main] struct_size need not be set
-//     rg_blob listen(const rg_world& world);                  // [main] the blob's bytes stay valid until connect returns
-//     void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns); // [main] one blob a rank, empty: no peer
-//     rg_status send(const rg_transfer& t);                   // [loop] RG_OK: taken; RG_AGAIN: no room now
-//     rg_status recv(const rg_transfer& t);                   // [loop] likewise
-//     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out); // [loop] how many
+//     rg_blob listen(const rg_world& world);                  // [main] the bytes are valid until connect returns
+//     void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns); // [main] one per rank; empty: no peer
+//     rg_status send(const rg_transfer& t);                   // [loop] RG_OK: accepted; RG_AGAIN: no room now
+//     rg_status recv(const rg_transfer& t);                   // [loop] RG_OK: accepted; RG_AGAIN: no room now
+//     // [loop] returns the number of completions
+//     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
 //     void wake() noexcept;                                   // [any]
 //     void cancel(std::uint32_t peer);                        // [loop]
 //     void close(std::uint64_t timeout_ns);                   // [main]
 //     rg_counters counters();                                 // [loop] struct_size need not be set
 //
-//     // What follows may be left out.
-//     std::uint64_t now();                                    // [loop] virtual clock
-//     void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory);            // [main] regatta.regions/1
-//     void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory);   // [main]
-//     void remove(rg_region region) noexcept;                 // [main] must be there where allocate or add is
+//     // Optional:
+//     std::uint64_t now();                                    // [loop] with RG_CAP_VIRTUAL
+//     // [main] regatta.regions/1: each of allocate and add is optional, and remove is required with either
+//     void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory);
+//     void add(rg_region region, void* address, std::uint64_t bytes, std::uint32_t memory);
+//     void remove(rg_region region) noexcept;
 //     std::uint32_t split(std::span<const std::uint32_t> members); // [main] regatta.collectives/1; returns the group
-//     rg_status all_reduce(const rg_collective& c);           // [loop] both or neither
-//     rg_status reduce_scatter(const rg_collective& c);       // [loop] each only with both
+//     rg_status all_reduce(const rg_collective& c);           // [loop] together with split
+//     rg_status reduce_scatter(const rg_collective& c);       // [loop] these three need split and all_reduce
 //     rg_status all_gather(const rg_collective& c);           // [loop]
 //     rg_status broadcast(const rg_collective& c);            // [loop]
-//     bool offers(rg_op_kind collective) const;               // [main] which of these four, asked once; else all written
+//     bool offers(rg_op_kind collective) const;               // [main] asked once: which of the four this instance has
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
-//     const void* extension(const char* id);                  // [any] what else there is, by id
+//     const void* extension(const char* id);                  // [any] other extensions, by id
 //   };
 //   RG_PLUGIN("carrier", "1.0", rg::transport<carrier>("carrier", "carries bytes"))
 //
-// Errors are thrown as rg::error. `world` and what it points to stay valid until close(); a transfer only during its
-// call.
+// Errors are thrown as rg::error. `world` and the memory that it points to are valid until close(); a transfer is valid
+// only during the call.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -147,7 +149,7 @@ concept has_extension = requires(T t, const char* id) {
 
 } // namespace detail::transports
 
-// What a class must have to be a transport.
+// The members that a class needs to be a transport.
 template <class T>
 concept transport_class = detail::transports::makes<T> && detail::transports::has_caps<T> &&
     detail::transports::has_listen<T> && detail::transports::has_connect<T> && detail::transports::has_send<T> &&
@@ -156,7 +158,7 @@ concept transport_class = detail::transports::makes<T> && detail::transports::ha
 
 namespace detail::transports {
 
-// One line of the compiler's output for each member that is missing, rather than one for the concept.
+// Reports each missing member with one line of the compiler's output; a message about the concept would name none.
 template <class T> constexpr bool check() {
   static_assert(makes<T>, "a transport is made by T(const rg_host*, const parameters&)");
   static_assert(has_caps<T>, "a transport needs: rg_transport_caps caps()");
@@ -183,10 +185,10 @@ template <class T> struct instance {
   const rg_host* host;
   rg_world world{};
   T transport;
-  rg_collectives offered{}; // with offers()
+  rg_collectives offered{}; // used if T has offers(): the collectives of this instance
 };
 
-// The entry points: every one finds its instance, lets nothing thrown escape, and speaks the C ABI.
+// The C functions. Each finds its instance, calls the member function, and lets no exception escape.
 template <class T> struct entry {
   using self_type = instance<T>;
   static self_type& of(void* self) noexcept { return *static_cast<self_type*>(self); }
@@ -368,7 +370,7 @@ template <class T> const void* entry<T>::extension([[maybe_unused]] void* self, 
 
 } // namespace detail::transports
 
-// The component of a transport class T, for RG_PLUGIN.
+// Returns the component of transport T, for RG_PLUGIN.
 template <class T> rg_component transport(const char* id, const char* summary) {
   if constexpr (detail::transports::check<T>() && transport_class<T>)
     return detail::component<T>(RG_KIND_TRANSPORT, id, summary, &detail::transports::functions<T>);

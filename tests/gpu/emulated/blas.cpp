@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLAS's and cuBLASLt's products as plain loops, column-major as they have them.
+// GEMMs of cuBLAS and cuBLASLt as plain loops, column-major.
 #include "streams.hpp"
 
 #include <blas.hpp>
@@ -30,7 +30,7 @@ void store(void* p, cudaDataType_t t, std::size_t i, float x) {
 struct operand {
   const void* at;
   cudaDataType_t type;
-  std::size_t row, column; // elements between them
+  std::size_t row, column; // in elements
   float operator()(int r, int c) const {
     return load(at, type, static_cast<std::size_t>(r) * row + static_cast<std::size_t>(c) * column);
   }
@@ -40,7 +40,7 @@ operand read(const void* at, cudaDataType_t type, cublasOperation_t o, int ld) {
   return o == CUBLAS_OP_N ? operand{at, type, 1, apart} : operand{at, type, apart, 1};
 }
 
-// What comes of each sum before it is rounded, and its row and column: cuBLASLt's epilogues.
+// An epilogue of cuBLASLt: returns the value to store from an unrounded sum and its row and column.
 using finish = std::function<float(float, int, int)>;
 
 void product(
@@ -55,7 +55,7 @@ void product(
     }
 }
 
-// cuBLASLt's descriptions, which it keeps to itself.
+// Our definition of cuBLASLt's opaque descriptors.
 struct description {
   cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
@@ -79,7 +79,7 @@ operand read(const void* at, const matrix& m, cublasOperation_t o) {
 bool has(cublasLtEpilogue_t whole, cublasLtEpilogue_t part) {
   return (static_cast<unsigned>(whole) & static_cast<unsigned>(part)) == static_cast<unsigned>(part);
 }
-// A bit of a mask, read or written.
+// Reads or writes a bit of a mask.
 bool passed(const description& d, int row, int column) {
   const auto at = static_cast<std::size_t>(d.mask_ld * column + row);
   return (d.mask[at / 8] >> at % 8 & 1) != 0;
@@ -108,8 +108,8 @@ cublasStatus_t set_description(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttribu
   }
 }
 
-// Two that give the same, numbered; none that sums columns in fp16, goes through a ReLU there, or makes a mask in fp32, so
-// that what it does not have is tried.
+// Returns two numbered algorithms with the same results. There is none that sums columns or reads a mask in fp16, or
+// writes a mask in fp32, so that the executor's fallbacks are tested.
 cublasStatus_t candidates(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t,
                           cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
                           cublasLtMatmulHeuristicResult_t* out, int* count) {

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-// What a thread captures of a stream. Stricter than CUDA: nothing else may be asked for meanwhile, not even what CUDA
-// would do at once beside the capture, since a graph that is played leaves it out.
+// A capture by a thread. Stricter than CUDA: the thread may make no other call meanwhile, not even one that CUDA would
+// execute immediately, because a replay leaves it out.
 struct capture {
   std::vector<std::function<void()>> work;
   bool broken = false;
@@ -31,21 +31,21 @@ struct CUgraph_st {
 struct CUgraphExec_st {
   std::vector<std::function<void()>> work;
 };
-// A stream's work. An event stands for how much of a stream's work there was when it was recorded.
+// The work of a stream. An event is the amount of work that the stream had when it was recorded.
 struct CUstream_st {
   std::deque<std::function<void()>> work;
   std::uint64_t given = 0, done = 0;
-  std::unique_ptr<capture> captured; // where all that it is given goes
+  std::unique_ptr<capture> captured; // if not null, receives all work
 };
 struct CUevent_st {
   CUstream_st* stream = nullptr;
   std::uint64_t behind = 0;
-  std::shared_ptr<std::chrono::steady_clock::time_point> when; // it was passed
+  std::shared_ptr<std::chrono::steady_clock::time_point> when; // when the event passed
 };
 
 namespace {
 
-thread_local cudaError_t last_error = cudaSuccess; // no error as such, yet CUDA reports "not ready" here, too
+thread_local cudaError_t last_error = cudaSuccess; // CUDA also reports "not ready" here, which is no error as such
 
 struct gpu {
   std::recursive_mutex mutex;
@@ -58,7 +58,7 @@ gpu& the_gpu() {
 }
 
 thread_local CUstream_st* capturing = nullptr; // by this thread
-// What must not happen while this thread captures: then the capture is lost.
+// Breaks this thread's capture, if there is one, and returns whether there is.
 bool forbidden() {
   if (!capturing) return false;
   capturing->captured->broken = true;
@@ -68,7 +68,7 @@ bool forbidden() {
 #define REGATTA_NOT_CAPTURED                                                                                           \
   if (forbidden()) return cudaErrorStreamCaptureUnsupported
 
-// Until `behind` of the stream's work is done.
+// Runs work of the stream until `behind` of it is done.
 void run(CUstream_st* s, std::uint64_t behind) {
   while (s->done < behind) {
     const std::function<void()> work = std::move(s->work.front());
@@ -80,7 +80,7 @@ void run(CUstream_st* s, std::uint64_t behind) {
 void run_all() {
   for (auto& [s, owner] : the_gpu().streams) run(s, s->given);
 }
-// Where the order is drawn: some stream does what it may do next, and then perhaps another.
+// With a seed: drawn streams do their next work, a drawn number of times.
 void some_go_on() {
   static const char* const seed = std::getenv("REGATTA_EMULATED_GPU");
   if (!seed) return;
@@ -96,9 +96,10 @@ bool is_pinned(const void* p) {
   const auto after = pinned.upper_bound(static_cast<char*>(const_cast<void*>(p)));
   return after != pinned.begin() && p < std::prev(after)->first + std::prev(after)->second;
 }
-constexpr std::size_t most_spoilt = std::size_t{16} << 20; // of an allocation: workspaces are larger, and never read
+// Bytes of an allocation that are filled. Only workspaces are larger, and their content is never read.
+constexpr std::size_t most_spoilt = std::size_t{16} << 20;
 
-// Calls what was asked to be called once a stream's work is done: a thread beside all others, which holds nothing.
+// Calls callbacks once the work before them is done, on a thread of its own that holds no lock during the call.
 class caller {
 public:
   caller() : thread_([this] { work(); }) {}
@@ -136,7 +137,8 @@ private:
       }
       {
         const std::lock_guard lock(the_gpu().mutex);
-        if (the_gpu().streams.contains(next.stream)) run(next.stream, next.behind); // one that is gone is done
+        // A destroyed stream has done its work.
+        if (the_gpu().streams.contains(next.stream)) run(next.stream, next.behind);
       }
       next.f();
     }
@@ -148,7 +150,7 @@ private:
   std::thread thread_;
 };
 caller& the_caller() {
-  the_gpu(); // lives longer
+  the_gpu(); // must outlive the caller
   static caller c;
   return c;
 }
@@ -162,11 +164,11 @@ namespace cudnn {
 void later(cudaStream_t s, std::function<void()> work) {
   REGATTA_LOCKED;
   if (s->captured) {
-    s->captured->broken |= capturing != s; // by another thread: it would become part of the graph
+    s->captured->broken |= capturing != s; // from another thread: its work would become part of the graph
     s->captured->work.push_back(std::move(work));
     return;
   }
-  if (capturing) forbidden(); // in another stream
+  if (capturing) forbidden(); // to a stream that is not captured
   s->work.push_back(std::move(work));
   ++s->given;
   some_go_on();
@@ -220,7 +222,7 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-// Nothing is zero by chance: floats are not numbers.
+// Fills memory with NaNs, so that nothing is zero by chance.
 cudaError_t cudaMalloc(void** p, std::size_t bytes) {
   REGATTA_NOT_CAPTURED;
   *p = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -262,7 +264,8 @@ cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t 
   cudnn::later(s, [=] { std::memset(p, value, bytes); });
   return cudaSuccess;
 }
-// From memory that is not pinned CUDA copies before it returns; to such memory it waits.
+// As in CUDA, copies from memory that is not pinned are staged before the call returns; copies to such memory wait for
+// the stream.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t s) {
   const bool waits = kind == cudaMemcpyDeviceToHost && !is_pinned(to);
   const bool stages = kind == cudaMemcpyHostToDevice && !is_pinned(from);
@@ -301,7 +304,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
   REGATTA_LOCKED;
   REGATTA_NOT_CAPTURED;
-  if (s) run(s, s->given); // nothing is given the default stream
+  if (s) run(s, s->given); // the default stream has no work
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
@@ -385,7 +388,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
   if (e->stream) run(e->stream, e->behind);
   return cudaSuccess;
 }
-// Asking often enough is as good as waiting.
+// Does some of the missing work, so that a loop of queries ends.
 cudaError_t cudaEventQuery(cudaEvent_t e) {
   REGATTA_LOCKED;
   REGATTA_NOT_CAPTURED;

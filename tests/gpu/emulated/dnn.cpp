@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuDNN: descriptors of its graph API hold what they are given, and a plan does the operations of its graph one after the
-// other as plain loops, rounding what lies between them to the type that it has. So what a graph says is what happens.
+// An emulated cuDNN: descriptors of its graph API store their attributes, and a plan executes the operations of its
+// graph one after the other as plain loops. Intermediate tensors are rounded to their type. So results depend on
+// exactly what the graph says.
 #include "streams.hpp"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ void store(void* p, cudnnDataType_t t, std::size_t i, float x) {
     static_cast<__nv_bfloat16*>(p)[i] = __float2bfloat16_rn(x);
 }
 
-// What a descriptor holds; others that refer to it keep it when it is destroyed.
+// The content of a descriptor. Other descriptors that refer to it keep it alive.
 struct contents;
 using held = std::shared_ptr<contents>;
 struct contents {
@@ -78,14 +79,14 @@ float rounded(cudnnDataType_t t, float x) {
 
 using place = std::array<std::int64_t, 4>;
 
-// A tensor while its graph runs: in memory, or floats of the graph's own.
+// A tensor of a running graph: in memory, or in an array of the interpreter.
 struct view {
   cudnnDataType_t type{};
   place dims{}, strides{};
   void* memory = nullptr;
   std::shared_ptr<std::vector<float>> own;
 
-  std::size_t at(const place& p) const { // dimensions of 1 are taken for all
+  std::size_t at(const place& p) const { // dimensions of size 1 are broadcast
     std::int64_t i = 0;
     for (std::size_t d = 0; d < 4; ++d) i += dims[d] == 1 ? 0 : p[d] * strides[d];
     return static_cast<std::size_t>(i);
@@ -97,7 +98,7 @@ struct view {
     else
       store(memory, type, at(p), x);
   }
-  // What lies there, from its begin; it has no gaps.
+  // Returns the elements in memory order; the tensor has no gaps.
   std::vector<float> all() const {
     std::vector<float> floats(static_cast<std::size_t>(dims[0] * dims[1] * dims[2] * dims[3]));
     for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = own ? rounded(type, (*own)[i]) : load(memory, type, i);
@@ -114,7 +115,7 @@ struct view {
 
 class interpreter {
 public:
-  // The addresses by number; constants are read at once, for they are given by value.
+  // `addresses`: by tensor number. Constants are read at once, because they are passed by value.
   interpreter(held graph, const std::map<std::int64_t, void*>& addresses) : graph_(std::move(graph)) {
     for (const held& o : graph_->parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS))
       for (const auto& [name, parts] : o->parts)
@@ -165,7 +166,7 @@ private:
       return convolve(o, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
                       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
                       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA);
-    default: std::abort(); // planning refuses it
+    default: std::abort(); // an operation that the executor does not use
     }
   }
 
@@ -211,7 +212,7 @@ private:
       c.set(p, sum);
     });
   }
-  // The same elements in the same places, seen otherwise.
+  // The same elements in the same memory order, with other dimensions.
   void reshape(const contents& o) const {
     const view &x = of(o, CUDNN_ATTR_OPERATION_RESHAPE_XDESC), &y = of(o, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
     y.each([&](const place& p) {
@@ -220,7 +221,7 @@ private:
     });
   }
 
-  // Which of the three is made, the operation says; the others are read.
+  // The operation's type says which of the three tensors is computed from the other two.
   void convolve(const contents& o, cudnnBackendAttributeName_t how_name, cudnnBackendAttributeName_t x_name,
                 cudnnBackendAttributeName_t w_name, cudnnBackendAttributeName_t y_name,
                 cudnnBackendAttributeName_t beta) const {
@@ -260,19 +261,19 @@ private:
   std::map<std::int64_t, view> views_;
 };
 
-// What the real engines for attention refuse: floats, and heads of other sizes.
+// Refuses the same graphs as cuDNN's engines for attention: fp32, and other head sizes.
 bool can(const contents& graph) {
   for (const held& o : graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
     if (o->type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) continue;
     const contents& a = o->part(CUDNN_ATTR_OPERATION_MATMUL_ADESC);
     const auto inner = a.list<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS).at(3);
     if (a.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_FLOAT) return false;
-    return inner % 8 == 0 && inner <= 128; // the first product is over the elements of a head
+    return inner % 8 == 0 && inner <= 128; // the first GEMM sums over the features of a head
   }
   return true;
 }
 
-// Two engines, of which the first must not be taken.
+// Two engines; the first is not deterministic, so the executor must not choose it.
 std::vector<held> engines(const held& graph) {
   std::vector<held> all;
   for (const cudnnBackendNumericalNote_t note :
@@ -374,7 +375,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
       [work, i = std::make_shared<interpreter>(
                  p.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).parts.at(CUDNN_ATTR_ENGINE_OPERATION_GRAPH).at(0),
                  addresses)] {
-        std::memset(work, 0xff, workspace); // nobody may rely on what is there
+        std::memset(work, 0xff, workspace); // its content is undefined
         i->run();
       });
   return CUDNN_STATUS_SUCCESS;

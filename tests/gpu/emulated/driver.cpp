@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA's driver as far as cuDNN wants it while it plans: kernels that it has compiled are loaded, and it is told that they
-// are. So it plans for a GPU that is only described, on a machine without a driver. It looks up more, which fails.
+// The part of CUDA's driver that cuDNN needs for planning: loading a compiled kernel succeeds. So cuDNN can plan for a
+// described GPU on a machine without a driver. All other functions fail.
 extern "C" {
 
 int cuLibraryLoadData(void** library) {

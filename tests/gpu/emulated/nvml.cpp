@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of NVIDIA's management library that the executor calls, with what they say made up: GPUs 0 and 1 joined
-// by four links of their own, beside two that lead from 0 to 2; 4 and 5 by 18 links to a switch; 0 and 3 by the host.
+// A fake NVML with the functions that the executor calls and fixed answers: GPUs 0 and 1 are joined by four direct
+// links, 0 and 2 by two; 4 and 5 have 18 links each to a switch; 0 and 3 are joined through the host.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +16,7 @@ int index_of(void* gpu) {
 bool on_switch(int gpu) {
   return gpu >= 4;
 }
-// Where link `link` of `gpu` ends: a GPU, or -1, a switch; -2: there is no such link.
+// Returns the other end of link `link` of `gpu`: a GPU; -1: a switch; -2: there is no such link.
 int end_of(int gpu, unsigned link) {
   if (on_switch(gpu)) return link < 18 ? -1 : -2;
   if (gpu == 0) return link < 4 ? 1 : link < 6 ? 2 : -2;

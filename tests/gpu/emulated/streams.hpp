@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU of the host's own, for tests: device memory is the host's, and a stream does nothing until somebody waits for
-// it, so that what relies on an order that nothing enforces goes wrong every time. A call that was asked for
-// (cudaLaunchHostFunc) is a wait of its own. With REGATTA_EMULATED_GPU=SEED in the environment streams go on whenever
-// anything is asked for, in an order drawn from the seed, so that what begins too early goes wrong, too.
+// An emulated GPU for tests. Device memory is host memory. A stream does nothing until somebody waits for it, so code
+// that relies on an order without a fence fails every time. A callback (cudaLaunchHostFunc) counts as a wait. With
+// REGATTA_EMULATED_GPU=SEED in the environment, streams progress at any call, in an order drawn from the seed, so that
+// work that starts too early fails, too.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace cudnn {
 
-// Behind all that the stream was given so far.
+// Runs `work` after all earlier work of the stream.
 void later(cudaStream_t s, std::function<void()> work);
 
 } // namespace cudnn

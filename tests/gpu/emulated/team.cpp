@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads of a block: contexts that take turns, each running until it meets the others. So what threads do together
-// is as it is on a GPU, but in an order that never changes.
+// The threads of a block: contexts that take turns, each of which runs until it calls meet(). Cooperation of threads is
+// as on a GPU, but in a fixed order.
 #include <launch.hpp>
 
 #include <array>
@@ -31,7 +31,7 @@ thread_local std::array<unsigned char, 8 * team_threads> memory;
 
 void begin() {
   (*here->work)(here->turn);
-  here->mates[here->turn].done = true; // and on to uc_link, the leader
+  here->mates[here->turn].done = true; // continues in uc_link, the leader
 }
 
 } // namespace
@@ -58,7 +58,7 @@ void team(const std::function<void(index_t)>& f) {
       if (!t.mates[t.turn].done) swapcontext(&t.leader, &t.mates[t.turn].context);
       done += t.mates[t.turn].done;
     }
-    if (done > 0 && done < team_threads) { // a GPU would wait for ever, or worse
+    if (done > 0 && done < team_threads) { // on a GPU this is a deadlock or undefined
       std::fputs("the threads of a block did not all meet\n", stderr);
       std::abort();
     }

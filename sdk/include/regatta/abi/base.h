@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all of the interface shares: status, the host, parameters, components, memory. The rules are those of abi.h.
+ * The types that models, executors, transports and strategies share: status, host, parameters, components, memory.
+ * The rules of abi.h hold.
  */
 #ifndef REGATTA_ABI_BASE_H
 #define REGATTA_ABI_BASE_H
@@ -29,31 +30,32 @@ typedef int32_t rg_status;
 
 enum {
   RG_OK = 0,
-  RG_DONE = 1,           /* submit only: finished at once, no completion follows */
-  RG_AGAIN = 2,          /* transports only: no room now, the engine queues the operation and retries */
-  RG_TIMEOUT = 3,        /* a deadline passed, nothing is broken */
-  RG_E_CONFIG = -1,      /* this experiment cannot run as configured: fix the file */
-  RG_E_OPERATION = -2,   /* this operation failed; the instance can go on */
-  RG_E_PEER = -3,        /* a peer is gone or broke the protocol; others can go on */
+  RG_DONE = 1,      /* only of submit(): the operation has ended, and no completion follows */
+  RG_AGAIN = 2,     /* not now; from a transport's send, recv: no room, the engine queues the operation and retries */
+  RG_TIMEOUT = 3,   /* a deadline passed; nothing is broken */
+  RG_E_CONFIG = -1, /* the experiment cannot run as configured; its file has to change */
+  RG_E_OPERATION = -2,   /* this operation failed; the instance remains usable */
+  RG_E_PEER = -3,        /* a peer is gone or broke the protocol; exchanges with other peers can go on */
   RG_E_DEVICE = -4,      /* the device or its memory is unusable; this rank cannot go on */
-  RG_E_PLUGIN = -5,      /* a bug of the plugin: no assumption holds any more */
-  RG_E_UNSUPPORTED = -6, /* not built, or not available on this machine (case skipped, exit code 77) */
-  RG_E_CANCELLED = -7    /* ended by cancel(), close() or the engine's abort */
+  RG_E_PLUGIN = -5,      /* a bug in the plugin; the plugin's state is unknown */
+  RG_E_UNSUPPORTED = -6, /* not compiled in, or not available on this machine: the case is skipped, exit code 77 */
+  RG_E_CANCELLED = -7    /* ended by cancel(), by close() or because the engine aborts the run */
 };
 
 enum { RG_LOG_ERROR = 0, RG_LOG_WARNING = 1, RG_LOG_INFO = 2, RG_LOG_DEBUG = 3 };
 
-/* What the engine offers every instance. Valid from the call that hands it over until destroy() returns. */
+/* The functions that the engine offers to every instance. An instance may use its host from the call that passes it
+ * until its destroy() returns. */
 typedef struct rg_host {
   uint32_t struct_size;
   uint16_t abi_major;
   uint16_t abi_minor;
   void* context;
-  /* [any] `text` is one line without a newline. */
+  /* [any] Writes `text`, one line without a newline, to the engine's log. `level` is one of RG_LOG_*. */
   void (*log)(void* context, int32_t level, const char* text);
-  /* [any] Records why the current call fails, and returns `status`. */
+  /* [any] Records `text` as the reason why the current call fails. Returns `status`, for the caller to return. */
   rg_status (*fail)(void* context, rg_status status, const char* text);
-  /* [any] A table of functions by id ("regatta.authenticate/1"), or null. */
+  /* [any] Returns the table of functions with this id ("regatta.authenticate/1"), or null if the host has none. */
   const void* (*extension)(void* context, const char* id);
 } rg_host;
 
@@ -75,8 +77,9 @@ enum {
   RG_UNIT_BITS_PER_SECOND = 3 /* an RG_PARAM_FLOAT in bit/s; "10Gbit/s" is accepted */
 };
 
-/* One parameter, as a user may write it under [model], [transport] or [strategy]. `name` may be neither "plugin" nor
- * the id of a component of its kind. min and max bound numbers (each element of an array); both NaN or both 0: unbounded. */
+/* One parameter of a component, which a user sets under [model], [transport] or [strategy]. `name` must be neither
+ * "plugin" nor the id of a component of the same kind. `min` and `max` bound a number, or each element of an array,
+ * inclusively; if both are NaN or both are 0, the parameter has no bounds. */
 typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;
@@ -84,13 +87,14 @@ typedef struct rg_param {
   uint32_t reserved;
   const char* name;
   const char* help;          /* one line */
-  const char* default_value; /* as TOML would write it: 5, 0.5, true, "text", [1, 2]; null: must be given */
+  const char* default_value; /* in TOML's notation: 5, 0.5, true, "text", [1, 2]; null: the user must give a value */
   double min, max;
-  const char* const* choices; /* strings only: what is allowed, ended by null; null: anything */
+  const char* const* choices; /* strings only: the allowed values, ended by null; null: any string */
 } rg_param;
 
-/* A parameter's value; values are handed over as an array in the order of the table. Which member counts is said by
- * the type: i (bool 0/1, int), f (float), s (string), ints or floats with count. Its size is fixed for good. */
+/* The value of a parameter. Values are passed as an array, in the order of the component's table of parameters. The
+ * parameter's type says which members are set: i (bool as 0 or 1, int), f (float), s (string), ints or floats together
+ * with count. The size of this struct never changes. */
 typedef struct rg_value {
   int64_t i;
   double f;
@@ -112,14 +116,14 @@ typedef struct rg_component {
   const rg_param* params;
   uint32_t param_count;
   uint32_t reserved;
-  const void* functions; /* rg_model, rg_executor, rg_transport or rg_strategy, by kind */
-  /* [any] A table of functions of this component by id, or null. The slot itself may be null. */
+  const void* functions; /* rg_model, rg_executor, rg_transport or rg_strategy, by `kind` */
+  /* [any] Returns this component's table of functions with this id, or null. The pointer itself may be null. */
   const void* (*extension)(const char* id);
 } rg_component;
 
 typedef struct rg_plugin {
   uint32_t struct_size;
-  uint16_t abi_major; /* RG_ABI_MAJOR the plugin was built with */
+  uint16_t abi_major; /* RG_ABI_MAJOR of the headers that the plugin was compiled with */
   uint16_t abi_minor;
   const char* name;
   const char* version;
@@ -128,19 +132,21 @@ typedef struct rg_plugin {
   uint32_t reserved;
 } rg_plugin;
 
-/* [main] The one exported symbol. `host` lives as long as the process. What it returns is never freed. */
+/* [main] The type of the exported function `regatta_plugin`. `host` is valid until the process ends. The description
+ * that it returns must stay valid as long as the plugin is loaded; the engine never frees it. */
 typedef const rg_plugin* (*rg_entry)(const rg_host* host);
 
 /* ----------------------------------------------------------------------------------------------------- memory --- */
 
 typedef enum rg_type { RG_F32 = 1, RG_F16 = 2, RG_BF16 = 3, RG_F64 = 4, RG_I32 = 5, RG_I64 = 6, RG_U8 = 7 } rg_type;
 
-enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 }; /* bit mask where several are meant */
+enum { RG_MEMORY_HOST = 1, RG_MEMORY_CUDA = 2 }; /* a bit mask where several kinds are meant */
 
-/* A region is memory that takes part in exchanges: made by the engine, registered with the transport, never moved. */
-typedef uint32_t rg_region; /* 0: memory in no region: the engine's scratch */
+/* The number of a region: memory that a transport knows before a transfer names it. The engine creates a region and
+ * registers it with the transport; a region never moves. */
+typedef uint32_t rg_region; /* 0: the memory is in no region (the engine's own temporary memory) */
 
-/* Part of a region. Its size is fixed for good. */
+/* A range of elements in a region. The size of this struct never changes. */
 typedef struct rg_buffer {
   rg_region region;
   uint32_t type;   /* rg_type */
@@ -148,18 +154,20 @@ typedef struct rg_buffer {
   uint64_t count;  /* elements */
 } rg_buffer;
 
-/* A point in a device's stream, opaque, 0: none. What carries one is ordered on the device; the host never waits. On
- * RG_MEMORY_CUDA it is the handle of a cudaEvent_t that was recorded. It belongs to who made it, and is valid until that
- * one has made 256 more in the same stream: from then on it may stand for a later point there, never for an earlier one. */
+/* A marker in a stream of a device, like a cudaEvent_t; 0: no fence. A fence passes once the work before it in its
+ * stream is done. An operation that carries a fence is ordered on the device; the host does not wait for it. With
+ * RG_MEMORY_CUDA the value is the handle of a cudaEvent_t that was recorded. A fence belongs to the instance that
+ * recorded it. It is valid until that instance has recorded 256 more fences in the same stream; after that the same
+ * value may mark a later point of that stream, but never an earlier one. */
 typedef uint64_t rg_fence;
 
-/* Something submitted has ended. Its size is fixed for good. */
+/* The report that a submitted operation has ended. The size of this struct never changes. */
 typedef struct rg_completion {
   uint64_t cookie;
   rg_status status;
   uint32_t reserved;
-  uint64_t bytes; /* receives: bytes of payload that came, in memory's type */
-  rg_fence fence; /* device operations: the bytes are there once this has passed */
+  uint64_t bytes; /* of a receive: bytes of payload received, counted in the type that they have in memory */
+  rg_fence fence; /* on devices: the bytes are in place once this fence has passed */
 } rg_completion;
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The seam of models: what the engine calls to compute a step, a model's network as a graph, and the executors that make
- * a model of one. The rules are those of abi.h.
+ * The interface of models and executors: the functions by which the engine computes a step, a model's network as a
+ * graph, and the executors that compile a graph into a model. The rules of abi.h hold.
  */
 #ifndef REGATTA_ABI_MODEL_H
 #define REGATTA_ABI_MODEL_H
@@ -14,14 +14,14 @@ extern "C" {
 
 enum {
   RG_TENSOR_DENSE = 1, /* a weight with a gradient of the same shape */
-  RG_TENSOR_ROWS = 2,  /* a table of which a step touches a few rows; lies outside the arena */
-  RG_TENSOR_STATE = 3  /* no gradient (running statistics); averaged over workers before evaluation */
+  RG_TENSOR_ROWS = 2,  /* a sparse table: a step touches few of its rows; lies outside the arena */
+  RG_TENSOR_STATE = 3  /* values without a gradient (running statistics); averaged over workers before evaluation */
 };
 
 enum {
-  RG_INIT_CONSTANT = 1, /* a */
-  RG_INIT_UNIFORM = 2,  /* from a to b */
-  RG_INIT_NORMAL = 3    /* mean a, standard deviation b */
+  RG_INIT_CONSTANT = 1, /* init_a */
+  RG_INIT_UNIFORM = 2,  /* from init_a to init_b */
+  RG_INIT_NORMAL = 3    /* mean init_a, standard deviation init_b */
 };
 
 typedef struct rg_tensor {
@@ -29,19 +29,20 @@ typedef struct rg_tensor {
   uint32_t kind;
   const char* name; /* "conv1_2.weight" */
   uint32_t ndim;
-  uint32_t compressible; /* 0: strategies that compress leave it dense (batch norm's, biases) */
+  uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
   int64_t shape[RG_MAX_DIMS];
-  uint64_t storage; /* elements it takes in memory, with padding that stays zero; 0: the product of shape */
-  float decay;      /* factor on weight decay: 0 exempts */
+  uint64_t storage; /* elements in memory, including padding that stays zero; 0: the product of shape */
+  float decay;      /* factor on the optimizer's weight decay; 0: no decay */
   float lr_scale;   /* factor on the learning rate */
-  uint32_t init;    /* RG_INIT_*: how a graph's tensor starts; a model that is no graph does its own */
+  uint32_t init;    /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
   uint32_t reserved;
   double init_a, init_b;
-  uint64_t max_rows; /* RG_TENSOR_ROWS: rows that one batch of rg_model_setup.batch can touch at most */
+  /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch. */
+  uint64_t max_rows;
 } rg_tensor;
 
 enum {
-  RG_INPUT_VALUES = 1, /* numbers, as `content` asks */
+  RG_INPUT_VALUES = 1, /* numbers; generated input follows the user's setting data.content */
   RG_INPUT_INDEX = 2   /* integers from 0 to range - 1: a class, a token */
 };
 
@@ -55,52 +56,58 @@ typedef struct rg_input {
   int64_t range;              /* RG_INPUT_INDEX: number of classes, size of the vocabulary */
 } rg_input;
 
-enum { RG_PURPOSE_TRAIN = 1, RG_PURPOSE_INIT = 2 /* shapes, layout and init only: servers, describe */ };
+/* TRAIN: the instance computes. INIT: only describe() and init() are needed, e.g. on servers and for `regatta
+ * describe`. */
+enum { RG_PURPOSE_TRAIN = 1, RG_PURPOSE_INIT = 2 };
+/* FIXED: the choice of kernels must not depend on timings. TIMED: the model may autotune. */
 enum { RG_KERNELS_FIXED = 1, RG_KERNELS_TIMED = 2 };
 
 typedef struct rg_model_setup {
   uint32_t struct_size;
-  uint32_t purpose;
-  uint32_t precision; /* rg_type computed in; weights and gradients are RG_F32 in memory */
+  uint32_t purpose;   /* RG_PURPOSE_* */
+  uint32_t precision; /* the rg_type that the model computes in; weights and gradients in memory are RG_F32 */
   uint32_t memory;    /* RG_MEMORY_*: where the model runs */
-  int32_t device;     /* index, on devices */
-  uint32_t threads;   /* compute threads it may use, its caller included */
-  uint64_t batch;     /* samples of every step() and evaluate() */
-  uint32_t kernels;   /* RG_KERNELS_FIXED: no choice may depend on a timing */
+  int32_t device;     /* index of the device, if `memory` is a device's */
+  uint32_t threads;   /* compute threads that the model may use, including the thread that calls it */
+  uint64_t batch;     /* samples in each call of step() and evaluate() */
+  uint32_t kernels;   /* RG_KERNELS_* */
   uint32_t reserved;
-  const char* picks; /* TIMED: what kernels() said in the process that timed; null: time now */
-  uint32_t emulate;  /* not 0: a precision that the machine has no instructions for may be computed slowly */
-  uint32_t plain;    /* not 0: a step's work is given to a device piece by piece, never captured and played again */
+  /* RG_KERNELS_TIMED: the text that kernels() returned in the process that autotuned; the model then chooses the same
+   * kernels. Null: autotune now. */
+  const char* picks;
+  uint32_t emulate; /* not 0: the model may emulate, slowly, a precision for which the machine has no instructions */
+  uint32_t plain;   /* not 0: no graph capture and replay; the model launches each kernel of a step on its own */
 } rg_model_setup;
 
 enum {
-  RG_MODEL_ROWS_IN_PLACE = 1, /* reads rows of tables where rg_batch.rows_at says that they lie */
-  RG_MODEL_MAKES_VALUES = 2   /* makes inputs of RG_INPUT_VALUES and RG_F32 itself where rg_batch.made says how */
+  RG_MODEL_ROWS_IN_PLACE = 1, /* can read rows of sparse tables at the addresses in rg_batch.rows_at */
+  RG_MODEL_MAKES_VALUES = 2   /* can generate inputs of RG_INPUT_VALUES and RG_F32 itself, as rg_batch.made describes */
 };
 
 typedef struct rg_model_info {
   uint32_t struct_size;
   uint32_t tensor_count;
-  const rg_tensor* tensors; /* dense ones in the order in which their gradients become ready; valid until destroy */
-  const rg_input* inputs;   /* likewise */
+  /* The dense tensors among them are in the order in which their gradients become ready. Valid until destroy. */
+  const rg_tensor* tensors;
+  const rg_input* inputs; /* valid until destroy */
   uint32_t input_count;
-  uint32_t metric_sums; /* doubles that evaluate() adds to */
-  const char* metric;   /* what metric() returns: "top1", "auc", "perplexity"; null: none */
-  const char* unit;     /* what a sample is: "images", "words" */
-  const char* layout;   /* names the layout of weights in memory: equal on all ranks, or they refuse to start */
-  uint64_t activation_bytes;
-  double flops_per_sample; /* forward and backward, counted by the direct algorithm; 0: unknown */
-  uint32_t count_kinds;    /* what count() counts: tokens, masked words; at most RG_MAX_COUNTS */
+  uint32_t metric_sums;      /* number of doubles that evaluate() adds to */
+  const char* metric;        /* name of the value that metric() returns: "top1", "auc", "perplexity"; null: no metric */
+  const char* unit;          /* plural name of a sample: "images", "words" */
+  const char* layout;        /* name of the layout of weights in memory; ranks with different layouts refuse to start */
+  uint64_t activation_bytes; /* memory of the activations of one batch; 0: unknown */
+  double flops_per_sample; /* of forward and backward pass, by the direct algorithm (no Winograd, no FFT); 0: unknown */
+  uint32_t count_kinds;    /* number of counts of count(), e.g. tokens, masked words; at most RG_MAX_COUNTS */
   uint32_t flags;          /* RG_MODEL_* */
-  /* 1 + the input of indices whose values other than 0, which is padding, are the tokens of a sample, for throughput; 0:
-   * there is none. */
+  /* 1 + the index of the input whose values are the tokens of a sample, by which throughput is counted; the value 0
+   * there is padding and is not counted. 0: there is no such input. */
   uint32_t tokens_input;
   uint32_t reserved;
 } rg_model_info;
 
 #define RG_MAX_COUNTS 8
 
-/* Rows of a table: unique, ascending. */
+/* The rows of a sparse table that a batch touches: `count` row numbers, each once, ascending. */
 typedef struct rg_rows {
   uint32_t struct_size;
   uint32_t tensor;
@@ -108,51 +115,56 @@ typedef struct rg_rows {
   uint64_t count;
 } rg_rows;
 
-/* What a step sees of a table: the rows that its batch touches, one after the other, ascending by their number. With
- * gradient accumulation they are those of all of the step's micro-batches. All of it is the host's memory. Where weights
- * are a device's, `weights` and `gradients` are memory of allocate_host() (device.h): the former stay as they are until
- * rg_step_result.late_fence of the last micro-batch has passed, and the latter are there from then on. */
+/* The part of a sparse table that a step works with: the rows that its batch touches, in ascending order. With gradient
+ * accumulation, these are the rows of all micro-batches of the step. All pointers are to host memory. If the model
+ * computes on a device, `weights` and `gradients` are memory from allocate_host() (device.h): the engine does not
+ * change `weights` before rg_step_result.late_fence of the last micro-batch has passed, and reads `gradients` only
+ * afterwards. */
 typedef struct rg_table_rows {
   uint32_t struct_size;
   uint32_t tensor;
-  const uint64_t* rows; /* their numbers */
+  const uint64_t* rows; /* [count]: row numbers */
   uint64_t count;
   const float* weights; /* [count, row] */
-  float* gradients;     /* likewise, all of them overwritten (RG_BATCH_ACCUMULATE: added to); null in evaluation */
+  /* [count, row]. The model overwrites all of them, or adds to them with RG_BATCH_ACCUMULATE. Null in evaluation. */
+  float* gradients;
 } rg_table_rows;
 
-/* Where the engine keeps what the model reads and writes: one pointer a tensor, by its index. The arrays are valid during
- * bind only; what they point to, until destroy. Behind a tensor's `storage` elements lie zeros up to the next cache line,
- * which stay zeros. */
+/* Addresses of a model's tensors: one pointer for each tensor, by its index. The two arrays are valid during bind()
+ * only; the memory that they point to is valid until destroy. Behind the `storage` elements of a tensor there are zeros
+ * up to the next cache line; the model must leave them zero. */
 typedef struct rg_model_memory {
   uint32_t struct_size;
   uint32_t tensor_count;
-  float* const* weights;   /* dense: weights; state: the state; rows: null */
-  float* const* gradients; /* dense only, else null */
-  /* RG_MEMORY_*: where all of them point to. On a device only where the executor has the extension "regatta.device/1"
-   * (device.h), and then always; 0 is the host, too. What init() writes and canonical() takes is the host's in any
-   * case, and so are the rows of sparse tables (rg_table_rows). */
+  float* const* weights;   /* of a dense tensor its weights, of a state its values; null for a sparse table */
+  float* const* gradients; /* of a dense tensor its gradient; else null */
+  /* RG_MEMORY_*: the memory of all these pointers; 0 means the host, too. It is a device's if and only if the executor
+   * has the extension "regatta.device/1" (device.h). The arguments of init() and canonical() and the rows of sparse
+   * tables (rg_table_rows) are always in host memory. */
   uint32_t memory;
   uint32_t reserved;
 } rg_model_memory;
 
 enum {
   RG_BATCH_ACCUMULATE = 1, /* add to the gradients instead of overwriting them */
-  RG_BATCH_LAST = 2,       /* the step's last micro-batch: ready() is to be called */
-  /* On devices: inputs are memory of allocate_host() (device.h), and stay as they are until rg_step_result.late_fence has
-   * passed, so that the copy to the device need not be waited for. */
+  RG_BATCH_LAST = 2,       /* the step's last micro-batch: the model has to call rg_hooks.ready */
+  /* On devices: the inputs are memory from allocate_host() (device.h), and do not change until
+   * rg_step_result.late_fence has passed. step() therefore need not wait for their copy to the device. */
   RG_BATCH_HELD = 4,
-  RG_BATCH_SAME = 8 /* inputs hold what they held in this instance's last step(): who kept a copy needs no other */
+  /* The inputs are unchanged since the last step() of this instance; a copy of them on a device may be reused. */
+  RG_BATCH_SAME = 8
 };
 
 enum { RG_MADE_ZEROS = 1, RG_MADE_UNIFORM = 2, RG_MADE_LOOKED_UP = 3 };
 
-/* How an input is made. Element e of sample k of the batch comes of rg::random_bits(seed, rg_batch.first_sample + k, block,
- * rg::stream_data) of regatta/random.hpp. UNIFORM: block e / 4, rg::to_uniform of number e % 4 of its four. LOOKED_UP:
- * block e / 8, table[b]: b are bits 16 (e % 2) up of number (e % 8) / 2. */
+/* How the model generates an input by itself. Element e of sample k of the batch is derived from the four words w of
+ * rg::random_bits(seed, rg_batch.first_sample + k, block, rg::stream_data) of regatta/random.hpp:
+ *   UNIFORM    block = e / 4; the element is rg::to_uniform(w[e % 4])
+ *   LOOKED_UP  block = e / 8; the element is table[b], where b are the 16 bits of w[(e % 8) / 2] from bit 16 (e % 2) up
+ *   ZEROS      the element is 0 */
 typedef struct rg_made {
   uint32_t struct_size;
-  uint32_t kind; /* RG_MADE_*; 0: it is not made, but in memory */
+  uint32_t kind; /* RG_MADE_*; 0: the input is not generated by the model, but in memory */
   uint64_t seed;
   const float* table; /* LOOKED_UP: 65536 numbers, the same for all inputs and steps; valid until destroy */
 } rg_made;
@@ -160,49 +172,54 @@ typedef struct rg_made {
 typedef struct rg_batch {
   uint32_t struct_size;
   uint32_t input_count;
-  const void* const* inputs; /* [samples, shape...] each, in the order of rg_model_info.inputs, 64-byte aligned */
-  uint64_t samples;          /* the batch of rg_model_setup */
-  uint64_t valid;            /* evaluation: samples that count, the first ones; training: all */
-  uint64_t step;             /* global step, from 0 */
-  uint64_t first_sample;     /* index of sample 0 within the global batch of this step */
-  uint64_t global_samples;   /* of this step, over all workers and micro-batches: what the loss is divided by */
-  uint64_t seed;             /* random numbers depend on (seed, step, index of the sample, layer) alone */
+  const void* const* inputs; /* by rg_model_info.inputs: [samples, shape...] each, 64-byte aligned */
+  uint64_t samples;          /* rg_model_setup.batch */
+  uint64_t valid;            /* evaluation: only the first `valid` samples count; training: equal to `samples` */
+  uint64_t step;             /* number of the step, from 0 */
+  uint64_t first_sample;     /* index of this batch's sample 0 within the global batch */
+  uint64_t global_samples;   /* samples of the step, over all workers and micro-batches: the divisor of the loss */
+  uint64_t seed;             /* random numbers must depend on nothing but (seed, step, index of the sample, layer) */
   uint32_t flags;            /* RG_BATCH_* */
   uint32_t table_count;
-  const rg_table_rows* tables; /* one a tensor of RG_TENSOR_ROWS, in the order of rg_model_info.tensors */
-  const uint64_t*
-      global_counts; /* [rg_model_info.count_kinds] of this step, as global_samples; null in rows(), count() */
-  /* With RG_MODEL_ROWS_IN_PLACE, by table: where the weights of each row lie, [count], which are not in tables[].weights
-   * then; null: they are there. Itself null from older engines. */
+  const rg_table_rows* tables; /* one for each sparse table, in the order of rg_model_info.tensors */
+  /* [rg_model_info.count_kinds]: the counts of count(), summed over all workers and micro-batches of the step. Null in
+   * rows() and count(). */
+  const uint64_t* global_counts;
+  /* Only with RG_MODEL_ROWS_IN_PLACE: for each table either an array of `count` addresses, one for the weights of each
+   * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null (older
+   * engines). */
   const float* const* const* rows_at;
-  /* In step(), with RG_MODEL_MAKES_VALUES: one an input; of those that are made, inputs[] is null. Null: all are in
-   * memory. */
+  /* Only in step(), and with RG_MODEL_MAKES_VALUES: one for each input; inputs[] is null for each input that the
+   * model has to generate. Null: all inputs are in memory. */
   const rg_made* made;
 } rg_batch;
 
 enum {
-  RG_PHASE_BACKWARD = 1, /* the forward pass is over */
-  RG_PHASE_FORWARD = 2   /* it begins, now that the first weights it reads are there; on devices that tell times */
+  RG_PHASE_BACKWARD = 1, /* the forward pass has ended */
+  RG_PHASE_FORWARD = 2   /* the forward pass begins: its first weights have arrived; only for devices with elapsed() */
 };
 
-/* What a step tells the engine while it runs. [compute] */
+/* The functions that a model calls while it runs a step, to synchronise with the exchange. [compute] */
 typedef struct rg_hooks {
   uint32_t struct_size;
   uint32_t reserved;
   void* context;
-  /* Before weight `tensor` is first read in this step; may wait. Not RG_OK: return it from step() at once. */
+  /* To be called before weight `tensor` is first read in this step. May wait until the weight has arrived. If it does
+   * not return RG_OK, step() must return that status at once. */
   rg_status (*need)(void* context, uint32_t tensor);
-  /* The gradients of all dense tensors up to and with `tensor` are final once `fence` has passed, and this step reads
-   * their weights no more. Ascending, each tensor at most once, the last dense one before the step's last micro-batch
-   * returns: else the run fails. */
+  /* Reports that the gradients of all dense tensors up to and including `tensor` are final once `fence` has passed, and
+   * that this step reads their weights no more. To be called with ascending tensors, each at most once. The run fails
+   * unless the last dense tensor is reported before the step's last micro-batch returns. */
   void (*ready)(void* context, uint32_t tensor, rg_fence fence);
-  /* RG_PHASE_*, once `fence` has passed. */
+  /* Reports that an RG_PHASE_* begins once `fence` has passed. */
   void (*phase)(void* context, uint32_t phase, rg_fence fence);
-  /* In place of need where memory is a device's, for every dense tensor, in every step: besides, what reads the weight or
-   * writes its gradient on the device has to come after `*after`, where that is not 0. Null: memory is the host's. */
+  /* Replaces need() if the model's memory is a device's: to be called for every dense tensor in every step. Work on the
+   * device that reads the weight or writes its gradient must be ordered after the fence `*after`, unless that is 0.
+   * Null: the memory is the host's. */
   rg_status (*need_after)(void* context, uint32_t tensor, rg_fence* after);
-  /* Ascending, the same in every step: the dense tensors whose ready() somebody waits for; of others it may be left out,
-   * and weights between two of them be needed all at once. Null: every ready() is waited for. */
+  /* The dense tensors whose ready() the engine waits for, ascending, and the same in every step. For other tensors the
+   * model may leave ready() out, and may call need() for all tensors between two of these at once. Null: the engine
+   * waits for every ready(). */
   const uint32_t* awaited;
   uint32_t awaited_count;
   uint32_t reserved2;
@@ -211,11 +228,11 @@ typedef struct rg_hooks {
 typedef struct rg_step_result {
   uint32_t struct_size;
   uint32_t reserved;
-  double loss_sum; /* over this batch's samples, not divided */
-  uint64_t count;  /* what it is the sum of */
-  /* On devices step() need not wait for the loss: the sum then is in `*late`, in the host's memory, once `late_fence` has
-   * passed, and stays there until two more steps have begun. The engine asks one step later, or at the end. Null:
-   * loss_sum is it. */
+  double loss_sum; /* sum of the loss over this batch's samples or tokens, not divided */
+  uint64_t count;  /* number of terms in that sum */
+  /* On devices step() may return before the loss is known: `late` then points to host memory, in which the sum is once
+   * `late_fence` has passed, and stays until two more steps have begun. The engine reads it one step later, or at the
+   * end. Null: loss_sum is set. */
   const double* late;
   rg_fence late_fence;
 } rg_step_result;
@@ -223,38 +240,45 @@ typedef struct rg_step_result {
 typedef struct rg_model {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [main] Null in models that are graphs: an executor makes their instances. */
+  /* [main] Creates an instance. Null in a model that is a graph: there an executor creates the instances. */
   rg_status (*create)(const rg_host* host, const rg_value* values, const rg_model_setup* setup, void** self);
   void (*destroy)(void* self);                            /* [main] */
   rg_status (*describe)(void* self, rg_model_info* info); /* [main] */
-  /* [main] Fills `out` with the tensor's start, in its layout in memory (`storage` elements), or, where `rows` is given,
-   * with those rows, one after the other. Depends on (seed, tensor, row) alone, the same on every rank. Also [loop], of
-   * an instance of its own (RG_PURPOSE_INIT): rows of sparse tables are made when they are first asked for. */
+  /* [main] Writes the initial values of a tensor to `out`, in the tensor's layout in memory (`storage` elements); with
+   * `rows`, only those rows, one after the other. The values depend on (seed, tensor, row) alone and are the same on
+   * every rank. Also [loop] on an instance for RG_PURPOSE_INIT that only the loop uses: rows of sparse tables are
+   * initialised when they are first needed. */
   rg_status (*init)(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, float* out);
-  /* [main] Once, before the first step. */
+  /* [main] Sets the addresses of the tensors. Called once, before the first step. */
   rg_status (*bind)(void* self, const rg_model_memory* memory);
-  /* [compute] Forward and backward. Gradients are those of sum(loss) / global_samples. Allocates no more after
-   * the second call with or without RG_BATCH_ACCUMULATE: the first may make room, the second capture for a device. */
+  /* [compute] Runs the forward and the backward pass of one batch. The gradients are those of sum(loss) /
+   * global_samples. Must not allocate memory after its second call, counted separately with and without
+   * RG_BATCH_ACCUMULATE: the first call may allocate buffers, the second may allocate for graph capture. */
   rg_status (*step)(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step_result* result);
-  /* [compute] Adds to rg_model_info.metric_sums doubles; the engine adds them up over ranks. */
+  /* [compute] Runs the forward pass of one batch and adds to the rg_model_info.metric_sums doubles of `sums`. The
+   * engine then sums them over ranks. */
   rg_status (*evaluate)(void* self, const rg_batch* batch, double* sums);
-  rg_status (*metric)(void* self, const double* sums, double* value); /* [main] */
-  /* [main] Between memory's layout and the canonical one (row-major, by shape). Null: they are the same. */
+  /* [main] Computes the metric from the sums of all ranks. */
+  rg_status (*metric)(void* self, const double* sums, double* value);
+  /* [main] Convert a tensor between its layout in memory and the canonical layout (row-major by shape, without
+   * padding). Null: the two layouts are equal. */
   rg_status (*canonical)(void* self, uint32_t tensor, const float* memory, float* out);
   rg_status (*from_canonical)(void* self, uint32_t tensor, const float* canonical, float* memory);
-  /* [main] One line a kernel, "name: what runs", ended by newlines; valid until destroy. Given back as `picks`, it makes
-   * another instance of the same set-up choose the same. Null: there is no choice. */
+  /* [main] Returns the chosen kernels, one per line as "name: kernel", each line ended by a newline; valid until
+   * destroy. If the text is passed as rg_model_setup.picks to another instance with the same set-up, that instance
+   * chooses the same kernels. Null: there is no choice. */
   const char* (*kernels)(void* self);
-  /* [compute] The rows that this batch will touch (negative samples already drawn, by seed, step and sample): one entry
-   * in `out` for every tensor of RG_TENSOR_ROWS, in their order. What they point to is valid until the next rows().
-   * Required where there are such tensors. */
+  /* [compute] Writes to `out` the rows that this batch will touch, one entry for each sparse table, in the order of
+   * rg_model_info.tensors. Rows of negative samples are included: they are drawn from seed, step and sample. The arrays
+   * are valid until the next call of rows(). Required in models with sparse tables. */
   rg_status (*rows)(void* self, const rg_batch* batch, rg_rows* out);
-  /* [compute] Adds to rg_model_info.count_kinds numbers what of this batch counts: its tokens, its masked words. */
+  /* [compute] Adds this batch's counts, e.g. of tokens or masked words, to the rg_model_info.count_kinds numbers of
+   * `counts`. */
   rg_status (*count)(void* self, const rg_batch* batch, uint64_t* counts);
 } rg_model;
 
-/* A model's network as a list of nodes: extension "regatta.graph/1" of a model. The ops, their attributes and the
- * order of their weights are listed in regatta/layers.hpp, which is also how one is written. */
+/* Extension of a model's component: the model's network as a list of nodes. regatta/layers.hpp lists the ops, their
+ * attributes and the order of their weights; it also has the functions to build a graph. */
 #define RG_EXT_GRAPH "regatta.graph/1"
 
 typedef struct rg_attr {
@@ -268,22 +292,22 @@ typedef struct rg_node {
   const char* op;          /* "conv2d" */
   const char* name;        /* "conv1_2" */
   const uint32_t* inputs;  /* indices of earlier nodes */
-  const uint32_t* weights; /* indices into rg_graph.tensors, as the op orders them */
+  const uint32_t* weights; /* indices into rg_graph.tensors, in the order that the op defines */
   const rg_attr* attrs;
   uint32_t input_count, weight_count, attr_count;
   uint32_t reserved;
-  int64_t shape[RG_MAX_DIMS]; /* of one sample's output, canonical: channels, height, width */
+  int64_t shape[RG_MAX_DIMS]; /* shape of the output for one sample, canonical: channels, height, width */
 } rg_node;
 
 typedef struct rg_graph {
   uint32_t struct_size;
   uint32_t node_count;
-  const rg_node* nodes;     /* in an order in which they can run; the last one is the loss */
+  const rg_node* nodes;     /* in an order in which they can be computed; the last node is the loss */
   const rg_tensor* tensors; /* in the order of their first use */
-  const rg_input* inputs;   /* node k < input_count stands for inputs[k] */
+  const rg_input* inputs;   /* inputs[k] is the output of node k, for k < input_count */
   uint32_t tensor_count, input_count;
-  const char* unit;
-  uint32_t tokens_input; /* rg_model_info.tokens_input */
+  const char* unit;      /* as rg_model_info.unit */
+  uint32_t tokens_input; /* as rg_model_info.tokens_input */
   uint32_t reserved;
 } rg_graph;
 
@@ -299,12 +323,13 @@ typedef struct rg_graph_source {
 
 typedef struct rg_executor {
   uint32_t struct_size;
-  uint32_t memory; /* bit mask of RG_MEMORY_*: where it can run models */
-  /* [main] Makes a model of a graph, which stays valid until the model's destroy. RG_E_UNSUPPORTED: no such device,
-   * precision or op; the text says which, of an op with the words "no op NAME". RG_E_CONFIG: the graph is wrong. */
+  uint32_t memory; /* bit mask of the RG_MEMORY_* in which it can run models */
+  /* [main] Compiles a graph into an instance of a model. The graph stays valid until the instance's destroy. Fails with
+   * RG_E_UNSUPPORTED if the executor lacks the device, the precision or an op; the text says which, for an op in the
+   * words "no op NAME". Fails with RG_E_CONFIG if the graph is wrong. */
   rg_status (*compile)(const rg_host* host, const rg_value* values, const rg_graph* graph, const rg_model_setup* setup,
                        void** model);
-  const rg_model* model; /* the functions of what compile makes; its create is null */
+  const rg_model* model; /* the functions of the instances that compile() returns; its `create` is null */
 } rg_executor;
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The seam of strategies: what the engine offers them, and what it calls. The rules are those of abi.h.
+ * The interface of strategies: what the engine offers to a strategy, and the functions of a strategy that it calls. The
+ * rules of abi.h hold.
  */
 #ifndef REGATTA_ABI_STRATEGY_H
 #define REGATTA_ABI_STRATEGY_H
@@ -11,135 +12,156 @@
 extern "C" {
 #endif
 
-/* Ranks 0 .. workers-1 are workers. Servers have ranks of their own after them, or, co-located, server k shares rank k. */
+/* The ranks of a run. Ranks 0 .. workers - 1 are workers. Servers have the ranks after them, or, if co-located, server
+ * k has the same rank as worker k. */
 typedef struct rg_cluster {
   uint32_t struct_size;
-  uint32_t size; /* ranks in all */
+  uint32_t size; /* number of ranks */
   uint32_t workers, servers;
-  const uint32_t* server_rank; /* rank of every server */
-  const uint32_t* host_of;     /* number of the host of every rank */
-  uint32_t rank;               /* this one; UINT32_MAX in plan() and talks() */
-  int32_t worker;              /* its number as a worker, -1: it is none */
-  int32_t server;              /* its number as a server, -1: it is none */
-  /* In plan() what rg_strategy_host will say in create(): RG_HOST_DEFERRED, and the momentum's coefficient, 0: none. What
-   * cannot be with these is refused there, before anything starts. Else 0. */
+  const uint32_t* server_rank; /* [servers]: the rank of each server */
+  const uint32_t* host_of;     /* [size]: the number of each rank's host */
+  uint32_t rank;               /* this rank; UINT32_MAX in plan() and talks() */
+  int32_t worker;              /* this rank's number as a worker; -1: it is no worker */
+  int32_t server;              /* this rank's number as a server; -1: it is no server */
+  /* Only in plan(), else 0: the RG_HOST_* flags that rg_strategy_host.flags will have, so that plan() can refuse what
+   * the strategy cannot do with them before anything starts. */
   uint32_t flags;
+  /* Only in plan(), else 0: the optimizer's momentum coefficient; 0: the optimizer has no momentum. */
   double momentum;
 } rg_cluster;
 
 enum {
-  RG_PLAN_SERVERS = 1,     /* needs at least one server; without this flag none is started */
-  RG_PLAN_SYNCHRONOUS = 2, /* after end_step all workers have the same weights */
-  RG_PLAN_INDEPENDENT = 4, /* needs lanes that do not block each other: not over an ordered transport */
-  RG_PLAN_BYTES = 8,       /* works on bytes outside the host's arithmetic: not simulated with ghosts */
-  RG_PLAN_ROWS = 16,       /* exchanges the rows of sparse tables; without it, models that have some are refused */
-  RG_PLAN_MOMENTUM = 32, /* does the momentum itself: the optimiser's coefficient is handed over, its own part is sgd */
-  /* Sends messages shorter than their receives, an empty one as a goodbye, say. Where it does so for the rows of sparse
-   * tables alone, it need not say it. */
+  RG_PLAN_SERVERS = 1,     /* needs at least one server; without this flag no server is started */
+  RG_PLAN_SYNCHRONOUS = 2, /* all workers have the same weights after end_step */
+  RG_PLAN_INDEPENDENT = 4, /* needs lanes that do not block each other (RG_P2P_INDEPENDENT) */
+  /* Reads or writes the bytes of buffers itself, through pointer(). Refused in simulations with ghosts, which have no
+   * bytes. */
+  RG_PLAN_BYTES = 8,
+  /* Exchanges the rows of sparse tables. Without this flag, models with sparse tables are refused. */
+  RG_PLAN_ROWS = 16,
+  /* Applies the momentum itself: rg_strategy_host.momentum is the optimizer's coefficient, and the engine's updates are
+   * plain SGD. */
+  RG_PLAN_MOMENTUM = 32,
+  /* Sends messages that are shorter than their receives, e.g. an empty one as a goodbye. Not needed if it does so for
+   * the rows of sparse tables only. */
   RG_PLAN_SHORT = 64,
-  /* Not synchronous, but workers wait for each other, if only in some step of every period: no such step s ends before all
-   * workers have computed step s - rg_plan.bound. Time that a worker is blocked until then is the slowest worker's. */
+  /* Not synchronous, but workers wait for each other in some or all steps: such a step s ends only after all workers
+   * have computed step s - rg_plan.bound. The result shows time that a worker is blocked until then as wait, not as
+   * communication. */
   RG_PLAN_BOUNDED = 128,
-  /* Not synchronous, but all workers have the same weights after finish: the engine compares them. */
+  /* Not synchronous, but all workers have the same weights after finish; the engine checks that they are equal. */
   RG_PLAN_AGREES = 256,
-  RG_PLAN_COLLECTIVES = 512, /* needs collectives of the transport's own (RG_EXT_COLLECTIVES) */
-  RG_PLAN_EQUAL_HOSTS = 1024 /* needs several hosts with equally many workers, where there are several workers */
+  RG_PLAN_COLLECTIVES = 512, /* needs a transport with collectives (RG_EXT_COLLECTIVES) */
+  /* If there are several workers, needs several hosts with the same number of workers on each. */
+  RG_PLAN_EQUAL_HOSTS = 1024
 };
 
 typedef struct rg_plan {
   uint32_t struct_size;
   uint32_t flags;
-  uint32_t lanes;
+  uint32_t lanes; /* lanes that the strategy uses; 0: 1 */
   uint32_t reserved;
-  uint64_t period;      /* steps after which its behaviour repeats: a measurement covers whole periods; 0: 1 */
-  uint64_t steady_from; /* first step that is representative */
-  uint64_t bound;       /* RG_PLAN_BOUNDED: steps that a worker may be ahead of the slowest */
+  uint64_t period;      /* the behaviour repeats after so many steps; the timed region covers whole periods; 0: 1 */
+  uint64_t steady_from; /* the first step that may be timed: warm-up lasts at least so many steps */
+  uint64_t bound;       /* RG_PLAN_BOUNDED: how many steps a worker may be ahead of the slowest one */
 } rg_plan;
 
-/* The weights and gradients: one region each, dense tensors in the order in which their gradients become ready. */
+/* The place of a dense tensor in the arena. */
 typedef struct rg_slice {
   uint32_t struct_size;
   uint32_t tensor; /* index into rg_arena.tensors */
-  uint64_t first;  /* its first element in the arena; a multiple of 16 */
-  uint64_t count;  /* elements, its padding included */
+  uint64_t first;  /* the tensor's first element in the arena; a multiple of 16 */
+  uint64_t count;  /* number of elements, including the tensor's padding */
 } rg_slice;
 
-/* A sparse table, as this rank's step sees it: windows that hold the rows of one batch, in the host's memory wherever the
- * arena is. */
+/* A sparse table as one rank's step sees it. `numbers`, `weights` and `gradients` are the table's windows: buffers in
+ * host memory, wherever the arena is, that hold the rows of one step. */
 typedef struct rg_table {
   uint32_t struct_size;
-  uint32_t tensor;     /* index into rg_arena.tensors */
-  uint64_t rows, row;  /* rows of the whole table; elements of one */
-  uint64_t max_rows;   /* of one step */
-  rg_buffer numbers;   /* RG_I64 [max_rows]: the rows of this step; begin_step says how many. Region 0: no worker */
-  rg_buffer weights;   /* RG_F32 [max_rows, row]: to be in place when begin_step is done */
-  rg_buffer gradients; /* RG_F32 [max_rows, row]: complete when end_step is called */
+  uint32_t tensor;    /* index into rg_arena.tensors */
+  uint64_t rows, row; /* number of rows of the whole table; elements in one row */
+  uint64_t max_rows;  /* the largest number of rows in one step */
+  /* RG_I64 [max_rows]: the row numbers of this step; begin_step passes their count. Region 0: this rank is no
+   * worker. */
+  rg_buffer numbers;
+  rg_buffer weights;   /* RG_F32 [max_rows, row]: must hold the rows' weights when the activity of begin_step ends */
+  rg_buffer gradients; /* RG_F32 [max_rows, row]: hold the rows' gradients when end_step is called */
 } rg_table;
 
+/* The arena: all dense weights in one region, and all their gradients in another. Both have the tensors in the order in
+ * which their gradients become ready. Sparse tables are described beside it. */
 typedef struct rg_arena {
   uint32_t struct_size;
   uint32_t slice_count;
-  uint64_t count;    /* elements */
+  uint64_t count;    /* elements of the weights; the gradients have as many */
   rg_buffer weights; /* RG_F32; region 0 on a rank that is no worker */
   rg_buffer gradients;
-  const rg_slice* slices; /* one a dense tensor, ascending and without gaps */
+  const rg_slice* slices; /* one for each dense tensor, ascending and without gaps */
   const rg_tensor* tensors;
   uint32_t tensor_count;
   uint32_t table_count;
   const rg_table* tables;
 } rg_arena;
 
+/* The operations of submit(). */
 typedef enum rg_op_kind {
-  RG_OP_SEND = 1,       /* source to peer */
-  RG_OP_RECV = 2,       /* target from peer; peer may be this rank itself, in both */
-  RG_OP_ALL_REDUCE = 3, /* target, in place, over `group`; only where split() succeeded */
+  RG_OP_SEND = 1,       /* sends `source` to `peer` */
+  RG_OP_RECV = 2,       /* receives into `target` from `peer`. In both, `peer` may be this rank itself */
+  RG_OP_ALL_REDUCE = 3, /* sums `target` over `group`, in place; the group comes from split() */
   RG_OP_FILL = 4,       /* target = a; with `index` (RG_I32) only the elements that it names */
   RG_OP_COPY = 5,       /* target = source */
   RG_OP_AXPY = 6,       /* target += a * source; with `index` (RG_I32) only to the elements that it names */
   RG_OP_SCALE = 7,      /* target *= a */
-  /* The optimiser's step on the owned elements first .. first + source.count: `source` is their gradient, summed over
-   * all workers. Where updates are deferred (RG_HOST_DEFERRED) it only takes part in the norm, and source must stay as it
-   * is until the commit. */
+  /* Updates elements first .. first + source.count of the arena, which this rank owns; `source` is their gradient, in a
+   * synchronous strategy summed over all workers. If updates are deferred (RG_HOST_DEFERRED), the operation only adds
+   * the gradient to the norm; the update follows in RG_OP_COMMIT, until which `source` must not change. */
   RG_OP_APPLY = 8,
-  /* target (2 x RG_F64) = {elements that are not finite, sum of squares} of what this rank applied since the last commit. */
+  /* target (2 x RG_F64) = {number of non-finite elements, sum of squares} of the gradients that this rank applied since
+   * the last commit. */
   RG_OP_NORM = 9,
-  RG_OP_COMMIT = 10, /* source: the NORM of all owners, added up; does the deferred updates, or skips them all */
-  RG_OP_TIMER = 11,  /* completes `a` nanoseconds from now */
-  /* Sparse tables: what this rank holds of `table` (own_rows), by number. `index` (RG_I64) are n row numbers, unique,
-   * each one owned; values are RG_F32 [n, row]. Rows start as the model's init says, made when first asked for. */
+  /* `source` is the sum of the results of RG_OP_NORM over all owners. Does the deferred updates, scaled by the clip
+   * factor, or skips them all if a gradient is not finite. */
+  RG_OP_COMMIT = 10,
+  RG_OP_TIMER = 11, /* completes `a` nanoseconds from now */
+  /* The ROWS operations work on the rows of sparse table `table` that this rank holds (own_rows). `index` (RG_I64) are
+   * n row numbers, each once, all held by this rank; values are RG_F32 [n, row]. A row is initialised by the model's
+   * init when it is first needed. */
   RG_OP_ROWS_READ = 12, /* target = the rows' weights */
-  RG_OP_ROWS_ADD = 13,  /* the rows' pending gradients += source; sums take the order of the calls */
-  /* The optimiser's step on every row with a pending gradient, which is thereby used up; with an index, after a ROWS_ADD
-   * of `source`. Where updates are deferred it takes part in the norm, and nothing may be added until the commit. */
+  RG_OP_ROWS_ADD = 13,  /* adds `source` to the rows' pending gradients, in the order of the calls */
+  /* Updates every row that has a pending gradient, and clears the gradient. With an index it first adds `source`, as
+   * ROWS_ADD does. If updates are deferred, the gradients only take part in the norm, and no gradient may be added
+   * until the commit. */
   RG_OP_ROWS_APPLY = 14,
-  RG_OP_ROWS_WRITE = 15, /* the rows' weights += a * source; no optimiser */
-  /* Row by row, with rows of target.count / index.count (source.count / index.count) elements. */
+  RG_OP_ROWS_WRITE = 15, /* adds a * source to the rows' weights, without the optimizer */
+  /* GATHER and SCATTER copy rows; `index` is RG_I64. A row has target.count / index.count elements in GATHER and
+   * source.count / index.count elements in SCATTER. */
   RG_OP_GATHER = 16,  /* target[i] = source[index[i]] */
-  RG_OP_SCATTER = 17, /* target[index[i]] = source[i]; with RG_OP_ADD added */
-  /* target = source, of another type: RG_F32, RG_F16, RG_BF16; rounds to nearest even. Of one type, RG_F32, with `wire`:
-   * rounded as that type would, as who keeps his own copy of what he sends must. */
+  RG_OP_SCATTER = 17, /* target[index[i]] = source[i]; with RG_OP_ADD it adds */
+  /* target = source, converted between RG_F32, RG_F16 and RG_BF16, to nearest even. If both are RG_F32 and `wire` is
+   * set, the values are rounded as that type would round them: a rank that keeps a copy of values that it sends in that
+   * type then has the same values as the receivers. */
   RG_OP_CONVERT = 18,
-  /* What compresses gradients. `index` is RG_I32: elements of a buffer, unique, ascending.
-   * TOP_K: index, target = places and values of the target.count elements of source that are largest by magnitude, of
-   * equal ones those that come first.
-   * SELECT: likewise of all with a magnitude above a; more than target.count are an error. Never RG_DONE: the
-   * completion's bytes are those of the values that were found. */
+  /* TOP_K and SELECT compress gradients: they write the indices (RG_I32, unique, ascending) of some elements of
+   * `source` to `index` and the values to `target`. TOP_K takes the target.count elements with the largest magnitude,
+   * of equal ones the first. */
   RG_OP_TOP_K = 19,
+  /* SELECT takes all elements with a magnitude above `a`; more than target.count are an error. It never returns
+   * RG_DONE: rg_completion.bytes is the size of the values that were found. */
   RG_OP_SELECT = 20,
-  RG_OP_CLIP = 21,       /* target *= min(1, a / its Euclidean norm) */
-  RG_OP_ACCUMULATE = 22, /* target = a * target + source; index (RG_F32) += target: momentum, and its sum */
-  /* As ALL_REDUCE; rg_collectives says what each does. Where rg_strategy_host.native has them. */
+  RG_OP_CLIP = 21,       /* target *= min(1, a / Euclidean norm of target) */
+  RG_OP_ACCUMULATE = 22, /* target = a * target + source, then index (RG_F32) += target: momentum, and its sum */
+  /* Collectives like ALL_REDUCE, each only if rg_strategy_host.native has its bit; rg_collectives defines them. */
   RG_OP_REDUCE_SCATTER = 23,
   RG_OP_ALL_GATHER = 24, /* any type */
-  RG_OP_BROADCAST = 25   /* any type; peer: the root's place among the group's members */
+  RG_OP_BROADCAST = 25   /* any type; `peer` is the root's index among the group's members */
 } rg_op_kind;
 
 enum {
-  RG_OP_ADD = 1,       /* RECV: add to the target (RG_F32, RG_F64) instead of overwriting it */
-  RG_OP_AS_SERVER = 2, /* APPLY, NORM, COMMIT, ROWS_*: what this rank owns as a server, not as a worker */
-  /* ROWS_READ of all rows of a step into their table's window, whose weights the strategy does not look at: a model that
-   * can (RG_MODEL_ROWS_IN_PLACE) is shown them where they lie, and none is copied. They stay as they are until the model
-   * has ended its step. */
+  RG_OP_ADD = 1,       /* RECV, SCATTER: add to the target (RG_F32, RG_F64) instead of overwriting it */
+  RG_OP_AS_SERVER = 2, /* APPLY, NORM, COMMIT, ROWS_*: use the part that this rank owns as a server, not as a worker */
+  /* ROWS_READ of all rows of a step into their table's window, where the strategy itself does not read these weights:
+   * if the model can read rows in place (RG_MODEL_ROWS_IN_PLACE), it gets their addresses and nothing is copied. The
+   * rows must not change until the model has ended its step. */
   RG_OP_SHOW = 4
 };
 
@@ -150,19 +172,21 @@ typedef struct rg_op {
   uint32_t flags;
   uint32_t peer, lane, group;
   rg_buffer target, source;
-  uint64_t first; /* APPLY: element of the arena */
-  uint64_t step;  /* APPLY, COMMIT: global step */
+  uint64_t first; /* APPLY: first element in the arena */
+  uint64_t step;  /* APPLY, COMMIT, ROWS_APPLY: number of the step */
   double a;
   rg_fence after;
-  rg_buffer index; /* ROWS_*, GATHER, SCATTER: RG_I64; others as they say */
-  uint32_t table;  /* ROWS_*: index into rg_arena.tables */
-  uint32_t wire;   /* SEND, RECV: rg_type on the wire where it is another than in memory (RG_F32 only); 0: the same */
+  /* RG_I64 in ROWS_*, GATHER and SCATTER; in other operations as their comment says. */
+  rg_buffer index;
+  uint32_t table; /* ROWS_*: index into rg_arena.tables */
+  uint32_t wire;  /* SEND, RECV of RG_F32: the wire type (RG_F16, RG_BF16); 0: the same as in memory */
 } rg_op;
 
 enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by global norm) */
 
-/* What the engine gives a strategy. Time passes and things finish only through it: no clock, sleep or thread of one's
- * own, so that the same code runs under a virtual clock. All functions are [loop], and [main] within create. */
+/* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
+ * them, and must not use a clock, a sleep or a thread otherwise. The same code therefore runs under a virtual clock.
+ * All functions are called in [loop], and in [main] within create(). */
 typedef struct rg_strategy_host {
   uint32_t struct_size;
   uint32_t flags; /* RG_HOST_* */
@@ -170,66 +194,85 @@ typedef struct rg_strategy_host {
   void* context;
   const rg_cluster* cluster;
   const rg_arena* arena;
-  uint64_t seed;
-  uint64_t (*now)(void* context);
-  /* [main] A region of its own for exchanges, zeroed; lives as long as the instance. */
+  uint64_t seed;                  /* the run's seed */
+  uint64_t (*now)(void* context); /* the time in nanoseconds, virtual under a virtual clock */
+  /* [main] Allocates a buffer in a new region, zeroed, where the arena is (host or device). It lives as long as the
+   * instance. */
   rg_status (*alloc)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
-  /* [main] This rank updates elements first .. first + count of the arena: the engine keeps the optimiser's state for
-   * them. `weights` is where they live: a worker's are part of its arena; a server's are memory of its own, started as
-   * the model says. `as_server`: 0 as the worker, 1 as the server. Ranges do not overlap. */
+  /* [main] Makes this rank the owner of elements first .. first + count of the arena: this rank updates them, and the
+   * engine keeps the optimizer's state for them. `as_server`: 0 as a worker, 1 as a server. Writes to `*weights` where
+   * the owned weights are: for a worker a part of its arena, for a server separate memory with the model's initial
+   * values. Owned ranges must not overlap. */
   rg_status (*own)(void* context, uint32_t as_server, uint64_t first, uint64_t count, rg_buffer* weights);
-  /* [main] on_gradient is called when elements up to ends[k] are final, for each k. Ascending; the last is arena.count. */
+  /* [main] Cuts the arena into buckets: on_gradient is called for bucket k once the gradients of all elements before
+   * ends[k] are final. `ends` is ascending, and its last element is arena.count. */
   rg_status (*buckets)(void* context, const uint64_t* ends, uint32_t count);
-  /* [main] A group for native collectives; RG_E_UNSUPPORTED where the transport has none. Same order on all members. */
+  /* [main] Creates a group for the transport's collectives; all members call it in the same order. Fails with
+   * RG_E_UNSUPPORTED if the transport has none. */
   rg_status (*split)(void* context, const uint32_t* members, uint32_t count, uint32_t* group);
-  /* Begins an operation. RG_OK: its cookie comes to completed() later. RG_DONE: it is finished. Buffers are borrowed
-   * until then. Operations on the same buffer are not ordered by the engine, but transfers on one lane are FIFO. */
+  /* Begins an operation. Returns RG_OK if the operation is under way: completed() reports its end, with its cookie.
+   * Returns RG_DONE if it has ended. Until it has ended, the strategy must not change its sources or use its targets.
+   * Transfers on one lane are in order; other operations on the same buffer have no order, and the strategy must wait
+   * between them. */
   rg_status (*submit)(void* context, const rg_op* op);
-  /* The activity that a begin_step, end_step, serve, finish or pull_rows began is over. */
+  /* Ends an activity: the one that begin_step, end_step, serve, finish or pull_rows began with this number. */
   void (*done)(void* context, uint64_t activity, rg_status status);
-  /* [main] This rank holds the rows r of a table with r mod shards == shard, their optimiser's state and pending gradients. */
+  /* [main] Makes this rank the holder of the rows r of a table with r mod shards == shard, of their pending gradients
+   * and of the optimizer's state for them. */
   rg_status (*own_rows)(void* context, uint32_t as_server, uint32_t table, uint64_t shards, uint64_t shard);
-  /* Host memory behind a buffer, for host code; RG_E_UNSUPPORTED for ghosts, and for a device's. */
+  /* Writes the host address of a buffer's first byte to `*out`. Fails with RG_E_UNSUPPORTED for ghosts and for memory
+   * of a device. */
   rg_status (*pointer)(void* context, const rg_buffer* buffer, void** out);
-  /* Elements [first, arena.count) of the weights may be read; what lies before is still coming. Called within end_step
-   * (with arena.count, say) it lets the next step begin before all weights are there: a model's forward pass reads them
-   * from the arena's end to its beginning. Calls only lower it; 0: all are there. Without a call all are, after end_step. */
+  /* Allows the model to read elements [first, arena.count) of the weights; the elements before are still to come. A
+   * strategy that calls it within end_step lets the next step begin before all weights have arrived (with first =
+   * arena.count before any has): the forward pass reads weights from the arena's end to its beginning. In further calls
+   * `first` only falls; 0: all weights are there. Without a call, all weights must be there when the activity of
+   * end_step ends. */
   void (*weights_from)(void* context, uint64_t first);
-  /* Something worth reporting, by name: counts how often each value was seen (the staleness of a push), or adds up (the
-   * time spent encoding). In the timed region only; shown in the result. */
+  /* Record figures for the result, by name, in the timed region only. record_value counts how often each value occurred
+   * (e.g. the staleness of a push); record_sum adds up amounts (e.g. the time spent encoding). */
   void (*record_value)(void* context, const char* name, int64_t value);
   void (*record_sum)(void* context, const char* name, double amount);
-  double momentum; /* RG_PLAN_MOMENTUM: the optimiser's coefficient */
-  uint64_t native; /* bit k: the transport does operations of kind k (RG_OP_ALL_REDUCE, ...) over groups */
-  /* [main] As alloc, but of the host's memory wherever the arena is, for the numbers of rows and what goes with them:
-   * operations on rows name nothing else. No operation names buffers of both kinds. Null: alloc() does it. */
+  double momentum; /* RG_PLAN_MOMENTUM: the optimizer's coefficient */
+  uint64_t native; /* bit k: the transport can do the collective of kind k (RG_OP_ALL_REDUCE, ...) */
+  /* [main] As alloc, but always in host memory: for row numbers and the values of rows, since ROWS_*, GATHER and
+   * SCATTER accept only host memory. No operation accepts buffers of both kinds. Null: use alloc(). */
   rg_status (*alloc_on_host)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
-  /* As record_value, of a value that belongs to one step of one worker, recorded on any rank: it is shown only if that
-   * step counts, which under asynchronous strategies the first worker to finish decides. Null: record_value() does it. */
+  /* As record_value, for a value that belongs to one step of one worker; any rank may record it. The result has it only
+   * if that step is in the timed region, which in asynchronous strategies ends when the first worker has finished.
+   * Null: use record_value(). */
   void (*record_of_step)(void* context, const char* name, int64_t value, uint32_t worker, uint64_t step);
 } rg_strategy_host;
 
 typedef struct rg_strategy {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [any] Pure: depends on its arguments alone. Refuses what it cannot do with RG_E_CONFIG. */
+  /* [any] Describes what the strategy needs and does. Depends on its arguments alone. Fails with RG_E_CONFIG if the
+   * strategy cannot run so. */
   rg_status (*plan)(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out);
-  /* [any] Pure and symmetric: whether ranks a and b ever exchange a message. */
+  /* [any] Returns whether ranks a and b ever exchange a message. Depends on its arguments alone and is symmetric. */
   uint32_t (*talks)(const rg_value* values, const rg_cluster* cluster, uint32_t a, uint32_t b);
-  /* [main] On every rank, the transport connected; allocates, owns, splits, sets buckets. */
+  /* [main] Creates an instance; called on every rank, with the transport connected. May call the [main] functions of
+   * the host. */
   rg_status (*create)(const rg_strategy_host* host, const rg_value* values, void** self);
-  void (*destroy)(void* self); /* [main] no completion follows */
-  /* [loop] Each begins an activity and returns; host->done(activity) ends it. Null: it is over at once. */
+  void (*destroy)(void* self); /* [main] no completion is reported afterwards */
+  /* [loop] Each of the next four begins an activity and returns; the strategy ends the activity with
+   * host->done(activity). A null pointer: the activity ends at once. begin_step precedes the forward pass of a step;
+   * `rows` has, for each sparse table, the rows that the step touches. */
   rg_status (*begin_step)(void* self, uint64_t step, const rg_rows* rows, uint32_t tables, uint64_t activity);
-  rg_status (*end_step)(void* self, uint64_t step, uint64_t activity); /* done: the next step's forward pass may go */
-  rg_status (*serve)(void* self, uint64_t activity);  /* servers, from the start; done: every worker said goodbye */
-  rg_status (*finish)(void* self, uint64_t activity); /* workers, after the last step; done: weights are final */
-  /* [loop] Elements up to the bucket's end hold this step's gradients. `fence`: on devices, from when on. */
+  /* After the backward pass. When the activity ends, the forward pass of the next step may begin. */
+  rg_status (*end_step)(void* self, uint64_t step, uint64_t activity);
+  /* On servers, from the start. The activity ends when every worker has said goodbye. */
+  rg_status (*serve)(void* self, uint64_t activity);
+  /* On workers, after the last step. When the activity ends, the weights are final. */
+  rg_status (*finish)(void* self, uint64_t activity);
+  /* [loop] The elements of the arena's gradients up to the end of bucket `bucket` are those of this step; on devices
+   * once `fence` has passed. */
   rg_status (*on_gradient)(void* self, uint64_t step, uint32_t bucket, rg_fence fence);
-  /* [loop] What was submitted has ended; never called within submit. */
+  /* [loop] Reports operations that have ended. Never called within submit(). */
   rg_status (*completed)(void* self, const rg_completion* completions, uint32_t count);
-  /* [loop] An activity like begin_step, between steps: brings the weights of rows into the windows of the tables, for an
-   * evaluation. Null where RG_PLAN_ROWS is not set. */
+  /* [loop] Begins an activity between steps: it copies the weights of these rows into the windows of the tables, for an
+   * evaluation. Null without RG_PLAN_ROWS. */
   rg_status (*pull_rows)(void* self, const rg_rows* rows, uint32_t tables, uint64_t activity);
 } rg_strategy;
 
