@@ -83,7 +83,7 @@ struct optimizer_config {
 // A worker that computes more slowly on purpose: a straggler.
 struct slow_config {
   std::int64_t rank = 0;
-  double factor = 1; // its step takes this many times as long; 1: no straggler
+  double factor = 1; // computing takes this many times as long; 1: no straggler
 };
 
 struct cluster_config {

@@ -18,8 +18,8 @@ public:
       : file_(std::move(file)), written_(std::move(written)), swept_(std::move(swept)) {}
 
   // Returns `text` with its position in front: for "data.path: no such file", "f.toml:4:8: error: data.path: no such
-  // file". `text` begins with the wrong key, or it is about the whole file. If the key is not written, the position is
-  // that of its section. Returns `text` unchanged if no file is known. [any]
+  // file". `text` begins with the key that the error is about, or else it is about the whole file. If that key is not
+  // written, the position is that of its section. Returns `text` unchanged if no file is known. [any]
   std::string before(const std::string& text) const;
   // Returns "f.toml:4:8: notice: KEY TEXT". [any]
   std::string notice(const std::string& key, const std::string& text) const;

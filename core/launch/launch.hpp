@@ -31,7 +31,7 @@ struct launch_plan {
   std::chrono::milliseconds silence{3500}; // a rank that sends nothing for this long counts as dead
   std::chrono::milliseconds start{15000};  // so does one that has not connected; a busy machine starts ranks slowly
   std::chrono::milliseconds stopped{2000}; // so does one that is stopped by a signal, connected or not
-  standstill_limits standstill{};          // so does one that runs without progress
+  standstill_limits standstill{};          // for ranks that run, but make no progress
   bool debugged = false;                   // ranks may be stopped or silent for any time
   outside_ranks* outside = nullptr;        // invites ranks of an outside launcher; null: starts processes
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Returns how much memory this process and its ranks may use, and detects kills by the kernel's OOM killer.
+// The memory that this process and its ranks may still use, and kills by the kernel's OOM killer.
 #pragma once
 
 #include <cstdint>
