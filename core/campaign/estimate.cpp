@@ -20,8 +20,8 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------ the constants ---
 //
-// Fitted to examples/ (docs/experiments.md, "Dry run"). They describe how well the engine and the executors use a
-// machine; the machine itself is measured.
+// These figures were fitted to examples/ (docs/experiments.md, "Dry run"). They describe how well the engine and the
+// executors use a machine; the machine itself is measured.
 
 constexpr double efficiency = 0.75;              // of the GEMMs of a step, as a fraction of measure_flops()
 constexpr double gpu_flops = 15e12;              // in fp32; an assumption: before a run the GPU is not used

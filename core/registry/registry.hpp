@@ -43,7 +43,7 @@ struct component {
   bool is_graph = false;                    // a model whose graph an executor compiles
   bool evaluates = false;                   // a model that can be evaluated
   bool has_devices = false;                 // an executor that lists devices ("regatta.devices/1")
-  std::string launcher;                     // "mpirun -n": starts this transport's ranks; empty: any launcher may
+  std::string launcher;                     // "mpirun -n": must start this transport's ranks; empty: none is needed
   const void* (*extension)(const char* id); // may be null
   // Versioned copies; functions that the plugin lacks are null. Only the members for `kind` are filled in.
   rg_model model;
