@@ -31,11 +31,14 @@ bool has_native(const rg_collectives& c, const std::string& op);
 // Returns true if rank `r` of `ranks` sends or receives in this operation.
 bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks);
 
-// Returns the bytes that cross the busiest link of a rank, divided by the size of the message. Algorithm bandwidth
-// times this factor is bus bandwidth. allreduce      2 (n - 1) / n: the minimum of any algorithm, so that numbers of
-// ranks can be compared reducescatter  (n - 1) / n: the minimum too; the size is that of the whole buffer, n shards
-// allgather      (n - 1) / n, as reducescatter broadcast      1: every rank but the root receives the whole buffer send
-// 1 push_pull      2: there and back
+// Returns the bytes that cross the busiest link of a rank, divided by the size of the message. Algorithm bandwidth times
+// this factor is bus bandwidth.
+//   allreduce      2 (n - 1) / n: the minimum of any algorithm, so that numbers of ranks can be compared
+//   reducescatter  (n - 1) / n: the minimum too; the size is that of the whole buffer, n shards
+//   allgather      (n - 1) / n, as reducescatter
+//   broadcast      1: every rank except the root receives the whole buffer
+//   send           1
+//   push_pull      2: there and back
 double bus_factor(const std::string& op, std::uint32_t ranks);
 
 // The check of results. Before a checked iteration each rank calls fill(); afterwards count_wrong() returns the number
