@@ -164,7 +164,7 @@ public:
     m.what = what_;
     m.bytes = plan_.counts[size] * sizeof(float);
     m.wrong = checked();
-    zero(); // so that repeated summing cannot overflow
+    zero(); // repeated sums of zeros stay zero
     const std::uint64_t iterations = warm_up();
     m.seconds.reserve(iterations);
     control_.barrier("measure");
