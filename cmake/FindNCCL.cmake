@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# NCCL comes without a CMake package. Defines NCCL::NCCL. Hints: NCCL_ROOT, and where the CUDA toolkit is.
+# NCCL has no CMake package. Defines NCCL::NCCL. Searches NCCL_ROOT and the folders of the CUDA toolkit.
 include(FindPackageHandleStandardArgs)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib64 lib)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cuDNN comes without a CMake package. Defines cuDNN::cuDNN. Hints: cuDNN_ROOT, and where the CUDA toolkit is.
+# cuDNN has no CMake package. Defines cuDNN::cuDNN. Searches cuDNN_ROOT and the folders of the CUDA toolkit.
 include(FindPackageHandleStandardArgs)
 find_path(cuDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(cuDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib64 lib)

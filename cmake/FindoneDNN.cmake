@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Debian's own dnnl-config.cmake insists on OpenCL's development files, which a CPU build has no use for.
-# Defines oneDNN::oneDNN.
+# Defines oneDNN::oneDNN. Debian's dnnl-config.cmake requires the development files of OpenCL, which a CPU build does not
+# need.
 include(FindPackageHandleStandardArgs)
 find_path(oneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(oneDNN_LIBRARY dnnl)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# NVIDIA GPUs are optional: what needs the CUDA toolkit (12 or 13), cuDNN 9 or NCCL is a plugin, and is left out where
-# they are missing. Nothing of the core or the SDK sees them. Sets
-#   REGATTA_CUDNN_MISSING   why there can be no executor cudnn; empty: nothing is missing, and .cu files can be compiled
-#   REGATTA_NCCL_MISSING    likewise transport nccl
+# NVIDIA GPUs are optional. Only plugins use the CUDA toolkit (12 or 13), cuDNN 9 or NCCL, and the build leaves out the
+# plugins whose libraries are missing. The core and the SDK do not use them. Sets
+#   REGATTA_CUDNN_MISSING   why executor cudnn cannot be built; empty: it can, and .cu files can be compiled
+#   REGATTA_NCCL_MISSING    why transport nccl cannot be built; empty: it can
 option(REGATTA_CUDA "Build the plugins for NVIDIA GPUs where the CUDA toolkit is found" ON)
 set(REGATTA_CUDA_ARCHITECTURES "" CACHE STRING
     "GPUs to compile for: a list such as 80;90, \"all\" (sm_70 to sm_90, as far as the toolkit can), or empty: this machine's, else 90")
@@ -13,13 +13,13 @@ if(NOT REGATTA_CUDA)
   set(missing "REGATTA_CUDA is OFF")
 elseif(REGATTA_SANITIZE)
   set(missing "this is a build with sanitizers")
-  find_package(CUDAToolkit 12 QUIET) # the headers, for tests on a GPU of the host's own
+  find_package(CUDAToolkit 12 QUIET) # the headers, for tests that emulate a GPU in host memory
   find_package(cuDNN 9 QUIET)
 else()
   find_package(CUDAToolkit 12 QUIET)
   if(CUDAToolkit_FOUND)
     find_package(cuDNN 9 QUIET)
-    find_package(NCCL 2.18 QUIET) # communicators that do not block came with 2.14, and were mended until 2.18
+    find_package(NCCL 2.18 QUIET) # non-blocking communicators came with 2.14, and were fixed until 2.18
   else()
     set(missing "no CUDA toolkit 12 or 13 was found (CUDAToolkit_ROOT says where it is)")
   endif()
@@ -35,7 +35,7 @@ endif()
 
 if(NOT REGATTA_CUDNN_MISSING)
   if(REGATTA_CUDA_ARCHITECTURES STREQUAL "all")
-    # CUDA 13 compiles for sm_75 and later only. The last one also as PTX, for GPUs that come after it.
+    # CUDA 13 compiles only for sm_75 and later. The last architecture is also built as PTX, for later GPUs.
     if(CUDAToolkit_VERSION VERSION_LESS 13)
       set(CMAKE_CUDA_ARCHITECTURES 70-real 75-real 80-real 86-real 89-real 90)
     else()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# What every target of this tree is compiled with.
+# Compiler options of every target in this tree.
 add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow;-Wno-missing-field-initializers>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 sees overlaps and overruns in the standard library that are not there (its bugs 105651 and 105329).
+  # GCC 12 warns falsely of overlaps and overruns in the standard library (GCC bugs 105651 and 105329).
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>")
 endif()
 if(REGATTA_SANITIZE)
-  # A report needs lines, not variables; what -O2 and -g add would double the time of the build.
+  # A sanitizer report needs line numbers, not variables; -O2 and -g would double the build time.
   add_compile_options(-fsanitize=${REGATTA_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
   add_link_options(-fsanitize=${REGATTA_SANITIZE})
   if(REGATTA_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -14,10 +14,11 @@ if(REGATTA_SANITIZE)
     add_compile_options(-fno-sanitize=function)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>) # at -O1 GCC 12 sees but half of Asio's pair
+    # At -O1, GCC 12 inlines only one of Asio's operator new and operator delete, and then warns that they do not match.
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>)
   endif()
   if(REGATTA_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Asio has fences, which ThreadSanitizer does not see; what its threads share is under its mutexes as well.
+    # ThreadSanitizer does not support the memory fences in Asio; mutexes protect what Asio's threads share.
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
   endif()
 endif()

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev try-on RELEASE [COMMAND...]: the last commit on a bare Debian of that release, in a folder that is removed
-# afterwards. Without COMMAND: the commands that the README begins with. Needs root and debootstrap, which ./dev installs.
+# ./dev try-on RELEASE [COMMAND...]: runs COMMAND in a checkout of the last commit on a bare Debian of that release, in a
+# folder that is removed afterwards. Without COMMAND it runs the first commands of the README. Needs root, and debootstrap,
+# which ./dev installs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 release=${1:?usage: ./dev try-on RELEASE [COMMAND...]}
 shift
 [ "$(id -u)" -eq 0 ] || { echo "dev: try-on needs root: it makes a root folder with debootstrap" >&2; exit 1; }
 
-# In a mount namespace of its own: what is mounted below goes with this process, however it ends.
+# Runs in a new mount namespace, so that the mounts below disappear with this process, however it ends.
 if [ -z "${REGATTA_TRY_ON:-}" ]; then
   folder=$(mktemp -d "${TMPDIR:-/var/tmp}/regatta-$release.XXXXXX")
   trap 'rm -rf --one-file-system "$folder"' EXIT
@@ -23,7 +24,7 @@ echo "dev: making a bare Debian $release in $target" >&2
 debootstrap --variant=minbase --include=ca-certificates,git "$release" "$target" >"$target.log" 2>&1 ||
   { tail -n 20 "$target.log" >&2; exit 1; }
 rm -f "$target.log"
-# Whatever lets apt reach its archive from here (proxies, certificates of a company's own).
+# Copy the settings with which apt reaches its archive from here, such as proxies.
 cp /etc/resolv.conf "$target/etc/resolv.conf"
 for f in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do
   [ ! -f "$f" ] || cp "$f" "$target/etc/apt/apt.conf.d/"
@@ -35,7 +36,7 @@ mount -t tmpfs tmpfs "$target/dev/shm"
 git clone -q "$root" "$target/root/regatta"
 echo "dev: $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' "$target/etc/os-release"), $(git -C "$root" rev-parse --short HEAD)" >&2
 
-run() { # COMMAND: in the checkout there, with nothing of this machine's environment
+run() { # COMMAND: runs it in the checkout, without this machine's environment variables
   echo "dev: $release: $1" >&2
   chroot "$target" /usr/bin/env -i HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

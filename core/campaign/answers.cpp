@@ -24,7 +24,8 @@ using nlohmann::json;
 
 // ------------------------------------------------------------------------------------------------ in the child ---
 
-// RG_MEMORY_*: a transport must reach one of these kinds. Of a device's memory the engine makes copies in the host's.
+// Returns RG_MEMORY_* kinds; a transport must reach at least one of them. Host memory is always among them, because the
+// engine can copy a device's memory to the host.
 std::uint32_t memory_of_regions(const registry& plugins, const case_config& c) {
   if (c.train.device == "cpu") return RG_MEMORY_HOST;
   const component& executor = executor_for(plugins, c.train.device);
@@ -43,10 +44,10 @@ void ask_strategy(const registry& plugins, const case_config& c, const stage_fun
   const auto workers = static_cast<std::uint32_t>(c.cluster.workers),
              servers = static_cast<std::uint32_t>(c.cluster.servers),
              hosts = static_cast<std::uint32_t>(c.cluster.hosts);
-  rank_job job; // for the optimiser that a rank will have
+  rank_job job; // holds the optimizer settings that a rank will have
   job.config = c;
   const optimizer_config optimizer = job.optimizer();
-  // Servers are started only where the strategy wants them; it says so itself.
+  // Only the plan says whether the strategy wants servers. If it does not, or the case has none, plan again without.
   auto layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
   rg_plan plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
   const bool served = (plan.flags & RG_PLAN_SERVERS) && servers;
@@ -130,7 +131,7 @@ void plugin_answers::ask(const std::vector<case_config>& cases) {
       options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& failed = answers[i].failed;
-    if (failed && failed->code() == exit_code::interrupted) continue; // nothing was learned
+    if (failed && failed->code() == exit_code::interrupted) continue; // no answer to keep
     known_[keys[i]] = failed ? kept{{}, failed} : kept{read_answers(answers[i].value), {}};
   }
 }

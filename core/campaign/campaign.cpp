@@ -21,7 +21,7 @@ struct campaign::planned {
   std::size_t index; // of the case
   const case_config* config;
   case_facts facts;
-  bool over = false; // failed or skipped: runs no more
+  bool over = false; // failed or skipped: its remaining repeats do not run
 
   std::uint64_t repeats() const { return static_cast<std::uint64_t>(config->measure.repeats); }
 };
@@ -31,7 +31,7 @@ struct campaign::group {
 };
 
 struct campaign::outcome {
-  std::optional<std::uint64_t> number; // of its record; nothing: it failed, or was interrupted
+  std::optional<std::uint64_t> number; // number of its record; nullopt: the run failed or was interrupted
   std::string error, dump;
   int code = 0;
   bool interrupted = false;
@@ -44,7 +44,7 @@ std::string label_of(const case_config& c) {
                      c.cluster.workers == 1 ? "" : "s");
 }
 
-// SHA-256 of what the case reads, as the context has it.
+// Returns the SHA-256 sums of the data that the case reads, from the context.
 std::string data_sums(const nlohmann::json& context, const data_config& d) {
   std::vector<std::string> sums;
   for (const std::string& path : {d.path, d.evaluation_path, d.vocabulary})
@@ -66,19 +66,19 @@ bool campaign::run() {
   campaign_begin_ = steady_ns();
   std::vector<std::string> keys;
   std::map<std::string, group> groups;
-  std::vector<case_config> asked; // of the plugins, all at once
+  std::vector<case_config> asked; // cases to ask the plugins about, all in one child
   for (std::size_t i = 0; i < experiment_.cases.size(); ++i) {
     const case_config& c = experiment_.cases[i];
     std::size_t missing = 0;
     for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(c.measure.repeats); ++r) missing += !records_.has(i, r);
     if (!missing) continue;
-    // Without a baseline nothing is shared.
+    // Without a baseline, cases share nothing: each is a group.
     const std::string key = c.measure.baseline ? baseline_key(c) : fmt::format("case {}", i);
     if (!groups.count(key)) keys.push_back(key);
     groups[key].cases.push_back({i, &c, {}, false});
     runs_planned_ += missing;
     for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
-    if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // as prepare_tuning() will
+    if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // prepare_tuning() asks about it
   }
   answers_.ask(asked);
   if (interrupted_ = interruption_.requested(); interrupted_) return false;
@@ -114,8 +114,8 @@ bool campaign::run_group(group& g) {
         throw failure(exit_code::usage,
                       fmt::format("needs about {} MiB of memory, and {} MiB are free", needed >> 20, there >> 20));
     } catch (const failure& e) {
-      // The only case of an experiment is refused; one of a sweep is skipped with its reason. A plugin that breaks is
-      // an error in both.
+      // A case that cannot run is an error if it is the only one of the experiment; in a sweep it is skipped. A plugin
+      // that crashes is an error in both.
       const bool skip =
           e.code() == exit_code::skipped || (experiment_.cases.size() > 1 && e.code() == exit_code::usage);
       fail(p, skip ? "skipped" : "failed", e.what(),
@@ -129,7 +129,7 @@ bool campaign::run_group(group& g) {
 
 bool campaign::run_repeat(group& g, std::uint64_t repeat) {
   std::optional<std::uint64_t> baseline;
-  std::map<std::int64_t, std::uint64_t> contention; // by workers
+  std::map<std::int64_t, std::uint64_t> contention; // key: number of workers
   progress_.repeat = repeat + 1;
   for (planned& p : g.cases) {
     const case_config& c = *p.config;
@@ -146,11 +146,11 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
         fail(p, "failed", role + ": " + o.error, o.code, o.dump);
       return true;
     };
-    // Runs that are compared run close together: those of an earlier program are not taken here.
+    // Runs that are compared must run close in time, so records of baselines from before a --resume are not reused.
     const bool compared = c.measure.baseline && !is_baseline(c);
     if (compared && !baseline && !control(baseline_of(c), "baseline", [&](std::uint64_t n) { baseline = n; }))
       return false;
-    // Several workers alone: once for every number of workers, as a case of its own where the sweep has it.
+    // The contention control runs once in each repeat for each number of workers.
     if (compared && !p.over && has_control(c) && !contention.count(c.cluster.workers) &&
         !control(contention_of(c), "contention", [&](std::uint64_t n) { contention[c.cluster.workers] = n; }))
       return false;
@@ -220,7 +220,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
   return o;
 }
 
-// One process times the candidates, before any rank starts; all runs of the same shapes get the same picks.
+// One process times kernels before any rank starts, so that all runs with the same shapes use the same kernels.
 std::string campaign::kernels_for(const case_config& c) {
   if (c.train.kernels != "timed") return "";
   const std::string key = kernels_key(c);
@@ -262,7 +262,7 @@ void campaign::show(const std::vector<rank_progress>& ranks) {
   progress_.samples_per_second.reset();
   std::uint64_t slowest = UINT64_MAX, samples = 0;
   for (const rank_progress& r : ranks) {
-    if (!r.step) continue; // a server, or one that has not begun
+    if (!r.step) continue; // a server, or a rank that has not begun its first step
     slowest = std::min(slowest, r.step);
     samples += r.samples;
   }

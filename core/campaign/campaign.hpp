@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All cases of an experiment, one after the other, every repeat paired with its baseline. Cases that share a baseline
-// form a group and take turns within each repeat, so that a machine whose clock drifts drifts for all of them. A run
-// that is finished becomes a record at once; runs that have their record already do not run again.
+// Runs all cases of an experiment, one after the other, every repeat beside its baseline. Cases that share a baseline
+// form a group: each repeat runs all cases of the group, so that a drift of the machine's clock rate affects all of
+// them. A finished run becomes a record at once; a run that has a record does not run again.
 #pragma once
 
 #include "campaign/answers.hpp"
@@ -26,25 +26,27 @@ namespace regatta {
 struct campaign_hooks {
   std::function<void(const regatta::progress&)> progress;
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
-  // A run begins, "case-1-repeat-2-baseline"; the file that this run's rank has written to, "" for none.
+  // begin_run: a run begins; its name is like "case-1-repeat-2-baseline". log_file: returns the log file of a rank in
+  // this run, "" if there is none.
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
-  // A run or a case is over; the record is among the campaign's already.
+  // A run ended, or a case failed; `record` has been added to the campaign's records.
   std::function<void(const nlohmann::json& record)> record;
-  outside_ranks* outside = nullptr; // the processes that take part; null: they are started for every run
+  outside_ranks* outside = nullptr; // processes of an outside launcher; null: each run starts its own ranks
 };
 
 class campaign {
 public:
-  // `records` gets those of the runs, and says which are there already. All arguments but the hooks are the caller's.
+  // `records` receives the records of runs, and may hold records of earlier ones. Everything but `hooks` must outlive
+  // this object.
   campaign(plugin_answers& answers, const experiment& e, plugin_files& files, campaign_records& records,
            campaign_hooks hooks);
 
-  // Runs every repeat of every case that has no record. Returns false when it was interrupted. Never throws for what
-  // happens to a case: that is in its record.
+  // Runs every repeat of every case that has no record. Returns false if the user interrupted. Does not throw for
+  // failures of cases: they become records.
   bool run();
 
-  int worst_exit_code() const { return worst_; } // of the failed cases; 0: none failed
+  int worst_exit_code() const { return worst_; } // of the failed cases; 0: no case failed
 
 private:
   struct planned;
@@ -53,7 +55,7 @@ private:
 
   bool run_group(group& g);
   bool run_repeat(group& g, std::uint64_t repeat);
-  // Runs `c`. The record of a run that ended well says what `done` says, and what was measured.
+  // Runs `c`. The record of a successful run holds the members of `done` and the measurements.
   outcome run_once(const case_config& c, finished_run done);
   std::string kernels_for(const case_config& c);
   void keep(const nlohmann::json& record);

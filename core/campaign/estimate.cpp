@@ -20,22 +20,22 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------ the constants ---
 //
-// Fitted to examples/ (docs/experiments.md, "Dry run"). They describe how the engine and the executors use a machine, not the
-// machine: that is measured.
+// These figures were fitted to examples/ (docs/experiments.md, "Dry run"). They describe how well the engine and the
+// executors use a machine; the machine itself is measured.
 
-constexpr double efficiency = 0.75;              // of a step's products, as a share of measure_flops()
-constexpr double gpu_flops = 15e12;              // in fp32; nobody may compute on a GPU before a run
-constexpr double gpu_short_flops = 150e12;       // in shorter types
-constexpr double timing_steps = 10;              // steps' worth of products that trying all kernels takes
-constexpr double process_seconds = 0.1;          // CPU time of a process from exec to the first step, and its end
-constexpr double parameter_seconds = 12e-9;      // to draw and place one parameter
-constexpr double pair_seconds = 0.5e-3;          // to connect two ranks, in both together
-constexpr double step_seconds = 100e-6;          // of the engine, a step
-constexpr double peer_seconds = 40e-6;           // a step and a rank that one talks to
-constexpr double compress_seconds = 4e-9;        // to choose among gradients, a parameter
-constexpr double passes_shm = 3, passes_tcp = 8; // over memory, a byte that is sent
+constexpr double efficiency = 0.75;              // of the GEMMs of a step, as a fraction of measure_flops()
+constexpr double gpu_flops = 15e12;              // in fp32; an assumption: before a run the GPU is not used
+constexpr double gpu_short_flops = 150e12;       // in shorter types; an assumption too
+constexpr double timing_steps = 10;              // timing all kernels takes as long as the GEMMs of so many steps
+constexpr double process_seconds = 0.1;          // CPU time of a process from exec to the first step, and for its end
+constexpr double parameter_seconds = 12e-9;      // to initialise one parameter
+constexpr double pair_seconds = 0.5e-3;          // to connect two ranks, CPU time of both together
+constexpr double step_seconds = 100e-6;          // of the engine, for each step
+constexpr double peer_seconds = 40e-6;           // for each step and each rank that a rank talks to
+constexpr double compress_seconds = 4e-9;        // to select gradients, for each parameter
+constexpr double passes_shm = 3, passes_tcp = 8; // passes over memory for each byte that is sent
 
-double in_flight(double a, double b) { // two that overlap but for a third of the shorter: the forward pass
+double in_flight(double a, double b) { // computing and exchange overlap, except in the forward pass: about a third
   return std::max(a, b) + std::min(a, b) / 3;
 }
 
@@ -46,17 +46,17 @@ double rate_of(const case_config& c, const machine_speed& machine) {
   return efficiency * (c.train.precision == "fp32" ? gpu_flops : gpu_short_flops);
 }
 
-// CPU time of one worker's products in a step. On a GPU it is time of the device, which the CPU mostly waits for.
+// Returns the CPU time of one worker's GEMMs in a step. On a GPU it is time of the device, while the CPU mostly waits.
 double compute_of(const case_config& c, const case_answers& said, const machine_speed& machine) {
   return static_cast<double>(said.model.batch_per_worker) * said.model.flops_per_sample / rate_of(c, machine);
 }
 
-// Passes over the weights' bytes of an optimiser's step.
+// Returns how often an update passes over the bytes of the weights.
 double passes_of(const optimizer_config& o) {
   return o.plugin == "sgd" ? 3 : o.plugin == "adam" ? 7 : 5;
 }
 
-// A parameter that the file or the plugin's table gives; nothing where the plugin has none of this name.
+// Returns the value of a parameter in the file, else its default; nullopt if the plugin has no parameter of this name.
 std::optional<nlohmann::json> parameter(const component& p, const component_choice& choice, const char* name) {
   const auto given = choice.parameters.find(name);
   if (given != choice.parameters.end()) return given->second;
@@ -66,18 +66,19 @@ std::optional<nlohmann::json> parameter(const component& p, const component_choi
   return {};
 }
 
-// Bytes of dense gradients that cross for each byte of weights: strategies that compress say so in their parameters.
+// Returns the bytes of dense gradients that are sent for each byte of weights. Parameters of a strategy tell whether it
+// compresses.
 double density_of(const component& strategy, const component_choice& choice) {
   double density = 1;
   if (const auto s = parameter(strategy, choice, "sparsity");
       s && s->is_array() && !s->empty() && s->back().is_number())
-    density = std::clamp(2 * (1 - s->back().get<double>()), 0.0, 1.0); // a value and its place
+    density = std::clamp(2 * (1 - s->back().get<double>()), 0.0, 1.0); // a value and its index
   if (const auto wire = parameter(strategy, choice, "wire"); wire && (*wire == "fp16" || *wire == "bf16")) density /= 2;
   return density;
 }
 
 struct traffic {
-  double worker = 0, server = 0; // bytes that one of them sends in a step; it receives as many
+  double worker = 0, server = 0; // bytes that a worker or a server sends in a step; it receives as many
 };
 
 traffic traffic_of(const case_config& c, const case_answers& said, const cluster_layout& layout,
@@ -92,7 +93,7 @@ traffic traffic_of(const case_config& c, const case_answers& said, const cluster
   return t;
 }
 
-// Seconds that a step's bytes and messages take on a medium whose rate or latency its parameters limit.
+// Returns the seconds that bytes and messages of a step take, if parameters of the transport limit its rate or latency.
 double wire_of(const component& transport, const component_choice& choice, const traffic& t, double rounds) {
   double seconds = 0;
   for (const rg_param& p : transport.parameters) {
@@ -109,7 +110,7 @@ double wire_of(const component& transport, const component_choice& choice, const
 
 struct format_cost {
   double sample_bytes; // on disk
-  double open, read;   // CPU seconds: a byte when a file is opened, a sample when it is read
+  double open, read;   // CPU seconds: for each byte when a file is opened, for each sample when it is read
 };
 
 const std::map<std::string, format_cost> formats = {
@@ -117,7 +118,8 @@ const std::map<std::string, format_cost> formats = {
     {"criteo", {260, 3e-9, 3e-6}},     {"queries", {82, 10e-9, 2e-6}},    {"words", {1.2, 60e-9, 0.3e-6}},
     {"sentences", {150, 60e-9, 5e-6}}, {"parallel", {80, 60e-9, 5e-6}}};
 
-// Of a file, or of all files below a folder; 0: it cannot be read, which the run will say.
+// Returns the size of a file, or of all files below a folder. Returns 0 if it cannot be read: the run reports that
+// error.
 double bytes_below(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code ec;
@@ -132,8 +134,8 @@ double bytes_below(const std::string& path) {
 
 struct data_cost {
   double open = 0;      // CPU seconds of a worker before its first step
-  double sample = 0;    // CPU seconds of a sample
-  double evaluated = 0; // samples of one evaluation, over all workers
+  double sample = 0;    // CPU seconds for each sample
+  double evaluated = 0; // samples of one evaluation, all workers together
 };
 
 data_cost data_of(const case_config& c) {
@@ -166,7 +168,7 @@ time_estimate estimate_run(const case_config& c, const case_answers& said, const
   const double compute = compute_of(c, said, machine);
   const data_cost data = data_of(c);
   const double batch = static_cast<double>(said.model.batch_per_worker);
-  // Whoever holds the weights updates them.
+  // Servers update the weights if there are any, else each worker does.
   const double update = static_cast<double>(said.model.weight_bytes) * passes_of(c.optimizer) / machine.bytes;
   const traffic t = traffic_of(c, said, layout, strategy);
   const double passes = (transport.id == "shm" ? passes_shm : passes_tcp) / machine.bytes;
@@ -176,7 +178,7 @@ time_estimate estimate_run(const case_config& c, const case_answers& said, const
                               : 0;
   const double engine = step_seconds + peer_seconds * peers + compress;
 
-  // One step: CPU time of a worker and of a server, and how long it takes where all share the cores.
+  // One step: CPU time of a worker and of a server, and the elapsed time if all ranks share the cores.
   const double worker =
       (on_cpu ? compute : 0) + batch * data.sample + (servers > 0 ? 0 : update) + 2 * t.worker * passes + engine;
   const double server = update + 2 * t.server * passes + step_seconds + peer_seconds * workers;
@@ -227,7 +229,7 @@ campaign_estimate estimate(plugin_answers& answers, const experiment& e, const m
   answers.ask(asked);
 
   campaign_estimate out;
-  std::map<std::string, std::size_t> known; // of out.shared, by what makes two of them the same
+  std::map<std::string, std::size_t> known; // index in out.shared, by the key of the shared run
   const auto share = [&](std::size_t index, const std::string& key, const std::string& what, const case_config& c,
                          std::uint64_t runs, const auto& once) {
     const auto [at, is_new] = known.emplace(what + key, out.shared.size());
@@ -295,14 +297,14 @@ double measure_flops() {
 machine_speed measure_machine() {
   machine_speed m;
   m.flops = measure_flops();
-  // Pieces of half a millisecond, so that one of them is not interrupted where others compute, too.
+  // Blocks of half a millisecond: other processes then leave at least one of them uninterrupted.
   constexpr std::size_t size = std::size_t{4} << 20;
   std::vector<char> from(size, 1), to(size, 2);
   for (int i = 0; i < 20; ++i) {
     const std::int64_t begin = steady_ns();
     std::memcpy(to.data(), from.data(), size);
     m.bytes = std::max(m.bytes, 2.0 * size / (static_cast<double>(steady_ns() - begin) * 1e-9));
-    from[static_cast<std::size_t>(i)] = to[size - 1]; // both are used
+    from[static_cast<std::size_t>(i)] = to[size - 1]; // keeps the compiler from removing the copies
   }
   m.cores = static_cast<double>(std::max<std::size_t>(assign_cpus(1, 1, false).available, 1));
   return m;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a campaign may take, before anything runs: a small model of a step, with the speed of this machine measured
-// for a moment. docs/experiments.md has the formulas, and estimates beside times that were seen.
+// Estimates how long a campaign takes, before anything runs: a model of a step, and a short measurement of this
+// machine's speed. docs/experiments.md has the formulas, and estimates beside measured times.
 #pragma once
 
 #include "campaign/answers.hpp"
@@ -16,16 +16,16 @@
 namespace regatta {
 
 struct machine_speed {
-  double flops = 0; // of one core that does nothing but multiply and add, in FLOP/s
-  double bytes = 0; // that one core reads and writes in memory, a second
-  double cores = 1; // that may be used
+  double flops = 0; // of one core that only multiplies and adds, in FLOP/s
+  double bytes = 0; // bytes that one core reads and writes in memory in a second
+  double cores = 1; // cores that may be used
 };
 // Takes some tens of milliseconds. [main]
 machine_speed measure_machine();
 double measure_flops();
 
 struct time_estimate {
-  double seconds = 0;     // on a machine that does nothing else
+  double seconds = 0;     // elapsed, on a machine that does nothing else
   double cpu_seconds = 0; // of all processes together
   time_estimate& operator+=(const time_estimate& o) {
     seconds += o.seconds;
@@ -34,30 +34,30 @@ struct time_estimate {
   }
 };
 
-// Of one run of the case. `run` is what prepare() made of it.
+// Estimates one run of the case. `run` is the result of prepare().
 time_estimate estimate_run(const case_config& c, const case_answers& said, const prepared_run& run,
                            const registry& plugins, const machine_speed& machine);
 
-// Of one process that times kernels for the case.
+// Estimates one process that times kernels for the case.
 time_estimate estimate_timing(const case_config& c, const case_answers& said, const machine_speed& machine);
 
-// One case of an experiment, or why it cannot run.
+// The estimate of one case, or the reason why it cannot run.
 struct case_estimate {
   std::size_t ranks = 0;
-  time_estimate time; // all repeats, without what it shares with others
+  time_estimate time; // all repeats, without runs that it shares with other cases
   std::uint64_t memory = 0;
-  bool flops_known = false; // else the model's own work is not in `time`
-  std::string refused;      // empty: it runs
+  bool flops_known = false; // false: `time` lacks the model's computing, because its FLOPs are unknown
+  std::string refused;      // empty: it can run
   int code = 0;             // exit code of `refused`
 };
 
-// A run that several cases share: a baseline, a control under `none`, or the timing of kernels.
+// A run that several cases share: a baseline, a contention control, or the timing of kernels.
 struct shared_estimate {
   std::string what; // "baseline", "control", "kernel timing"
   std::int64_t workers = 1;
   std::uint64_t runs = 1;
-  time_estimate time;             // of all runs
-  std::vector<std::size_t> cases; // that share it, from 0
+  time_estimate time;             // all runs together
+  std::vector<std::size_t> cases; // the cases that share it, counted from 0
 };
 
 struct campaign_estimate {
@@ -66,7 +66,7 @@ struct campaign_estimate {
   time_estimate total;
 };
 
-// Asks the plugins about all cases. Never throws for what is wrong with a case. [main]
+// Estimates all cases. Does not throw for a case that cannot run: its entry says why. [main]
 campaign_estimate estimate(plugin_answers& answers, const experiment& e, const machine_speed& machine);
 
 } // namespace regatta

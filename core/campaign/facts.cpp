@@ -21,7 +21,7 @@ namespace regatta {
 
 namespace {
 
-// The model of the case, made for its shapes, with a stage for each call of the plugin.
+// Creates the model of a case to read its shapes, and reports a stage before each call of the plugin.
 class described_model {
 public:
   described_model(const registry& plugins, const case_config& c, const stage_function& stage)
@@ -35,7 +35,7 @@ public:
     who_ += fmt::format(" on executor {} ({})", executor.id, executor.file.string());
   }
 
-  // Calls f(model) with one made for `batch` samples.
+  // Calls f(model) with a model for `batch` samples, then destroys the model.
   template <class F> void with(std::uint64_t batch, F&& f) {
     stage_(who_, "was described");
     auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train.device,
@@ -59,7 +59,7 @@ std::uint64_t elements_of(const rg_input& in) {
   return n;
 }
 
-// Positions for tokens that a sample of the model has: its longest row of indices.
+// Returns the number of token positions of a sample: the size of the model's largest input of indices.
 std::uint64_t tokens_of_sample(described_model& model, const std::string& id) {
   std::uint64_t most = 0;
   model.with(1, [&](const model_instance& m) {
@@ -96,8 +96,8 @@ std::uint64_t batch_per_worker(described_model& model, const case_config& c) {
   return mine;
 }
 
-// Words that a text holds, each counted once: of its first 4 MiB, continued by Heaps' law. A run touches no more rows of
-// a table of words. Nothing where the data is no such text, or cannot be read.
+// Returns the number of distinct words in a text: counted in its first 4 MiB and extrapolated by Heaps' law. A run
+// touches at most as many rows of a table of words. Returns nullopt if the data is not such a text, or cannot be read.
 std::optional<std::uint64_t> count_words(const data_config& d) {
   const bool dataset = d.source == "dataset" || (d.source == "queue" && d.of == "dataset");
   const bool text = d.format == "words" || d.format == "queries" || d.format == "sentences" || d.format == "parallel";
@@ -106,7 +106,7 @@ std::optional<std::uint64_t> count_words(const data_config& d) {
   std::ifstream in(d.path);
   if (!dataset || !text || d.tokens != "words" || ec || !in) return {};
   std::unordered_set<std::string> seen;
-  double read = 0, half = 0; // bytes; words of the first half
+  double read = 0, half = 0; // bytes; words in the first half
   constexpr double most = 4 << 20;
   for (std::string word; read < most && in >> word; read += static_cast<double>(word.size() + 1)) {
     seen.insert(word);
@@ -117,7 +117,7 @@ std::optional<std::uint64_t> count_words(const data_config& d) {
   return static_cast<std::uint64_t>(all * std::pow(size / read, std::log2(all / half)));
 }
 
-// The same, read once for all cases that one child is asked about.
+// Calls count_words() once for all cases that one child answers.
 std::optional<std::uint64_t> distinct_words(const data_config& d) {
   static std::map<std::vector<std::string>, std::optional<std::uint64_t>> known;
   const auto [at, is_new] = known.try_emplace({d.source, d.of, d.format, d.path, d.tokens});
@@ -145,7 +145,7 @@ void add_tensors(const model_instance& model, const case_config& c, model_facts&
     const std::uint64_t step = std::min({rows, words, t.max_rows * static_cast<std::uint64_t>(c.train.accumulate)});
     f.window_bytes += step * (2 * row_bytes + sizeof(std::uint64_t));
     f.step_row_bytes += step * (row_bytes + sizeof(std::uint64_t));
-    // With measure.seconds nobody knows how many steps there will be.
+    // With measure.seconds the number of steps is unknown.
     const std::uint64_t steps =
         c.measure.seconds > 0 ? rows
                               : static_cast<std::uint64_t>((c.measure.warmup + c.measure.steps) * c.cluster.workers);
@@ -165,7 +165,7 @@ model_facts facts_of(const registry& plugins, const case_config& c, const stage_
     f.unit = m.info().unit;
     add_tensors(m, c, f);
     f.activation_bytes = m.info().activation_bytes;
-    if (!f.activation_bytes) // executors fuse some of the nodes
+    if (!f.activation_bytes) // executors fuse some nodes, whose results are not stored
       f.activation_bytes = m.node_elements() * micro * sizeof(float) * 3 / 5;
     f.flops_per_sample = m.info().flops_per_sample;
   });
@@ -174,13 +174,13 @@ model_facts facts_of(const registry& plugins, const case_config& c, const stage_
 
 std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::uint64_t servers) {
   const std::uint64_t states = c.optimizer.plugin == "adam" ? 2 : c.optimizer.plugin == "sgd" ? 0 : 1;
-  constexpr std::uint64_t process = 48ull << 20; // code, libraries, buffers of the transport
+  constexpr std::uint64_t process = 48ull << 20; // code, libraries, the transport's buffers
   const auto workers = static_cast<std::uint64_t>(c.cluster.workers);
-  const std::uint64_t own = servers - (c.cluster.colocate ? std::min(servers, workers) : 0); // servers' own processes
-  // A worker: weights, gradients, state. The servers together: weights, sums, state.
-  // Of the tables, windows; whoever holds them: weights and state.
+  const std::uint64_t own = servers - (c.cluster.colocate ? std::min(servers, workers) : 0); // not colocated
+  // A worker has weights, gradients and optimizer state; the servers together have weights, sums and optimizer state.
+  // Sparse tables take a window in each worker, and rows with their optimizer state in the rank that holds them.
   const std::uint64_t tables = m.table_bytes * (1 + states);
-  // Over shm peers map each other's weights or sums, which count in each of them.
+  // Over shm, ranks map the weights or sums of their peers; the kernel counts that memory in each of them.
   const std::uint64_t mapped = c.transport.id == "shm" && c.strategy.id != "none" && workers > 1 ? 1 : 0;
   const std::uint64_t worker = m.weight_bytes * (2 + mapped + (servers ? 0 : states)) + m.activation_bytes + process +
                                m.window_bytes + (servers ? 0 : tables);

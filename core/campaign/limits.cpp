@@ -19,7 +19,7 @@ void set_limits(launch_plan& plan, const case_config& c) {
   using namespace std::chrono;
   set_timeout(plan, c.measure.timeout);
   standstill_limits& limits = plan.standstill;
-  // A batch may be waited for that long, and then the source itself says that none came.
+  // The source waits data.timeout for a batch and then fails with its own message; this limit must be longer.
   if (c.data.source == "stream")
     limits.rare = std::max(limits.rare, duration_cast<milliseconds>(2 * nanoseconds(c.data.timeout_ns)));
 }

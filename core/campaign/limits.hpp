@@ -6,10 +6,10 @@
 
 namespace regatta {
 
-// Puts a text as measure.timeout takes it into a plan: how long the ranks of a run may stand still.
+// Sets how long the ranks of a plan may make no progress, from a text in the form of measure.timeout.
 void set_timeout(launch_plan& plan, const std::string& timeout);
 
-// Puts the case's into a plan.
+// Sets the limits of a plan from the case's measure.timeout.
 void set_limits(launch_plan& plan, const case_config& c);
 
 } // namespace regatta

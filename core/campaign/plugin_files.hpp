@@ -10,15 +10,15 @@ namespace regatta {
 
 class registry;
 
-// The files of the plugins as they were when the campaign began. Ranks open them anew in every run, so a result names
-// the binaries that ran only if the files stay as they are.
+// The plugin files as they were when the campaign began. Ranks open the files in every run, so the sums in a result are
+// right only if the files do not change.
 class plugin_files {
 public:
-  // Takes the SHA-256 of every plugin's file. Throws failure (plugin) where one cannot be read. [main]
+  // Computes the SHA-256 of every plugin file. Throws failure (plugin) if a file cannot be read. [main]
   explicit plugin_files(const registry& plugins);
 
-  // SHA-256 by path of these files, for the run that opens them next. Throws failure (run), with the plugin's name,
-  // where one has other contents than at the beginning. Reads a file only if inode, size or times changed. [main]
+  // Returns the SHA-256 of these files by path; call it before the run that opens them. Throws failure (run) with the
+  // plugin's name if the contents of a file changed. Reads a file only if its inode, size or times changed. [main]
   std::map<std::string, std::string> verified(const std::vector<std::string>& files);
 
 private:

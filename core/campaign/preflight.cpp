@@ -19,7 +19,7 @@ void refuse_hopeless(const experiment& e, const std::function<void(const case_co
       attempt(c);
       return;
     } catch (const failure& f) {
-      // A device that is missing here, or a plugin that breaks, fails that case alone.
+      // A missing device, or a plugin that crashes, fails only its own case.
       if (e.cases.size() > 1 && f.code() != exit_code::usage) return;
       if (!first) first = f;
       const std::string text = f.code() == exit_code::usage ? c.written.before(f.what()) : f.what();
@@ -35,7 +35,7 @@ std::vector<std::string> notices_of_servers(const experiment& e,
     return std::ranges::any_of(e.cases, [&](const case_config& c) { return is_set(c) && c.written.has(key); });
   };
   std::vector<const char*> keys;
-  const cluster_config defaults; // a resolved file holds these
+  const cluster_config defaults; // a resolved file holds the defaults
   if (given("cluster.servers", [&](const case_config& c) { return c.cluster.servers != defaults.servers; }))
     keys.push_back("cluster.servers");
   if (given("cluster.colocate", [&](const case_config& c) { return c.cluster.colocate; }))

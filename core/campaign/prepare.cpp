@@ -16,13 +16,13 @@
 namespace regatta {
 namespace {
 
-// Threads of a worker that make its input, beside the one that computes.
+// Returns the threads with which a worker reads its input, in addition to the computing thread.
 std::size_t input_threads(const data_config& d) {
   const bool queue = d.source == "queue", dataset = (queue ? d.of : d.source) == "dataset";
   return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
 }
 
-// Whether the strategy and the transport fit each other; says why not.
+// Throws failure with the reason if the strategy cannot run over the transport.
 void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, std::uint32_t regions,
                bool communicates) {
   const std::string pair = fmt::format("strategy {} cannot run over transport {}: ", c.strategy.id, c.transport.id);
@@ -45,7 +45,7 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
                     c.train.device == "cpu" ? "it is for train.device = \"cuda\"; use shm or tcp" : "use shm or tcp"));
 }
 
-// Whether the hosts that the ranks lie on suit the strategy and the transport; says why not.
+// Throws failure with the reason if the strategy or the transport cannot use the hosts of the ranks.
 void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, const rg_cluster& all,
                  bool communicates) {
   std::map<std::uint32_t, std::uint32_t> workers; // by host
@@ -123,7 +123,7 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
                                        run.job.warmup, plan.steady_from, strategy.id));
     run.job.warmup = plan.steady_from;
   }
-  if (c.measure.seconds > 0 && run.job.warmup == 0) run.job.warmup = 1; // the pace is read off it
+  if (c.measure.seconds > 0 && run.job.warmup == 0) run.job.warmup = 1; // to measure the time of a step
   if (!(c.measure.seconds > 0)) {
     const auto steps = static_cast<std::uint64_t>(c.measure.steps);
     run.job.steps = (steps + plan.period - 1) / plan.period * plan.period;
@@ -157,9 +157,9 @@ case_config contention_of(const case_config& c) {
   case_config b = c;
   b.strategy = {"none", {}};
   b.transport = {"null", {}};
-  b.data.evaluation_path.clear(); // it is not what this run is for
+  b.data.evaluation_path.clear(); // this run measures no metric
   b.measure.evaluate_every = 0;
-  b.cluster.slow = {}; // what the machine takes is asked for
+  b.cluster.slow = {}; // this run measures the machine without stragglers
   b.cluster.hosts = 1;
   return b;
 }

@@ -18,9 +18,9 @@
 namespace regatta {
 namespace {
 
-constexpr std::uint64_t most_bytes = 16 << 20; // of a file
+constexpr std::uint64_t most_bytes = 16 << 20; // of one file
 
-constexpr const char* level_names[] = {"error", "warning", "info", "debug"}; // by RG_LOG_*
+constexpr const char* level_names[] = {"error", "warning", "info", "debug"}; // index: RG_LOG_*
 
 } // namespace
 
@@ -37,7 +37,7 @@ std::optional<std::string> rank_logs::add(std::uint32_t rank, int level, const s
   std::string line = fmt::format("{:%H:%M:%S} {:<7} {}\n", fmt::localtime(std::time(nullptr)), label, cleaned(text));
   w.bytes += line.size();
   if (w.bytes >= most_bytes) line += "this file is full: no more is kept of what the rank writes\n";
-  // Opened for every line: thousands of ranks would take more descriptors than a process has.
+  // Opens the file for every line: with thousands of ranks, open files would exceed the limit of descriptors.
   std::error_code ignored;
   if (w.file.empty()) std::filesystem::create_directories(folder_, ignored);
   const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines that ranks write and log: of every run a file a rank, beside the result.
+// Log files of ranks beside the result: one file for each run and rank.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace regatta {
 
 class rank_logs {
 public:
-  // Neither the folder nor a file is made before there is a line.
+  // Creates no folder and no file before the first line.
   explicit rank_logs(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // Later lines belong to this run: "case-1-repeat-2" becomes FOLDER/case-1-repeat-2-rank-0.log.
   void begin(const std::string& run);
-  // Appends a line, cleaned of what a terminal obeys. `level` as RG_LOG_*. Of each file the first 16 MiB are kept.
-  // Returns a warning the first time that a line cannot be written; never throws.
+  // Appends a line, without characters that control a terminal. `level` is one of RG_LOG_*. Drops lines after the first
+  // 16 MiB of a file. Returns a warning the first time that a line cannot be written; never throws.
   std::optional<std::string> add(std::uint32_t rank, int level, const std::string& text);
-  // The file of this run's rank; empty where it wrote nothing.
+  // Returns the file of a rank in this run; empty if the rank has written nothing.
   std::string file(std::uint32_t rank) const;
 
 private:
@@ -31,11 +31,11 @@ private:
   };
   std::filesystem::path folder_;
   std::string run_;
-  std::map<std::uint32_t, written> ranks_; // of this run
+  std::map<std::uint32_t, written> ranks_; // of the current run
   bool failed_ = false;
 };
 
-// RG_LOG_* of "error", "warning", "info" or "debug"; nothing for other names.
+// Returns RG_LOG_* for "error", "warning", "info" or "debug"; nullopt for other names.
 std::optional<int> log_level_named(const std::string& name);
 
 } // namespace regatta

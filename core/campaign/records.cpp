@@ -118,7 +118,7 @@ void campaign_records::add_run(const json& record) {
     auto facts = record.at("facts").get<case_facts>();
     c.repeats[record.at("repeat").get<std::uint64_t>()] = std::move(repeat);
     c.facts = std::move(facts);
-    c.failure = nullptr; // that was an earlier attempt
+    c.failure = nullptr; // a failure of an earlier attempt
     if (!c.complete) summarise(record.at("index"));
   } else {
     compared_[number] = std::move(figures);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records of a campaign, and its results, which are a function of the records alone. Each has a "kind":
+// The records of a campaign, and its results, which depend only on the records. Each record has a "kind":
 //
-//   campaign   the first one: {"context"}
-//   run        a run that ended well, at once when it has: {"number", counted from 1, "role": "case", "baseline" or
-//              "contention", "index" and "case" of the case that it was made for, "repeat", from 0 on, "asynchronous",
-//              "plugins": SHA-256 by path, "ranks": what each rank measured}. That of a case also has {"facts",
-//              "baseline" and "contention": the numbers of the runs that it is paired with, or null}
+//   campaign   the first record: {"context"}
+//   run        a successful run, written as soon as it ends: {"number", counted from 1, "role": "case", "baseline" or
+//              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0,
+//              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank}. With role "case" also
+//              {"facts", "baseline" and "contention": numbers of the runs that it is compared with, or null}
 //   failure    a case that failed or was skipped: {"index", "case", "status", "error", "facts"}
-//   kernels    what was picked for all runs of the same shapes: {"key", "picks"}
+//   kernels    the kernels chosen for all runs with the same shapes: {"key", "picks"}
 #pragma once
 
 #include "config/experiment.hpp"
@@ -32,18 +32,18 @@ struct finished_run {
   std::uint64_t repeat = 0;
   bool asynchronous = false;
   nlohmann::json plugins, ranks;
-  // Of a case's own run:
+  // Only for role "case":
   case_facts facts;
   std::optional<std::uint64_t> baseline, contention;
 };
 
 class campaign_records {
 public:
-  // The experiment is the caller's, and stays as it is.
+  // The experiment must outlive this object and not change.
   explicit campaign_records(const experiment& e);
 
-  // Takes in a record. Throws failure, or a JSON exception, where it is damaged or of another experiment; then it counts
-  // for nothing.
+  // Adds a record. Throws failure or a JSON exception if the record is damaged or belongs to another experiment, and
+  // then ignores the record.
   void add(const nlohmann::json& record);
 
   nlohmann::json campaign_record(const nlohmann::json& context) const;
@@ -53,24 +53,24 @@ public:
   nlohmann::json kernels_record(const std::string& key, const std::string& picks) const;
 
   const nlohmann::json& context() const { return context_; }           // null before the first record
-  std::uint64_t last_run() const { return last_; }                     // the highest number; 0: none
-  bool has(std::size_t index, std::uint64_t repeat) const;             // the case's own run
-  std::optional<std::string> picks(const std::string& key) const;      // recorded kernels
+  std::uint64_t last_run() const { return last_; }                     // the highest number; 0: no run
+  bool has(std::size_t index, std::uint64_t repeat) const;             // whether the case's own run has a record
+  std::optional<std::string> picks(const std::string& key) const;      // kernels in a record; nullopt: none
   std::map<std::string, std::string> plugins() const { return sums_; } // of all runs: SHA-256 by path
-  std::size_t finished_cases() const;                                  // those that are "ok"
+  std::size_t finished_cases() const;                                  // cases whose status is "ok"
 
-  const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; } // null: it has none
-  // result.json: schema, context, and the entries of those cases that have one, in the order of the cases. A case with
-  // some of its repeats is "partial".
+  const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; } // null: no entry yet
+  // Returns result.json: schema, context, and the entries of all cases that have one, in the order of the cases. A case
+  // that lacks some repeats has the status "partial".
   nlohmann::json document() const;
 
 private:
   struct case_state {
     case_facts facts;
-    std::map<std::uint64_t, repeat_figures> repeats; // until all are there: the steps of a long campaign are many
+    std::map<std::uint64_t, repeat_figures> repeats; // freed once the case is complete: a long campaign has many steps
     bool complete = false;
-    nlohmann::json failure; // null: none since its last run
-    nlohmann::json entry;   // null: nothing is known of it
+    nlohmann::json failure; // null: no failure since its last run
+    nlohmann::json entry;   // null: no record yet
   };
   case_state& case_of(const nlohmann::json& record);
   void add_run(const nlohmann::json& record);

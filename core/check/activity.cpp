@@ -12,8 +12,8 @@ namespace regatta::conformance {
 namespace {
 
 struct activity {
-  double used = 0;       // processor seconds of all processes
-  bool runnable = false; // a thread computes, or would if it had a processor
+  double used = 0;       // CPU seconds of all processes
+  bool runnable = false; // a thread runs, or waits for a CPU
 };
 
 struct process_stat {
@@ -22,7 +22,7 @@ struct process_stat {
   double used = 0;
 };
 
-// /proc/PID/stat; the name in it may hold anything.
+// Reads /proc/PID/stat. The name in it may contain any character.
 process_stat read_stat(const std::filesystem::path& file) {
   process_stat s;
   std::ifstream in(file);
@@ -64,7 +64,7 @@ hang_watch::hang_watch(pid_t group, std::chrono::seconds limit)
 void hang_watch::progress() {
   begin_ = last_ = clock_type::now();
   asleep_ = 0;
-  used_before_ = -1; // what was used up to here is looked at when it is next silent
+  used_before_ = -1; // read when the next check finds no progress
 }
 
 bool hang_watch::hangs() {

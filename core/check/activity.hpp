@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells a process that hangs from one that others keep from the processor.
+// Tells a process that hangs from a process that does not get CPU time.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,16 @@
 
 namespace regatta::conformance {
 
-// Watches the processes of a group, the caller's own left out, and decides when silence means that something hangs.
+// Watches the processes of a group, except the caller's own, and decides when missing progress means a hang.
 class hang_watch {
 public:
-  // `limit`: how long a call of the plugin may sleep, or compute.
+  // `limit` is how long a call of the plugin may sleep, or compute.
   hang_watch(pid_t group, std::chrono::seconds limit);
 
-  // A sign of progress came.
+  // Reports progress.
   void progress();
-  // Whether there was none while the processes slept for `limit`, or used the processor for `limit`, or whatever they did
-  // for twelve times as long. Call it several times a second; it looks at /proc a few times a second at most.
+  // Returns true if, since the last progress, the processes slept for `limit`, used `limit` of CPU time, or did
+  // anything else for 12 x `limit`. Call it several times a second; it reads /proc at most 5 times a second.
   bool hangs();
 
 private:
@@ -26,7 +26,7 @@ private:
   pid_t group_;
   double limit_; // seconds
   clock_type::time_point begin_, last_;
-  double asleep_ = 0, used_before_ = -1; // seconds; the latter: of the processor, before the silence began
+  double asleep_ = 0, used_before_ = -1; // seconds; used_before_: CPU time before the silence began
 };
 
 } // namespace regatta::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receives that add: to the bit what the receiver's own sum in posting order is.
+// Receives that add: the result is bit-identical to a sum in the order in which the receives were posted.
 #include "check/world.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace regatta::conformance {
 namespace {
 
-// Values of very different size, so that a sum depends on the order of its terms.
+// Returns values of very different magnitude, so that a sum depends on the order of its terms.
 float term(std::uint64_t seed, std::uint64_t i) {
   const std::uint64_t x = (seed * 0x9e3779b97f4a7c15 + i) * 0xbf58476d1ce4e5b9;
   const float mantissa = static_cast<float>(static_cast<std::int64_t>(x >> 40)) - 8388608.0f;
@@ -67,8 +67,7 @@ void short_sums(const subject& which) {
   });
 }
 
-// The receiver posts in rank order; the messages are sent in the opposite one, each only when the one before is under
-// way.
+// The receiver posts in rank order. Messages are sent in the opposite order, each only after the one before was posted.
 void posting_order(const subject& which) {
   need_adds(which);
   run_ranks(which, {.ranks = 4, .lanes = 2}, [](member& self) {
@@ -84,7 +83,7 @@ void posting_order(const subject& which) {
         fill_terms(expected.data(), whole, 77 + round);
         std::memcpy(m.data, expected.data(), 4 * whole);
         std::vector<std::uint64_t> receives;
-        // Twice from every peer, each time a little further on: all of them overlap.
+        // Two receives from every peer, each at another offset, so that all of them overlap.
         for (std::uint32_t pass = 0; pass < 2; ++pass)
           for (std::uint32_t peer = 1; peer < 4; ++peer) {
             const std::uint64_t first = peer * shift - shift * pass;
@@ -98,7 +97,7 @@ void posting_order(const subject& which) {
         const memory second_message = self->allocate(4 * count);
         fill_terms(second_message.floats(), count, me * 10 + 1);
         fill_terms(m.floats(), count, me * 10);
-        if (me < 3) self->finish(self->recv(me + 1, 0, token, 0, 8)); // whose messages are posted by now
+        if (me < 3) self->finish(self->recv(me + 1, 0, token, 0, 8)); // by then, its messages are posted
         sends.push_back(self->send(0, 1, second_message, 0, 4 * count));
         sends.push_back(self->send(0, 0, m, 0, 4 * count));
         self->poll(0);
@@ -136,18 +135,18 @@ void copy_then_add(const subject& which) {
 
 // ------------------------------------------------------------------------------------------------------ conversion ---
 
-// The float that `x` becomes on a wire of bf16 or fp16, by the definition: the nearest one that has so many bits, of two
-// the even one.
+// Returns `x` rounded to bf16 or fp16 by definition: to the nearest value, ties to even.
 float rounded(float x, std::uint32_t wire) {
   int exponent = 0;
   std::frexp(x, &exponent);
   const int digits = wire == RG_BF16 ? 8 : 11;
-  // Below 2^-14, fp16 has steps of 2^-24.
+  // Below 2^-14, values of fp16 are 2^-24 apart.
   const int step = wire == RG_BF16 ? exponent - digits : std::max(exponent - digits, -24);
   return static_cast<float>(std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(x), -step)), step));
 }
 
-// From 2^-16 to 2^10: fp16 has them all, some of them as subnormal numbers; and halves between two neighbours.
+// Returns values from 2^-16 to 2^10, which fp16 can hold, partly as subnormals; also ties between two values of bf16 or
+// fp16.
 float moderate(std::uint64_t seed, std::uint64_t i) {
   const std::uint64_t x = (seed * 0x9e3779b97f4a7c15 + i) * 0xbf58476d1ce4e5b9;
   if (x % 7 == 0) return 1.0F + static_cast<float>(2 * (i % 500) + 1) / (i % 2 ? 256.0F : 2048.0F);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts what a plugin allocates. The counter is a small library that comes before all others in the processes that
-// tests run in (LD_PRELOAD), and is nowhere else.
+// Counts what a plugin allocates. The counter is a small library that is preloaded (LD_PRELOAD) only in the processes
+// that run tests.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace regatta::conformance {
 
-// The counter's file, beside the plugins of this program; empty: it is not there, or a sanitizer has its own malloc.
+// Returns the counter's file, which lies beside the plugins of this program; empty if it is missing, or if a sanitizer
+// replaces malloc.
 std::string allocation_counter();
 
-// Blocks that the code of these loaded files asks for: not the libraries that it calls. Throws skipped where the counter
-// is not loaded.
+// Counts blocks that the code of these loaded files allocates, without those of libraries that it calls. Throws skipped
+// if the counter is not loaded.
 class allocation_watch {
 public:
   explicit allocation_watch(const std::vector<std::filesystem::path>& files);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The extensions, where a transport has them: regions and collectives.
+// Tests of the extensions for regions and collectives, for transports that have them.
 #include "check/world.hpp"
 
 #include "base/text.hpp"
@@ -66,13 +66,13 @@ std::vector<std::uint32_t> first_ranks(std::uint32_t count) {
   return all;
 }
 
-// One collective of a group that this rank belongs to: what it puts in, and what must come out.
+// One collective of a group with this rank in it: its input and its expected result.
 struct exercise {
   kind what;
   std::uint32_t type;
   std::uint64_t count;
   std::uint32_t root;
-  std::uint64_t offset = 0, cookie = 0; // where its buffer lies
+  std::uint64_t offset = 0, cookie = 0; // set by perform()
 
   std::uint64_t element() const { return rg::size_of(type); }
   std::uint64_t bytes() const { return count * element(); }
@@ -81,7 +81,7 @@ struct exercise {
     if (!what.sums) return fill(to, bytes(), content(rank));
     for (std::uint64_t i = 0; i < count; ++i) reinterpret_cast<float*>(to)[i] = term(rank, i);
   }
-  // Throws where `got` is not what this rank must hold.
+  // Throws failed if `got` is not the result that this rank must hold.
   void verify(const std::byte* got, const std::vector<std::uint32_t>& members, std::uint32_t rank) const {
     const auto place = static_cast<std::uint64_t>(std::find(members.begin(), members.end(), rank) - members.begin());
     if (what.function == scatters.function) return verify_sum(got, members, share(place, members.size()));
@@ -97,14 +97,14 @@ private:
   struct part {
     std::uint64_t first, end;
   };
-  // As abi.h has it.
+  // The shard of member k of n, as abi.h defines it.
   part share(std::uint64_t k, std::uint64_t n) const {
     const std::uint64_t lines = (count + 15) / 16;
     return {std::min(count, lines * k / n * 16), std::min(count, lines * (k + 1) / n * 16)};
   }
   std::uint64_t content(std::uint32_t rank) const { return rank * 1000 + count % 1000; }
 
-  // Texts are made only where they are needed: this runs often.
+  // Built only for a failure, because checks run often.
   std::string here(std::uint64_t i) const {
     return std::string(what.name) + " of " + std::to_string(count) + ", at " + std::to_string(i);
   }
@@ -126,10 +126,10 @@ private:
   }
 };
 
-// Begins them all, then waits for all; what lies between the buffers must stay.
+// Begins all collectives, then waits for all. Bytes between their buffers must not change.
 void perform(endpoint& e, std::uint32_t group, const std::vector<std::uint32_t>& members,
              std::vector<exercise> exercises) {
-  constexpr std::uint64_t gap = 68; // so that buffers start anywhere in a line
+  constexpr std::uint64_t gap = 68; // lets buffers start anywhere in a cache line
   std::uint64_t bytes = gap;
   for (exercise& x : exercises) {
     x.offset = bytes;
@@ -153,7 +153,7 @@ void perform(endpoint& e, std::uint32_t group, const std::vector<std::uint32_t>&
   require(std::equal(m.data + from, m.data + bytes, untouched.data() + from), "bytes beside a buffer are changed");
 }
 
-// Shares that do not divide evenly, some of them empty.
+// Sizes that do not divide evenly among the members; some shards are empty.
 std::vector<exercise> of_all_sizes(const kind& k, std::uint32_t members) {
   std::vector<exercise> all;
   for (const std::uint64_t count : {0, 1, 2, 15, 16, 17, 40, 1000, 4097, 65536, 300'007})
@@ -210,7 +210,7 @@ void outstanding(const subject& which) {
     std::mt19937_64 random(which.seed);
     std::vector<exercise> many;
     for (int i = 0; i < 100; ++i) {
-      const std::uint64_t count = random() % (std::uint64_t{1} << random() % 18); // of all orders of magnitude
+      const std::uint64_t count = random() % (std::uint64_t{1} << random() % 18); // spread over orders of magnitude
       many.push_back({kinds[random() % kinds.size()], RG_F32, count, static_cast<std::uint32_t>(random() % 3)});
     }
     perform(*self, split(*self, first_ranks(3)), first_ranks(3), many);
@@ -230,12 +230,12 @@ void side_by_side(const subject& which) {
       self->finish(sent);
       self->finish(received);
       require(is_filled(m.data + (1 << 19), 1 << 19, peer), "a message arrives changed");
-      self.meet(); // the peer has read what the next round fills
+      self.meet(); // the peer has read the buffer that the next round fills
     }
   });
 }
 
-// Rank 2 dies inside a collective, and never joins the next one.
+// Rank 2 dies inside a collective and never joins the next one.
 void killed_member(const subject& which) {
   for (const kind& k : all_of(which)) {
     const auto wrong = run(which, {.ranks = 3, .kind = as::processes, .close = false}, [&](member& self) {
@@ -247,7 +247,7 @@ void killed_member(const subject& which) {
         self->poll(0);
         kill(getpid(), SIGKILL);
       }
-      // What is begun after the death was noticed may be refused at once.
+      // A collective that begins after the death was noticed may fail at once.
       std::uint64_t second = 0;
       const rg_status begun =
           self->try_collective(k.function, group, m, count * sizeof(float), RG_F32, count, 2, second);
@@ -271,7 +271,7 @@ void killed_member(const subject& which) {
   }
 }
 
-// What cannot be is refused, and what comes after goes on.
+// Bad arguments are rejected; later collectives still work.
 void refused_collectives(const subject& which) {
   const std::vector<kind> kinds = all_of(which);
   run_ranks(which, {.ranks = 2}, [&](member& self) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loaded before all other libraries: counts what certain libraries allocate, and has glibc do the work. Who allocates is
- * told by the address that the call returns to, so C++'s operator new stands here too. */
+ * Preloaded before all other libraries: counts allocations of certain libraries, and forwards to glibc. The return
+ * address tells which library calls, so this file also has to define C++'s operator new. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ static uintptr_t from[most_ranges], to[most_ranges];
 static unsigned ranges;
 static atomic_uint_fast64_t counted, counted_large;
 
-/* Code in [first, end) is watched from now on. One thread at a time. */
+/* Watches code in [first, end) from now on. Returns 0 if there is no room. Not thread-safe. */
 EXPORT int regatta_watch_allocations(uintptr_t first, uintptr_t end) {
   if (ranges == most_ranges) return 0;
   from[ranges] = first;
@@ -27,11 +27,11 @@ EXPORT int regatta_watch_allocations(uintptr_t first, uintptr_t end) {
   ++ranges;
   return 1;
 }
-/* Blocks that watched code has asked for. */
+/* Returns the number of blocks that watched code has allocated. */
 EXPORT uint64_t regatta_allocations(void) {
   return atomic_load_explicit(&counted, memory_order_relaxed);
 }
-/* Those of more than 4 KiB. */
+/* Returns the number of those blocks that are larger than 4 KiB. */
 EXPORT uint64_t regatta_large_allocations(void) {
   return atomic_load_explicit(&counted_large, memory_order_relaxed);
 }
@@ -74,7 +74,7 @@ EXPORT int posix_memalign(void** out, size_t alignment, size_t bytes) {
   return 0;
 }
 
-/* operator new, new[], and both with an alignment. This C cannot throw: without memory the process ends. */
+/* operator new and new[], with and without alignment. C cannot throw: without memory the process aborts. */
 static void* or_end(void* p) {
   if (!p) abort();
   return p;

@@ -72,7 +72,7 @@ void endpoint::check(rg_status status, const std::string& what) {
   if (status != RG_OK) throw failed(what + ": status " + std::to_string(status) + ", \"" + last_error() + "\"");
 }
 
-// And those of the host's memory, as all of the suite's buffers are.
+// Also skips the test if the transport cannot send from host memory, in which all buffers of the suite are.
 void endpoint::require_sound_caps() {
   auto c = rg::make_versioned<rg_transport_caps>();
   const rg_status s = functions_.caps(self_, &c);
@@ -86,7 +86,7 @@ void endpoint::require_sound_caps() {
     if (!why.empty()) throw skipped(why);
     validate(c, "caps");
   } catch (...) {
-    functions_.destroy(std::exchange(self_, nullptr)); // there will be no destructor
+    functions_.destroy(std::exchange(self_, nullptr)); // a constructor that throws runs no destructor
     throw;
   }
 }
@@ -127,7 +127,7 @@ memory endpoint::allocate(std::uint64_t bytes) {
       theirs) {
     m.data = static_cast<std::byte*>(theirs);
     require(reinterpret_cast<std::uintptr_t>(theirs) % 64 == 0, "allocate gives memory that is not aligned");
-  } else { // as the engine does: its own, fresh pages, which cost nothing until they are touched
+  } else { // as the engine does: its own fresh pages, which take memory only once touched
     void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     require(p != MAP_FAILED, "no memory for the test");
     ours_.emplace_back(p, room);
@@ -246,7 +246,7 @@ std::uint64_t endpoint::collective(collective_function f, std::uint32_t group, c
 }
 
 std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
-  rg_completion out[7]; // few, so that some have to wait for the next poll
+  rg_completion out[7]; // small, so that some completions must wait for the next poll
   std::uint32_t count = 0;
   retry();
   const bool waits_for_room =
@@ -274,7 +274,7 @@ rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
   while (!ended(cookie)) {
     if (poll(second / 2) > 0) since = now();
     if (now() - since < second) continue;
-    auto c = rg::make_versioned<rg_counters>(); // of a message of gigabytes, bytes are the only progress to be seen
+    auto c = rg::make_versioned<rg_counters>(); // bytes are the only progress of a message of gigabytes
     const bool counted = functions_.counters(self_, &c) == RG_OK;
     if (counted && c.bytes_sent + c.bytes_received != moved) {
       moved = c.bytes_sent + c.bytes_received;

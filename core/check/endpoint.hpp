@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank of a transport, driven as the engine would do it, but with nothing in between: what a test does is what the
-// transport sees.
+// One rank of a transport, called as the engine calls it, but without anything in between: calls of a test go to the
+// transport directly.
 #pragma once
 
 #include "check/pulse.hpp"
@@ -22,7 +22,7 @@
 
 namespace regatta::conformance {
 
-// Memory that takes part in transfers: the transport's own where it offers some, else ours, announced to it.
+// Memory for transfers: the transport's own if it offers any, else the suite's, registered with the transport.
 struct memory {
   rg_region region;
   std::byte* data;
@@ -32,14 +32,14 @@ struct memory {
 
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::uint64_t second = 1'000'000'000;
-// Until something that does not end is a failure: an operation without progress, ...
+// How long an operation may make no progress before the test fails.
 constexpr std::uint64_t patience = 15 * second * slower;
-// ... what waits for the end of a peer that died or left, which a transport may find out by heartbeats, ...
+// The same for operations that wait for a peer that died or left: a transport may detect that by heartbeats.
 constexpr std::uint64_t patience_with_peers = 30 * second * slower;
-// ... and connecting and closing, which are one call of the plugin.
+// The longest time of connecting, and of closing, each of which is one call of the plugin.
 constexpr std::uint64_t patience_to_connect = 15 * second * slower;
 
-// One rank's instance. Every call that fails throws, unless its status is what it returns.
+// One rank's instance. Functions throw failed if a call of the plugin fails, except those that return its status.
 class endpoint {
 public:
   endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
@@ -52,25 +52,25 @@ public:
   std::uint32_t ranks() const { return ranks_; }
   std::uint32_t lanes() const { return lanes_; }
   rg_transport_caps caps();
-  // The text of the last failure, which stays.
+  // Returns the text of the last failure, and keeps it.
   const std::string& last_error();
   template <class T> const T* extension(const char* id) {
     return functions_.extension ? static_cast<const T*>(functions_.extension(self_, id)) : nullptr;
   }
   void* self() { return self_; }
 
-  // Before listen, which uses 127.0.0.1 else. `address` outlives this.
+  // Sets the address in place of 127.0.0.1; call it before listen. `address` must outlive this object.
   void listen_on(const char* address) { world_.address = address; }
   rg_status try_listen(rg_blob& blob) { return functions_.listen(self_, &world_, &blob); }
-  // Throws skipped where there are peers and the transport connects nobody.
+  // Throws skipped if there are peers and the transport connects no ranks.
   std::vector<std::uint8_t> listen();
   rg_status try_connect(const std::vector<std::vector<std::uint8_t>>& blobs, std::uint64_t timeout_ns);
   void connect(const std::vector<std::vector<std::uint8_t>>& blobs);
 
   memory allocate(std::uint64_t bytes);
 
-  // Begin a transfer of `bytes` at `offset`; the cookie is its name. What has no room waits here and is tried again
-  // with every poll, as in the engine; the try_ forms tell instead.
+  // Begin a transfer of `bytes` at `offset`; the cookie identifies it. send and recv keep a transfer that gets
+  // RG_AGAIN, and retry it with every poll, as the engine does; try_send and try_recv return RG_AGAIN.
   rg_status try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint64_t& cookie);
   rg_status try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
@@ -79,27 +79,27 @@ public:
                      std::uint64_t bytes);
   std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint32_t flags = 0);
-  // `count` floats, of type `wire` on their way (RG_CAP_CONVERT).
+  // Transfer `count` floats with wire type `wire` (RG_CAP_CONVERT).
   std::uint64_t send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
                         std::uint64_t count);
   std::uint64_t recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
                         std::uint64_t count, std::uint32_t flags = 0);
-  // One of the functions of rg_collectives on `count` elements of `type` at byte `offset`. try_ tells RG_AGAIN, the other
-  // polls until it is taken.
+  // Begin a function of rg_collectives on `count` elements of `type` at byte `offset`. try_collective returns RG_AGAIN;
+  // collective polls until the transport accepts it.
   using collective_function = rg_status (*rg_collectives::*)(void*, const rg_collective*);
   rg_status try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
                            std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie);
   std::uint64_t collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
                            std::uint32_t type, std::uint64_t count, std::uint32_t root = 0);
 
-  // One poll; completions are kept until they are asked for. Returns how many came.
+  // Polls once and keeps the completions. Returns their number.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
   bool ended(std::uint64_t cookie) const { return completions_.contains(cookie); }
-  // Whatever its status. Throws timed_out where neither a completion nor a byte comes for `longest`.
+  // Waits for a completion with any status. Throws timed_out if neither a completion nor a byte arrives for `longest`.
   rg_completion wait(std::uint64_t cookie, std::uint64_t longest = patience);
-  std::uint64_t finish(std::uint64_t cookie); // throws unless RG_OK; bytes
+  std::uint64_t finish(std::uint64_t cookie); // throws unless the status is RG_OK; returns bytes
   void finish(std::span<const std::uint64_t> cookies);
-  // In the order in which they came.
+  // Returns cookies in the order of their completions.
   const std::deque<std::uint64_t>& order_of_completion() const { return order_; }
 
   void wake() { functions_.wake(self_); }
@@ -140,15 +140,15 @@ private:
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
   std::unordered_map<std::uint64_t, rg_completion> completions_;
   std::deque<std::uint64_t> order_;
-  std::unordered_map<std::uint64_t, std::string> begun_; // what each cookie names, for messages
+  std::unordered_map<std::uint64_t, std::string> begun_; // a description of each operation by cookie, for messages
 };
 
-// What the transport says it can do.
+// Returns the capabilities of the transport.
 rg_transport_caps caps_of(const subject& which);
-// ... and whether it has an extension.
+// Returns true if the transport has an extension.
 bool offers(const subject& which, const char* extension);
 
-// Bytes that depend on their place and on `seed`.
+// Fills memory with bytes that depend on their position and on `seed`. is_filled() checks them.
 void fill(void* data, std::uint64_t bytes, std::uint64_t seed);
 bool is_filled(const void* data, std::uint64_t bytes, std::uint64_t seed);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes wrong ends with an error at those whom it concerns, and nobody waits for ever.
+// Failures end in an error on every rank that is affected, and no rank waits for ever.
 #include "check/world.hpp"
 
 #include "base/text.hpp"
@@ -13,7 +13,7 @@
 namespace regatta::conformance {
 namespace {
 
-// Two instances that try to connect, each in a thread. Returns what each got, and its text.
+// Connects two instances, each in a thread. Returns the status and the error text of each.
 struct outcome {
   rg_status status[2];
   std::string text[2];
@@ -89,7 +89,7 @@ void too_long(const subject& which) {
   if (caps & RG_CAP_EXACT_SIZE) throw skipped("no message is of another length than its receive (RG_CAP_EXACT_SIZE)");
   run_ranks(which, {.close = false}, [&](member& self) {
     const memory m = self->allocate(64 * MiB);
-    if (self->rank() == 0) { // more than any medium takes before it is received
+    if (self->rank() == 0) { // more than any medium buffers before it is received
       const std::uint64_t sent = self->send(1, 0, m, 0, 64 * MiB);
       if (caps & RG_CAP_LONG_FAILS_SENDER)
         require(self->wait(sent).status < 0, "the send succeeds (RG_CAP_LONG_FAILS_SENDER)");
@@ -99,7 +99,7 @@ void too_long(const subject& which) {
       require(is_filled(m.data + 1000, 4000, 1), "and writes behind its buffer");
       require(!self->last_error().empty(), "and no word is said");
     }
-    self.meet_polling(); // what the sender is told is not asked, but its half of the message may need its polls
+    self.meet_polling(); // the sender's status is not checked, but the transport may need its polls
   });
 }
 
@@ -116,7 +116,7 @@ void cancel(const subject& which) {
       self->cancel(1);
       for (const std::uint64_t c : doomed) {
         const rg_status s = self->wait(c).status;
-        require(s == RG_E_CANCELLED || (c == doomed[4] && s == RG_OK), // it may have got through
+        require(s == RG_E_CANCELLED || (c == doomed[4] && s == RG_OK), // it may have completed before
                 "ends with status " + std::to_string(s));
       }
       std::uint64_t cookie = 0;
@@ -135,7 +135,7 @@ void killed_peer(const subject& which) {
   const auto wrong = run(which, {.ranks = 3, .lanes = 2, .kind = as::processes, .close = false}, [](member& self) {
     const memory m = self->allocate(32 * MiB), ready = self->allocate(8);
     if (self->rank() == 2) {
-      // Two messages on their way, one to come, and then none.
+      // Two messages that arrive, one that it receives, and one that it sends without completing.
       const std::uint64_t sends[] = {self->send(0, 1, m, 0, 8), self->send(1, 1, m, 0, 8)};
       self->finish(sends);
       self->send(0, 0, m, 0, 32 * MiB);
@@ -185,7 +185,7 @@ void drained_close(const subject& which) {
     });
 }
 
-// One leaves while the other still waits for what cannot come any more.
+// One rank leaves while the other waits for a message that cannot come any more.
 void left_peer(const subject& which) {
   run_ranks(which, {.close = false}, [](member& self) {
     const memory m = self->allocate(64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever happens to its ranks, a transport leaves no process, segment, file, descriptor or thread; and a transport
-// that connects nobody is at least harmless.
+// A transport leaves no process, segment, file, descriptor or thread behind, even if its ranks are killed. A transport
+// that connects no ranks works for one rank, and rejects peers.
 #include "check/remains.hpp"
 #include "check/world.hpp"
 
@@ -24,13 +24,13 @@ void talk(member& self) {
 }
 
 void nothing_stays(const subject& which) {
-  prctl(PR_SET_CHILD_SUBREAPER, 1); // a process that hides from its parent becomes a child of this one
-  run_ranks(which, {}, talk);       // what is made once a process is there
+  prctl(PR_SET_CHILD_SUBREAPER, 1); // a process that detaches from its parent becomes a child of this one
+  run_ranks(which, {}, talk);       // creates resources that stay for the whole process
   const remains before = remains::now();
   run_ranks(which, {}, talk);
   run_ranks(which, {.kind = as::processes}, talk);
   before.expect_nothing_new();
-  // Both at once, in the middle of a message.
+  // Kill both ranks at once, in the middle of a message.
   run(which, {.kind = as::processes, .close = false}, [](member& self) {
     const memory m = self->allocate(32 << 20);
     const std::uint32_t peer = 1 - self->rank();

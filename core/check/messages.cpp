@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages arrive whole, in order, and where they belong.
+// Messages arrive complete, in order, and in the right buffer.
 #include "check/world.hpp"
 
 #include <fstream>
@@ -9,7 +9,7 @@
 namespace regatta::conformance {
 namespace {
 
-constexpr std::uint64_t guard = 32; // bytes behind a receive that must stay as they were
+constexpr std::uint64_t guard = 32; // bytes behind a receive that must not change
 
 void check_receive(member& self, std::uint64_t cookie, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                    std::uint64_t seed) {
@@ -91,7 +91,8 @@ void fifo(const subject& which) {
       std::uint32_t stream;
     };
     std::vector<awaited> receives;
-    // Sends go round the lanes, receives lane by lane: every lane must take what others have not been asked for yet.
+    // Sends alternate between lanes, receives go lane by lane: each lane must buffer messages that are not received
+    // yet.
     for (std::uint64_t k = 0; k < messages; ++k)
       for (std::uint32_t peer = 0; peer < self->ranks(); ++peer)
         for (std::uint32_t lane = 0; lane < lanes && peer != self->rank(); ++lane) {
@@ -108,7 +109,7 @@ void fifo(const subject& which) {
         }
     for (const awaited& r : receives) check_receive(self, r.cookie, in, r.offset, r.bytes, r.seed);
     self->finish(sends);
-    // Completions of one lane come in the order of its receives.
+    // Receives of one lane complete in their order.
     std::map<std::uint64_t, std::uint32_t> stream_of;
     for (const awaited& r : receives) stream_of[r.cookie] = r.stream;
     std::map<std::uint32_t, std::uint64_t> last;
@@ -197,7 +198,7 @@ void again(const subject& which) {
       fill(m.data, m.bytes, 3);
       std::vector<std::uint64_t> sends;
       std::uint64_t cookie = 0;
-      // As many as it takes without a poll; a refusal must not be an error, nor lose what was taken.
+      // Send without polling until there is no room. That must not be an error, and must not lose accepted messages.
       while (sends.size() < messages) {
         const rg_status s = self->try_send(1, 0, m, sends.size() * bytes, bytes, cookie);
         require(s == RG_OK || s == RG_AGAIN, "a send without room is refused with RG_AGAIN");
@@ -225,7 +226,7 @@ void beyond_2_gib(const subject& which) {
   if (memory_available() < 3 * bytes) {
     throw skipped("not enough free memory");
   }
-  // Content is checked in places: at the ends, and around 2^31.
+  // Contents are checked at three positions: at both ends, and around 2^31.
   const std::uint64_t places[] = {0, 2048 * MiB - 4096, bytes - 8192};
   run_ranks(which, {}, [&](member& self) {
     const memory m = self->allocate(bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model promises, by its own step or through an executor; and an executor, by a small network. Computation is in
-// fp32, but for test `bf16`, with kernels that no timing chooses.
+// Tests of a model, which computes its own step or is compiled by an executor; and of an executor, with a small
+// network. All compute in fp32, except test `bf16`, and with fixed kernels (no autotuning).
 #include "check/allocations.hpp"
 #include "check/gradient.hpp"
 #include "check/model_under_test.hpp"
@@ -40,7 +40,7 @@ floats sum_of(const floats& a, const floats& b) {
   return s;
 }
 
-// Sums of the same terms in another order: rounding of fp32, with room for sums over a batch and an image.
+// Compares sums of the same terms in another order: allows fp32 rounding, with room for sums over a batch and an image.
 void expect_near(const floats& got, const floats& expected, const std::string& what) {
   floats apart(got.size());
   std::transform(got.begin(), got.end(), expected.begin(), apart.begin(), std::minus<>());
@@ -62,7 +62,7 @@ void seeds(const subject& s) {
   require(layout(a) == layout(server), "a server (RG_PURPOSE_INIT) has another layout: " + layout(server));
   for (std::uint32_t t = 0; t < a.tensors().size(); ++t) {
     const rg_tensor& tensor = a.tensors()[t];
-    if (tensor.kind == RG_TENSOR_ROWS) continue; // test `rows`
+    if (tensor.kind == RG_TENSOR_ROWS) continue; // test `rows` checks these
     const floats w = a.initial(t, s.seed);
     require(std::all_of(w.begin(), w.end(), [](float x) { return std::isfinite(x); }),
             fmt::format("{} does not start finite", tensor.name));
@@ -152,7 +152,7 @@ void ready_order(const subject& s) {
     return all;
   }();
 
-  // As soon as gradients are said to be final they are looked at, and the weights are spoilt: an update would do so too.
+  // Once a gradient is reported as final, check it and overwrite the weights, as an update would.
   std::int64_t last = -1;
   std::string wrong;
   const auto ready = [&](std::uint32_t tensor) {
@@ -200,7 +200,7 @@ void need_order(const subject& s) {
       start[t] = m.weights(t);
       std::fill(m.weights(t).begin(), m.weights(t).end(), std::numeric_limits<float>::quiet_NaN());
     }
-  // Weights come when they are asked for, and not before.
+  // Copy weights when need() asks for them, and not before.
   std::int64_t first = -1;
   const auto bring = [&](std::uint32_t t) {
     if (t < start.size() && !start[t].empty()) std::copy(start[t].begin(), start[t].end(), m.weights(t).begin());
@@ -212,7 +212,7 @@ void need_order(const subject& s) {
   require(m.try_step(x, batch, RG_BATCH_LAST, {bring, {}}, result) >= 0, "the step fails");
   require(result.loss_sum == loss,
           fmt::format("weights are read before need(): the loss is {} instead of {}", result.loss_sum, loss));
-  if (first < 0) return; // it has no dense weights
+  if (first < 0) return; // no dense weights
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t) bring(t);
   m.prepare({&x});
   const auto refuse = [](std::uint32_t) -> rg_status { return RG_E_CANCELLED; };
@@ -237,8 +237,8 @@ void allocates_nothing(const subject& s) {
     for (std::uint64_t i = 0; i < steps; ++i) m.step(x);
     growing += mallinfo2().uordblks >= used + 16 * steps;
   }
-  // Small blocks that come and go are what libraries' interfaces keep their books in; the allocator's own books may grow
-  // now and then, but not for ever.
+  // Small blocks that are freed again are allowed: interfaces of libraries need them. The allocator's own bookkeeping
+  // may grow sometimes, but not in every round.
   require(watch.large_blocks() == 0,
           fmt::format("{} steps allocate {} blocks of more than 4 KiB", rounds * steps, watch.large_blocks()));
   require(growing < rounds, fmt::format("every {} steps leave more memory in use", steps));
@@ -291,11 +291,11 @@ void shares(const subject& s) {
     expect_near(sum[t], expected[t], whole.tensors()[whole.trained()[t]].name);
 }
 
-// Finite differences of a loss that is rounded to 8 bits say nothing, so gradients are compared with those in fp32. A term
-// that is missing, counted twice or of the wrong sign is as long as the gradient itself; rounding, and ReLUs near 0 that
-// are open in one precision and not in the other, stay below half of that. Not so behind batch normalisation over so few
-// samples, which makes all gradients but the last layer's a matter of chance: those of ResNet50 in bf16 lie 1.3 of their
-// length from those in fp32, here and in PyTorch.
+// Finite differences of a loss that is rounded to 8 bits mean nothing, so compare gradients with those in fp32. A term
+// that is missing, counted twice or of the wrong sign makes an error as long as the gradient itself. Rounding, and
+// ReLUs near 0 that are open in only one precision, stay below half of that. Behind batch normalisation over so few
+// samples they do not: there all gradients except the last layer's are dominated by rounding. Those of ResNet50 in bf16
+// differ from fp32 by 1.3 of their length, here and in PyTorch.
 void half_precision(const subject& s) {
   constexpr double most = 0.6;
   model_under_test exact(s, batch), rounded(s, batch, RG_PURPOSE_TRAIN, RG_BF16);
@@ -335,7 +335,7 @@ void evaluation(const subject& s) {
   const std::vector<double> nothing(m.info().metric_sums);
   const samples x = m.make_samples(0, batch), rest = m.make_samples(1, batch);
   const auto all = sums_of(x, batch, nothing), twice = sums_of(x, batch, all);
-  // The first sample, then the others, which stand first in another batch.
+  // The first sample, then the others, which come first in another batch.
   const auto parts = sums_of(rest, batch - 1, sums_of(x, 1, nothing));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double near = 1e-4 * (1 + std::abs(all[i]));

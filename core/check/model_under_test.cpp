@@ -17,7 +17,7 @@
 namespace regatta::conformance {
 namespace {
 
-// For executors: what most networks are made of, without batch normalisation, so that parts of a batch are independent.
+// For executors: the ops of most networks. Without batch normalisation, so that parts of a batch are independent.
 struct small_network {
   void build(rg::network& net, const rg::parameters_t<small_network>&) const {
     rg::value x = net.values("image", {3, 8, 8});
@@ -50,7 +50,7 @@ template <class T> void put(byte_array& to, std::uint64_t i, T value) {
   std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
 }
 
-// Element i of the whole batch's input.
+// Writes element i of the whole batch's input at index `at`.
 void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, std::uint64_t i, std::uint64_t at,
                   byte_array& to) {
   const auto random = rg::random_bits(seed, i, input, rg::stream_data);
@@ -67,7 +67,7 @@ void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, s
   }
 }
 
-// The op that all of these texts are about, by the words "no op NAME" that executors use; empty: none.
+// Returns the op that all these messages name with the words "no op NAME", which executors use; empty if there is none.
 std::string missing_op(const std::vector<std::string>& refusals) {
   std::string op;
   for (const std::string& text : refusals) {
@@ -104,7 +104,7 @@ model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::u
   rows_.resize(tensors_.size());
 }
 
-// By the executor that is tested, else by the first one that can.
+// Compiles with the executor under test, else with the first executor that can.
 void model_under_test::compile(const rg_model_setup& setup) {
   const component& c = *subject_.what;
   const bool own_graph = c.kind == kind::executor;
@@ -131,7 +131,7 @@ void model_under_test::compile(const rg_model_setup& setup) {
     self_ = nullptr;
     refusals.push_back(fmt::format("{}: {}", executor->id, host_.take_error()));
   }
-  source_.destroy(std::exchange(graph_, nullptr)); // there will be no destructor
+  source_.destroy(std::exchange(graph_, nullptr)); // a constructor that throws runs no destructor
   const std::string op = missing_op(refusals), all = join(refusals, "; ");
   if (op.empty()) throw skipped(fmt::format("no executor here can compile it ({})", all));
   throw skipped(own_graph ? fmt::format("it has no op {}, which the suite's network is made of ({})", op, all)
@@ -144,7 +144,7 @@ model_under_test::~model_under_test() {
 }
 
 void model_under_test::ask(rg_status status, const char* what) {
-  pulse(); // the call came back
+  pulse(); // the call returned
   if (status >= 0) return;
   const std::string text = host_.take_error();
   if (status == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model as the engine would hold it: compiled by an executor where it is a graph, with memory for weights, gradients
-// and tables of rows, and a random batch. An executor is tested with a small network of the suite's own.
+// A model as the engine holds it: compiled by an executor if it has a graph, with memory for weights, gradients and
+// rows of sparse tables, and a random batch. An executor is tested with a small network of the suite.
 #pragma once
 
 #include "check/suite.hpp"
@@ -16,7 +16,8 @@
 
 namespace regatta::conformance {
 
-// Arrays start at a cache line and end with zeros up to the next one, as the engine's do. Guards lie around that.
+// Arrays start at a cache line and are padded with zeros to the next one, as the engine's are. Guard bytes lie on both
+// sides.
 constexpr std::size_t cache_line = 64, guard_bytes = 128;
 constexpr std::byte guard_byte{0xA7};
 
@@ -39,7 +40,7 @@ template <class T> struct aligned {
   bool operator==(const aligned&) const noexcept { return true; }
 };
 
-// "before" or "behind": where somebody wrote outside of the array; null: nowhere.
+// Returns "before" or "behind" if bytes outside the array were overwritten, else null.
 template <class T> const char* damage_of(const std::vector<T, aligned<T>>& v) {
   if (!v.capacity()) return nullptr;
   const auto* const first = reinterpret_cast<const std::byte*>(v.data());
@@ -56,10 +57,10 @@ template <class T> const char* damage_of(const std::vector<T, aligned<T>>& v) {
 using floats = std::vector<float, aligned<float>>;
 using byte_array = std::vector<std::byte, aligned<std::byte>>;
 
-// Samples [first, first + count) of the batch that `seed` makes, the same whatever part is asked for.
+// Samples [first, first + count) of the batch that `seed` generates. A sample does not depend on `first` and `count`.
 struct samples {
   std::uint64_t first, count;
-  std::vector<byte_array> inputs; // by input of the model
+  std::vector<byte_array> inputs; // one for each input of the model
 };
 
 struct step_hooks {
@@ -69,7 +70,7 @@ struct step_hooks {
 
 class model_under_test {
 public:
-  // `batch` samples a step. Throws skipped where the model cannot run on this machine.
+  // `batch` is the number of samples in a step. Throws skipped if the model cannot run on this machine.
   model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose = RG_PURPOSE_TRAIN,
                    std::uint32_t precision = RG_F32);
   ~model_under_test();
@@ -79,33 +80,35 @@ public:
   const rg_model_info& info() const { return info_; }
   const std::vector<rg_tensor>& tensors() const { return tensors_; }
   const std::vector<rg_input>& inputs() const { return inputs_; }
-  // Of a table: the rows that were prepared, ascending.
+  // Returns the rows of a sparse table that prepare() found, ascending.
   const std::vector<std::uint64_t>& rows(std::uint32_t tensor) const { return rows_[tensor]; }
   bool has_state() const;
-  // The one that compiled it; null where it is no graph.
+  // Returns the executor that compiled it; null for a model without graph.
   const component* executor() const { return executor_; }
   const rg_model& functions() const { return functions_; }
   void* self() const { return self_; }
 
-  // As the model starts them.
+  // Returns the initial values of a tensor.
   floats initial(std::uint32_t tensor, std::uint64_t seed);
-  // Memory for all that is bound, started with the subject's seed. Once.
+  // Allocates weights and gradients, initialises the weights with the subject's seed, and binds them. Call it once.
   void bind();
 
   samples make_samples(std::uint64_t first, std::uint64_t count) const;
-  // What the engine gathers before a step of all of `parts`, the micro-batches of one step or the shares of its ranks:
-  // their counts and their rows. For each step anew.
+  // Collects counts and rows of sparse tables for a step, as the engine does. `parts` are the micro-batches of the
+  // step, or the batches of its ranks. Call it before each step.
   void prepare(const std::vector<const samples*>& parts);
-  // Throws failed where the step writes outside of weights or gradients, or calls need() or ready() of no tensor.
+  // Throws failed if the step writes outside weights or gradients, or calls need() or ready() for a tensor that does
+  // not exist.
   rg_status try_step(const samples& part, std::uint64_t global, std::uint32_t flags, const step_hooks& hooks,
                      rg_step_result& result);
-  // The loss of one step on `part`, the whole batch; gradients are overwritten.
+  // Returns the loss of one step on `part` as the whole batch; overwrites gradients.
   double step(const samples& part);
   double step(const samples& part, std::uint64_t global, std::uint32_t flags);
   void evaluate(const samples& part, std::uint64_t valid, std::vector<double>& sums);
   double metric(const std::vector<double>& sums);
 
-  // What is trained: dense tensors, and of tables the rows that were prepared. Memory's layout.
+  // Weights and gradients of trained tensors: dense tensors, and the prepared rows of sparse tables. In the memory
+  // layout.
   floats& weights(std::uint32_t tensor) { return weights_[tensor]; }
   floats& gradients(std::uint32_t tensor) { return gradients_[tensor]; }
   std::vector<std::uint32_t> trained() const;
@@ -131,7 +134,7 @@ private:
   std::vector<rg_tensor> tensors_;
   std::vector<rg_input> inputs_;
   std::vector<floats> weights_, gradients_;
-  std::vector<std::vector<std::uint64_t>> rows_; // of tables, by tensor
+  std::vector<std::vector<std::uint64_t>> rows_; // of sparse tables, by tensor
   std::vector<rg_table_rows> tables_;
   std::vector<std::uint64_t> counts_;
 };

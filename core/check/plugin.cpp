@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every shared object promises: one symbol, nothing left when it is unloaded, a parameter table that holds.
+// Tests of a shared object: it exports one symbol, leaves nothing behind when it is unloaded, and has a correct
+// parameter table.
 #include "check/pulse.hpp"
 #include "check/remains.hpp"
 #include "check/suite.hpp"
@@ -25,7 +26,7 @@
 namespace regatta::conformance {
 namespace {
 
-// Symbols that the file defines for others. Nothing of it runs.
+// Returns the symbols that the file exports. Reads the file, and runs no code of it.
 std::vector<std::string> exported_symbols(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
@@ -73,7 +74,8 @@ bool can_make(const component& c) {
   return std::all_of(c.parameters.begin(), c.parameters.end(), [](const rg_param& p) { return p.default_value; });
 }
 
-// Makes an instance of what needs no cluster and no graph of somebody else's, and ends it. Returns the status.
+// Creates and destroys an instance, if the component needs neither a cluster nor a graph from elsewhere. Returns the
+// status.
 rg_status make(const component& c, const parameter_values& values, plugin_host& host) {
   void* self = nullptr;
   rg_status status = RG_OK;
@@ -102,12 +104,13 @@ rg_status make(const component& c, const parameter_values& values, plugin_host& 
   return status;
 }
 
-// Loads, asks, makes an instance of all that it holds, and unloads; `make_instances` false leaves it at the entry.
+// Loads the file, reads its description, creates an instance of each component if `make_instances`, and unloads the
+// file.
 void load_and_unload(const std::filesystem::path& file, bool make_instances) {
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) throw failed(dlerror());
   {
-    static plugin_host loading; // lives as long as the process, as the interface promises
+    static plugin_host loading; // must live as long as the process, as the interface promises
     const auto entry = reinterpret_cast<rg_entry>(dlsym(library, RG_ENTRY_SYMBOL));
     const loaded_plugin plugin = read_description(entry(loading.c()), file);
     for (const component& c : plugin.components) {
@@ -119,7 +122,7 @@ void load_and_unload(const std::filesystem::path& file, bool make_instances) {
   dlclose(library);
 }
 
-// In a thread of its own: what it keeps for each thread goes with it.
+// Runs `f` in a new thread, so that its thread-local data is freed afterwards.
 void in_thread(const std::function<void()>& f) {
   std::exception_ptr error;
   std::thread([&] {
@@ -133,7 +136,7 @@ void in_thread(const std::function<void()>& f) {
 }
 
 void unload(const subject& s) {
-  // What libraries of others keep for good (a pool of threads, locales) is there after the first time.
+  // The first round creates resources that other libraries keep for the whole process (a thread pool, locales).
   in_thread([&] { load_and_unload(s.file, true); });
   const remains before = remains::now();
   for (int i = 0; i < 3; ++i) in_thread([&] { load_and_unload(s.file, i > 0); });
@@ -157,7 +160,7 @@ void parameters(const subject& s) {
   const auto try_with = [&](const std::string& name, const nlohmann::json& value) {
     auto all = chosen;
     if (!name.empty()) all[name] = value;
-    transport_host host(*s.plugins); // for those that are made of others; the rest ask for nothing
+    transport_host host(*s.plugins); // for transports that nest others; other components ask for nothing
     const rg_status status = make(c, parameter_values(c, all), host);
     const std::string text = host.take_error();
     const std::string with = name.empty() ? "its defaults" : fmt::format("{} = {}", name, value.dump());
@@ -168,7 +171,7 @@ void parameters(const subject& s) {
   };
   const rg_status plain = try_with("", {});
   require(plain >= 0 || plain == RG_E_UNSUPPORTED || !s.parameters.empty(), "cannot be made with its defaults");
-  // Every choice, both truths, and the least of each number: the greatest may be more than this machine has.
+  // Try every choice, true, false and each minimum. A maximum may be more than this machine has.
   for (const rg_param& p : c.parameters) {
     for (auto choice = p.choices; choice && *choice; ++choice) try_with(p.name, *choice);
     if (p.type == RG_PARAM_BOOL)

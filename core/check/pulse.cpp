@@ -13,16 +13,16 @@ namespace {
 
 struct shared_pulse {
   std::atomic<std::uint64_t> count{1};
-  std::atomic<std::int64_t> told{0}; // when, in fifths of a second
+  std::atomic<std::int64_t> told{0}; // when the last byte was written, in fifths of a second
 };
-shared_pulse* the_pulse = nullptr; // in memory that forked processes share; null: nobody listens
+shared_pulse* the_pulse = nullptr; // in memory that forked processes share; null: no parent reads it
 int pulse_descriptor = -1;
 
 } // namespace
 
 void tell_pulse_to(int descriptor) {
   void* p = mmap(nullptr, sizeof(shared_pulse), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return; // then the limit is that of a test without progress
+  if (p == MAP_FAILED) return; // then the parent's limit applies to the whole test
   pulse_descriptor = descriptor;
   the_pulse = new (p) shared_pulse;
 }
@@ -33,7 +33,7 @@ void pulse() noexcept {
   using fifths = std::chrono::duration<std::int64_t, std::ratio<1, 5>>;
   const auto now = std::chrono::duration_cast<fifths>(std::chrono::steady_clock::now().time_since_epoch()).count();
   if (the_pulse->told.exchange(now) != now)
-    (void)!write(pulse_descriptor, "\n", 1); // blank space to who parses the report
+    (void)!write(pulse_descriptor, "\n", 1); // white space to the parser of the report
 }
 
 std::uint64_t pulses() noexcept {

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Progress of a test, told to the process that waits for it: a call of the plugin that never comes back is noticed
-// because nothing more is told.
+// Reports progress of a test to its parent process. If a call of the plugin hangs, reports stop, and the parent
+// notices.
 #pragma once
 
 #include <cstdint>
 
 namespace regatta::conformance {
 
-// One line feed goes to `descriptor` for every fifth of a second with progress, from this process and from those forked
-// after the call. [main], once, before any thread
+// Writes one line feed to `descriptor` for every fifth of a second with progress, of this process and of processes that
+// it forks afterwards. Call it once, before any thread starts. [main]
 void tell_pulse_to(int descriptor);
 
-// A call of the plugin came back. Does nothing before tell_pulse_to(). [any]
+// Reports that a call of the plugin has returned. Does nothing before tell_pulse_to(). [any]
 void pulse() noexcept;
 
-// Grows with each of this process and of those forked after tell_pulse_to(); 0 where none are told. [any]
+// Returns a counter of pulse() calls in this process and in those forked after tell_pulse_to(); 0 before that call.
+// [any]
 std::uint64_t pulses() noexcept;
 
-// A sanitizer slows plugins down several times.
+// A sanitizer makes plugins several times slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t slower = 4;
 #else

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t reference_batch = 8;
-constexpr double reference_tolerance = 1e-3; // of a gradient's length: fp32 behind many layers, against any precision
+constexpr double reference_tolerance = 1e-3; // of a gradient's length: fp32 after many layers against any precision
 
 using dimensions = std::vector<std::uint64_t>;
 
@@ -32,7 +32,7 @@ fs::path file_of(const fs::path& folder, std::string name) {
 void write_npy(const fs::path& file, const char* type, const dimensions& shape, const void* data, std::size_t bytes) {
   std::string head = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type,
                                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-  head.resize((10 + head.size() + 1 + 63) / 64 * 64 - 10 - 1, ' '); // the data begin at a multiple of 64
+  head.resize((10 + head.size() + 1 + 63) / 64 * 64 - 10 - 1, ' '); // data begins at a multiple of 64 bytes
   head += '\n';
   std::ofstream out(file, std::ios::binary);
   out << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(head.size() % 256) << static_cast<char>(head.size() / 256)
@@ -70,7 +70,7 @@ std::vector<double> read_npy(const fs::path& file, dimensions& shape) {
   return values;
 }
 
-// Canonical; of a table, as many rows as were prepared.
+// Returns the canonical shape; for a sparse table, with the number of prepared rows.
 dimensions shape_of(const model_under_test& m, std::uint32_t t) {
   const rg_tensor& tensor = m.tensors()[t];
   dimensions shape(tensor.shape, tensor.shape + tensor.ndim);
@@ -81,7 +81,7 @@ dimensions shape_of(const model_under_test& m, std::uint32_t t) {
 struct fixed_step {
   model_under_test model;
   samples batch;
-  double loss; // a mean over samples, or over what the model counts: what the gradients are of
+  double loss; // mean over samples, or over the model's counts; the gradients are those of this mean
 
   explicit fixed_step(const subject& s) : model(s, reference_batch), batch(bind(model)), loss(run()) {}
 
@@ -101,7 +101,7 @@ private:
 void against_reference(const subject& s) {
   fixed_step step(s);
   model_under_test& m = step.model;
-  std::vector<std::pair<double, double>> found; // by tensor: how far apart, and how long
+  std::vector<std::pair<double, double>> found; // for each tensor: distance, and length of the reference
   double all = 0;
   for (const std::uint32_t t : m.trained()) {
     const floats gradient = m.canonical(t, m.gradients(t));
@@ -117,7 +117,7 @@ void against_reference(const subject& s) {
     all += squares;
     found.emplace_back(std::sqrt(apart), std::sqrt(squares));
   }
-  // Some gradients are zero but for rounding: of a bias before batch normalisation, say.
+  // Some gradients are zero except for rounding, such as that of a bias before batch normalisation.
   for (std::size_t k = 0; k < found.size(); ++k)
     require(found[k].first <= reference_tolerance * found[k].second + 1e-6 * std::sqrt(all),
             fmt::format("the gradient of {} is {:.3g} from the reference, of a length of {:.3g}",
@@ -147,7 +147,7 @@ void write_reference(const subject& s, const fs::path& folder) {
   }
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
     const std::string name = m.tensors()[t].name;
-    // The step has moved the statistics of batch normalisation, so states are written as they start.
+    // The step has changed the statistics of batch normalisation, so state is written with its initial values.
     const bool state = m.tensors()[t].kind == RG_TENSOR_STATE;
     write_floats(file_of(inside("weights"), name), shape_of(m, t),
                  m.canonical(t, state ? m.initial(t, s.seed) : m.weights(t)));

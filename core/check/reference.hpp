@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of a fixed batch, to compare with those of another implementation (PyTorch), as files of NumPy's format.
+// Gradients of a fixed batch as NumPy files, to compare with those of another implementation such as PyTorch.
 #pragma once
 
 #include "check/suite.hpp"
@@ -9,8 +9,9 @@
 
 namespace regatta::conformance {
 
-// Writes inputs/, weights/, gradients/ (a file a tensor, NAME.npy, canonical layout; of sparse tables the rows that the
-// batch touches, their numbers in rows/) and loss.npy of the batch that --reference uses. Throws failed or failure.
+// Writes the batch that --reference uses: inputs/, weights/, gradients/ (one file NAME.npy for each tensor, in
+// canonical layout; for sparse tables the rows that the batch touches, with their numbers in rows/) and loss.npy.
+// Throws failed or failure.
 void write_reference(const subject& s, const std::filesystem::path& folder);
 
 } // namespace regatta::conformance

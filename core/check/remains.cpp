@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number that makes each socket different says nothing.
+// Drops the number of a socket or pipe, which differs each time.
 std::string kind_of_descriptor(const std::string& target) {
   return target.substr(0, target.find(":["));
 }
@@ -45,7 +45,7 @@ void read_this_process(remains& r) {
   for (std::string pid; children >> pid;) r.children.insert("process " + pid);
 }
 
-// Files and segments of this user's. Which of them nobody uses any more is looked at only where they are new.
+// Lists files and segments of this user. Only new ones are checked for processes that use them (is_used).
 void read_machine(remains& r) {
   std::error_code ec;
   for (const fs::path& folder : {fs::path("/dev/shm"), fs::temp_directory_path(ec)})
@@ -65,7 +65,7 @@ void read_machine(remains& r) {
   }
 }
 
-// Whether a living process has the file open or mapped: then it is somebody else's, who happened to come meanwhile.
+// Returns true if a running process has the file open or mapped: then it belongs to another program that ran meanwhile.
 bool is_used(const std::string& file) {
   std::error_code ec;
   for (const auto& process : fs::directory_iterator("/proc", ec)) {

@@ -35,12 +35,13 @@ outcome outcome_named(const std::string& name) {
   return outcome::failed;
 }
 
-// Reads both pipes until they end; false: nothing comes through the first one, and the process hangs.
+// Reads both pipes until the first one ends. Returns false if nothing arrives through the first one and the process
+// hangs.
 bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds silence) {
   hang_watch watch(p.pid, silence);
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
   std::array<std::string*, 2> texts{&report, &said};
-  while (ends[0].fd >= 0) { // a process that outlives the test may keep the other one open
+  while (ends[0].fd >= 0) { // a process that outlives the test may keep the other pipe open
     if (watch.hangs()) return false;
     if (poll(ends.data(), ends.size(), 250) <= 0) continue;
     for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -141,7 +142,7 @@ void report_to_parent::send(const verdict& v) const {
   const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t n = write(to_, text.data() + at, text.size() - at);
-    if (n <= 0) return; // nobody listens any more
+    if (n <= 0) return; // the parent has closed the pipe
     at += static_cast<std::size_t>(n);
   }
   std::fflush(nullptr);

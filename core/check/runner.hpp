@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs tests of the suite one after the other, each in a process of its own: what a plugin breaks there (memory,
-// signals, a hang) is one test's failure, and no test sees what another one left.
+// Runs tests of the suite one after the other, each in its own process. Damage by a plugin (memory, signals, a hang)
+// fails only that test, and a test finds no leftovers of another one.
 #pragma once
 
 #include "check/suite.hpp"
@@ -21,27 +21,26 @@ const char* name_of(outcome o) noexcept; // "passed"
 
 struct verdict {
   outcome what = outcome::passed;
-  std::string came; // what came instead, or why it was skipped
+  std::string came; // the result in place of the expected one, or why it was skipped
   double seconds = 0;
-  bool hung = false; // it failed because something did not end
+  bool hung = false; // it failed because an operation did not end
 };
 
-// Runs the test here. Never throws.
+// Runs the test in this process. Never throws.
 verdict run_here(const test& t, const subject& s);
 
-// The arguments of `regatta` that make a process run just this test and report it (report_to_parent).
+// Returns the arguments of `regatta` for a process that runs only this test and reports it (report_to_parent).
 std::vector<std::string> arguments_for(const test& t, const subject& s);
 
-// Runs the test in a process of its own, which is killed, with all that it has forked, when no call of the plugin has come
-// back for silence_of(s). Throws failure if none can be started.
+// Runs the test in its own process. Kills that process, and all that it has forked, if no call of the plugin returns
+// for silence_of(s). Throws failure if the process cannot be started.
 verdict run_apart(const test& t, const subject& s);
 
-// How long a call of this plugin may take. Steps of large models take seconds.
+// Returns how long a call of this plugin may take. Steps of large models take seconds.
 std::chrono::seconds silence_of(const subject& s);
 
-// In such a process: keeps standard output for the report and for pulse(), so that whatever the plugin prints goes to
-// standard error.
-// Call it before anything of the plugin runs.
+// For a process that runs one test: reserves standard output for the report and for pulse(), and redirects output of
+// the plugin to standard error. Construct it before any plugin code runs.
 class report_to_parent {
 public:
   report_to_parent();

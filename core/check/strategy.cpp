@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a strategy promises, under virtual time: ranks in one process, a network as strict as the interface allows, and a
-// model whose gradient depends on the weights that it sees.
+// Tests of strategies in virtual time: all ranks in one process, a network as strict as the interface allows, and a
+// model whose gradient depends on the weights that it reads.
 #include "check/pulse.hpp"
 #include "check/suite.hpp"
 
@@ -29,7 +29,7 @@ rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers,
 
 using shapes = std::vector<std::vector<std::int64_t>>;
 
-// Vectors, matrices and a convolution's weights, most of them no multiple of a cache line.
+// Vectors, matrices and weights of a convolution, most of them no multiple of a cache line.
 const shapes usual_shapes = {{10, 4}, {7}, {13, 10}, {5, 3, 3, 3}, {16}, {3, 5, 1, 1}};
 
 void set_shapes(simulation_setup& x, const shapes& all) {
@@ -45,7 +45,8 @@ bool needs_servers(const subject& s) {
   return plan_for(s, 2, 1).flags & RG_PLAN_SERVERS;
 }
 
-// Every step of all workers has the sum of their gradients: what one worker computes serially is the reference.
+// Returns true if every step of all workers uses the sum of their gradients, so that one worker's serial run is the
+// reference.
 bool equals_serial_run(const rg_plan& p) {
   return (p.flags & RG_PLAN_SYNCHRONOUS) && !(p.flags & RG_PLAN_MOMENTUM) && p.period <= 1 && p.steady_from == 0;
 }
@@ -79,7 +80,7 @@ simulation_result run(const subject& s, const simulation_setup& x) {
   }
 }
 
-// All shapes of cluster and network, small: `f` says what it makes of each.
+// Calls `f` with a setup for each small cluster and each kind of network.
 void for_all(const subject& s, const std::function<void(simulation_setup&)>& f) {
   const std::uint32_t most_servers = needs_servers(s) ? 3 : 1;
   for (std::uint32_t workers = 1; workers <= 7; ++workers)
@@ -102,7 +103,7 @@ void expect_identical(const simulation_setup& x, const simulation_result& r) {
                                                               title(x), i, r.weights[0][i], r.weights[w][i], w));
 }
 
-// fp32 against double over a few steps of unit gradients.
+// Compares fp32 with double after a few steps with gradients of about 1.
 bool agree(float value, double expected) {
   return std::abs(value - expected) <= 1e-5 * (1 + std::abs(expected));
 }
@@ -113,7 +114,7 @@ void expect_serial(const simulation_setup& x, const simulation_result& r) {
     require(agree(r.weights[0][i], expected[i]),
             fmt::format("{}element {} is {}, of one worker {}", title(x), i, r.weights[0][i], expected[i]));
 }
-// `held` are the rows that `who` has changed.
+// Checks the rows that `who` has changed, which are in `held`.
 void expect_serial_rows(const simulation_setup& x, const std::map<std::uint64_t, std::vector<float>>& held,
                         const std::string& who) {
   std::set<std::uint64_t> touched;
@@ -186,7 +187,7 @@ void many_buckets(const subject& s) {
   }
 }
 
-// A sparse table, of which workers touch different rows, some steps none, and more between two steps.
+// A sparse table: workers touch different rows, none in some steps, and others in each step.
 void sparse_rows(const subject& s) {
   const rg_plan p = plan_for(s, 2, 1);
   if (!(p.flags & RG_PLAN_ROWS)) throw skipped("it exchanges no rows of sparse tables (RG_PLAN_ROWS)");
@@ -196,7 +197,7 @@ void sparse_rows(const subject& s) {
     const simulation_result r = run(s, x);
     if (!equals_serial_run(p)) return;
     expect_serial(x, r);
-    // Every worker holds the table, or the servers together do.
+    // Either every worker holds the whole table, or the servers together do.
     std::map<std::uint64_t, std::vector<float>> together;
     for (const auto& part : r.server_rows) together.insert(part.begin(), part.end());
     if (!together.empty()) return expect_serial_rows(x, together, "the servers");
@@ -204,7 +205,8 @@ void sparse_rows(const subject& s) {
   });
 }
 
-// How far the workers' weights are from those of one worker that has all gradients, as a part of the way these have gone.
+// Returns the distance of the workers' weights from those of one worker with all gradients, relative to the distance
+// that those have moved.
 double apart_after(const simulation_setup& x, const simulation_result& r) {
   const auto expected = train_serially(x);
   simulation_setup still = x;
@@ -219,16 +221,16 @@ double apart_after(const simulation_setup& x, const simulation_result& r) {
   return std::sqrt(apart / moved);
 }
 
-// A strategy whose steps are not those of one worker still has to train: its weights end where one worker's would. Where
-// workers have nothing but each other, each is pulled to another place, so that none gets there alone. It gets time:
-// compression sends a small part of the gradient in each step and the rest later, so that weights of a tensor of 100
-// elements of which one is sent wait for a hundred steps; and workers that only average go 1/n as far in a step.
+// A strategy whose steps differ from those of one worker must still train: its weights end where those of one worker
+// end. Without servers, each asynchronous worker is pulled to a different point, so that none gets there alone. The run
+// needs many steps. With compression a step sends a small part of the gradient: if it sends one of a tensor's 100
+// elements, weights wait for a hundred steps. Workers that only average move 1/n as far in a step.
 void trains(const subject& s) {
   const rg_plan p = plan_for(s, 3, 2);
   if (equals_serial_run(p)) throw skipped("test `serial` says more");
   simulation_setup x = setup_for(s, 3, 2);
-  // Small enough that a gradient which waits for a hundred steps still points the right way when it is applied (with 1,
-  // dgc of every tensor diverges), large beside the gradients that only go up and down (with 0.02, geo_ps ends 0.9 apart).
+  // Small enough that a gradient which waits for a hundred steps still has the right sign when it is applied (with 1,
+  // dgc of every tensor diverges); large beside gradients that only oscillate (with 0.02, geo_ps ends 0.9 apart).
   x.pull = 0.1;
   if (!(p.flags & RG_PLAN_SYNCHRONOUS) && !needs_servers(s)) x.pull_apart = 2;
   const std::uint64_t period = std::max<std::uint64_t>(p.period, 1);
@@ -259,17 +261,18 @@ void deterministic(const subject& s) {
   }
 }
 
-// A strategy that waits (a sleep, a lock, a thread of its own) gives up the processor; virtual time passes without.
+// A strategy that blocks (in a sleep, a lock, or a wait for a thread) gives up the CPU; virtual time needs no such
+// wait.
 void never_blocks(const subject& s) {
   simulation_setup x = setup_for(s, 3, 2);
   x.steps = std::max<std::uint64_t>(x.steps, 40);
-  run(s, x); // files are read and memory is touched the first time
+  run(s, x); // the first run reads files and touches memory
   rusage before{}, after{};
   getrusage(RUSAGE_THREAD, &before);
   run(s, x);
   getrusage(RUSAGE_THREAD, &after);
   const long waits = after.ru_nvcsw - before.ru_nvcsw;
-  require(waits < static_cast<long>(x.steps) / 2, // a page that comes from a disk may wait once or twice
+  require(waits < static_cast<long>(x.steps) / 2, // a page fault that reads from disk may wait once or twice
           fmt::format("{} steps wait {} times outside of the host", x.steps, waits));
 }
 
@@ -299,7 +302,7 @@ void ghosts(const subject& s) {
   run(s, x);
 }
 
-// Over a network where a message that does not fill its receive is an error.
+// Uses a network on which a message shorter than its receive is an error.
 void exact_sizes(const subject& s) {
   if (plan_for(s, 2, 1).flags & RG_PLAN_SHORT) throw skipped("it says that it sends shorter ones (RG_PLAN_SHORT)");
   for_all(s, [&](simulation_setup& x) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance suite: what a plugin promises by abi.h, as tests that anyone can run against a shared object
-// (`regatta check`). docs/conformance.md says what each test is for.
+// The conformance suite: tests of the guarantees in abi.h, which anyone can run against a shared object (`regatta
+// check`). docs/conformance.md describes each test.
 #pragma once
 
 #include "registry/registry.hpp"
@@ -17,15 +17,15 @@
 
 namespace regatta::conformance {
 
-// What a test throws where the plugin does not do what was expected: the text says what came instead.
+// Thrown by a test if the plugin does not behave as expected. The text says what came instead.
 struct failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// ... and where an operation did not end within the time that the test gives it.
+// Thrown if an operation did not end within its time limit.
 struct timed_out : failed {
   using failed::failed;
 };
-// ... and where it cannot be asked: what it tests is not offered.
+// Thrown if a test cannot run, because the plugin does not offer what it tests.
 struct skipped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -33,50 +33,50 @@ struct skipped : std::runtime_error {
 inline void require(bool condition, const std::string& otherwise) {
   if (!condition) throw failed(otherwise);
 }
-// For a text that is not worth making each time.
+// Overload for texts that need no formatting.
 inline void require(bool condition, const char* otherwise) {
   if (!condition) throw failed(otherwise);
 }
 
-// What is tested. The pointers are null while only the file counts.
+// A component under test. The pointers are null if only the file is tested.
 struct subject {
   std::filesystem::path file;
-  const registry* plugins = nullptr; // holds what follows
+  const registry* plugins = nullptr; // holds `what`
   const component* what = nullptr;
-  std::map<std::string, nlohmann::json> parameters; // over the defaults
-  std::vector<std::filesystem::path> others;        // files that `plugins` holds too: executors, transports to nest
-  std::filesystem::path reference;                  // of models: a folder with gradients; empty: none
-  std::uint64_t seed = 1;                           // of all that is random in a test
-  std::string address = "127.0.0.1";                // where the ranks of a transport listen
-  std::uint32_t launched = 0; // processes that an outside launcher has started, of which this is one; 0: none
+  std::map<std::string, nlohmann::json> parameters; // in place of defaults
+  std::vector<std::filesystem::path> others;        // other files in `plugins`: executors, transports to nest
+  std::filesystem::path reference;                  // for models: a folder with gradients; empty: none
+  std::uint64_t seed = 1;                           // seed of all random numbers in a test
+  std::string address = "127.0.0.1";                // address on which ranks of a transport listen
+  std::uint32_t launched = 0; // number of processes of an outside launcher, this one included; 0: no launcher
 };
 
 struct test {
-  const char* name;     // "fifo": for --only, and in reports
-  const char* expected; // what the interface asks for, one line
+  const char* name;     // "fifo": for --only and in reports
+  const char* expected; // what the interface requires, one line
   void (*run)(const subject& s);
-  bool large = false;    // takes gigabytes or minutes: left out by --quick
-  bool launched = false; // can also be run by processes that a launcher has started, each one rank of every world
-  bool form = false;     // looks at the file and its tables only: passing it says nothing of what the component does
+  bool large = false;    // takes gigabytes or minutes; --quick skips it
+  bool launched = false; // can also run in processes of a launcher, each one rank of every world
+  bool form = false;     // only reads the file and its tables: does not test behaviour
 };
 
-// The tests of a shared object as such, and those of a component, in the order in which they run.
+// Return the tests of a shared object, and those of a component, in the order in which they run.
 std::vector<test> tests_of_file();
 std::vector<test> tests_of(const subject& s);
 
-// By concern; tests_of() puts them together.
-const std::vector<test>& plugin_tests();      // of the file
-const std::vector<test>& parameter_tests();   // of any component
+// Tests by subject, from which tests_of() builds its list.
+const std::vector<test>& plugin_tests();      // shared objects
+const std::vector<test>& parameter_tests();   // any component
 const std::vector<test>& message_tests();     // transports: bytes
 const std::vector<test>& add_tests();         // transports: receives that add
-const std::vector<test>& traffic_tests();     // transports: everything at once
+const std::vector<test>& traffic_tests();     // transports: random traffic
 const std::vector<test>& waiting_tests();     // transports: poll, wake, counters
-const std::vector<test>& failure_tests();     // transports: what goes wrong
+const std::vector<test>& failure_tests();     // transports: errors and dead peers
 const std::vector<test>& collective_tests();  // transports: extensions
-const std::vector<test>& leftover_tests();    // transports: nothing stays
-const std::vector<test>& unconnected_tests(); // transports that connect nobody
+const std::vector<test>& leftover_tests();    // transports: nothing is left behind
+const std::vector<test>& unconnected_tests(); // transports that connect no ranks
 const std::vector<test>& model_tests();
-const std::vector<test>& reference_tests(); // models, with gradients of somebody else's
+const std::vector<test>& reference_tests(); // models, with gradients of another implementation
 const std::vector<test>& strategy_tests();
 
 } // namespace regatta::conformance

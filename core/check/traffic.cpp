@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random traffic: everybody with everybody on all lanes, sizes from nothing to a megabyte, posted in any interleaving.
+// Random traffic: all ranks send to all others on all lanes, with sizes from 0 to 1 MiB, posted in random order.
 #include "check/world.hpp"
 
 #include <algorithm>
@@ -14,19 +14,19 @@ struct message {
   bool adds;
 };
 
-// What `from` sends to `to` on a lane: known to both.
+// Returns the messages that `from` sends to `to` on a lane. Both compute the same list.
 std::vector<message> plan(std::uint64_t seed, std::uint32_t from, std::uint32_t to, std::uint32_t lane, bool may_add) {
   std::mt19937_64 random(seed * 1000003 + from * 1009 + to * 31 + lane);
   std::vector<message> messages(20 + random() % 40);
   for (message& m : messages) {
-    const std::uint64_t order = random() % 21; // sizes evenly spread over the orders of magnitude
+    const std::uint64_t order = random() % 21; // sizes are spread evenly over orders of magnitude
     m = {random() % (std::uint64_t{1} << order), random() % 100000, may_add && random() % 3 == 0};
     if (m.adds) m.bytes = m.bytes / 4 * 4;
   }
   return messages;
 }
 
-// What is added must be sums without rounding: small whole numbers.
+// Small integers, so that sums are exact.
 void fill_numbers(std::byte* to, std::uint64_t bytes, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < bytes / 4; ++i) reinterpret_cast<float*>(to)[i] = static_cast<float>((seed + i) % 1000);
 }
@@ -61,8 +61,8 @@ void talk(member& self, std::uint64_t seed) {
       streams.push_back({peer, lane, false, plan(seed, self->rank(), peer, lane, may_add)});
       streams.push_back({peer, lane, true, plan(seed, peer, self->rank(), lane, may_add)});
     }
-  // Each stream has a few operations in flight; one that is not the newest of its lane may end first only if none
-  // before it is outstanding, so the oldest is looked at.
+  // Each stream keeps a few operations in flight. Operations of a stream complete in order, so only the oldest is
+  // checked.
   constexpr std::size_t in_flight = 6;
   for (;;) {
     bool busy = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How poll waits, what wakes it, and what the counters say.
+// Tests of poll's waiting, of wake, and of counters.
 #include "check/world.hpp"
 
 #include <atomic>
@@ -44,7 +44,7 @@ void wake(const subject& which) {
 
 void idle(const subject& which) {
   if (!(caps_of(which).flags & RG_CAP_SLEEP)) throw skipped("it cannot sleep");
-  // In processes: what threads of its own use counts too.
+  // In processes, because CPU time of the transport's own threads counts too.
   run_ranks(which, {.ranks = 3, .lanes = 2, .kind = as::processes}, [](member& self) {
     const memory m = self->allocate(64);
     self.meet();
@@ -58,7 +58,7 @@ void idle(const subject& which) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     const double used =
         static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
-    // Whoever spins gets more than that even where many share the cores.
+    // A rank that spins uses more than that, even if many processes share the cores.
     require(used < 0.02, "waiting for 0.5 s uses " + std::to_string(used) + " s of processor time");
     self.meet();
     const std::uint64_t sent = self->send((self->rank() + 2) % 3, 0, m, 8, 8);
@@ -93,7 +93,7 @@ void counters(const subject& which) {
       payload += bytes;
       self->finish(self->rank() == 0 ? self->send(1, 0, m, 0, bytes) : self->recv(0, 0, m, 0, bytes));
     }
-    self.meet(); // what follows a message, if anything, has its turn
+    self.meet(); // control messages that follow a message can arrive
     self->poll(0);
     const rg_counters after = self->counters();
     const bool sends = self->rank() == 0;
@@ -103,7 +103,7 @@ void counters(const subject& which) {
         sends ? after.bytes_sent - before.bytes_sent : after.bytes_received - before.bytes_received;
     require(count == messages, "counts " + std::to_string(count) + " messages");
     require(bytes >= payload, "counts fewer bytes than the payload");
-    // Headers, also those of pieces that a message was cut into.
+    // Room for headers, also those of the chunks of a message.
     require(bytes <= payload + payload / 50 + 256 * messages, "counts many more bytes than the payload");
   });
 }

@@ -45,8 +45,8 @@ public:
     pthread_cond_init(&changed_, &c);
   }
 
-  // Others may be in the middle of large messages: `longest` counts from the last call of the plugin that came back in
-  // any of them. `meanwhile` is called a thousand times a second; empty: never.
+  // Other ranks may be in the middle of large messages, so `longest` counts from the last call of the plugin that
+  // returned in any rank. Calls `meanwhile`, if it is not empty, about a thousand times a second.
   void meet(std::uint64_t longest = patience + patience_with_peers, const std::function<void()>& meanwhile = {}) {
     pthread_mutex_lock(&mutex_);
     const std::uint32_t round = round_;
@@ -129,9 +129,9 @@ void member::meet_polling() {
 
 namespace {
 
-// Where processes meet that a launcher has started.
+// Shared memory in which processes of a launcher meet.
 struct hall {
-  std::atomic<bool> open; // `everybody` is there: process 0 has made it
+  std::atomic<bool> open; // process 0 has constructed `everybody`
   alignas(meeting_place) std::byte everybody[sizeof(meeting_place)];
   alignas(meeting_place) std::byte world[sizeof(meeting_place)]; // of the test that runs
 };
@@ -139,17 +139,17 @@ struct launched_here {
   hall& shared;
   std::uint32_t rank, size;
   meeting_place& world() const { return *reinterpret_cast<meeting_place*>(shared.world); }
-  void meet() const { // a world may take its time
+  void meet() const { // a test may take long
     reinterpret_cast<meeting_place*>(shared.everybody)->meet(16 * patience);
   }
 };
-// Nothing: this process was started by no launcher.
+// nullopt: no launcher started this process.
 std::optional<launched_here>& launched() {
   static std::optional<launched_here> here;
   return here;
 }
 
-// Shared with the children that are forked after it.
+// Shared with children that are forked afterwards.
 struct shared_place {
   explicit shared_place(std::uint32_t ranks) {
     void* p = mmap(nullptr, sizeof(meeting_place), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -177,13 +177,13 @@ void run_rank(const subject& which, const world_shape& shape, std::uint32_t rank
   }
 }
 
-// As the rank that this process is, in all processes at once.
+// Runs the body as this process's rank. All processes of the launcher call it.
 void run_launched(const launched_here& here, const subject& which, const world_shape& shape,
                   const std::function<void(member&)>& body) {
   if (shape.ranks > here.size)
     throw skipped("it takes " + std::to_string(shape.ranks) + " processes, and " + std::to_string(here.size) +
                   " were started");
-  here.meet(); // nobody is in the world before any more
+  here.meet(); // no process is still in the previous world
   if (here.rank == 0) new (here.shared.world) meeting_place(shape.ranks);
   here.meet();
   if (here.rank < shape.ranks) run_rank(which, shape, here.rank, here.world(), body);
@@ -192,13 +192,14 @@ void run_launched(const launched_here& here, const subject& which, const world_s
 
 struct child {
   pid_t pid;
-  std::string ended; // how, where it was not by itself and well
+  std::string ended; // how it ended, if not with exit code 0
 };
 
-// Waits for the ends of all, and ends them when no call of the plugin comes back in any of them. Returns whether it had to.
+// Waits until all children have ended. Kills them if no call of the plugin returns in any of them, and returns whether
+// it had to.
 bool reap(std::vector<child>& children) {
   constexpr std::chrono::seconds silence(9 * slower);
-  const bool watched = pulses() > 0; // under a debugger there is no limit
+  const bool watched = pulses() > 0; // without pulses, as under a debugger, there is no limit
   std::uint64_t seen = 0;
   hang_watch watch(getpgrp(), silence);
   bool silent = false;
@@ -222,7 +223,7 @@ bool reap(std::vector<child>& children) {
     silent = watched && watch.hangs();
     for (const child& c : children)
       if (silent && c.pid >= 0) kill(c.pid, SIGKILL);
-    if (!silent) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // waitpid has no time limit
+    if (!silent) std::this_thread::sleep_for(std::chrono::milliseconds(5)); // waitpid() has no timeout
   }
   return silent;
 }
@@ -244,7 +245,7 @@ void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std
     shared.open = true;
   }
   const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(4 * patience);
-  while (!shared.open) { // process 0 has not got so far
+  while (!shared.open) { // process 0 is not ready yet
     require(std::chrono::steady_clock::now() < until, "process 0 is not there");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -282,7 +283,7 @@ std::vector<std::string> run(const subject& which, const world_shape& shape, con
       threads.emplace_back([&, r] { run_rank(which, shape, r, *shared.place, body); });
     for (auto& t : threads) t.join();
   } else {
-    std::fflush(nullptr); // or the children's exit says it once more
+    std::fflush(nullptr); // else the children would print buffered text again
     std::cout.flush();
     std::vector<child> children;
     const pid_t parent = getpid();
@@ -290,7 +291,7 @@ std::vector<std::string> run(const subject& which, const world_shape& shape, con
       const pid_t forked = fork();
       require(forked >= 0, "cannot fork");
       if (forked == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); // however the test ends, its ranks end with it
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // ranks end with the test, however it ends
         if (getppid() != parent) _exit(1);
         run_rank(which, shape, r, *shared.place, body);
         _exit(0);

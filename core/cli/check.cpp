@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 using namespace conformance;
 using nlohmann::ordered_json;
 
-// KIND/ID, where that is what it is.
+// Splits KIND/ID; nullopt if `text` is something else.
 std::optional<std::pair<kind, std::string>> component_name(const std::string& text) {
   const auto slash = text.find('/');
   const auto k = kind_of(std::string_view(text).substr(0, slash));
@@ -39,17 +39,17 @@ std::optional<std::pair<kind, std::string>> component_name(const std::string& te
   return std::pair(*k, text.substr(slash + 1));
 }
 
-// Whether the tests of `c` may need `other`: graphs an executor, transports those that they nest.
+// Returns true if the tests of `c` may need `other`: a graph needs an executor, a transport may nest another one.
 bool may_need(const component& c, const component& other) {
   if (c.kind == kind::transport) return other.kind == kind::transport && other.id != c.id;
   return c.kind == kind::model && c.is_graph && other.kind == kind::executor;
 }
 
-// What is tested.
+// The file under test and its components.
 struct target {
   std::unique_ptr<registry> plugins;
   fs::path file;
-  std::vector<subject> subjects; // the file first
+  std::vector<subject> subjects; // the file itself first
 };
 
 target find_target(const check_options& o) {
@@ -69,7 +69,7 @@ target find_target(const check_options& o) {
   for (const unusable& u : own.failures())
     throw failure(exit_code::plugin, fmt::format("{}: {}", u.file.string(), u.reason));
 
-  // What the tests may need beside it; of two with the same id, the one under test counts.
+  // Plugins that the tests may need beside it. The component under test takes precedence over others with its id.
   std::vector<fs::path> files = {t.file};
   const auto is_own = [&](const component& other) {
     return std::any_of(own.components().begin(), own.components().end(),
@@ -80,8 +80,8 @@ target find_target(const check_options& o) {
         std::any_of(own.components().begin(), own.components().end(),
                     [&](const component& c) { return may_need(c, other); }))
       files.push_back(other.file);
-  // The tests' own processes load the files; this one does where tests run in it.
-  // A reference is written by this process, which therefore loads the plugin, as --in-process does.
+  // Tests load the files in processes of their own. This process loads them if tests run in it (--in-process, or under
+  // a launcher), or if it writes a reference.
   const bool here = o.in_process || !o.write_reference.empty() || find_outside_place();
   t.plugins = std::make_unique<registry>(registry::of_files(files, here ? trust::tried : trust::untried));
 
@@ -97,7 +97,7 @@ target find_target(const check_options& o) {
     s.parameters = read_set(o.set);
     if (!o.reference.empty()) s.reference = fs::absolute(o.reference);
     s.others.assign(files.begin() + 1, files.end());
-    (void)parameter_values(c, s.parameters); // throws where it contradicts the table
+    (void)parameter_values(c, s.parameters); // throws if they do not fit the table
     t.subjects.push_back(s);
   }
   return t;
@@ -118,7 +118,7 @@ std::string title_of(const subject& s) {
   return s.what ? fmt::format("{} {}", name_of(s.what->kind), s.what->id) : s.file.string();
 }
 
-// How to see this one again, under a debugger.
+// Returns the command that runs this test again in one process, for a debugger.
 std::string again(const check_options& o, const subject& s, const test& t) {
   std::string line = fmt::format("regatta check {} --only {} --seed {}", o.target, t.name, s.seed);
   if (s.launched) line = fmt::format("{} {} {}", s.what->launcher, s.launched, line);
@@ -145,15 +145,15 @@ int list(const target& t, const check_options& o) {
 
 // Verdicts of one component's tests so far.
 struct tally {
-  std::map<std::pair<outcome, std::string>, std::vector<std::string>> causes; // by what came: names of tests
+  std::map<std::pair<outcome, std::string>, std::vector<std::string>> causes; // names of tests by verdict and message
   std::vector<std::string> hung;
-  std::size_t of_substance = 0, asked = 0; // tests that passed or failed, and all, of what the component does
-  std::string why_not;                     // the first of these was skipped
+  std::size_t of_substance = 0, asked = 0; // tests of behaviour: passed or failed, and all
+  std::string why_not;                     // why the first of them was skipped
 };
 
 constexpr std::size_t most_hung = 2;
 
-// The same cause is told in full once.
+// Prints a verdict; a message that an earlier test had is replaced by that test's name.
 void print(const check_options& o, const subject& s, const test& t, const verdict& v, const tally& so_far) {
   const auto known = so_far.causes.find({v.what, v.came});
   const std::string as = known == so_far.causes.end() ? "" : fmt::format("as {}", known->second.front());
@@ -183,14 +183,15 @@ void count(tally& all, const test& t, const verdict& v) {
     all.why_not = v.came;
 }
 
-// After several tests that had to be ended, the others would wait for the same thing.
+// After several tests that hung, the others would probably hang too: skip them.
 verdict verdict_of(const check_options& o, const subject& s, const test& t, const tally& so_far) {
-  if (so_far.hung.size() >= most_hung && !s.launched) // or other processes would run it without this one
+  if (so_far.hung.size() >= most_hung && !s.launched) // else the other processes of the launcher would run it alone
     return {outcome::skipped, fmt::format("not run after {} hung (--only {} runs it)", join(so_far.hung), t.name)};
   return o.in_process || s.launched ? run_here(t, s) : run_apart(t, s);
 }
 
-// Under a launcher: this process's place among those that check a transport which needs one, when all are there.
+// If a launcher started this process to check a transport that needs one: joins the other processes, and returns this
+// process's rank. Returns nullopt otherwise.
 std::optional<outside_place> join_others(target& t) {
   const auto needs = [](const subject& s) { return s.what && !s.what->launcher.empty(); };
   if (std::none_of(t.subjects.begin(), t.subjects.end(), needs)) return {};
@@ -198,7 +199,7 @@ std::optional<outside_place> join_others(target& t) {
   if (!place) return {};
   for (subject& s : t.subjects) {
     if (!needs(s)) continue;
-    if (duties_of_a_rank().join(s.file.string(), s.what->id) != 0) // which has said why
+    if (duties_of_a_rank().join(s.file.string(), s.what->id) != 0) // join() has printed the reason
       throw failure(exit_code::plugin, fmt::format("process {} could not join the others", place->rank));
     s.launched = place->size;
   }
@@ -212,10 +213,10 @@ std::optional<outside_place> join_others(target& t) {
 
 int run_all(target& t, const check_options& o) {
   const auto place = join_others(t);
-  const bool says = !place || place->rank == 0; // the others only take part
+  const bool says = !place || place->rank == 0; // the other processes only take part
   std::size_t counts[3] = {};
   ordered_json subjects = ordered_json::array();
-  std::vector<std::string> untested; // components of which nothing of substance was tested, and why
+  std::vector<std::string> untested; // components whose behaviour no test could check, and why
   for (const subject& s : t.subjects) {
     ordered_json results = ordered_json::array();
     tally all;
@@ -271,7 +272,7 @@ int run_all(target& t, const check_options& o) {
   return static_cast<int>(wrong ? exit_code::run : untested.empty() ? exit_code::done : exit_code::skipped);
 }
 
-// One test, in the process that was started for it.
+// Runs one test, in the process that was started for it.
 int run_one(const check_options& o) {
   const report_to_parent report;
   subject s;
@@ -279,7 +280,7 @@ int run_one(const check_options& o) {
   s.seed = o.seed;
   s.reference = o.reference;
   s.parameters = read_set(o.set);
-  std::unique_ptr<registry> plugins; // none where the file itself is tested: it must not be loaded yet
+  std::unique_ptr<registry> plugins; // null if the file itself is tested: the test must load it
   if (const auto name = component_name(o.component)) {
     std::vector<fs::path> files = {s.file};
     files.insert(files.end(), o.with.begin(), o.with.end());

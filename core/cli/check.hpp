@@ -13,12 +13,12 @@ struct check_options {
   std::uint64_t seed = 1;
   std::string reference, write_reference; // folders; empty: none
   bool in_process = false, list = false, quick = false, json = false;
-  // Of the processes that run one test each.
+  // Options of a process that runs one test.
   std::string one, component;
   std::vector<std::string> with;
 };
 
-// `regatta check`: returns the exit code; throws failure where there is nothing to test. [main]
+// Runs `regatta check`. Returns the exit code; throws failure if there is nothing to test. [main]
 int check_verb(const check_options& options);
 
 } // namespace regatta

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables as parts of a text, for `list` and `describe`.
+// Draws tables within a text, for `list` and `describe`.
 #pragma once
 
 #include "report/text_table.hpp"
@@ -11,10 +11,10 @@
 
 namespace regatta {
 
-// A header and the rows, one cell a column, two blanks before each line.
+// Returns a header and the rows, one cell for each column, with two blanks before each line.
 std::string indented(std::vector<table_column> columns, std::vector<std::vector<std::string>> rows);
 
-// Columns of the terminal behind the descriptor; 0: it is none.
+// Returns the number of columns of the terminal behind the descriptor; 0 if it is not a terminal.
 std::size_t terminal_width(int descriptor);
 
 } // namespace regatta

@@ -67,13 +67,13 @@ std::vector<std::uint64_t> counts_of(const comm_options& o) {
   if (most < least) throw failure(exit_code::usage, fmt::format("--max {} is less than --min {}", o.most, o.least));
   std::vector<std::uint64_t> counts;
   for (std::uint64_t bytes = least; bytes < most; bytes *= o.factor) counts.push_back(bytes / sizeof(float));
-  counts.push_back(most / sizeof(float)); // the largest is always among them
+  counts.push_back(most / sizeof(float)); // the largest size is always measured
   return counts;
 }
 
 std::vector<comm::operation> operations_of(const comm_options& o) {
   check_choice("--op", o.ops, {"allreduce", "reducescatter", "allgather", "broadcast", "send", "push_pull"});
-  std::vector<std::string> known; // ways to do what is asked for
+  std::vector<std::string> known; // algorithms of the given operations
   std::vector<comm::operation> all;
   const auto wanted = [&](const std::string& a) {
     return o.algorithms.empty() || std::find(o.algorithms.begin(), o.algorithms.end(), a) != o.algorithms.end();
@@ -92,7 +92,7 @@ std::vector<comm::operation> operations_of(const comm_options& o) {
   return all;
 }
 
-// --set ID.NAME=VALUE, by id.
+// Parses --set ID.NAME=VALUE options; returns the values by id and name.
 std::map<std::string, std::map<std::string, json>> parameters_of(const comm_options& o) {
   std::map<std::string, std::map<std::string, json>> all;
   for (const std::string& s : o.set) {
@@ -107,10 +107,10 @@ std::map<std::string, std::map<std::string, json>> parameters_of(const comm_opti
   return all;
 }
 
-// The files that the transport needs, those of transports inside it among them. Throws failure where it cannot be made or
-// connects nobody.
+// Returns the plugin files that the transport needs, including those of nested transports. Throws failure if it cannot
+// be created or connects no ranks.
 std::vector<std::string> files_of(const registry& plugins, const component_choice& choice) {
-  (void)parameter_values(plugins.find(kind::transport, choice.id), choice.parameters); // throws where they do not fit
+  (void)parameter_values(plugins.find(kind::transport, choice.id), choice.parameters); // throws if they do not fit
   return ask([&](const stage_function& stage) -> json {
     const transport_summary t = summarise_transport(plugins.loading(), choice.id, choice.parameters, stage);
     if (t.caps.flags & RG_CAP_NONE)
@@ -120,7 +120,7 @@ std::vector<std::string> files_of(const registry& plugins, const component_choic
   });
 }
 
-// Throws failure where the transport or so many ranks need another launch.
+// Throws failure if the transport, or this many ranks, need another launch.
 void check_launch(const component& c, const std::vector<unsigned>& ranks, outside_ranks* outside) {
   const unsigned most = *std::max_element(ranks.begin(), ranks.end());
   if (outside && most > outside->size())
@@ -131,7 +131,7 @@ void check_launch(const component& c, const std::vector<unsigned>& ranks, outsid
   outside->join(c.file.string(), c.id);
 }
 
-// Throws failure where the run does not succeed.
+// Throws failure if the run fails.
 json measure(const comm::plan& p, const comm_options& o, outside_ranks* outside, std::vector<std::string>& warnings) {
   comm::plan mine = p;
   const cpu_assignment cpus = assign_cpus(p.ranks, 1, !o.no_pin);
@@ -175,7 +175,7 @@ int comm_verb(const comm_options& o) {
   if (!spin || *spin < 0)
     throw failure(exit_code::usage, fmt::format("--spin {}: expected a time such as \"50us\"", one_line(o.spin)));
   check_timeout(o.timeout);
-  const auto outside = enter_outside_launch(duties_of_a_rank()); // the processes that are ranks do not come back
+  const auto outside = enter_outside_launch(duties_of_a_rank()); // does not return in processes that are ranks
   const registry plugins(plugin_folders(o.plugin_path));
   const auto parameters = parameters_of(o);
   comm::plan p;
@@ -185,7 +185,7 @@ int comm_verb(const comm_options& o) {
   p.spin_ns = static_cast<std::uint64_t>(*spin);
   p.address = address_of_interface(o.interface);
 
-  // All that is wrong with the command is said before anything runs.
+  // Report errors of the command before any run starts.
   json used = json::array();
   std::vector<std::pair<component_choice, std::vector<std::string>>> transports;
   for (const std::string& id : o.transports) {

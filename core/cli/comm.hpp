@@ -18,7 +18,7 @@ struct comm_options {
   std::string command; // as typed
 };
 
-// `regatta comm`: returns the exit code; throws failure. [main]
+// Runs `regatta comm`. Returns the exit code; throws failure. [main]
 int comm_verb(const comm_options& options);
 
 } // namespace regatta

@@ -59,7 +59,7 @@ ordered_json parameter_json(const rg_param& p) {
   return j;
 }
 
-// As a user would write it in the file.
+// Returns the default as a user would write it in the file.
 std::string default_text(const rg_param& p) {
   const auto value = default_of(p);
   if (value.is_null()) return "(must be given)";
@@ -177,7 +177,7 @@ ordered_json network_json(const network_summary& n) {
           {"tables", tables}, {"layers", layers}};
 }
 
-// 15254602 -> "15,254,602"
+// 15254602 becomes "15,254,602".
 std::string grouped(std::uint64_t n) {
   auto text = std::to_string(n);
   for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
@@ -228,7 +228,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   const auto& c = find(plugins, name);
   const auto chosen = read_set(set);
 
-  // What needs an instance is left out where a parameter has no default and was not given: the table says so.
+  // Capabilities need an instance. They are left out if a parameter without default was not given; the output says so.
   std::string unknown;
   ordered_json can;
   std::optional<network_summary> network;
@@ -236,10 +236,10 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
     if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
   std::string unavailable; // why it cannot run on this machine
   if (unknown.empty()) {
-    (void)parameter_values(c, chosen); // throws where they do not fit
+    (void)parameter_values(c, chosen); // throws if they do not fit
     try {
       can = ask([&](const stage_function& stage) -> nlohmann::json {
-        return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text: it keeps the order
+        return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text, to keep the order
       });
       can = ordered_json::parse(can.get_ref<const std::string&>());
     } catch (const failure& f) {

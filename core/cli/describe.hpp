@@ -7,11 +7,10 @@
 
 namespace regatta {
 
-// `regatta describe KIND/ID`: prints its parameters (type, default, what is allowed, what for) and what it can do: of a
-// graph its layers, parameters and operations; of a transport its capabilities; of an executor where it runs; of a
-// strategy what it plans for two workers and a server. `set` changes parameters for that, "name=value" each; values
-// parse as JSON, else as strings. Returns 0; throws failure (2: no such kind, wrong value; 3: no such component).
-// [main]
+// Runs `regatta describe KIND/ID`: prints the parameters (type, default, allowed values, help) and the capabilities.
+// For a graph these are layers, parameters and operations; for an executor, where it runs; for a strategy, its plan for
+// two workers and a server. `set` ("name=value") changes parameters of that instance; values are parsed as JSON, else
+// taken as strings. Returns 0. Throws failure (2: unknown kind or wrong value; 3: no such component). [main]
 int describe_verb(const std::vector<std::filesystem::path>& folders, const std::string& component, bool json,
                   const std::vector<std::string>& set = {});
 

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// In the child.
+// Runs in the child process.
 json ask_executor(const registry& plugins, const std::string& id, const stage_function& stage) {
   const std::string name = "executor " + id;
   const auto who = fmt::format("{} ({})", name, plugins.described(kind::executor, id).file.string());

@@ -41,7 +41,7 @@ ordered_json limits() {
           {"processes", limit(RLIMIT_NPROC)}};
 }
 
-// What the executors for devices say of those that are here.
+// Returns the devices of this machine as reported by the executors that list devices.
 ordered_json devices(const registry& plugins) {
   ordered_json list = ordered_json::array();
   for (const component& c : plugins.components()) {
@@ -82,7 +82,7 @@ std::string line_of(const ordered_json& c) {
   return human_seconds(c["line_round_trip_seconds"].get<double>());
 }
 
-// A part of the report: a title, and lines of a name and what is there.
+// Prints a part of the report: a title, and lines of a name and a value.
 void print(const std::string& title, std::vector<std::vector<std::string>> rows) {
   fmt::print(document_stream(), "{}\n{}\n", title, indented({{"what"}, {"here"}}, std::move(rows)));
 }

@@ -6,8 +6,8 @@
 
 namespace regatta {
 
-// `regatta doctor`: this machine, its limits, the plugins found and what they say of the devices here, what this build
-// was made without, the network. Exit code 3 where a plugin cannot be used.
+// Runs `regatta doctor`: prints this machine, its limits, the plugins, the devices that they report, parts that this
+// build leaves out, and the network. Returns 3 if a plugin cannot be used.
 int doctor_verb(const std::vector<std::filesystem::path>& folders, bool as_json);
 
 } // namespace regatta

@@ -84,7 +84,7 @@ std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaig
   return rows;
 }
 
-// The last line of the table.
+// Returns the line below the table.
 std::string closing(const campaign_estimate& all, const machine_speed& machine) {
   const auto count = all.cases.size();
   const auto runnable = static_cast<std::size_t>(

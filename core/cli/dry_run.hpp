@@ -7,7 +7,7 @@
 
 namespace regatta {
 
-// `regatta run --dry-run`: prints the cases with estimated time and memory. Returns the exit code. [main]
+// Runs `regatta run --dry-run`: prints the cases with estimated time and memory. Returns the exit code. [main]
 int dry_run(plugin_answers& answers, const experiment& e, format form);
 
 } // namespace regatta

@@ -95,7 +95,7 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
 int list_verb(const std::vector<std::filesystem::path>& folders, std::optional<kind> only, bool json) {
   const registry plugins(folders);
   if (json)
-    // What a plugin says of itself need not be UTF-8.
+    // Texts of plugins may be invalid UTF-8, so replace wrong bytes.
     fmt::print(document_stream(), "{}\n",
                listing(plugins, folders, only).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   else

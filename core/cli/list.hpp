@@ -10,12 +10,12 @@
 
 namespace regatta {
 
-// `regatta list`: prints every component (of the kind asked for), where it was found, and every file that could not be
-// used and why. Returns 0, or 3 where a file could not be used: the listing is complete in both cases. Throws failure
-// where a folder cannot be read. [main]
+// Runs `regatta list`: prints every component (of the given kind), its file, and every file that could not be used with
+// the reason. Returns 0, or 3 if a file could not be used; the listing is complete in both cases. Throws failure if a
+// folder cannot be read. [main]
 int list_verb(const std::vector<std::filesystem::path>& folders, std::optional<kind> only, bool json);
 
-// "KIND ID: reason", of what the build left out; it lies beside the plugins.
+// Returns lines "KIND ID: reason" for components that the build left out. They are in a file beside the plugins.
 std::vector<std::string> left_out(const std::vector<std::filesystem::path>& folders);
 
 } // namespace regatta

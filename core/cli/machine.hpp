@@ -5,9 +5,9 @@
 
 namespace regatta {
 
-// describe_host() of this machine, and `core_independence` of the two CPUs that two ranks of one thread are pinned to;
-// null where this process has only one. Takes about 100 ms on both, longer on a loaded machine: not while anything
-// is timed. [main]
+// Returns describe_host() of this machine, and `core_independence` of the two CPUs to which two ranks of one thread
+// would be pinned; null if this process has only one CPU. Occupies both for about 100 ms, longer on a busy machine:
+// must not run while something is timed. [main]
 nlohmann::json describe_machine();
 
 } // namespace regatta

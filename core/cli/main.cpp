@@ -33,14 +33,15 @@ using namespace regatta;
 
 namespace {
 
-// What the coordinator starts; not for people.
+// The coordinator starts ranks with this verb; users do not.
 int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd, int status_fd) {
   invitation i = read_invitation(connect, rank, secret_fd);
   control_client control(i.host, i.port, i.rank, std::move(i.secret), status_page(status_fd));
   return be_rank(control);
 }
 
-// Or the first files and pipes that are opened would be taken for them.
+// Opens descriptors 0 to 2 on /dev/null if they are closed: otherwise the first files and pipes would take their
+// numbers.
 void open_standard_descriptors() {
   for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR))
     if (fd > STDERR_FILENO) {
@@ -225,7 +226,7 @@ int dispatch(int argc, char** argv) {
   rank_app->add_option("--secret-fd", secret_fd)->required();
   rank_app->add_option("--status-fd", status_fd)->required();
 
-  if (argc == 1) { // asks for what there is
+  if (argc == 1) { // no arguments: print help
     print_output(app.help());
     return static_cast<int>(exit_code::done);
   }
@@ -238,7 +239,7 @@ int dispatch(int argc, char** argv) {
                             chosen.empty() ? "" : chosen[0]->get_name() + " "));
     return static_cast<int>(exit_code::usage);
   }
-  if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd); // its standard output goes to the coordinator
+  if (*rank_app) return rank_verb(connect, rank, secret_fd, status_fd); // the coordinator reads its standard output
   claim_standard_output();
   if (*comm_app) {
     communication.plugin_path = plugin_path;
@@ -264,7 +265,7 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   open_standard_descriptors();
-  // A reader that is gone and a limit of file sizes become errors of the writes that meet them.
+  // With these ignored, writes to a closed pipe or beyond the limit of file sizes return an error.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc < 2 || std::strcmp(argv[1], "rank") != 0) end_at_interruptions();
@@ -272,7 +273,7 @@ int main(int argc, char** argv) {
   try {
     code = dispatch(argc, argv);
   } catch (const failure& e) {
-    print_error(fmt::format("{}\n", e.what())); // FILE:LINE:COLUMN: ... stays at the beginning of its line
+    print_error(fmt::format("{}\n", e.what())); // FILE:LINE:COLUMN: must begin the line
     code = static_cast<int>(e.code());
   } catch (const std::exception& e) {
     print_error(fmt::format("regatta: {}\n", e.what()));

@@ -27,18 +27,19 @@ template <class T> std::vector<std::int64_t> dims_of(const T& t) {
   return {t.shape, t.shape + t.ndim};
 }
 
-// Forward operations of one node, given its output, its first weight and its inputs' shapes.
+// Returns the operations of one node in the forward pass, from its output, its first weight and the shapes of its
+// inputs.
 double forward_operations(const layer_summary& layer, const std::vector<std::int64_t>* weight,
                           const std::vector<const layer_summary*>& inputs) {
   const double places = layer.shape.empty() ? 1 : product(layer.shape) / static_cast<double>(layer.shape.back());
-  if (layer.op == "dense" && weight) return 2 * product(*weight) * places; // of a sequence, each by itself
-  if (layer.op == "conv2d" && weight) return 2 * product(*weight) * product(layer.shape, 1); // the kernel's stops
-  if (layer.op == "attention" && inputs.size() > 1 && !inputs[1]->shape.empty()) // queries x keys, then x values
+  if (layer.op == "dense" && weight) return 2 * product(*weight) * places; // for each position of a sequence
+  if (layer.op == "conv2d" && weight) return 2 * product(*weight) * product(layer.shape, 1); // for each output position
+  if (layer.op == "attention" && inputs.size() > 1 && !inputs[1]->shape.empty()) // queries x keys, weights x values
     return 4 * product(layer.shape) * static_cast<double>(inputs[1]->shape[0]);
   return 0;
 }
 
-// Adds a tensor's elements to the sums; returns its dimensions.
+// Adds the elements of a tensor to the sums; returns its dimensions.
 std::vector<std::int64_t> count_tensor(const rg_tensor& t, network_summary& sum) {
   auto dims = dims_of(t);
   const auto elements = static_cast<std::uint64_t>(product(dims));
@@ -48,7 +49,7 @@ std::vector<std::int64_t> count_tensor(const rg_tensor& t, network_summary& sum)
   return dims;
 }
 
-// `g` is validated.
+// Requires a validated graph.
 network_summary count(const rg_graph& g) {
   network_summary sum;
   sum.unit = g.unit ? one_line(g.unit) : "samples";

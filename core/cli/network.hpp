@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model consists of, counted: for `describe`.
+// Counts parameters and operations of a model, for `describe`.
 #pragma once
 
 #include "registry/ask.hpp"
@@ -18,8 +18,8 @@ namespace regatta {
 struct layer_summary {
   std::string name, op;
   std::vector<std::int64_t> shape; // of one sample's output
-  std::uint64_t parameters = 0;    // of its weights and tables
-  double operations = 0;           // a sample, forward and backward
+  std::uint64_t parameters = 0;    // of its weights and sparse tables
+  double operations = 0;           // for each sample, forward and backward pass
 };
 
 struct table_summary { // a sparse table
@@ -28,11 +28,11 @@ struct table_summary { // a sparse table
 };
 
 struct network_summary {
-  std::vector<layer_summary> layers; // in the order in which they run, inputs first; none where it is no graph
+  std::vector<layer_summary> layers; // in the order in which they run, inputs first; empty for a model without graph
   std::vector<table_summary> tables;
-  std::uint64_t parameters = 0; // of weights and tables, each counted once
-  std::uint64_t state = 0;      // elements without gradients
-  double operations = 0;        // a sample, forward and backward, by the direct algorithm; 0: unknown
+  std::uint64_t parameters = 0; // of weights and sparse tables, each counted once
+  std::uint64_t state = 0;      // elements without gradient
+  double operations = 0;        // for each sample, forward and backward pass, by the direct algorithm; 0: unknown
   std::string unit;             // what a sample is: "images"
 };
 
@@ -40,10 +40,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(layer_summary, name, op, shape, parameters, o
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(table_summary, name, rows, parameters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(network_summary, layers, tables, parameters, state, operations, unit)
 
-// Makes the model with these values and counts: for a child of ask(). Of a graph: two operations a multiplication and addition in conv2d, dense
-// and attention, once forward and twice that backward (the data's gradient and the weights'); other ops are left out, as
-// publications do. What is no graph says itself how many operations a sample takes. Throws failure where the model
-// refuses or describes what cannot be. `plugins` loads what find() returns. [main]
+// Creates the model with these values and counts; for a child of ask(). For a graph: a multiply-add counts as two
+// operations; conv2d, dense and attention count once for the forward pass and twice for the backward pass (gradients of
+// data and of weights). Other ops are not counted, as in publications. A model without graph reports its operations
+// itself. Throws failure if the model refuses, or if its description cannot be true. Requires that plugins.find()
+// loads. [main]
 network_summary summarise(const registry& plugins, const std::string& id,
                           const std::map<std::string, nlohmann::json>& chosen, const stage_function& stage);
 

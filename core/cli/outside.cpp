@@ -17,7 +17,7 @@
 namespace regatta {
 namespace {
 
-// The code of what `f` throws, which it says.
+// Calls f(). Prints an exception and returns its exit code.
 template <class F> int guarded(F&& f) {
   try {
     return f();
@@ -31,7 +31,7 @@ template <class F> int guarded(F&& f) {
 }
 
 int join(const std::string& file, const std::string& transport) {
-  static std::vector<std::unique_ptr<plugin_host>> hosts; // what has joined stays so until the process ends
+  static std::vector<std::unique_ptr<plugin_host>> hosts; // must live until the process ends, as the membership does
   const registry plugins = registry::of_files({file});
   const component& c = plugins.find(kind::transport, transport);
   const rg_launched* launched = launched_of(c);

@@ -6,10 +6,11 @@
 
 namespace regatta {
 
-// A rank's whole life, of whatever verb its job is. Returns the exit code. [main]
+// Runs one rank for a job of any verb, from start to end. Returns the exit code. [main]
 int be_rank(control_client& control);
 
-// What a process that mpirun or the like has started does for the campaign of `regatta run`: be a rank, again and again.
+// Returns the functions that a process of an outside launcher runs for a campaign: it is a rank in one run after the
+// other.
 outside_duties duties_of_a_rank();
 
 } // namespace regatta

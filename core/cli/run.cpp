@@ -40,7 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// The line at the bottom of a terminal, and the other lines that must not run into it.
+// The progress line at the bottom of a terminal, and other lines that must not run into it.
 class screen {
 public:
   screen(const std::string& when) : live_(when == "always" || (when == "auto" && isatty(STDERR_FILENO))) {}
@@ -67,7 +67,7 @@ private:
   std::string shown_;
 };
 
-// Every plugin that any case uses, baselines included, with the parameters of the first case that does.
+// Returns every plugin that a case uses, with the parameters of the first case that uses it.
 json plugins_of(const registry& plugins, const experiment& e, plugin_files& files) {
   json list = json::array();
   std::set<std::pair<int, std::string>> seen;
@@ -86,7 +86,7 @@ json plugins_of(const registry& plugins, const experiment& e, plugin_files& file
     if (plugins.find(kind::model, c.model.id).is_graph) {
       try {
         add(kind::executor, {executor_for(plugins, c.train.device).id, {}});
-      } catch (const failure&) { // the case itself will say that there is none
+      } catch (const failure&) { // the case itself reports that there is none
       }
     }
     add(kind::strategy, c.strategy);
@@ -95,7 +95,7 @@ json plugins_of(const registry& plugins, const experiment& e, plugin_files& file
   return list;
 }
 
-// With the topology of its devices where a case computes on them: nothing that knows it is loaded otherwise.
+// Includes the topology of devices only if a case uses them: else their executor is not loaded.
 json this_host(const registry& plugins, const experiment& e) {
   json host = describe_machine();
   host["gpu_topology"] = nullptr;
@@ -104,7 +104,7 @@ json this_host(const registry& plugins, const experiment& e) {
   if (on_device == e.cases.end()) return host;
   try {
     host["gpu_topology"] = devices_of(plugins, executor_for(plugins, on_device->train.device)).at("topology");
-  } catch (const failure&) { // the case itself will say that there is none
+  } catch (const failure&) { // the case itself reports that there is none
   }
   return host;
 }
@@ -120,8 +120,8 @@ void add_resolved(result_folder& folder, const experiment& e) {
                     resolved_toml(e.cases[i], e.plugin_path));
 }
 
-// Takes over what the folder holds of the campaign, or begins it. Throws failure (usage) where what is there was
-// measured with something else.
+// Reads the records of a campaign in the folder, or begins a campaign. Throws failure (usage) if the records were
+// measured with another experiment, machine or binary.
 void begin_or_resume(result_folder& folder, campaign_records& records, const json& context, const experiment& e,
                      screen& s) {
   const auto refuse = [&](const std::string& why) {
@@ -154,7 +154,7 @@ int run_verb(const run_options& o) {
   const auto form = format_named(o.format);
   if (!form)
     throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
-  const auto outside = enter_outside_launch(duties_of_a_rank()); // the processes that are ranks do not come back
+  const auto outside = enter_outside_launch(duties_of_a_rank()); // does not return in processes that are ranks
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
   plugin_answers answers(plugins);
@@ -164,7 +164,7 @@ int run_verb(const run_options& o) {
     notices.push_back(std::move(n));
   for (const std::string& n : notices) print_error(n + "\n");
   if (!o.dry_run) generate_data(e);
-  // The only case of an experiment is refused before anything starts; those of a sweep are skipped one by one.
+  // An experiment whose only case cannot run fails before anything starts; cases of a sweep are skipped one by one.
   refuse_hopeless(
       e, [&](const case_config& c) { check_tables(c, answers.of(c).model, prepare(answers, c, "").exchanges_rows); });
   if (o.dry_run) return dry_run(answers, e, *form);
@@ -181,8 +181,9 @@ int run_verb(const run_options& o) {
   screen s(o.progress);
   begin_or_resume(folder, records, context, e, s);
 
-  for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]); // others are said
-  std::string unwritten; // why; the same is said once
+  // The notices, which come first in `warnings`, were printed above.
+  for (std::size_t i = notices.size(); i < warnings.size(); ++i) s.say("warning: " + warnings[i]);
+  std::string unwritten; // the reason; reported when it first appears
   const auto write = [&] {
     const std::string before = std::exchange(unwritten, folder.write());
     if (!unwritten.empty() && before.empty())
@@ -215,11 +216,11 @@ int run_verb(const run_options& o) {
   const json document = records.document();
   folder.set_result(document);
   write();
-  s.clear(); // the live line must not stand before the table
+  s.clear(); // else the progress line would stand before the table
   print_output(render(document, *form, {terminal_width(fileno(document_stream())), folder.result().string()}));
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
-    // The tables say it themselves.
+    // The tables show it themselves.
     if (*form == format::csv || *form == format::json) s.say("wrong: " + problem);
     wrong = static_cast<int>(exit_code::wrong);
   }

@@ -18,7 +18,7 @@ struct run_options {
   std::string command; // as typed
 };
 
-// `regatta run`: returns the exit code; throws failure for what is wrong before anything starts. [main]
+// Runs `regatta run`. Returns the exit code; throws failure for errors found before any rank starts. [main]
 int run_verb(const run_options& options);
 
 } // namespace regatta

@@ -13,7 +13,7 @@ nlohmann::json value_of_option(const std::string& text) {
   try {
     return parse_json(text);
   } catch (const failure&) {
-    return text; // a string without its quotes, as shells leave them
+    return text; // a string without quotes: the shell removed them
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --set NAME=VALUE, as the verbs that take one plugin know it.
+// Parses --set NAME=VALUE, for the verbs that take one plugin.
 #pragma once
 
 #include <map>
@@ -11,10 +11,11 @@
 
 namespace regatta {
 
-// JSON where it is some, else a text.
+// Returns the text parsed as JSON; if that fails, as a string.
 nlohmann::json value_of_option(const std::string& text);
 
-// By name; of two for one name the last counts. Throws failure (usage) where there is no name or no value.
+// Returns the values by name; the last value of a name takes precedence. Throws failure (usage) if a name or the equals
+// sign is missing.
 std::map<std::string, nlohmann::json> read_set(const std::vector<std::string>& set);
 
 } // namespace regatta

@@ -30,7 +30,7 @@ struct pattern {
   pattern(rg::comm& c, const parameters& p) : comm(c), what(p) {
     members.resize(comm.workers());
     std::iota(members.begin(), members.end(), 0);
-    // Around this ring every rank is one place earlier: there it ends up with the chunk that is its share.
+    // In this ring every rank comes one position earlier, so that it ends with the chunk that is its own shard.
     for (std::size_t i = 0; i < members.size(); ++i) shifted.push_back(members[(i + 1) % members.size()]);
     if (what.algorithm == "native") group = comm.split(members).value();
     if (what.algorithm == "recursive_doubling") scratch = comm.alloc(comm.whole().count);
@@ -47,7 +47,7 @@ struct pattern {
 private:
   using body = rg::task<> (*)(pattern& self, rg_buffer buffer);
 
-  // Asked once: comparing names would take longer than a small message.
+  // Called once: comparing names in every step would take longer than sending a small message.
   body chosen() const {
     const std::string &op = what.op, &algorithm = what.algorithm;
     if (algorithm == "native")
@@ -103,7 +103,7 @@ private:
   }
   std::size_t place() const { return (comm.rank() + shifted.size() - 1) % shifted.size(); }
 
-  // From the gradients of an even rank to the weights of the next one, and from there to its own weights.
+  // Sends the gradients of an even rank to the weights of the next rank, and from there back to its own weights.
   static rg::task<> there_and_back(pattern& self, rg_buffer from) {
     const rg_buffer to = self.comm.weights({0, from.count});
     const std::uint32_t peer = self.comm.rank() ^ 1;
@@ -121,7 +121,7 @@ private:
     co_await self.comm.send(server, buffer);
     co_await self.comm.recv(server, buffer);
   }
-  // Adds up in the order of ranks, and hands the sum to all.
+  // Sums the workers' buffers in the order of ranks, and sends the sum to all workers.
   static rg::task<> serve(pattern& self, rg_buffer sum) {
     const std::uint32_t workers = self.comm.workers() - 1;
     std::vector<rg::operation> under_way;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations that `regatta comm` measures, as a strategy: what is measured is what a strategy gets from the engine.
-// The arena is one tensor, as long as the largest message; step k does the operation once on its first counts[k]
-// elements (the high half of the step's number is k).
+// The operations that `regatta comm` measures, written as a strategy: they run through the same engine as any strategy.
+// The arena is one tensor of the size of the largest message. A step does the operation once on the first counts[k]
+// elements; k is the high half of the step's number.
 #pragma once
 
 #include "comm/plan.hpp"
@@ -16,31 +16,33 @@
 
 namespace regatta::comm {
 
-// Its values: op, algorithm, counts.
+// Its parameters: op, algorithm, counts.
 const rg_strategy& pattern_strategy();
 
 inline std::uint64_t step_of(std::size_t size, std::uint64_t iteration) {
   return (static_cast<std::uint64_t>(size) << 32) | (iteration & UINT32_MAX);
 }
 
-// How an operation can be done: "native" by the transport itself, the others over its messages. Empty: in one way.
+// Returns the algorithms of an operation: "native" is the transport's own, others send messages. Empty: it has only
+// one.
 std::vector<std::string> algorithms_of(const std::string& op);
 bool has_native(const rg_collectives& c, const std::string& op);
 
-// Whether rank `r` of `ranks` does anything in it.
+// Returns true if rank `r` of `ranks` sends or receives in this operation.
 bool takes_part(const std::string& op, std::uint32_t r, std::uint32_t ranks);
 
-// Bytes that cross the busiest link of a rank, over the message's: what turns algorithm bandwidth into bus bandwidth.
-//   allreduce      2 (n - 1) / n: the least that any algorithm can do (and so comparable between numbers of ranks)
-//   reducescatter  (n - 1) / n, likewise; its size is that of the whole buffer, n shares
-//   allgather      the same
-//   broadcast      1: everybody but the root gets all of it
+// Returns the bytes that cross the busiest link of a rank, divided by the size of the message. Algorithm bandwidth times
+// this factor is bus bandwidth.
+//   allreduce      2 (n - 1) / n: the minimum of any algorithm, so that numbers of ranks can be compared
+//   reducescatter  (n - 1) / n: the minimum too; the size is that of the whole buffer, n shards
+//   allgather      (n - 1) / n, as reducescatter
+//   broadcast      1: every rank except the root receives the whole buffer
 //   send           1
 //   push_pull      2: there and back
 double bus_factor(const std::string& op, std::uint32_t ranks);
 
-// What is checked: before an iteration each rank fills its gradients so, and afterwards counts what is not as expected.
-// Small whole numbers: their sums are exact in whatever order.
+// The check of results. Before a checked iteration each rank calls fill(); afterwards count_wrong() returns the number
+// of elements with a wrong value. Values are small integers, so that sums are exact in any order.
 void fill(std::uint32_t rank, std::span<float> weights, std::span<float> gradients);
 std::uint64_t count_wrong(const std::string& op, std::uint32_t rank, std::uint32_t ranks,
                           std::span<const float> weights, std::span<const float> gradients);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one run of `regatta comm` measures: one transport between so many ranks, several operations, many sizes.
+// The plan of one run of `regatta comm`: one transport, a number of ranks, several operations, many sizes.
 #pragma once
 
 #include "config/experiment.hpp"
@@ -13,10 +13,10 @@
 
 namespace regatta::comm {
 
-// One exchange's worth: what is done, and how.
+// An operation to measure, and its algorithm.
 struct operation {
   std::string op;        // allreduce | reducescatter | allgather | broadcast | send | push_pull
-  std::string algorithm; // one of algorithms_of(op) (patterns.hpp); empty where there are none
+  std::string algorithm; // one of algorithms_of(op) (patterns.hpp); empty if it has only one
 };
 
 struct plan {
@@ -25,21 +25,21 @@ struct plan {
   std::string address;
   std::uint32_t ranks = 2;
   std::uint64_t spin_ns = 0;
-  std::vector<operation> operations; // those that the transport cannot do are left out
-  std::vector<std::uint64_t> counts; // elements of fp32
-  double seconds = 0.2;              // to measure each size for, at least
+  std::vector<operation> operations; // operations that the transport lacks are skipped
+  std::vector<std::uint64_t> counts; // numbers of fp32 elements
+  double seconds = 0.2;              // to measure each size, at least
 };
 
 nlohmann::json to_json(const plan& p);
 plan plan_from_json(const nlohmann::json& j);
 
-// What one rank measured of one operation and size.
+// Measurements of one rank, for one operation and size.
 struct measurement {
   operation what;
   std::uint64_t bytes = 0;
-  std::vector<double> seconds; // by iteration; empty on a rank that takes no part
-  std::uint64_t wrong = 0;     // elements, of two checked iterations
-  double cpu_seconds = 0;      // of all iterations
+  std::vector<double> seconds; // of each iteration; empty on a rank that takes no part
+  std::uint64_t wrong = 0;     // wrong elements in two checked iterations
+  double cpu_seconds = 0;      // of all iterations together
 };
 
 nlohmann::json to_json(const std::vector<measurement>& all);

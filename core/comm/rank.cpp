@@ -148,11 +148,11 @@ private:
   std::vector<std::uint32_t> peers_;
   rg_world world_{};
   rg_transport_caps caps_{};
-  std::atomic<void*> self_{nullptr}; // wake() comes from the control thread
+  std::atomic<void*> self_{nullptr}; // atomic: the control thread calls wake()
   state_report report_;
 };
 
-// The values of the pattern's parameters, and what they point to.
+// The values of the pattern's parameters, and the memory to which they point.
 struct pattern_values {
   pattern_values(const operation& o, const std::vector<std::uint64_t>& c) : what(o), counts(c.begin(), c.end()) {
     values[0].s = what.op.c_str();
@@ -165,12 +165,12 @@ struct pattern_values {
   rg_value values[3] = {};
 };
 
-// "allreduce (ring)".
+// Returns for example "allreduce (ring)".
 std::string in_words(const operation& o) {
   return o.algorithm.empty() ? o.op : fmt::format("{} ({})", o.op, o.algorithm);
 }
 
-// One operation over all sizes.
+// Measures one operation for all sizes.
 class measuring {
 public:
   measuring(control_client& control, const plan& p, const operation& o, connection& c)
@@ -191,7 +191,7 @@ public:
     const std::string name = fmt::format("measuring {} of {}", in_words(what_), exact_bytes(m.bytes));
     control_.operation(name.c_str(), pace::rare); // sizes grow: one says nothing of the time that the next takes
     m.wrong = checked();
-    zero(); // what is summed again and again stays what it is
+    zero(); // repeated sums of zeros stay zero
     const std::uint64_t iterations = warm_up();
     m.seconds.reserve(iterations);
     control_.barrier("measure");
@@ -206,7 +206,7 @@ public:
     m.cpu_seconds = cpu_seconds() - cpu;
     control_.barrier("measured");
     m.wrong += checked();
-    // A message there and back is two.
+    // An iteration of `send` is two messages, there and back; report the time of one.
     if (what_.op == "send")
       for (double& s : m.seconds) s /= 2;
     if (!takes_part(what_.op, control_.rank(), plan_.ranks)) m.seconds.clear();
@@ -227,7 +227,7 @@ private:
 
   std::uint64_t checked() {
     fill(control_.rank(), part(exchange_.weights()), part(exchange_.gradients()));
-    control_.barrier("check"); // a rank that finished may not be read any more while it fills
+    control_.barrier("check"); // no peer may still read this rank's memory while it fills
     once();
     const std::uint64_t wrong =
         count_wrong(what_.op, control_.rank(), plan_.ranks, part(exchange_.weights()), part(exchange_.gradients()));
@@ -242,7 +242,7 @@ private:
     }
   }
 
-  // How many iterations to measure: as many on every rank.
+  // Warms up and returns the number of iterations to measure, the same on every rank.
   std::uint64_t warm_up() {
     for (std::uint64_t rounds = 2;; rounds *= 4) {
       const std::int64_t begin = steady_ns();
@@ -275,7 +275,7 @@ std::vector<measurement> measure(control_client& control, const plan& p, std::op
     measuring m(control, p, o, c);
     control.barrier("ready");
     for (std::size_t size = 0; size < p.counts.size(); ++size) all.push_back(m.run(size));
-    control.barrier("operation done"); // nobody gives memory back that others still read
+    control.barrier("operation done"); // no rank may free memory that others still read
   }
   control.operation("closing the transport", pace::rare);
   c.close();
@@ -290,7 +290,7 @@ bool is_job(const control_client& control) {
 }
 
 int run_rank(control_client& control) {
-  std::optional<connection> open; // outlives the report of a failure, as in a training run
+  std::optional<connection> open; // must outlive the report of a failure, as in a training run
   return report_to_coordinator(
       control, [&] { return to_json(measure(control, plan_from_json(control.job().at("comm")), open)); });
 }

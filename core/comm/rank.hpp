@@ -5,10 +5,10 @@
 
 namespace regatta::comm {
 
-// Whether the control channel's job is one of `regatta comm`.
+// Returns true if the job of the control channel is one of `regatta comm`.
 bool is_job(const control_client& control);
 
-// A rank's whole life in it: connects, measures, brings back what it measured. Returns the exit code. [main]
+// Runs one rank of `regatta comm`: connects, measures, and sends its measurements. Returns the exit code. [main]
 int run_rank(control_client& control);
 
 } // namespace regatta::comm

@@ -31,7 +31,7 @@ json entry_of(const plan& p, std::size_t index, const std::vector<std::vector<me
     cpu += m.cpu_seconds;
   }
   const double median = regatta::median(slowest).value_or(0), bandwidth = static_cast<double>(first.bytes) / median;
-  // Messages there and back are two of what `seconds` is one of.
+  // For `send`, `seconds` is the time of one message, and an iteration is two messages.
   const double messages = static_cast<double>(slowest.size()) * (first.what.op == "send" ? 2 : 1);
   return {
       {"transport", p.transport.id},

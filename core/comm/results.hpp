@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From what the ranks measured to tables. Schema regatta.comm/1:
+// Turns the measurements of ranks into tables. Schema regatta.comm/1:
 //   { "schema", "context": { regatta, git, build, date, command, hosts, warnings },
-//     "results": [ { transport, op, algorithm (null: there is but one), ranks, wait ("blocking" | "spinning"), bytes,
+//     "results": [ { transport, op, algorithm (null: there is only one), ranks, wait ("blocking" | "spinning"), bytes,
 //                    iterations, seconds: { median, p99, min }, algorithm_bandwidth, bus_bandwidth, wrong,
 //                    cpu_seconds } ],
 //     "failures": [ { transport, ranks, error } ] }
-// A time is that of the slowest rank of an iteration; cpu_seconds that of one iteration, of all ranks together;
-// bandwidths are bytes a second.
+// Times of an iteration are those of its slowest rank; for `send`, they are of one message, half an iteration.
+// cpu_seconds is for one iteration (`send`: one message), all ranks together. Bandwidths are in bytes per second.
 #pragma once
 
 #include "comm/plan.hpp"
@@ -20,13 +20,14 @@
 
 namespace regatta::comm {
 
-// The entries of one run. `by_rank`: what each rank brought back, the same operations and sizes in the same order.
+// Returns the entries of one run. `by_rank` has the measurements of each rank, with equal operations and sizes in
+// order.
 nlohmann::json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_rank);
 
-// The whole document, ended by a newline. `width`: of the terminal, 0: as wide as it takes.
+// Returns the whole document, ended by a newline. `width` is that of the terminal; 0: unlimited.
 std::string render_comm(const nlohmann::json& document, format f, std::size_t width);
 
-// What the columns mean, for --help and above the table.
+// Returns the meaning of the columns, for --help and above the table.
 std::string formulas();
 
 } // namespace regatta::comm

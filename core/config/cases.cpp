@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::size_t most_cases = 10'000;
 
-// The settings of one case: the sweep's values over the others'.
+// The settings of one case. A value of the sweep takes precedence over the same key elsewhere.
 class point {
 public:
   point(const settings& all, std::vector<std::pair<std::string, const setting*>> swept)
@@ -36,14 +36,14 @@ public:
   const std::vector<std::pair<std::string, const setting*>>& swept() const { return swept_; }
   bool spoiled(const std::string& path) const { return all_.spoiled.contains(path); }
 
-  // Where to point for a key: at its value, else at its section, else at the file's start.
+  // Returns the position that an error about a key names: its value, else its section, else the start of the file.
   origin where(const std::string& path) const {
     if (const setting* s = find(path)) return s->from;
     const auto section = all_.sections.find(path.substr(0, path.find('.')));
     return {{}, section == all_.sections.end() ? position{1, 1} : section->second};
   }
 
-  // All settings of plugin parameters of a section: by path.
+  // Returns all settings of plugin parameters of a section, by path.
   std::map<std::string, const setting*> parameters(plugin_section s) const {
     std::map<std::string, const setting*> found;
     const std::string prefix = std::string(name_of(s)) + ".";
@@ -70,7 +70,7 @@ public:
     c.name = whole.name;
     for (const schema_key& key : schema())
       if (const setting* s = p.find(key.path())) {
-        const auto value = accept(key, value_of(s->node)); // collect() left nothing else
+        const auto value = accept(key, value_of(s->node)); // collect() has dropped values that do not fit
         if (value) assign(key, *value, whole, c);
       }
     for (const auto& [path, key] : {std::pair{&c.data.path, "data.path"},
@@ -91,7 +91,7 @@ public:
     return c;
   }
 
-  // A swept parameter of an id that this case did not choose makes no difference.
+  // Returns false for a swept parameter of a plugin that this case did not choose: it has no effect on the case.
   static bool counts(const std::string& path, const case_config& c) {
     const auto first = path.find('.'), second = path.find('.', first + 1);
     if (second == std::string::npos) return true;
@@ -114,9 +114,10 @@ private:
     for (const auto& [path, setting] : p.parameters(s)) {
       const bool of_id = path.starts_with(own);
       const std::string name = path.substr(of_id ? own.size() : section.size() + 1);
-      if (name.find('.') != std::string::npos) continue; // of an id that is not chosen
+      if (name.find('.') != std::string::npos) continue; // the parameter of a plugin that is not chosen
       auto& [held_path, held] = chosen[name];
-      // A table of the id is the more special, but what the command line and sweeps say wins over the file.
+      // A table [section.ID] is more specific than [section], but the command line and sweeps take precedence over
+      // both.
       if (!held || setting->from_layer > held->from_layer || (setting->from_layer == held->from_layer && of_id)) {
         held_path = path;
         held = setting;
@@ -153,7 +154,7 @@ private:
   std::string ids(plugin_section s) const { return fmt::format(" ({})", ids_text(components_, s)); }
 
   void check_batch(const point& p, const case_config& c) {
-    if (c.train.batch_unit != "samples") return; // how many samples that is depends on the model
+    if (c.train.batch_unit != "samples") return; // the model decides how many samples that is
     const bool strong = c.train.scaling == "strong";
     const std::int64_t workers = strong ? c.cluster.workers : 1;
     const std::int64_t parts = workers * c.train.accumulate;
@@ -240,7 +241,7 @@ private:
   problems& wrong_;
 };
 
-// A key of the schema, or a parameter that a plugin of its section has.
+// Returns true if `path` is a key of the schema, or a parameter of a plugin of its section.
 bool names_a_key(const std::string& path, const catalogue& components) {
   problems unknown("");
   const auto name = find_name(path, {}, components, unknown);

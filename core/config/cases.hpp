@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From settings to cases: every combination of the sweep, its plugins' parameters checked and completed.
+// Settings become cases: one for each combination of the sweep, with all plugin parameters checked and completed.
 #pragma once
 
 #include "config/experiment.hpp"
@@ -12,13 +12,14 @@
 
 namespace regatta {
 
-// What relative paths start at: in the file its folder, in options the current one. Absolute.
+// The folders that relative paths start at: `file` for paths in the file (its own folder), `current` for paths in
+// command-line options (the working directory). Both are absolute.
 struct folders {
   std::filesystem::path file, current;
 };
 std::string absolute_path(const std::string& path, const origin& from, const folders& start);
 
-// Fills in `name`, `plugin_path`, `cases`, `swept` and `report`. What is wrong is added to `wrong`.
+// Fills in `name`, `plugin_path`, `cases`, `swept` and `report`. Adds every error to `wrong`.
 void make_cases(const settings& all, const catalogue& components, const folders& start, experiment& out,
                 problems& wrong);
 

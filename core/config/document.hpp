@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TOML as a tree that knows where everything stood. The only door to TOML++, which is compiled into document.cpp alone:
-// it keeps no order of keys, and its assertions must not end the program.
+// TOML as a tree that keeps the position of every key and value. Only document.cpp includes TOML++, because TOML++ does
+// not keep the order of keys, and its assertions must not end the program.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace regatta {
 
-// From 1, columns in characters; 0: nowhere.
+// Counted from 1, columns in characters; 0:0 means no position.
 struct position {
   std::uint32_t line = 0, column = 0;
   auto operator<=>(const position&) const = default; // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 in it
@@ -27,13 +27,13 @@ struct toml_member;
 struct toml_node {
   enum class kind { scalar, array, table };
   kind is = kind::scalar;
-  position key;                     // of the name before it; in an array the same as `at`
+  position key;                     // of the key; for an element of an array the same as `at`
   position at;                      // of the value
-  nlohmann::json scalar;            // null: a date or time, which nothing here takes
+  nlohmann::json scalar;            // null: a date or time, which no key accepts
   std::vector<toml_node> items;     // array
   std::vector<toml_member> members; // table, in the file's order
 
-  const toml_node* find(std::string_view name) const; // table: null where there is none
+  const toml_node* find(std::string_view name) const; // table: returns null if there is no such key
 };
 
 struct toml_member {
@@ -41,9 +41,9 @@ struct toml_member {
   toml_node node;
 };
 
-// A scalar or array as JSON; tables in it become null.
+// Returns a scalar or array as JSON; tables become null.
 nlohmann::json value_of(const toml_node& node);
-// As a message quotes it: `"many"`, `[1, 2]`, `a table`; long ones are cut.
+// Returns the value as messages quote it: `"many"`, `[1, 2]`, `a table`; cuts long text.
 std::string quoted(const toml_node& node);
 
 class toml_error : public std::runtime_error {
@@ -55,14 +55,15 @@ private:
   position at_;
 };
 
-// Throws toml_error, whatever the bytes are.
+// Throws toml_error for any text that is not TOML; accepts any bytes.
 toml_node parse_toml(std::string_view text);
-// The bytes of a file. Throws toml_error (at 0:0: the file itself) where it cannot be read.
+// Returns the bytes of a file. Throws toml_error (at 0:0: the file itself) if the file cannot be read. Reads at most
+// one byte more than parse_toml accepts.
 std::string read_text(const std::filesystem::path& file);
 
 bool is_utf8(std::string_view text);
 
-// A scalar or array as TOML writes it; floats keep a point, so that they stay floats.
+// Returns a scalar or array as TOML text; a float keeps its decimal point, so that it is read back as a float.
 std::string toml_literal(const nlohmann::json& value);
 
 } // namespace regatta

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys that only count together with others: momentum under sgd changes nothing.
+// Keys that have an effect only together with others: momentum has none under sgd.
 #pragma once
 
 #include "config/experiment.hpp"
@@ -10,11 +10,11 @@
 
 namespace regatta {
 
-// Whether the value of a key of the schema makes a difference to this case. Strategies' servers are not known here:
-// campaign/preflight.hpp. [any]
+// Returns true if the value of a key of the schema makes a difference to this case. Does not know whether the strategy
+// has servers; campaign/preflight.hpp checks those keys. [any]
 bool has_effect(std::string_view key, const case_config& c);
 
-// The key that decides whether `key` has an effect; empty where it always has.
+// Returns the key that decides whether `key` has an effect; empty if it always has.
 std::string decided_by(std::string_view key);
 
 } // namespace regatta

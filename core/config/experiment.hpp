@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One experiment as the rest of the engine sees it: checked, complete, every default filled in. The schema (names,
-// ranges, units, help) is config/schema.cpp; this is only what comes out of it.
+// One experiment as the rest of the engine sees it: checked and complete, with every default filled in. The schema
+// (names, ranges, units, help) is in config/schema.cpp; these structs hold the values.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace regatta {
 
-// A plugin as the file chooses it, with a value for every one of its parameters.
+// A plugin that the file chooses, with a value for each of its parameters.
 struct component_choice {
   std::string id;
   std::map<std::string, nlohmann::json> parameters;
-  // Those that the file or the command line sets to something else than the default, as it is written there.
+  // Parameters that the file or the command line sets to a value other than the default, as written there.
   std::map<std::string, nlohmann::json> given = {};
 };
 
@@ -30,21 +30,21 @@ struct data_config {
   std::string of = "random";       // queue: constant | random | dataset
   std::int64_t prefetch = 4;       // queue: micro-batches
   std::string content = "normal";  // constant, random: zeros | uniform | normal
-  double zipf = 1;                 // constant, random: exponent of words' frequencies; 0: even
+  double zipf = 1;                 // constant, random: Zipf exponent of generated words; 0: uniform
   std::string format; // dataset: cifar10 | npy | imagenet | criteo | words | sentences | parallel | queries
   std::string path, evaluation_path;
-  bool generate = false; // learnable data where there is nothing at `path`
+  bool generate = false; // write learnable data first if nothing exists at `path`
   bool shuffle = true;
   std::int64_t threads = 1;
   std::string on_bad_record = "error"; // error | skip
   std::string tokens = "words";        // words | subwords
-  std::string vocabulary;              // a file; empty: made of the training text
+  std::string vocabulary;              // a file; empty: built from the training text
   std::int64_t min_count = 1, window = 5;
   double subsample = 1e-3;
   std::string endpoint;                     // stream: "tcp://HOST:PORT"
-  std::string producer;                     // stream: a command; empty: somebody else starts it
+  std::string producer;                     // stream: a shell command; empty: the user starts the producer
   std::int64_t timeout_ns = 60'000'000'000; // stream
-  std::uint64_t first_records = 0;          // not 0: only so many are looked at, and nothing is written. No key.
+  std::uint64_t first_records = 0;          // not 0: only so many records are read, and nothing is written. Not a key
 };
 
 struct train_config {
@@ -53,13 +53,13 @@ struct train_config {
   std::string scaling = "weak"; // weak | strong
   std::int64_t accumulate = 1;
   std::string precision = "fp32";
-  bool emulate = false; // a precision that the machine has no instructions for
+  bool emulate = false; // compute in a precision that the machine has no instructions for, slowly
   std::string device = "cpu";
   std::string kernels = "timed"; // timed | fixed
-  bool graphs = true;            // of CUDA
+  bool graphs = true;            // CUDA graphs
 };
 
-// See optimizer/schedule.hpp for the formulas. Lengths are in `unit`s.
+// Formulas: optimizer/schedule.hpp. Lengths are in `unit`s.
 struct schedule_config {
   std::string name = "constant"; // constant | step | linear | exponential | noam
   std::string unit = "step";     // step | epoch
@@ -68,7 +68,7 @@ struct schedule_config {
   double factor = 0.1, every = 0;
   double length = 0, end = 0;
   std::int64_t model_size = 512;
-  double epoch_steps = 0; // steps of one round of the dataset, found out by the ranks; 0: it has none. No key.
+  double epoch_steps = 0; // steps of one epoch, which the ranks compute; 0: the data has no epochs. Not a key
 };
 
 struct optimizer_config {
@@ -76,41 +76,41 @@ struct optimizer_config {
   double lr = 0.01, momentum = 0.9, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool nesterov = false;
   double clip_norm = 0;            // 0: off
-  std::string lr_scaling = "none"; // none | linear: times the number of workers
+  std::string lr_scaling = "none"; // none | linear: lr times the number of workers
   schedule_config schedule;
 };
 
-// A worker that is made to compute more slowly.
+// A worker that computes more slowly on purpose: a straggler.
 struct slow_config {
   std::int64_t rank = 0;
-  double factor = 1; // times as long; 1: none is slow
+  double factor = 1; // computing takes this many times as long; 1: no straggler
 };
 
 struct cluster_config {
   std::int64_t workers = 1, servers = 1, threads = 1;
   bool colocate = false;
   bool pin = true;
-  std::string interface = "lo"; // whose address ranks listen on
-  std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; off when cores are shared
-  std::int64_t hosts = 1;       // that ranks are taken to lie on, in blocks
+  std::string interface = "lo"; // ranks listen on its address
+  std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; 0 if cores are shared
+  std::int64_t hosts = 1;       // hosts to which ranks are assigned, in blocks
   slow_config slow;
 };
 
-// Of every step some 100 bytes are kept until the run ends: room for `steps_reserved` is taken before the region, what
-// is more grows as it comes.
+// Each step keeps about 100 bytes until the run ends. Memory for `steps_reserved` steps is allocated before the timed
+// region; beyond that it grows within the region.
 inline constexpr std::int64_t most_measured_steps = 100'000'000, steps_reserved = 1'000'000;
 
 struct measure_config {
   std::int64_t warmup = 5, steps = 30;
-  double seconds = 0; // not 0: instead of steps
+  double seconds = 0; // not 0: takes the place of `steps`
   std::int64_t repeats = 3;
   bool baseline = true;
   std::int64_t evaluate_every = 0; // steps; 0: only after the last
-  double target = 0;               // not 0: what the metric must reach
-  std::string timeout = "auto";    // auto | none | a time, as exact_nanoseconds writes it
+  double target = 0;               // not 0: the value that the metric must reach
+  std::string timeout = "auto";    // auto | none | a time, in the form of exact_nanoseconds()
 };
 
-// One point of a sweep, run `repeats` times.
+// One combination of a sweep's values, run `repeats` times.
 struct case_config {
   std::vector<std::pair<std::string, nlohmann::json>> swept; // in the order of the sweep: "train.batch" -> 64
   std::string name;
@@ -121,15 +121,15 @@ struct case_config {
   optimizer_config optimizer;
   cluster_config cluster;
   measure_config measure;
-  places written; // for messages; no part of the JSON
+  places written; // positions of keys for messages; not part of the JSON
 };
 
-// A case travels to its ranks as JSON.
+// Ranks receive their case as JSON.
 nlohmann::json to_json(const case_config& c);
 case_config case_from_json(const nlohmann::json& j);
 
 struct report_config {
-  std::string rows, columns, value; // empty: none
+  std::string rows, columns, value; // empty: no extra table
 };
 
 struct experiment {
@@ -137,8 +137,8 @@ struct experiment {
   std::string file; // as given
   std::vector<std::string> plugin_path;
   std::vector<case_config> cases;
-  std::vector<std::string> swept;   // names of the keys that vary
-  std::vector<std::string> notices; // "FILE:LINE:COL: notice: KEY has no effect ...": of keys that change nothing
+  std::vector<std::string> swept;   // names of the swept keys
+  std::vector<std::string> notices; // "FILE:LINE:COL: notice: KEY has no effect ..."
   report_config report;
 };
 

@@ -14,13 +14,13 @@ namespace {
 
 folders folders_of(const std::filesystem::path& file) {
   folders f;
-  std::error_code gone; // a current folder that was removed: relative paths stay what they are
+  std::error_code gone; // the working directory was removed: relative paths stay relative
   f.current = std::filesystem::current_path(gone);
   f.file = (f.current / file).parent_path();
   return f;
 }
 
-// The file's own name serves, without what a folder's name should not hold.
+// The name of the file, with characters that do not belong into the name of a folder replaced or dropped.
 std::string default_name(const std::filesystem::path& file) {
   std::string name = file.stem().string().substr(0, 100);
   for (char& c : name)
@@ -62,7 +62,7 @@ std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const
     if (const toml_node* section = root.find("experiment"))
       if (const toml_node* value = section->find("plugin_path")) given = *value;
   } catch (const toml_error&) {
-    // load_experiment says it.
+    // load_experiment reports this error.
   }
   for (const std::string& text : o.set)
     if (auto parsed = parse_set(text); parsed && parsed->first == path) {

@@ -8,7 +8,7 @@
 namespace regatta {
 namespace {
 
-// "data.path" of "data.path: there is no such file"; empty where no key comes first.
+// Returns "data.path" for "data.path: there is no such file"; empty if the text does not begin with a key.
 std::string leading_key(const std::string& text) {
   const auto end = text.find(": ");
   if (end == std::string::npos) return {};

@@ -7,23 +7,23 @@
 
 namespace regatta {
 
-// Where the keys of a case were written: for errors that are found after the file was read.
+// Where the keys of a case were written, for errors that are found after the file was read.
 class places {
 public:
-  // By key: "f.toml:4:9", or an option's name such as "--set". Of a section: where it begins.
+  // From a key to "f.toml:4:9", or to the name of an option such as "--set"; from a section to where it begins.
   using map = std::map<std::string, std::string>;
 
   places() = default;
   places(std::string file, std::shared_ptr<const map> written, map swept)
       : file_(std::move(file)), written_(std::move(written)), swept_(std::move(swept)) {}
 
-  // `text` begins with the key that is wrong, "data.path: there is no such file": returns "f.toml:4:8: error: " and it.
-  // A key that is not written stands for its section; a text without a key is about the file. Unchanged where nothing
-  // is known of a file. [any]
+  // Returns `text` with its position in front: for "data.path: no such file", "f.toml:4:8: error: data.path: no such
+  // file". `text` begins with the key that the error is about, or else it is about the whole file. If that key is not
+  // written, the position is that of its section. Returns `text` unchanged if no file is known. [any]
   std::string before(const std::string& text) const;
-  // "f.toml:4:8: notice: KEY TEXT". [any]
+  // Returns "f.toml:4:8: notice: KEY TEXT". [any]
   std::string notice(const std::string& key, const std::string& text) const;
-  // Whether somebody wrote this key. [any]
+  // Returns true if the file or the command line gives this key. [any]
   bool has(const std::string& key) const;
 
 private:
@@ -31,7 +31,7 @@ private:
 
   std::string file_;
   std::shared_ptr<const map> written_;
-  map swept_; // these count first
+  map swept_; // take precedence over written_
 };
 
 } // namespace regatta

@@ -20,12 +20,12 @@ class problems {
 public:
   explicit problems(std::string file) : file_(std::move(file)) {}
 
-  // `text` says what was expected and what came. Said twice (by two cases of a sweep), it counts once.
+  // `text` says what was expected and what came. An error that two cases of a sweep share is kept once.
   void add(const origin& from, const std::string& path, const std::string& text);
-  // The same, where the file is right but a plugin is not there.
+  // Adds an error of a file that is right, but names a plugin that is not there.
   void add_missing(const origin& from, const std::string& path, const std::string& text);
   bool none() const { return lines_.empty(); }
-  // In the file's order, options after it, then `notes`.
+  // Throws failure with all errors, in the order of the file, then those of options, then `notes`.
   [[noreturn]] void raise(const std::vector<std::string>& notes) const;
   bool missing() const { return missing_; }
 

@@ -7,11 +7,11 @@
 
 namespace regatta {
 
-// The figures that a case's entry in result.json has one of, as `[report] value` names them: "efficiency",
-// "bytes.sent_per_step.worker". An object with a median stands for it.
+// Returns the figures of a case's entry in result.json that `[report] value` may name: "efficiency",
+// "bytes.sent_per_step.worker". The name of an object with a median stands for that median.
 const std::vector<std::string>& report_values();
 
-// Whether `path` is one of them, or what a strategy reports of itself: "strategy.NAME.mean", ".max" or ".per_step".
+// Returns true if `path` is one of them, or a statistic of a strategy: "strategy.NAME.mean", ".max" or ".per_step".
 bool is_report_value(std::string_view path);
 
 } // namespace regatta

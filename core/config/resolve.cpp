@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A case as TOML that runs again, and as JSON that its ranks read.
+// Writes a case as TOML that can be run again, and as JSON that its ranks read.
 #include "base/failure.hpp"
 #include "base/units.hpp"
 #include "config/document.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Keys of the experiment as a whole are no part of a case.
+// Keys that apply to the whole experiment are not part of a case.
 bool of_case(const schema_key& key) {
   return key.section() != "report" && key.path() != "experiment.plugin_path";
 }
@@ -33,9 +33,9 @@ std::string resolved_toml(const case_config& c, const std::vector<std::string>& 
       section = key.section();
       text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section);
     }
-    // What is not set and has no value that says so (no dataset has no format) is left out.
+    // Leave out a key that is not set, and has no value that means so (without a dataset there is no format).
     if (!accept(key, value)) continue;
-    // Nor is a default that makes no difference here: it would be named as a key without effect.
+    // Leave out a default without effect: a run of this file would print a notice about that key.
     if (!has_effect(key.path(), c) && value == read(key, {}, {})) continue;
     const bool time = key.rule.unit == RG_UNIT_NANOSECONDS && value.is_number();
     text += fmt::format("{} = {}\n", key.leaf(),

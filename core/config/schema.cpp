@@ -31,21 +31,21 @@ template <class T> constexpr std::uint32_t type_of() {
   else if constexpr (std::is_same_v<T, std::vector<double>>)
     return RG_PARAM_FLOATS;
   else
-    return RG_PARAM_STRING; // a list of strings, which no plugin can have, is told apart by its member
+    return RG_PARAM_STRING; // a list of strings too: no plugin can have one, is_text_list() finds it by its member
 }
 
-// Builds one row of the table; what is allowed follows by chained calls.
+// Builds one row of the table; chained calls set the allowed values.
 struct row : schema_key {
   row& range(double low, double high) {
     rule.min = low;
     rule.max = high;
     return *this;
   }
-  row& above(double low) { // up to any number
+  row& above(double low) { // without an upper bound
     above_min = true;
     return range(low, unlimited);
   }
-  row& below(double high) { // from 0 on
+  row& below(double high) { // from 0
     below_max = true;
     return range(0, high);
   }
@@ -94,7 +94,7 @@ const char* const timeouts[] = {"auto", "none", nullptr};
 const char* const schedules[] = {"constant", "step", "linear", "exponential", "noam", nullptr};
 const char* const schedule_units[] = {"step", "epoch", nullptr};
 
-// A key is named like the member that it sets.
+// The key has the name of the member that it sets.
 #define POINT(path, help)                                                                                              \
   make_row(                                                                                                            \
       #path, []([[maybe_unused]] experiment& e, case_config& c) { return config_member(&c.path); }, help)
@@ -256,7 +256,7 @@ bool is_plugin_choice(const schema_key& key) {
   return key.leaf() == "plugin" && find_plugin_section(key.section()).has_value();
 }
 
-// Words, or a time: no plugin can have such a parameter.
+// Returns true for a key that takes a word or a time. No plugin can have such a parameter.
 bool is_words_or_time(const schema_key& key) {
   return key.rule.type == RG_PARAM_STRING && key.rule.unit == RG_UNIT_NANOSECONDS;
 }
@@ -275,7 +275,7 @@ rg_param word_rule(const schema_key& key) {
   return rule;
 }
 
-// For people: sizes and times with their units.
+// For the terminal: sizes and times with their units.
 std::string default_text(const schema_key& key) {
   if (key.path() == "model.plugin") return "must be given";
   if (key.path() == "experiment.name") return "default the file's name";
@@ -325,7 +325,7 @@ component_choice& choice_of(case_config& c, plugin_section s) {
 }
 
 const component_choice& choice_of(const case_config& c, plugin_section s) {
-  return choice_of(const_cast<case_config&>(c), s); // the other one only picks a member
+  return choice_of(const_cast<case_config&>(c), s); // the other overload only selects a member
 }
 
 std::string expectation(const schema_key& key) {
@@ -349,7 +349,7 @@ std::optional<json> accept(const schema_key& key, const json& given) {
     if (value && key.below_max && !(value->get<double>() < key.rule.max)) return {};
     return value;
   }
-  if (given.is_string()) return json::array({given}); // as --set gives it
+  if (given.is_string()) return json::array({given}); // --set may give one string without brackets
   const bool texts =
       given.is_array() && std::all_of(given.begin(), given.end(), [](const json& i) { return i.is_string(); });
   return texts ? std::optional(given) : std::nullopt;
@@ -360,7 +360,7 @@ void assign(const schema_key& key, const json& value, experiment& whole, case_co
 }
 
 json read(const schema_key& key, const experiment& whole, const case_config& point) {
-  // One accessor serves both ways; through it nothing is written here.
+  // One accessor serves reading and writing; this call writes nothing through it.
   return std::visit([](auto* m) { return json(*m); },
                     key.member(const_cast<experiment&>(whole), const_cast<case_config&>(point)));
 }

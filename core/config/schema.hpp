@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of an experiment's TOML as data: what validates a file, suggests a near name, fills in defaults, prints help
-// and writes the resolved file. Plugins' own parameters are not here; their tables come from the registry.
+// The keys of an experiment's TOML as a table. It validates files, suggests near names, fills in defaults, and prints
+// help and the resolved file. Parameters of plugins are not in it: their tables come from the registry.
 #pragma once
 
 #include "config/experiment.hpp"
@@ -23,7 +23,7 @@ using config_member = std::variant<bool*, std::int64_t*, std::uint64_t*, double*
                                    std::vector<std::string>*, std::vector<double>*>;
 
 struct schema_key {
-  rg_param rule; // type, unit, bounds, choices and help as in a plugin's table; `name` is the whole path "train.batch"
+  rg_param rule; // type, unit, bounds, choices, help as in a plugin's table; `name` is the whole path "train.batch"
   config_member (*member)(experiment& whole, case_config& point);
   bool sweepable;
   bool above_min = false, below_max = false; // the bound itself is not allowed
@@ -33,9 +33,9 @@ struct schema_key {
   std::string leaf() const;    // "batch"
 };
 
-// In the order of the resolved file.
+// All keys, in the order of the resolved file.
 const std::vector<schema_key>& schema();
-const schema_key* find_key(std::string_view path); // null: there is none
+const schema_key* find_key(std::string_view path); // null: no such key
 
 // The sections that choose a plugin and hold its parameters.
 enum class plugin_section { model, strategy, transport };
@@ -46,18 +46,19 @@ std::optional<plugin_section> find_plugin_section(std::string_view name);
 component_choice& choice_of(case_config& c, plugin_section s);
 const component_choice& choice_of(const case_config& c, plugin_section s);
 
-// What the key takes, "an integer from 1 to 64"; the value as it is kept, nothing where it is not that.
+// expectation() returns the values that the key takes: "an integer from 1 to 64". accept() returns the value in the
+// form that is stored, nullopt if the key does not take it.
 std::string expectation(const schema_key& key);
 std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json& given);
 
-// `value` is what accept() gave.
+// Stores `value`, which accept() returned.
 void assign(const schema_key& key, const nlohmann::json& value, experiment& whole, case_config& point);
 nlohmann::json read(const schema_key& key, const experiment& whole, const case_config& point);
 
-// All names of sections, "data", "sweep" and so on.
+// Returns the names of all sections: "data", "sweep" and so on.
 std::vector<std::string> section_names();
 
-// The reference of all keys with types, ranges, defaults and help, for a terminal.
+// Returns the reference of all keys with types, ranges, defaults and help, for a terminal.
 std::string schema_text();
 
 } // namespace regatta

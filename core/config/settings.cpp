@@ -17,7 +17,7 @@ bool is_bare(const std::string& name) {
   });
 }
 
-// A name with a point in it is one part, and as such no key of ours.
+// Appends a name to a path. A name that contains a dot is quoted, so that it matches no key.
 std::string extended(const std::string& path, const std::string& name) {
   const std::string part = is_bare(name) ? name : toml_literal(name);
   return path.empty() ? part : path + "." + part;
@@ -39,12 +39,12 @@ std::vector<std::string> keys_of(const std::string& section) {
   return names;
 }
 
-// Whether keys of the schema stand in a table of this name: "optimizer.schedule".
+// Returns true if keys of the schema stand in a table of this name: "optimizer.schedule".
 bool is_inner_table(const std::string& path) {
   return std::ranges::any_of(schema(), [&](const schema_key& key) { return key.path().starts_with(path + "."); });
 }
 
-// What somebody who wrote a name outside every section, or in the wrong one, probably meant.
+// Returns a suggestion for a name that stands outside every section or in the wrong one.
 std::string hint_for(const std::string& path) {
   const std::vector<std::string> parts = split(path);
   if (parts.size() >= 2) {
@@ -76,7 +76,7 @@ bool known_id(plugin_section s, const std::string& id, const std::string& path, 
   return false;
 }
 
-// Walks what stands in a file or a --set, down to the values.
+// Walks the tree of a file or of a --set, down to the values.
 class collector {
 public:
   collector(const catalogue& components, problems& wrong) : components_(components), wrong_(wrong) {}
@@ -132,7 +132,7 @@ private:
     }
   }
 
-  // A parameter of whichever plugin is chosen is judged when a case has chosen one.
+  // A parameter in a table without id is checked once a case has chosen its plugin.
   bool fits(const std::string& path, const key_name& name, const setting& s) {
     if (!name.key && name.id.empty()) return true;
     if (!name.key) {
@@ -188,7 +188,7 @@ private:
         given != all_.values.end() && given->second.from_layer == setting::layer::set)
       return wrong_.add(from, path, "is given by --set too");
     if (!check_swept(key)) return;
-    // In the place of the file's sweep of the same key, so that the order of the cases stays.
+    // Replace the file's sweep of the same key in place, so that the order of the cases stays.
     for (axis& a : all_.axes)
       if (a.keys.size() == 1 && a.keys[0].path == path) {
         a.keys[0] = std::move(key);
@@ -198,7 +198,7 @@ private:
     all_.axes.push_back({from, {std::move(key)}});
   }
 
-  // At commas outside brackets and quotes.
+  // Splits at commas outside brackets and quotes.
   static std::vector<std::string> split_values(const std::string& text) {
     std::vector<std::string> items(1);
     int depth = 0;
@@ -254,7 +254,7 @@ private:
     }
   }
 
-  // "train.batch" = [..], or train.batch = [..], which TOML takes for tables.
+  // Accepts "train.batch" = [..], and train.batch = [..], which TOML reads as nested tables.
   std::vector<swept_key> swept_keys(const std::string& path, const toml_node& node) {
     std::vector<swept_key> keys;
     const origin from{{}, node.key};
@@ -277,7 +277,7 @@ private:
   bool check_swept(const swept_key& key) {
     const auto name = find_name(key.path, key.from, components_, wrong_);
     if (!name) return false;
-    all_.spoiled.insert(key.path); // until all is well
+    all_.spoiled.insert(key.path); // until all its values fit
     if (name->key && !name->key->sweepable) {
       wrong_.add(key.from, key.path, "cannot be swept");
       return false;
@@ -342,7 +342,7 @@ std::optional<std::pair<std::string, setting>> parse_set(const std::string& text
     const toml_node parsed = parse_toml("value = " + value);
     if (parsed.members.size() == 1) s.node = parsed.members[0].node;
   } catch (const toml_error&) {
-    // A string without its quotes, as shells leave them.
+    // A string without quotes: the shell removed them.
   }
   return std::pair(path, std::move(s));
 }

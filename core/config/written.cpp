@@ -18,7 +18,7 @@ std::string place_of(const origin& from, const std::string& file) {
   return from.option.empty() ? fmt::format("{}:{}:{}", file, from.at.line, from.at.column) : from.option;
 }
 
-// "optimizer.plugin = "sgd", "adam"": the values that the cases have of a key.
+// Returns a key and the values that the cases have for it: "optimizer.plugin = "sgd", "adam"".
 std::string values_text(const std::string& path, const std::vector<case_config>& cases) {
   std::vector<std::string> values;
   for (const case_config& c : cases) {

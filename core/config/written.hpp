@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where keys were written, and which of them make no difference.
+// Finds where keys were written, and which keys have no effect.
 #pragma once
 
 #include "config/experiment.hpp"
@@ -13,13 +13,13 @@
 
 namespace regatta {
 
-// Of all keys and sections outside of sweeps; `file` is the name that messages give it. [any]
+// Returns the positions of all keys and sections outside sweeps; `file` is its name in messages. [any]
 places::map written_in(const settings& all, const std::string& file);
-// Of a case's values of the swept keys. [any]
+// Returns the positions of one case's values of the swept keys. [any]
 places::map written_in(const std::vector<std::pair<std::string, const setting*>>& swept, const std::string& file);
 
-// "FILE:LINE:COL: notice: KEY has no effect with ...", in the file's order, options last: of each key that is given and
-// makes no difference to any case. [any]
+// Returns "FILE:LINE:COL: notice: KEY has no effect with ..." for each key that is given and has no effect on any case,
+// in the order of the file, then those of options. [any]
 std::vector<std::string> without_effect(const settings& all, const std::string& file,
                                         const std::vector<case_config>& cases);
 

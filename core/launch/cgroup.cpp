@@ -16,10 +16,10 @@ bool has_word(const std::string& list, const std::string& word) {
 
 struct cgroup_mount {
   fs::path point;
-  fs::path of; // which group is mounted there: not "/" in containers without a namespace of their own
+  fs::path of; // the group at the mount point: not "/" in a container without its own namespace
 };
 
-// From /proc/self/mountinfo: "31 23 0:28 / /sys/fs/cgroup rw - cgroup cgroup rw,cpu".
+// Parses /proc/self/mountinfo: "31 23 0:28 / /sys/fs/cgroup rw - cgroup cgroup rw,cpu".
 std::optional<cgroup_mount> find_mount(const fs::path& root, const std::string& controller, bool v2) {
   std::ifstream file(root / "proc/self/mountinfo");
   for (std::string line; std::getline(file, line);) {
@@ -34,14 +34,14 @@ std::optional<cgroup_mount> find_mount(const fs::path& root, const std::string& 
   return {};
 }
 
-// Appends the group and its parents.
+// Appends the group and its parents up to the mount point.
 void append(const fs::path& root, const std::string& controller, const std::string& group, bool v2,
             std::vector<control_group>& all) {
   const auto mount = find_mount(root, controller, v2);
   if (!mount) return;
   auto inside = fs::path(group).lexically_relative(mount->of);
   if (inside.empty() || *inside.begin() == "..")
-    inside = "."; // seen from another namespace: only the mount point is ours
+    inside = "."; // in another cgroup namespace: only the group at the mount point is visible
   for (auto at = inside.lexically_normal();; at = at.parent_path()) {
     all.push_back({root / mount->point.relative_path() / at, v2});
     if (at.empty() || at == ".") return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control groups that this process is in.
+// Finds the control groups that this process is in.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ struct control_group {
   bool v2;
 };
 
-// The groups of a controller ("cpu", "memory") that hold this process: its own first, then that one's parents up to the
-// mount point; of v1 and v2 where both are mounted. `root` is "/" but in tests.
+// Returns the groups of a controller ("cpu", "memory") that hold this process: its own first, then the parents up to
+// the mount point. Returns those of v1 and v2 if both are mounted. `root` is "/" except in tests.
 std::vector<control_group> control_groups(const std::string& controller, const std::filesystem::path& root = "/");
 
 } // namespace regatta

@@ -26,14 +26,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto stranger_limit = 2s; // from a connection to its proof
+constexpr auto stranger_limit = 2s; // from accepting a connection to its proof of the secret
 constexpr std::size_t strangers_beyond_ranks = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto suspicion_limit = 500ms;
-constexpr auto last_frames = 500ms;  // for what a dead process sent before, which is already in our kernel
-constexpr auto grace = 1s;           // for the others, after one has died
-constexpr auto outside_grace = 60s;  // likewise where killing one ends the whole campaign: a step may take long
-constexpr auto accept_pause = 100ms; // when there is no descriptor left
+constexpr auto last_frames = 500ms;  // after a death, for its frames that are still in this host's socket buffers
+constexpr auto grace = 1s;           // for the other ranks to end, after the run has failed
+constexpr auto outside_grace = 60s;  // as `grace`, but a kill would end the whole campaign, and a step may take long
+constexpr auto accept_pause = 100ms; // if no descriptor is free
 
 } // namespace
 
@@ -90,7 +90,7 @@ void coordinator::listen() {
   try {
     const tcp::endpoint where(asio::ip::make_address(plan_.address), 0);
     acceptor_.open(where.protocol());
-    acceptor_.set_option(tcp::acceptor::reuse_address(true)); // its connections' remains keep the port from nobody
+    acceptor_.set_option(tcp::acceptor::reuse_address(true)); // connections in TIME_WAIT do not block the port
     acceptor_.bind(where);
     acceptor_.listen();
   } catch (const boost::system::system_error& e) {
@@ -111,9 +111,9 @@ asio::awaitable<void> coordinator::accept() {
     boost::system::error_code error;
     tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) co_return;
-    // Where strangers hold all descriptors, the oldest gives its own to the next.
+    // If unproven connections hold all descriptors, close the oldest, and accept the next.
     if (error == asio::error::no_descriptors && drop_oldest_stranger()) {
-      pause.expires_after(0s); // its coroutine has to let go of it first
+      pause.expires_after(0s); // its coroutine must run to release the descriptor
       co_await pause.async_wait(asio::use_awaitable);
       continue;
     }
@@ -130,7 +130,8 @@ asio::awaitable<void> coordinator::accept() {
   }
 }
 
-// The oldest is the least likely to be a rank: ranks answer at once, and try again when dropped.
+// Closes the oldest unproven connection. It is the least likely to be a rank: a rank sends its proof at once, and
+// connects again if it is dropped.
 bool coordinator::drop_oldest_stranger() {
   const auto oldest = std::ranges::find_if(strangers_, [](const auto& s) { return !s->proven && s->socket.is_open(); });
   if (oldest == strangers_.end()) return false;
@@ -182,10 +183,10 @@ void coordinator::welcome(member& m, tcp::socket socket) {
   spawn(serve(m));
   if (ending_) m.wire->send({{"t", "ended"}, {"rank", nobody}, {"why", "the case ended before this rank joined it"}});
   if (++connected_ < plan_.ranks.size()) return;
-  // Nobody else is expected.
+  // All ranks are connected.
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  for (const auto& s : strangers_) s->drop(); // a second connection of a rank that is here is no rank either
+  for (const auto& s : strangers_) s->drop(); // any further connection is not a rank
 }
 
 // -------------------------------------------------------------------------------------------------------- processes
@@ -237,7 +238,7 @@ asio::awaitable<void> coordinator::collect(asio::posix::stream_descriptor& from,
 
 asio::awaitable<void> coordinator::watch(member& m) {
   co_await m.handle.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
-  // What it said before it died comes first.
+  // Handle the frames that the rank sent before it died first.
   if (m.wire_open) {
     boost::system::error_code ended;
     m.wire_ended.expires_after(last_frames);
@@ -361,7 +362,7 @@ void coordinator::certain(const member& m, const std::string& what, int code) {
   end(m.rank, result_.failure->message);
 }
 
-// There is nothing to wait for: it cannot hear that the run is over.
+// Ends the run and kills the rank at once: it cannot receive the message that the run has ended.
 void coordinator::certain_of_lifeless(const member& m, const std::string& what) {
   certain(m, what, static_cast<int>(exit_code::run));
   if (!plan_.outside) kill(m);
@@ -400,7 +401,7 @@ void coordinator::end(std::uint32_t dead, const std::string& why) {
     if (m->wire_open)
       m->wire->send({{"t", "ended"}, {"rank", dead}, {"why", why}});
     else if (m->running && !m->wire && !plan_.outside)
-      kill(*m); // it cannot be told
+      kill(*m); // it has no connection over which it could be told
   }
   spawn(kill_after_grace());
 }
@@ -419,7 +420,7 @@ void coordinator::kill_all() {
 
 void coordinator::kill(const member& m) const {
   if (plan_.outside)
-    ::kill(m.pid, SIGKILL); // the launcher then ends the others
+    ::kill(m.pid, SIGKILL); // the launcher then ends the other ranks
   else
     kill_process(m.process);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run from the first process to the last: rendezvous, frames, and who is to blame when it ends early. All in one
-// thread; the ranks' end of it is control/client.hpp. Here are the parts that wait for ranks to do something;
-// coordinator_watch.cpp has those that wait for them to do nothing.
+// One run from start to end: rendezvous, frames, and the cause if it ends early. All in one thread. control/client.hpp
+// is the rank's side. This file has the parts that react to ranks; coordinator_watch.cpp has those that detect ranks
+// without progress.
 //
-// The first cause counts. A process that died, an exception of a rank's own and a rank that fell silent are certain. A
-// rank that lost a connection only suspects: a peer's death is known to it sometimes before it is known here, so such a
-// report waits a moment for a better cause.
+// The first cause is reported. A process that died, an exception in a rank, and a rank that fell silent are certain
+// causes. A rank that lost its connection to a peer is only a suspicion: it may notice the death of the peer before the
+// coordinator does, so such a report waits a moment for a better cause.
 #pragma once
 
 #include <list>
@@ -34,13 +34,13 @@ namespace regatta {
 
 class coordinator {
 public:
-  // Both outlive this.
+  // Both must outlive this object.
   coordinator(const launch_plan& plan, const launch_hooks& hooks);
-  ~coordinator(); // no process of the run is left
+  ~coordinator(); // kills and reaps all processes of the run
   coordinator(const coordinator&) = delete;
   coordinator& operator=(const coordinator&) = delete;
 
-  // Once. Throws failure if the run cannot start, and what a hook threw.
+  // Call once. Throws failure if the run cannot start; rethrows exceptions of hooks.
   launch_result run();
 
 private:
@@ -53,16 +53,16 @@ private:
 
     std::uint32_t rank;
     struct process process;
-    pid_t pid = -1; // for people, also when it is gone
+    pid_t pid = -1; // for messages; stays after the process has ended
     asio::posix::stream_descriptor handle, output, errors;
     line_splitter output_lines, error_lines;
-    std::shared_ptr<channel> wire; // null until it has proven itself
+    std::shared_ptr<channel> wire; // null until the rank has proven that it knows the secret
     asio::steady_timer wire_ended;
     bool wire_open = false, running = false, reported = false, has_result = false, warned = false;
     clock::time_point heard{};
     status_page status;
-    std::optional<clock::time_point> stopped; // seen so
-    nlohmann::json state;                     // its answer to "describe"
+    std::optional<clock::time_point> stopped; // since when it was seen stopped by a signal
+    nlohmann::json state;                     // its answer to "describe"; null: none yet
   };
 
   struct stranger {
@@ -70,10 +70,10 @@ private:
     void drop();
     tcp::socket socket;
     asio::steady_timer patience;
-    bool proven = false; // a rank, and never dropped
+    bool proven = false; // it is a rank, and is never dropped
   };
 
-  // Runs the coroutine on io_; what it throws ends the run and comes out of run().
+  // Runs the coroutine on io_. An exception in it ends the run, and run() rethrows it.
   void spawn(asio::awaitable<void> coroutine);
 
   void listen();

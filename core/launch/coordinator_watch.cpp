@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's clock: ranks that are silent, stopped or stand still, and signals to the program.
+// The coordinator's periodic checks: ranks that are silent, stopped or without progress; and signals to the program.
 #include "launch/coordinator.hpp"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto quiet = 400ms; // a heartbeat missed: perhaps it will be found silent; less than suspicion_limit
+constexpr auto quiet = 400ms; // a heartbeat is late, so silence may follow; less than suspicion_limit
 constexpr auto lateness = 1s; // the coordinator itself was stopped or starved
 constexpr auto description_limit = 1500ms; // for all ranks to describe themselves
 constexpr auto description_pause = 20ms;
 
-// Of a rank's answer to "describe": it came, and the thread that runs the exchange had its part in it.
+// Returns true if a rank has answered "describe", and the thread that runs its exchange could take part in the answer.
 bool answers(const nlohmann::json& state) {
   return !state.is_null() && state.value("answers", true);
 }
@@ -38,7 +38,7 @@ asio::awaitable<void> coordinator::keep_time() {
     timer.expires_after(tick);
     co_await timer.async_wait(asio::use_awaitable);
     const auto now = clock::now();
-    // While we did not run, nobody could be heard.
+    // While this process did not run, it could not receive from any rank.
     if (now - last > lateness) {
       for (auto& m : members_) {
         m->heard += now - last - tick;
@@ -106,7 +106,7 @@ void coordinator::look_for_standstill(clock::time_point now) {
   if (!plan_.standstill.watched || ending_ || describing_) return;
   for (const auto& m : members_)
     if (m->running && m->wire && !m->has_result && !m->reported) standstill_.note(m->rank, m->status.read(), now);
-  if (connected_ < members_.size()) return; // those who are here may wait
+  if (connected_ < members_.size()) return; // connected ranks may wait for the others
   auto stuck = standstill_.stuck(now);
   if (stuck.empty()) return;
   describing_ = true;
@@ -136,7 +136,7 @@ void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
   for (const auto& m : members_)
     if (m->running && !m->has_result)
       accounts.push_back({name_of(*m), m->status.read(), standstill_.still_for(m->rank, now), m->state});
-  // Of several that are stuck, one that does not even answer comes first.
+  // If several ranks are stuck, blame one that does not answer first.
   const auto blamed =
       *std::ranges::min_element(stuck, {}, [&](std::uint32_t r) { return answers(members_[r]->state); });
   const member& m = *members_[blamed];
@@ -149,7 +149,7 @@ void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
   lines.feed(f.dump);
   result_.failure = std::move(f);
   end(m.rank, result_.failure->message);
-  // Ranks that wait hear that the run is over; one that does not come back from a call does not.
+  // Ranks that wait receive the message that the run has ended; a rank that hangs in a call does not.
   if (!plan_.outside && (mine.status.waits == waiting::nothing || !answers(mine.state))) kill(m);
 }
 

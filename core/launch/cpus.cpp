@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr double no_limit = std::numeric_limits<double>::infinity();
 
-// "200000 100000" or "max 100000".
+// Reads "200000 100000" or "max 100000".
 double limit_v2(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
   double quota = 0, period = 0;
@@ -35,7 +35,7 @@ double limit_v1(const fs::path& group) {
   return quota_file >> quota && period_file >> period && quota > 0 && period > 0 ? quota / period : no_limit;
 }
 
-// How many threads of the same core come before this one: 0 for the first.
+// Returns the index of this CPU among the hardware threads of its core.
 std::size_t place_in_core(int cpu) {
   std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
   std::size_t place = 0;
@@ -54,7 +54,7 @@ std::size_t place_in_core(int cpu) {
 
 std::vector<int> available_cpus() {
   std::vector<int> out;
-  // The kernel refuses a mask shorter than its own, whose length it does not tell.
+  // The kernel rejects a mask shorter than its own, and does not tell the length.
   for (int count = 1024; count <= 1 << 20; count *= 2) {
     cpu_set_t* set = CPU_ALLOC(count);
     const auto bytes = CPU_ALLOC_SIZE(count);
@@ -77,7 +77,7 @@ double cgroup_cpu_limit(const fs::path& root) {
 cpu_assignment assign_cpus(std::size_t ranks, std::size_t threads, bool pin) {
   const auto cpus = available_cpus();
   cpu_assignment out;
-  // A quota of 1.5 CPUs gives two busy threads less than a core each.
+  // With a quota of 1.5 CPUs, two busy threads get less than one core each: round down.
   const double limit = std::min(static_cast<double>(cpus.size()), std::max(1.0, std::floor(cgroup_cpu_limit() + 0.01)));
   out.available = static_cast<std::size_t>(limit);
   out.oversubscribed = ranks * threads > out.available;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which CPUs this process really has: what the scheduler allows it, and how much of that its control groups grant.
+// The CPUs that this process may use: its affinity mask, and the quota of its control groups.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,21 @@
 
 namespace regatta {
 
-// The CPUs in this thread's affinity mask, ascending.
+// Returns the CPUs in this thread's affinity mask, ascending.
 std::vector<int> available_cpus();
 
-// CPUs' worth of time that the control groups of this process grant (cpu.max of v2, cpu.cfs_quota_us of v1; the least
-// on the way to the root); infinity where none limits. `root` is "/" but in tests.
+// Returns the number of CPUs whose time the control groups of this process grant (v2: cpu.max, v1: cpu.cfs_quota_us);
+// the smallest up to the root, infinity without a limit. `root` is "/" except in tests.
 double cgroup_cpu_limit(const std::filesystem::path& root = "/");
 
 struct cpu_assignment {
-  std::vector<std::vector<int>> cpus; // by rank, `threads` each; all empty: nobody is pinned
-  std::size_t available = 0;          // whole CPUs, of the mask and the control group the smaller
-  bool oversubscribed = false;        // ranks times threads are more
+  std::vector<std::vector<int>> cpus; // by rank, `threads` each; all empty: ranks are not pinned
+  std::size_t available = 0;          // whole CPUs: the smaller of affinity mask and quota
+  bool oversubscribed = false;        // ranks times threads exceed `available`
 };
 
-// Gives each rank CPUs of its own, distinct cores before the second threads of any core. Ranks that would have to share
-// a CPU are not pinned: the scheduler shares more fairly than a fixed assignment.
+// Gives each rank its own CPUs; first one hardware thread of each core, then the second ones. If ranks would have to
+// share a CPU, none is pinned: the scheduler shares more fairly than a fixed assignment.
 cpu_assignment assign_cpus(std::size_t ranks, std::size_t threads, bool pin);
 
 } // namespace regatta

@@ -9,13 +9,13 @@ namespace {
 
 using nlohmann::json;
 
-// "step 0, forward pass"; the operation alone where no step has begun.
+// Returns "step 0, forward pass", or the operation alone if no step has begun.
 std::string where(const rank_status& s) {
   const std::string operation = s.operation.empty() ? "its start" : s.operation;
   return s.pace == pace::step ? fmt::format("step {}, {}", s.step, operation) : operation;
 }
 
-// The innermost function that is not the system's: where to look first.
+// Returns the innermost function outside system libraries: the likely cause.
 std::string culprit(const json& state) {
   for (const json& stack : state.value("stacks", json::array()))
     for (const json& f : stack.at("frames")) {

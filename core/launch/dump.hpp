@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes which rank waits for what in a run that makes no progress.
+// Describes what each rank waits for in a run without progress.
 #pragma once
 
 #include <chrono>
@@ -16,14 +16,15 @@ namespace regatta {
 struct rank_account {
   std::string name; // "rank 1 (worker 1, pid 4711)"
   rank_status status;
-  std::chrono::steady_clock::duration still{}; // since its last progress
-  nlohmann::json state;                        // its answer to "describe" (control/client.cpp); null: none came
+  std::chrono::steady_clock::duration still{}; // time since its last progress
+  nlohmann::json state;                        // its answer to "describe" (control/client.cpp); null: no answer
 };
 
-// Of the rank to blame: "no progress for 20.0 s in step 0, forward pass: its code does not return (model.so+0x11f3)".
+// Returns the message about the blamed rank: "no progress for 20.0 s in step 0, forward pass: the call does not return:
+// model.so+0x11f3".
 std::string verdict_on(const rank_account& a);
 
-// Lines, each with its newline: for each rank where it stands, what is open, and its stacks.
+// Returns lines, each with its newline: for each rank its operation, its pending operations, and its stacks.
 std::string dump_of(const std::vector<rank_account>& ranks);
 
 } // namespace regatta

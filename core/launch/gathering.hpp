@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's half of an all-gather. A rank waits in one at a time, so the state is one blob a rank.
+// The coordinator's side of an all-gather. A rank takes part in one at a time, so the state is one blob for each rank.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ class gathering {
 public:
   explicit gathering(std::size_t ranks) : ranks_(ranks) {}
 
-  // The rank's contribution. Returns all, by rank, once the last has come, and starts anew. Throws failure if this rank
-  // already waits or has left.
+  // Adds the part of a rank. Returns all parts by rank once the last has arrived, and resets. Throws failure if this
+  // rank already waits in an all-gather or has left.
   std::optional<std::vector<blob>> add(std::uint32_t rank, std::string tag, blob part);
 
-  // The rank takes part no more.
+  // The rank takes part in no later all-gather.
   void leave(std::uint32_t rank);
 
-  // Why those who wait would wait for ever, or nothing while they need not.
+  // Returns why waiting ranks would wait for ever; nullopt if more ranks can still arrive.
   std::optional<std::string> deadlock() const;
 
 private:
   struct entry {
-    std::optional<std::string> tag; // what it waits in
+    std::optional<std::string> tag; // tag of the all-gather in which it waits
     blob part;
     bool left = false;
   };

@@ -23,7 +23,8 @@ std::atomic<int> scopes{0}, came{0}, event{-1};
 using actions = std::array<struct sigaction, signals.size()>;
 actions before_program, before_scopes;
 
-// The kernel's list of the main thread's children, as text. All that starts processes here is the main thread.
+// Reads the kernel's list of the main thread's children, as text: only the main thread starts processes here. Calls
+// only async-signal-safe functions.
 void kill_children() noexcept {
   std::array<char, 64> path{};
   char* at = path.data();
@@ -37,7 +38,7 @@ void kill_children() noexcept {
   put(first);
   put("/children");
   const int list = ::open(path.data(), O_RDONLY | O_CLOEXEC);
-  if (list < 0) return; // ranks die with this process all the same (PR_SET_PDEATHSIG)
+  if (list < 0) return; // ranks still die with this process (PR_SET_PDEATHSIG)
   pid_t child = 0;
   std::array<char, 512> text{};
   for (ssize_t got = 0; (got = ::read(list, text.data(), text.size())) > 0;)
@@ -46,7 +47,7 @@ void kill_children() noexcept {
       if (c >= '0' && c <= '9') {
         child = child * 10 + (c - '0');
       } else if (child > 0) {
-        ::kill(-child, SIGKILL); // fails where it leads no group
+        ::kill(-child, SIGKILL); // fails if the child leads no process group
         ::kill(child, SIGKILL);
         child = 0;
       }
@@ -54,7 +55,7 @@ void kill_children() noexcept {
   ::close(list);
 }
 
-// Calls nothing but async-signal-safe functions.
+// Calls only async-signal-safe functions.
 void on_signal(int) {
   const int error = errno;
   if (scopes.load() == 0 || came.fetch_add(1) > 0) {
@@ -69,7 +70,7 @@ void on_signal(int) {
 void install(actions& before) {
   struct sigaction action {};
   action.sa_handler = on_signal;
-  for (const int s : signals) sigaddset(&action.sa_mask, s); // one after the other
+  for (const int s : signals) sigaddset(&action.sa_mask, s); // handle one signal at a time
   for (std::size_t i = 0; i < signals.size(); ++i) {
     ::sigaction(signals[i], nullptr, &before[i]);
     if (before[i].sa_handler != SIG_IGN) ::sigaction(signals[i], &action, nullptr);
@@ -99,7 +100,7 @@ interruption::interruption() {
   std::uint64_t old = 0;
   (void)!::read(event.load(), &old, sizeof old);
   came = 0;
-  ++scopes; // before the handler is there: it asks for it
+  ++scopes; // before the handler is installed, which reads it
   install(before_scopes);
 }
 

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SIGINT, SIGTERM and SIGHUP of the whole program. By default the first of them ends it at once; where work has to be
-// ended in order, the first is remembered and the second ends the program. To end it at once is: to kill the children of
-// the main thread with their process groups, and to exit with code 130. Whatever the program is doing, a plugin's code
-// included, that works: it all happens in the signal's handler.
+// Handles SIGINT, SIGTERM and SIGHUP of the whole program. By default the first signal ends the program at once. While
+// an `interruption` lives, the first signal is only recorded, so that work can end in order, and the second one ends
+// the program. Ending the program kills the main thread's children with their process groups and exits with code 130.
+// That works inside plugin code too, because all of it runs in the signal handler.
 #pragma once
 
 namespace regatta {
 
-// First thing in main(), but not in a process that is a rank. A signal that is ignored there stays so: a shell's
-// background job has SIGINT ignored, and means it. [main]
+// Call first in main(), except in a rank. Signals that are ignored at this point stay ignored: a shell starts
+// background jobs with SIGINT ignored on purpose. [main]
 void end_at_interruptions();
 
-// As before end_at_interruptions(): for a process that turns out to be a rank. [main]
+// Undoes end_at_interruptions(), in a process that turns out to be a rank. [main]
 void forget_interruptions();
 
-// While one lives, the first signal is remembered. They may be nested; the outermost forgets what came before. With the
-// last one's end the signals are handled as before the first. [main]
+// While one lives, the first signal is recorded. Objects may be nested; the outermost clears signals from before. After
+// the last one, signals are handled as before the first. [main]
 class interruption {
 public:
   interruption();
   ~interruption();
   interruption(const interruption&) = delete;
   interruption& operator=(const interruption&) = delete;
-  // A signal has come. [any]
+  // Returns true once a signal has arrived. [any]
   bool requested() const noexcept;
-  // Readable once a signal has come; not to be read. Belongs to the program.
+  // Returns a descriptor that becomes readable once a signal has arrived. The caller must not read or close it.
   int descriptor() const noexcept;
 };
 

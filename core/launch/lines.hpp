@@ -9,8 +9,8 @@
 
 namespace regatta {
 
-// Cuts a stream into lines, for people: cleaned of what a terminal obeys, without their ends, without empty ones, a very
-// long one in pieces.
+// Splits a stream into lines for messages: without characters that control a terminal, without line ends, and without
+// empty lines. Longer lines than `longest` are split.
 class line_splitter {
 public:
   static constexpr std::size_t longest = 4096;
@@ -24,7 +24,7 @@ public:
     }
   }
 
-  // What came without a newline at the end is a line, too.
+  // Passes on text at the end that has no newline.
   void flush() {
     if (partial_.empty()) return;
     const std::string line = cleaned(std::exchange(partial_, {}));

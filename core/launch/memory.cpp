@@ -21,14 +21,14 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t no_bound = std::numeric_limits<std::uint64_t>::max();
 
-// The number in a file that holds one; nothing where it is missing or "max".
+// Returns the number in a file that holds one; nullopt if the file is missing or holds "max".
 std::optional<std::uint64_t> number_in(const fs::path& file) {
   std::ifstream in(file);
   std::uint64_t n = 0;
   return in >> n ? std::optional(n) : std::nullopt;
 }
 
-// The number after a word, of files with a word and a number a line; 0: it is not there.
+// Returns the number after a word in a file whose lines are a word and a number; 0 if the word is not there.
 std::uint64_t number_after(const fs::path& file, const std::string& word) {
   std::ifstream in(file);
   for (std::string key, rest; in >> key && std::getline(in, rest);)
@@ -36,7 +36,7 @@ std::uint64_t number_after(const fs::path& file, const std::string& word) {
   return 0;
 }
 
-// v1 writes a number near 2^63 where there is no limit.
+// v1 writes a number near 2^63 if there is no limit.
 std::optional<std::uint64_t> limit_of(const control_group& g) {
   const auto limit = number_in(g.folder / (g.v2 ? "memory.max" : "memory.limit_in_bytes"));
   return limit && *limit < std::uint64_t{1} << 60 ? limit : std::nullopt;
@@ -48,7 +48,7 @@ std::uint64_t least_limit(const fs::path& root) {
   return least;
 }
 
-// Of the group that holds the process itself: a kill is counted where its victim was.
+// Counts kills in the process's own group: the kernel counts a kill in the group of its victim.
 std::uint64_t oom_kills(const fs::path& root) {
   std::uint64_t sum = 0;
   bool seen[2] = {}; // the first group of each version is the process's own
@@ -68,7 +68,7 @@ std::uint64_t available_bytes(const fs::path& root) {
     if (!limit || !used) continue;
     const auto files = number_after(g.folder / "memory.stat", g.v2 ? "inactive_file" : "total_inactive_file");
     const auto taken = *used - std::min(*used, files);
-    least = std::min(least, std::max<std::uint64_t>(*limit - std::min(*limit, taken), 1)); // 0 would be "unknown"
+    least = std::min(least, std::max<std::uint64_t>(*limit - std::min(*limit, taken), 1)); // not 0, which means unknown
   }
   return least == no_bound ? 0 : least;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that this process and its ranks may take, and whether the kernel killed one of them for it.
+// The memory that this process and its ranks may still use, and kills by the kernel's OOM killer.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace regatta {
 
-// Bytes that may still be taken: of /proc/meminfo's MemAvailable, and of what every control group of this process leaves
-// below its limit (file pages that are not in use count as free), the least. 0: unknown. `root` is "/" but in tests.
+// Returns the bytes that may still be allocated: the minimum of MemAvailable in /proc/meminfo and of the room below the
+// limit of each control group of this process (inactive file pages count as free). 0: unknown. `root` is "/" except in
+// tests.
 std::uint64_t available_bytes(const std::filesystem::path& root = "/");
 
-// Tells whether the kernel killed a process for want of memory since this object was made.
+// Detects whether the kernel has killed a process for lack of memory since this object was constructed.
 class oom_watch {
 public:
   explicit oom_watch(std::filesystem::path root = "/");
-  // "the kernel ran out of memory (cgroup limit 400 MiB)", or empty: it killed none in the control group of this process.
+  // Returns "the kernel ran out of memory (cgroup limit 400 MiB)"; empty if it killed no process in this control group.
   std::string verdict() const;
 
 private:
@@ -26,9 +27,9 @@ private:
   std::uint64_t before_;
 };
 
-// What a child writes into its own /proc/self/oom_score_adj so that the kernel takes it before this process.
+// Returns the value for a child's /proc/self/oom_score_adj that makes the kernel kill the child before this process.
 std::string raised_oom_score();
-// Writes it. Calls nothing but async-signal-safe functions, and changes nothing where it cannot.
+// Writes the value for the calling process; ignores errors. Calls only async-signal-safe functions.
 void take_oom_score(const char* score) noexcept;
 
 } // namespace regatta

@@ -51,7 +51,7 @@ std::string text_of(const char* name) {
   return text ? text : "";
 }
 
-// An abstract name: nothing is left in any folder.
+// The address of an abstract Unix socket, which leaves no file behind.
 struct meeting_name {
   explicit meeting_name(const outside_place& place) {
     address.sun_family = AF_UNIX;
@@ -71,7 +71,7 @@ unique_fd make_socket() {
   return fd;
 }
 
-// The process at the other end, if it is ours.
+// Returns the process at the other end if it belongs to this user, else -1.
 pid_t peer_of(int socket) {
   ucred who{};
   socklen_t bytes = sizeof who;
@@ -79,7 +79,7 @@ pid_t peer_of(int socket) {
   return ours ? who.pid : -1;
 }
 
-// A packet, and with it a descriptor (-1: none).
+// Sends a packet, with a descriptor if it is not -1.
 void put(int socket, const json& what, int descriptor = -1) {
   auto packet = json::to_cbor(what);
   iovec data{packet.data(), packet.size()};
@@ -100,7 +100,7 @@ void put(int socket, const json& what, int descriptor = -1) {
     throw failure(exit_code::run, fmt::format("a process that the launcher started is gone: {}", std::strerror(errno)));
 }
 
-// Nothing: the other end is gone. A descriptor that came along is put into `descriptor`.
+// Receives a packet; nullopt if the other end is gone. Stores a descriptor that came with it in `descriptor`.
 std::optional<json> get(int socket, unique_fd* descriptor = nullptr) {
   std::vector<std::uint8_t> packet(longest_packet);
   iovec data{packet.data(), packet.size()};
@@ -114,7 +114,7 @@ std::optional<json> get(int socket, unique_fd* descriptor = nullptr) {
   while ((n = ::recvmsg(socket, &m, MSG_CMSG_CLOEXEC)) < 0) {
     if (errno == EINTR) continue;
     if (errno != EAGAIN) break;
-    pollfd waiting{socket, POLLIN, 0}; // whoever watches it does so without blocking
+    pollfd waiting{socket, POLLIN, 0}; // a coordinator that watches the socket has made it non-blocking
     ::poll(&waiting, 1, -1);
   }
   if (const cmsghdr* const c = n > 0 ? CMSG_FIRSTHDR(&m) : nullptr; c && c->cmsg_type == SCM_RIGHTS) {
@@ -159,7 +159,7 @@ unique_fd find_campaign(const outside_place& place) {
     if (std::chrono::steady_clock::now() > until)
       throw failure(exit_code::run,
                     fmt::format("rank 0 of {} is not on this host: all ranks must be on one", place.launcher));
-    std::this_thread::sleep_for(10ms); // it has not got so far
+    std::this_thread::sleep_for(10ms); // rank 0 does not listen yet
   }
 }
 
@@ -168,18 +168,18 @@ void run_on(const std::vector<int>& cpus) {
   CPU_ZERO(&set);
   for (const int c : cpus)
     if (c >= 0 && c < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(c), &set);
-  if (cpus.empty()) std::memset(&set, 0xff, sizeof set); // wherever the control group lets it
+  if (cpus.empty()) std::memset(&set, 0xff, sizeof set); // all CPUs that the control group allows
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
-// What is measured as the peak of a run's memory begins anew with each.
+// Resets the peak of resident memory, which each run measures anew.
 void forget_memory_peak() {
   const unique_fd fd(::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
   if (fd.get() >= 0) [[maybe_unused]]
     const auto n = ::write(fd.get(), "5", 1);
 }
 
-// Does what the campaign asks for until it is over.
+// Handles the campaign's requests until the campaign ends.
 void serve(int campaign, const outside_duties& duties) {
   unique_fd status;
   while (const auto asked = get(campaign, &status)) {
@@ -204,13 +204,13 @@ std::optional<outside_place> find_outside_place() {
   struct variables {
     const char *launcher, *rank, *size, *job;
   };
-  // Slurm sets its own for every step, also for one that runs mpirun: so it comes last.
+  // Slurm sets its variables for every step, even for one that runs mpirun, so check it last.
   for (const variables v : {variables{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
                             variables{"mpiexec", "PMI_RANK", "PMI_SIZE", "PMI_JOBID"},
                             variables{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID"}}) {
     const auto rank = number_of(v.rank), size = number_of(v.size);
     if (!rank || !size) continue;
-    if (*size == 1 && std::string_view(v.launcher) == "srun") continue; // a shell in an allocation, no launch of ranks
+    if (*size == 1 && std::string_view(v.launcher) == "srun") continue; // a shell in an allocation: no launch of ranks
     if (*rank >= *size)
       throw failure(exit_code::usage, fmt::format("{}={} in the environment, but {}={}", v.rank, *rank, v.size, *size));
     std::string job = text_of(v.job);
@@ -252,7 +252,7 @@ outside_ranks::~outside_ranks() {
   for (std::uint32_t r = 0; r < size(); ++r) {
     try {
       tell(r, {{"t", "end"}});
-    } catch (const failure&) { // it is gone already
+    } catch (const failure&) { // the process is gone already
     }
   }
 }
@@ -264,7 +264,7 @@ void outside_ranks::tell(std::uint32_t rank, const json& what, int descriptor) {
 void outside_ranks::join(const std::string& file, const std::string& transport) {
   if (std::find(joined_.begin(), joined_.end(), file) != joined_.end()) return;
   for (std::uint32_t r = 0; r < size(); ++r) tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
-  std::optional<std::uint32_t> missing; // every answer is taken: a later question's must not be mistaken for it
+  std::optional<std::uint32_t> missing; // read all answers, so that none is taken for the answer to a later request
   for (std::uint32_t r = 0; r < size(); ++r)
     if (outcome(r).value_or(1) != 0 && !missing) missing = r;
   if (missing)
@@ -302,18 +302,18 @@ std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties
     if (campaign == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != parent) std::_Exit(static_cast<int>(exit_code::run));
-      run_on({}); // the launcher may have bound rank 0; the ranks' CPUs are ours to choose
+      run_on({}); // the launcher may have bound rank 0 to CPUs; the campaign assigns them anew
       return std::make_unique<outside_ranks>(std::move(listener), *place);
     }
   }
-  take_oom_score(raised_oom_score().c_str()); // the campaign does not
-  forget_interruptions();                     // the launcher ends what it has started
+  take_oom_score(raised_oom_score().c_str()); // not in the campaign's process
+  forget_interruptions();                     // the launcher ends the processes that it started
   serve(find_campaign(*place).get(), duties);
   int status = 0;
   while (campaign > 0 && ::waitpid(campaign, &status, 0) < 0 && errno == EINTR) {
   }
   std::exit(WIFEXITED(status) ? WEXITSTATUS(status)
-                              : static_cast<int>(exit_code::run)); // plugins leave their jobs here
+                              : static_cast<int>(exit_code::run)); // runs exit handlers of plugins
 }
 
 } // namespace regatta

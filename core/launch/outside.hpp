@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that an outside launcher has started: under `mpirun -n N regatta run FILE.toml` every process stays for all
-// cases and is one rank in each. Process 0 forks; its child is the campaign, which invites the processes to a run as
-// it would have started them, over a Unix socket that bears the launcher's name for the job. Both ends must be of one
-// user (SO_PEERCRED); so all processes must be on one host.
+// Ranks that an outside launcher has started. Under `mpirun -n N regatta run FILE.toml` each process stays for all
+// cases and is one rank in each. Process 0 forks; its child is the campaign. Instead of starting processes for a run,
+// the campaign invites these, over a Unix socket with the launcher's name for the job. Both ends must belong to one
+// user (SO_PEERCRED), so all processes must be on one host.
 #pragma once
 
 #include "base/failure.hpp"
@@ -23,24 +23,25 @@ namespace regatta {
 
 struct outside_place {
   std::string launcher; // "mpirun"
-  std::string job;      // what this launch is called, the same in all its processes
+  std::string job;      // name of this launch, the same in all its processes
   std::uint32_t rank = 0, size = 0;
 };
 
-// This process's place, from the launcher's environment: OpenMPI's, PMI's or Slurm's. Nothing: a person started it.
-// Throws failure (usage) where the environment contradicts itself. [main]
+// Returns this process's rank from the environment of the launcher: OpenMPI's, PMI's or Slurm's. Returns nullopt if no
+// launcher started it. Throws failure (usage) if the environment contradicts itself. [main]
 std::optional<outside_place> find_outside_place();
 
-// What to say of a transport that needs a launcher (`command`, up to the number of processes) where there is none.
+// Returns the error for a transport that needs a launcher if there is none. `command` is the launcher's command up to
+// the number of processes.
 failure not_launched(const std::string& transport, const std::string& command, std::uint32_t ranks,
                      const std::string& verb);
 
-// The campaign's end. [main]
+// The campaign's side. [main]
 class outside_ranks {
 public:
-  // Waits until every process is there. Throws failure where one does not come within 30 s.
+  // Waits until every process has connected. Throws failure if one does not within 30 s.
   outside_ranks(unique_fd listener, const outside_place& place);
-  ~outside_ranks(); // tells the processes that all is over
+  ~outside_ranks(); // tells the processes that the campaign has ended
   outside_ranks(const outside_ranks&) = delete;
   outside_ranks& operator=(const outside_ranks&) = delete;
 
@@ -48,13 +49,15 @@ public:
   const std::string& launcher() const noexcept { return launcher_; }
   pid_t pid(std::uint32_t rank) const noexcept { return members_[rank].pid; }
 
-  // Every process loads the plugin and joins what its transport needs (regatta.launched/1). Once for each file.
+  // Makes every process load the plugin and join the others in its transport (regatta.launched/1). Does so once for
+  // each file. Throws failure if a process cannot join.
   void join(const std::string& file, const std::string& transport);
-  // The rank takes part in the run of this coordinator, on these CPUs (none: wherever), and writes to the status page
-  // behind `status`.
+  // Makes the rank take part in the run of the coordinator at host:port, on these CPUs (empty: any). The rank writes to
+  // the status page behind the descriptor `status`.
   void invite(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
               const std::vector<int>& cpus, int status);
-  // A descriptor that is readable once the run is over for the rank, and then how: its exit code; nothing: it is gone.
+  // watch() returns a descriptor that is readable once the rank has finished the run. outcome() then returns its exit
+  // code; nullopt if the process is gone.
   unique_fd watch(std::uint32_t rank) const;
   std::optional<int> outcome(std::uint32_t rank);
 
@@ -70,15 +73,15 @@ private:
   std::vector<std::string> joined_;
 };
 
-// What a process does when it is invited; both return an exit code and throw nothing.
+// Functions that a process runs for the campaign's requests. Both return an exit code and must not throw.
 struct outside_duties {
   std::function<int(const std::string& file, const std::string& transport)> join;
   std::function<int(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status)> run;
 };
 
-// Under a launcher: in process 0's child returns the campaign's end; every other process does its duties until the
-// campaign is over and then ends, process 0 with the campaign's exit code. Otherwise nothing. Forks: to be called
-// before there are threads. [main]
+// Returns null if there is no launcher. Under a launcher, returns the campaign's side in the child of process 0. In
+// every other process it serves requests until the campaign ends, and then exits; process 0 exits with the campaign's
+// exit code. Forks: call it before there are threads. [main]
 std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties);
 
 } // namespace regatta

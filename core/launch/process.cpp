@@ -28,7 +28,7 @@ namespace {
   throw failure(exit_code::run, fmt::format("cannot {}: {}", what, std::strerror(error)));
 }
 
-// Above 2, so that no descriptor is in the way of the child's standard ones.
+// Moves a descriptor above 2, so that it does not collide with the child's standard descriptors.
 unique_fd above_standard(unique_fd fd) {
   if (fd.get() > 2) return fd;
   unique_fd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
@@ -49,7 +49,8 @@ pipe_ends make_pipe() {
   return out;
 }
 
-// All that the child needs, made before the fork: after it, other threads of the parent may hold any lock for good.
+// Everything that the child needs, prepared before the fork: after it, other threads of the parent may hold any lock
+// for ever.
 struct child_plan {
   const char* program;
   char* const* argv;
@@ -57,7 +58,7 @@ struct child_plan {
   int input, output, errors, secret, inherited, trouble;
   const cpu_set_t* cpus;
   std::size_t cpus_bytes;
-  unsigned descriptors; // there may be
+  unsigned descriptors; // limit of descriptors
   const char* oom_score;
 };
 
@@ -68,7 +69,7 @@ struct trouble {
   int error;
 };
 
-// Calls nothing but async-signal-safe functions.
+// Calls only async-signal-safe functions.
 [[noreturn]] void become_child(const child_plan& plan) noexcept {
   const auto give_up = [&](stage at) {
     const trouble t{at, errno};
@@ -78,12 +79,12 @@ struct trouble {
   ::setpgid(0, 0);
   take_oom_score(plan.oom_score);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != plan.parent) give_up(stage::parent_gone); // it died before prctl, and nobody would tell us
+  if (::getppid() != plan.parent) give_up(stage::parent_gone); // it died before prctl(), so no signal would come
 
   struct sigaction action {};
   for (int signal = 1; signal < NSIG; ++signal) {
     action.sa_handler = signal == SIGINT || signal == SIGPIPE || signal == SIGXFSZ ? SIG_IGN : SIG_DFL;
-    ::sigaction(signal, &action, nullptr); // fails for SIGKILL, SIGSTOP and the C library's own
+    ::sigaction(signal, &action, nullptr); // fails for SIGKILL, SIGSTOP and signals of the C library
   }
   sigset_t none;
   ::sigemptyset(&none);
@@ -123,7 +124,7 @@ struct cpu_mask {
   cpu_mask& operator=(const cpu_mask&) = delete;
 };
 
-// No handler of the parent's may run in the child: it would act on descriptors that both share.
+// Handlers of the parent must not run in the child: they would act on descriptors that both share.
 class all_signals_blocked {
 public:
   all_signals_blocked() {
@@ -149,7 +150,7 @@ process start_process(const std::string& program, const std::function<std::vecto
   if (input.get() < 0) fail("open /dev/null", errno);
   input = above_standard(std::move(input));
   auto output = make_pipe(), errors = make_pipe(), key = make_pipe(), problem = make_pipe();
-  // A pipe holds 4 KiB at least, so this never blocks.
+  // A pipe holds at least 4 KiB, so this does not block.
   if (::write(key.write.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()))
     fail("hand over the secret", errno);
   key.write.reset();
@@ -180,12 +181,12 @@ process start_process(const std::string& program, const std::function<std::vecto
   if (out.pid < 0) fail("start a process", errno);
   problem.write.reset();
 
-  // Until exec closes the pipe or a trouble comes: milliseconds.
+  // Returns when exec closes the pipe or the child reports an error: within milliseconds.
   trouble t{};
   ssize_t got = 0;
   do got = ::read(problem.read.get(), &t, sizeof t);
   while (got < 0 && errno == EINTR);
-  // By number: glibc 2.36 declares pidfd_open as a C++ function, which it is not.
+  // By number, because glibc 2.36 declares pidfd_open without extern "C".
   out.handle = unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, out.pid, 0)));
   const int no_handle = out.handle.get() < 0 ? errno : 0;
   if (got != 0 || no_handle != 0) {
@@ -218,7 +219,8 @@ bool is_stopped(pid_t pid) noexcept {
 }
 
 int reap_process(process& p) noexcept {
-  // The group's number is ours for as long as its leader is not reaped: look first, kill the rest, then reap.
+  // The number of the group cannot be reused before its leader is reaped: wait without reaping, kill the group, then
+  // reap.
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(p.pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }

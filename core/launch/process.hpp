@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One child process that cannot outlive this thread and inherits nothing but what is named here.
+// One child process that cannot outlive the calling thread, and inherits only what start_process() names.
 #pragma once
 
 #include <cstdint>
@@ -36,28 +36,28 @@ private:
 struct process {
   pid_t pid = -1;
   unique_fd handle;         // a pidfd: readable once the process has ended
-  unique_fd output, errors; // what it writes to standard output and error
+  unique_fd output, errors; // read ends of its standard output and error
 };
 
-// Starts `program`. `arguments(fd)` makes its arguments after argv[0], `fd` being where it can read `secret`. Standard
-// input is /dev/null, all signals are as by default but SIGINT (a terminal's Ctrl-C is the parent's to handle), SIGPIPE
-// and SIGXFSZ (writes fail instead), which are ignored. It inherits the descriptor `inherited` (above 2; -1: none) beside
-// that. It leads a process group of its own, runs on `cpus` (empty: wherever this thread may), is taken by the kernel
-// before this process when memory runs out, and is killed when the calling THREAD ends. Throws failure (run) if anything
-// of that is impossible. Safe with other threads around.
+// Starts `program`. `arguments(fd)` returns its arguments after argv[0]; the child reads `secret` from descriptor `fd`.
+// Standard input is /dev/null. Signals have their default action, except SIGINT (the parent handles Ctrl-C), SIGPIPE
+// and SIGXFSZ (writes fail instead), which are ignored. The child also inherits the descriptor `inherited` (above 2;
+// -1: none). It leads its own process group and runs on `cpus` (empty: on those of this thread). When memory runs out,
+// the kernel kills it before this process. It is killed when the calling THREAD ends. Throws failure (run) if any of
+// this is impossible. Safe while other threads run.
 process start_process(const std::string& program, const std::function<std::vector<std::string>(int)>& arguments,
                       const blob& secret, const std::vector<int>& cpus, int inherited = -1);
 
-// SIGKILL to the process and whatever else is in its group.
+// Sends SIGKILL to the process and all others in its group.
 void kill_process(const process& p) noexcept;
 
-// Whether the process is stopped by a signal, and not by a debugger. [any]
+// Returns true if the process is stopped by a signal, and not by a debugger. [any]
 bool is_stopped(pid_t pid) noexcept;
 
-// Waits for the end of the process, kills what it left in its group, and takes its exit status, as by waitpid.
+// Waits until the process has ended, kills other processes in its group, and returns its status as waitpid() does.
 int reap_process(process& p) noexcept;
 
-// "killed by SIGSEGV", "exited with code 3".
+// Returns "killed by SIGSEGV" or "exited with code 3".
 std::string describe_status(int status);
 
 } // namespace regatta

@@ -6,14 +6,13 @@
 
 namespace regatta {
 
-// The handling of SIGPIPE and SIGCHLD that launching needs, for as long as this lives; then what was there before. On
-// one thread.
+// Sets SIGPIPE and SIGCHLD as launching needs them, and restores them at its end. For one thread.
 class signal_scope {
 public:
   signal_scope() {
     for (auto& s : saved_) ::sigaction(s.number, nullptr, &s.action);
-    set(SIGPIPE, SIG_IGN); // a rank's end must not be ours
-    set(SIGCHLD, SIG_DFL); // ignored, it would take away the exit statuses
+    set(SIGPIPE, SIG_IGN); // a rank that is gone must not end this process
+    set(SIGCHLD, SIG_DFL); // if it were ignored, exit statuses would be lost
   }
   ~signal_scope() {
     for (const auto& s : saved_) ::sigaction(s.number, &s.action, nullptr);

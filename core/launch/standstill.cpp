@@ -32,7 +32,7 @@ void standstill::forgive(clock::duration time) {
   }
 }
 
-// Of the slowest rank, the mean of what was seen of its steps.
+// Returns the mean time of a step of the slowest rank, over the steps seen so far.
 standstill::clock::duration standstill::usual_step() const {
   clock::duration longest{};
   for (const entry& e : ranks_)
@@ -45,7 +45,7 @@ standstill::clock::duration standstill::usual_step() const {
 standstill::clock::duration standstill::limit_of(const entry& e) const {
   if (limits_.same) return *limits_.same;
   if (e.status.pace == pace::unseen) return limits_.unseen;
-  // A server does no steps itself.
+  // A server counts no steps itself.
   const bool stepping = std::any_of(ranks_.begin(), ranks_.end(), [](const entry& r) { return r.status.step > 0; });
   if (e.status.pace == pace::rare || !stepping) return limits_.rare;
   return std::max<clock::duration>(limits_.step, limits_.usual_steps * usual_step());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ranks of a run stand still, and whether the run therefore cannot go on. A rank achieves something when its
-// status page's `work` moves. A rank that waits for others may stand still for as long as any of them goes on.
+// Finds ranks without progress, and decides whether the run cannot go on. A rank makes progress when `work` in its
+// status page changes. A rank that waits for others may make none as long as any of them does.
 #pragma once
 
 #include <chrono>
@@ -13,12 +13,12 @@
 
 namespace regatta {
 
-// The longest time without progress of any kind. None of the figures is about ranks that have not connected.
+// The longest time without progress. These limits apply to connected ranks.
 struct standstill_limits {
-  const char* setting = "measure.timeout";       // that sets all this, for people
-  bool watched = false;                          // false: ranks may stand still for ever, as under a debugger
-  std::optional<std::chrono::milliseconds> same; // instead of all below
-  std::chrono::milliseconds step{30'000};        // within a step; or usual_steps times the usual one, if that is longer
+  const char* setting = "measure.timeout";       // the key or option that sets these limits, for messages
+  bool watched = false;                          // false: no limit, as under a debugger
+  std::optional<std::chrono::milliseconds> same; // takes the place of all limits below
+  std::chrono::milliseconds step{30'000};        // within a step; or usual_steps times its usual time if that is longer
   int usual_steps = 20;
   std::chrono::milliseconds rare{120'000};   // before the end of the first step, and for pace::rare
   std::chrono::milliseconds unseen{600'000}; // for pace::unseen
@@ -30,26 +30,28 @@ public:
 
   standstill(const standstill_limits& limits, std::size_t ranks) : limits_(limits), ranks_(ranks) {}
 
-  // Where the rank is at `now`. From the first call on it is watched, until it leaves: its result is in, or it is gone.
+  // Records the status of a rank at `now`. The first call starts the watch; leave() ends it, once the rank has given
+  // its result or is gone.
   void note(std::uint32_t rank, const rank_status& status, clock::time_point now);
   void leave(std::uint32_t rank);
-  // For `time` nobody could look.
+  // Does not count `time`, in which this process could not check.
   void forgive(clock::duration time);
 
-  // The ranks for whose sake the run cannot go on, those to blame first; empty while it may. To blame is a rank that is
-  // above its limit and does not wait for others, or whose exchange does not return; without one, where every rank is
-  // above its limit, those in an exchange before those at the coordinator, the lowest step first.
+  // Returns the ranks because of which the run cannot go on, the blamed ones first; empty while it can. Blamed is a
+  // rank that is above its limit and does not wait for others, or whose exchange does not return. If there is none, but
+  // every rank is above its limit, returns all: ranks that wait in an exchange before ranks that wait for the
+  // coordinator, the lowest step first.
   std::vector<std::uint32_t> stuck(clock::time_point now) const;
 
-  // Since its last progress; for ranks that were noted.
+  // Returns the time since the last progress of a rank. Requires an earlier note() of it.
   clock::duration still_for(std::uint32_t rank, clock::time_point now) const { return now - ranks_[rank].moved; }
 
 private:
   struct entry {
     bool watched = false;
     rank_status status;
-    clock::time_point moved, turned;                  // when work and rounds last changed
-    std::optional<clock::time_point> first_step_done; // as seen here
+    clock::time_point moved, turned;                  // when `work` and `rounds` last changed
+    std::optional<clock::time_point> first_step_done; // when the coordinator saw it
     clock::time_point last_step_done;
     std::uint64_t first_step = 0;
   };

@@ -37,7 +37,8 @@ constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thr
 constexpr bool sanitized = false;
 #endif
 
-// The child writes frames: the length of what follows (8 bytes), and CBOR: [who, doing] is a stage, an object an answer.
+// The child writes frames: an 8-byte length, then that many bytes of CBOR. An array [who, doing] is a stage, an object
+// is an answer.
 constexpr std::uint64_t longest_frame = 256 << 20;
 
 class descriptor {
@@ -62,7 +63,7 @@ void write_all(int fd, const void* bytes, std::size_t size) {
   for (auto* at = static_cast<const char*>(bytes); size > 0;) {
     const auto n = ::write(fd, at, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) ::_exit(EXIT_FAILURE); // nobody listens any more
+    if (n <= 0) ::_exit(EXIT_FAILURE); // the parent has closed the pipe
     at += n;
     size -= static_cast<std::size_t>(n);
   }
@@ -81,11 +82,11 @@ json failed_frame(exit_code code, const std::string& text) {
 
 [[noreturn]] void run_child(pid_t parent, int out, int said, std::size_t first, std::size_t count,
                             const std::function<json(std::size_t, const stage_function&)>& work) {
-  ::setpgid(0, 0); // Ctrl-C is the parent's to handle, and what a plugin forks is ended with its group
+  ::setpgid(0, 0); // the parent handles Ctrl-C; a kill of this group ends processes that a plugin forks, too
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);
-  // exit() in the plugin must not run the destructors and handlers of the parent, of which this is a copy: registered
-  // last, this one runs first.
+  // The child is a copy of the parent: exit() in a plugin must not run the parent's destructors and handlers. Handlers
+  // run in reverse order of registration, so this one runs first.
   std::atexit([] { ::_exit(EXIT_FAILURE); });
   for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT, SIGHUP, SIGPIPE})
     ::signal(signal, SIG_DFL);
@@ -117,7 +118,7 @@ json failed_frame(exit_code code, const std::string& text) {
 
 // ------------------------------------------------------------------------------------------------------ parent ---
 
-// One child, and what it has said.
+// One child process, and the output that it has written.
 class child {
 public:
   enum class event { answer, ended, late, interrupted };
@@ -126,7 +127,7 @@ public:
       : said_(::memfd_create("regatta-ask", MFD_CLOEXEC)) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) cannot("no pipe");
-    // Not among the standard descriptors, which the child gives to /dev/null: they may be closed here.
+    // Keep both ends off descriptors 0 to 2, which may be closed here: the child redirects those to /dev/null.
     for (int& end : ends) {
       if (end > STDERR_FILENO) continue;
       const int low = end;
@@ -138,19 +139,19 @@ public:
     descriptor out(ends[1]);
     if (said_.get() >= 0 && said_.get() <= STDERR_FILENO)
       said_.reset(::fcntl(said_.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-    std::fflush(nullptr); // or the child could write the same once more
+    std::fflush(nullptr); // else the child could write the buffered output again
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ < 0) cannot("no process");
     if (pid_ == 0) run_child(parent, out.get(), said_.get(), first, count, work);
-    ::setpgid(pid_, pid_); // here as well: a kill of the group must find it
+    ::setpgid(pid_, pid_); // here too, so that reap() can kill the group at once
   }
   child(const child&) = delete;
   child& operator=(const child&) = delete;
-  // Ends it. Its answers are in, or it will give none; a thread that a plugin started may keep it alive.
+  // Kills the child. All its answers have been read, or it gives no more; a thread of a plugin may keep it alive.
   ~child() { reap(); }
 
-  // Reads until the next answer, the end, or the end of patience.
+  // Reads until the next answer, the end of the pipe, the end of `patience`, or an interruption.
   event next(const ask_options& o, json& frame) {
     const auto deadline = clock_type::now() + o.patience;
     for (;;) {
@@ -180,7 +181,7 @@ public:
   }
 
   std::string how_it_ended() {
-    // The pipe may end before the process does, where a plugin closes descriptors that are not its own.
+    // The pipe can end before the process does, if a plugin closes descriptors that it does not own.
     const int status = reap();
     if (!WIFSIGNALED(status)) return "ended the process";
     const char* name = ::sigabbrev_np(WTERMSIG(status));
@@ -192,7 +193,7 @@ private:
     throw failure(exit_code::run, fmt::format("plugins cannot be asked: {} ({})", what, std::strerror(errno)));
   }
 
-  // The next frame of what was heard, if it is complete.
+  // Takes the next frame from the bytes that were read. Returns false if it is not complete.
   bool take(json& frame) {
     std::uint64_t size = 0;
     if (heard_.size() < sizeof size) return false;
@@ -208,7 +209,7 @@ private:
     return true;
   }
 
-  // The end of what the child wrote to standard error, one line: an uncaught exception's text stands there.
+  // Returns the end of the child's standard error as one line: it holds the text of an uncaught exception.
   std::string last_words() const {
     constexpr off_t most = 300;
     const off_t size = said_.get() < 0 ? 0 : ::lseek(said_.get(), 0, SEEK_END);
@@ -218,11 +219,11 @@ private:
     return n <= 0 ? std::string{} : one_line(std::string_view(buffer, static_cast<std::size_t>(n)));
   }
 
-  // Returns its status, as by waitpid.
+  // Kills the child and waits for it. Returns its status, as waitpid() does.
   int reap() {
     if (pid_ < 0) return status_;
     ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL); // a zombie keeps the status of its own death
+    ::kill(pid_, SIGKILL); // a process that has already died keeps its status
     while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
@@ -270,7 +271,7 @@ std::vector<answer> ask_all(std::size_t count, const std::function<json(std::siz
           while (answers.size() < count) fail(exit_code::interrupted, "interrupted");
           break;
         }
-      } catch (const failure& e) { // of take()
+      } catch (const failure& e) { // thrown by take()
         fail(e.code(), e.what());
         lives = false;
       } catch (const json::exception&) {

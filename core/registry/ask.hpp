@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs code of plugins in a child process that answers with data. A crash, a hang or an exit() of a plugin becomes a
-// failure here; this process never runs it.
+// Runs plugin code in a child process that answers with data. A crash, hang or exit() of a plugin becomes a failure in
+// this process, which never runs plugin code itself.
 #pragma once
 
 #include "base/failure.hpp"
@@ -17,14 +17,14 @@
 
 namespace regatta {
 
-// Called in the child before each piece of a plugin's code, for the text of a crash: `who` is whose code it is, such as
-// "model mlp (FILE)", or empty where the reader knows; `doing` says how far it is: "was being loaded".
+// Called in the child before each piece of plugin code, for the error message of a crash. `who` names the plugin, such
+// as "model mlp (FILE)", or is empty if the reader knows it; `doing` names the phase: "was being loaded".
 using stage_function = std::function<void(const std::string& who, const std::string& doing)>;
 
 struct ask_options {
-  // For one answer. A plugin that takes longer hangs.
+  // Longest time for one answer; a plugin that takes longer is taken for hung.
   std::chrono::milliseconds patience = default_patience();
-  // Looked at every 50 ms; true ends the child, and what is not answered fails with exit_code::interrupted.
+  // Polled every 50 ms. True ends the child; all answers that are still missing fail with exit_code::interrupted.
   std::function<bool()> interrupted;
 
   static std::chrono::milliseconds default_patience(); // 10 s, more under a sanitizer
@@ -32,18 +32,18 @@ struct ask_options {
 
 struct answer {
   nlohmann::json value;
-  std::optional<failure> failed; // what the work threw, or how its child ended (exit_code::plugin)
+  std::optional<failure> failed; // the exception that the work threw, or how its child ended (exit_code::plugin)
 };
 
-// Returns work(0) .. work(count - 1), all asked in one forked child, which is replaced by another one when it ends
-// before its time. The child's output goes nowhere, but the end of what it wrote to standard error becomes part of a
-// crash's text. Requires that this process has no other threads: the child has none of them, and locks that they hold
-// stay locked. [main]
+// Returns work(0) .. work(count - 1), all computed in one forked child. If the child ends early, another one continues
+// with the next item. Standard output of the child is dropped; the end of its standard error becomes part of the
+// message about a crash. Requires that this process has no other threads: the child does not have them, and locks that
+// they hold stay locked. [main]
 std::vector<answer> ask_all(std::size_t count,
                             const std::function<nlohmann::json(std::size_t, const stage_function&)>& work,
                             const ask_options& options = {});
 
-// The answer to one question. Throws its failure.
+// Returns the answer of one item; throws its failure.
 nlohmann::json ask(const std::function<nlohmann::json(const stage_function&)>& work, const ask_options& options = {});
 
 } // namespace regatta

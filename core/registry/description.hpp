@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plugin's description as data: how it gets from the child that read it to a process that never loads the file.
+// A plugin's description as data. The child that reads a plugin sends it to the process that never loads the file.
 #pragma once
 
 #include "registry/inspect.hpp"
@@ -14,15 +14,15 @@
 
 namespace regatta {
 
-// Owns the texts that parameter tables of described components point to. Deques: nothing in them moves.
+// Owns the texts that parameter tables of described components point to. Deques do not move their elements.
 struct description_texts {
   std::deque<std::string> texts;
   std::deque<std::vector<const char*>> lists;
 };
 
-// All but functions and the file.
+// Writes everything but functions and the file's path.
 nlohmann::json to_json(const loaded_plugin& plugin);
-// Functions are null. `texts` must live as long as the components.
+// The functions of the result are null. `texts` must outlive the components.
 loaded_plugin plugin_from_json(const nlohmann::json& j, const std::filesystem::path& file, description_texts& texts);
 
 } // namespace regatta

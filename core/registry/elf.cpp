@@ -32,12 +32,12 @@ template <class T> bool read_at(std::ifstream& in, std::uint64_t offset, T& valu
   return in.seekg(static_cast<std::streamoff>(offset)) && in.read(reinterpret_cast<char*>(&value), sizeof value);
 }
 
-// Offset and size come from the file: their sum may overflow.
+// Offset and size come from the file: their sum can overflow.
 bool within(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) {
   return offset <= size && bytes <= size - offset;
 }
 
-// This program's own header says what the machine is.
+// Reads the header of this program, which gives the architecture of the machine.
 std::optional<Elf64_Ehdr> own_header() {
   std::ifstream in("/proc/self/exe", std::ios::binary);
   Elf64_Ehdr header{};
@@ -55,7 +55,7 @@ std::string elf_problem(const std::filesystem::path& file) {
     return fs::is_symlink(fs::symlink_status(file, ec))
                ? "a link to a file that does not exist: build or install it again"
                : "no such file: build it, or correct the path";
-  // Opening a FIFO or a device could wait for ever.
+  // Opening a FIFO or a device can block for ever.
   if (!fs::is_regular_file(status)) return "not a regular file: remove it from the plugin folder";
   std::ifstream in(file, std::ios::binary);
   if (!in) return fmt::format("cannot be read ({}): check its permissions", std::strerror(errno));
@@ -70,7 +70,7 @@ std::string elf_problem(const std::filesystem::path& file) {
   }
   const auto own = own_header();
   if (own && (ident[EI_CLASS] != own->e_ident[EI_CLASS] || ident[EI_DATA] != own->e_ident[EI_DATA])) {
-    Elf32_Half machine = 0; // at the same place in both classes
+    Elf32_Half machine = 0; // at the same offset in both classes
     if (!read_at(in, offsetof(Elf64_Ehdr, e_machine), machine) || ident[EI_DATA] != own->e_ident[EI_DATA])
       return "built for another architecture: build it on this machine";
     return fmt::format("built for {}, this machine is {}: build it on this machine",

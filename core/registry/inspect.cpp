@@ -36,7 +36,7 @@ std::string or_empty(const char* text) {
   return text ? one_line(text) : std::string{};
 }
 
-// [a-z][a-z0-9_]*, and short enough for a table.
+// Returns true for [a-z][a-z0-9_]* of at most 64 characters, which fits a table.
 bool is_name(std::string_view s) {
   if (s.empty() || s.size() > 64 || s[0] < 'a' || s[0] > 'z') return false;
   for (char c : s)
@@ -44,7 +44,8 @@ bool is_name(std::string_view s) {
   return true;
 }
 
-// min(theirs, ours) of a struct that starts with struct_size, the rest zero; a size that nobody can mean is refused.
+// Copies a struct that starts with struct_size: as many bytes as both sides know, the rest zero. Throws for a size that
+// cannot be right.
 template <class T> T versioned(const void* theirs, const std::string& what) {
   std::uint32_t size = 0;
   std::memcpy(&size, theirs, sizeof size);
@@ -61,7 +62,7 @@ void require(const std::string& what, std::initializer_list<std::pair<const char
     if (!there) refuse("{}: the function {} is missing (null), which every component of this kind needs", what, name);
 }
 
-// The functions of whoever computes: a model, or what an executor makes of a graph.
+// Requires the functions of a model: of a model plugin, or of the result of an executor's compile().
 void require_model(const std::string& what, const rg_model& m) {
   require(what,
           {{"destroy", m.destroy}, {"describe", m.describe}, {"init", m.init}, {"bind", m.bind}, {"step", m.step}});
@@ -104,7 +105,7 @@ void read_graph(const std::string& what, const void* table, component& out) {
           {{"create", out.graph.create}, {"destroy", out.graph.destroy}, {"graph", out.graph.graph}});
 }
 
-// The extensions that the coordinator has to know of, though it calls none.
+// Reads the extensions that the coordinator has to know, although it calls none of them.
 void read_extensions(const std::string& what, const rg_component& c, component& out) {
   const auto has = [&](kind k, const char* id) { return out.kind == k && c.extension ? c.extension(id) : nullptr; };
   if (const void* graph = has(kind::model, RG_EXT_GRAPH)) {
@@ -173,7 +174,7 @@ void read_functions(const std::string& what, const rg_component& c, component& o
   }
 }
 
-// What the loader said, as somebody who has to mend it would like to read it.
+// Turns the message of the dynamic loader into one that says what to do.
 std::string explain_load_error(const std::string& text, const std::filesystem::path& file) {
   // Boost wraps it: "... (dlerror system message: FILE: TEXT): generic description".
   constexpr std::string_view before = "dlerror system message: ";
@@ -210,7 +211,7 @@ boost::dll::shared_library open(const std::filesystem::path& file) {
   return library;
 }
 
-// What plugins get while they are loaded; the interface promises that it lives as long as the process.
+// The host that plugins get while they are loaded. The interface promises that it lives as long as the process.
 plugin_host& loading_host() {
   static auto& host = *new plugin_host([](int level, const std::string& text) {
     if (level <= RG_LOG_WARNING) fmt::print(stderr, "{}\n", text);
@@ -218,7 +219,7 @@ plugin_host& loading_host() {
   return host;
 }
 
-// Never unloaded, not even at exit: threads and objects of a plugin may live as long as the process.
+// Never unloads a library, not even at exit: threads and objects of a plugin may live as long as the process.
 boost::dll::shared_library& keep(boost::dll::shared_library library) {
   static auto& all = *new std::deque<boost::dll::shared_library>;
   return all.emplace_back(std::move(library));
@@ -299,7 +300,7 @@ nlohmann::json try_plugin(const std::filesystem::path& file, const std::function
   const auto* description = call_entry(library);
   stage("had its description read");
   auto copy = to_json(read_description(description, file));
-  // Not that anything is ever unloaded: what runs here is what would run when the program ends.
+  // In a rank nothing is ever unloaded. Here unload() runs the destructors that would run at the end of the program.
   stage("ran its destructors");
   library.unload();
   return copy;

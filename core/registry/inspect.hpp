@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a file to checked components: loads a plugin and reads its description, trusting nothing that it says but its
-// pointers (a wild one ends the child that reads).
+// Loads a plugin and checks its description. Every value in it is checked except pointers: a wild pointer crashes the
+// child process that reads the description.
 #pragma once
 
 #include "registry/registry.hpp"
@@ -17,17 +17,20 @@ namespace regatta {
 
 struct loaded_plugin {
   std::vector<component> components;
-  std::vector<std::string> unknown; // what a newer plugin holds and this version cannot use, one line each
+  std::vector<std::string> unknown; // components of a newer interface that this version cannot use, one line each
 };
 
-// Loads the file for good and reads what it holds. Throws failure with one line, without the file's name.
+// Loads the file, which is never unloaded, and reads its description. Throws failure with one line, without the file's
+// name.
 loaded_plugin load_plugin(const std::filesystem::path& file);
 
-// Does the same and then what happens when the program ends, in a process that can be spared; `stage` hears how far it
-// has come. Returns the description for plugin_from_json() (registry/description.hpp). Throws as load_plugin() does.
+// Does the same, then runs the plugin's destructors as at the end of a program. Requires a process that may crash, such
+// as a child of ask(). Calls `stage` before each phase. Returns the description for plugin_from_json()
+// (registry/description.hpp). Throws as load_plugin() does.
 nlohmann::json try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage);
 
-// Checks and copies a description: ABI, sizes, parameter tables, required functions. Throws likewise.
+// Checks and copies a description: ABI version, sizes, parameter tables, required functions. Throws as load_plugin()
+// does.
 loaded_plugin read_description(const rg_plugin* description, const std::filesystem::path& file);
 
 } // namespace regatta

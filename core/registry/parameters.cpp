@@ -67,14 +67,14 @@ std::optional<json> accept_float(const rg_param& p, const json& given) {
 std::optional<json> accept_string(const rg_param& p, const json& given) {
   if (!given.is_string()) return std::nullopt;
   const auto& text = given.get_ref<const std::string&>();
-  if (text.find('\0') != std::string::npos) return std::nullopt; // it would end there for the plugin
+  if (text.find('\0') != std::string::npos) return std::nullopt; // the plugin would read only the part before it
   if (!p.choices) return given;
   for (const auto& c : choices_of(p))
     if (text == c) return given;
   return std::nullopt;
 }
 
-// What the plugin wrote as a default. TOML's literals of these types are JSON's, as long as they are finite numbers.
+// Parses a plugin's default. For these types a TOML literal is a JSON literal, as long as numbers are finite.
 json parse_literal(const char* text) {
   try {
     return parse_json(text);
@@ -188,7 +188,7 @@ std::string contradiction(const rg_param& p) {
 
 // ------------------------------------------------------------------------------------------------------- values ---
 
-// Deques: what values point to must not move when another is added.
+// Deques, so that pointers in values stay valid when another value is added.
 struct parameter_values::storage {
   std::vector<rg_value> values;
   std::deque<std::string> strings;

@@ -15,7 +15,7 @@ plugin_host::plugin_host(log_function log, extension_function extension)
   host_.abi_major = RG_ABI_MAJOR;
   host_.abi_minor = RG_ABI_MINOR;
   host_.context = this;
-  // Called from plugins that may be C: what these throw (no memory, a log that cannot write) must end here.
+  // Plugins that call these may be C: exceptions (out of memory, a log that cannot be written) must end here.
   host_.log = [](void* context, std::int32_t level, const char* text) {
     try {
       auto& self = *static_cast<plugin_host*>(context);

@@ -47,7 +47,7 @@ struct opened_file {
   loaded_plugin plugin;
 };
 
-// The same name for the same component, whatever file it is in.
+// Returns the same label for the same kind and id, regardless of the file.
 std::string label_of(const component& c) {
   return fmt::format("{} {}", name_of(c.kind), c.id);
 }
@@ -76,14 +76,14 @@ struct registry::state {
   std::vector<component> components;
   std::vector<unusable> failures;
   std::vector<shadowed> hidden;
-  std::set<fs::path> seen; // canonical: a folder given twice, or a link, is the same plugin
-  // Of components that were described by a child; registries made of this one point there as well.
+  std::set<fs::path> seen; // canonical paths: a folder that is given twice, or a link to a plugin, counts once
+  // Texts of components that a child described. Registries that loading() returns share them.
   std::shared_ptr<description_texts> texts = std::make_shared<description_texts>();
-  std::optional<std::set<fs::path>> loaded; // the files that find() has loaded; nothing: it loads none
+  std::optional<std::set<fs::path>> loaded; // files that find() has loaded; nullopt: it loads none
 
   void refuse(const fs::path& file, const std::string& reason) { failures.push_back({file, one_line(reason)}); }
 
-  // Files that stand on one level: of one folder, or given one by one.
+  // Adds files of equal precedence: the files of one folder, or files that are given one by one.
   void add(const std::vector<fs::path>& files, trust t) {
     std::vector<opened_file> opened;
     for (const auto& given : files) {
@@ -110,7 +110,7 @@ struct registry::state {
                             file, *texts);
   }
 
-  // Puts the functions of this component's file, loaded here and now, in place of null pointers.
+  // Loads this component's file and replaces the null function pointers of its components.
   void load(const component& wanted) {
     if (!loaded || loaded->count(wanted.file)) return;
     for (const component& fresh : load_plugin(wanted.file).components)
@@ -119,7 +119,7 @@ struct registry::state {
     loaded->insert(wanted.file);
   }
 
-  // Which of two would be meant depends on nothing that a user sees: neither is.
+  // If two files of equal precedence hold the same component, no rule that a user can see chooses one: refuse both.
   void refuse_twins(std::vector<opened_file>& opened) {
     std::map<std::string, std::vector<fs::path>> holders;
     for (const auto& o : opened)
@@ -149,8 +149,8 @@ struct registry::state {
     }
   }
 
-  // [strategy.ID] is a table of ID's parameters, [strategy] one of the chosen strategy's: a parameter named like an id
-  // would make them ambiguous. Whoever comes later has to yield.
+  // [strategy.ID] is a table of ID's parameters, and [strategy] holds parameters of the chosen strategy: a parameter
+  // with the name of an id would make the two ambiguous. The plugin that is added later is refused.
   std::string clash(const std::vector<component>& added) const {
     auto parameter_like = [](const component& c, const component& by_id) {
       return c.kind == by_id.kind && std::any_of(c.parameters.begin(), c.parameters.end(),
@@ -217,7 +217,7 @@ const component& registry::find(enum kind k, std::string_view id) const {
 
 const component& registry::described(enum kind k, std::string_view id) const {
   if (const auto* c = state_->lookup(k, id)) return *c;
-  // A plugin is commonly named like what it holds: then that file is why.
+  // A plugin's file commonly has the name of its component, so its failure is probably the reason.
   const auto wanted = fmt::format("{} \"{}\"", name_of(k), one_line(id));
   for (const auto& f : state_->failures)
     if (f.file.stem().string() == id)

@@ -8,7 +8,8 @@
 
 namespace regatta {
 
-// Two workers and a server on one host, seen by nobody: what a strategy is asked to plan for when no run is at hand.
+// Two workers and a server on one host, as seen from outside (no rank is this process): a strategy plans for it if
+// there is no run.
 inline rg_cluster sample_cluster() {
   static constexpr std::uint32_t server_rank[] = {2}, host_of[] = {0, 0, 0};
   auto cluster = rg::make_versioned<rg_cluster>();

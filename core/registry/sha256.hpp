@@ -6,16 +6,16 @@
 
 namespace regatta {
 
-// SHA-256 of bytes that come piece by piece.
+// SHA-256 of bytes that are added in pieces.
 class sha256 {
 public:
-  // Throws std::runtime_error where OpenSSL cannot compute it, as the others do.
+  // Throws std::runtime_error if OpenSSL cannot compute it; add() and hex() do so too.
   sha256();
   ~sha256();
   sha256(const sha256&) = delete;
   sha256& operator=(const sha256&) = delete;
   void add(std::string_view bytes);
-  std::string hex(); // 64 digits; the last call
+  std::string hex(); // 64 digits; must be the last call
 
 private:
   void* context_;

@@ -55,7 +55,7 @@ transport_summary summarise_transport(const registry& plugins, const std::string
   void* self = nullptr;
   stage(who, "was made");
   call(host, name, [&] { return c.transport.create(host.c(), values.data(), &self); });
-  // One that throws where it must not is ended by whoever owns this process, without destroy().
+  // A transport that throws, against the interface, is not destroyed; the process that runs this ends soon.
   transport_summary s{rg::make_versioned<rg_transport_caps>(), false, false, host.nested_files()};
   stage(who, "was described");
   call(host, name, [&] { return c.transport.caps(self, &s.caps); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engine hands a transport: the host of every plugin, and the means to be made of other transports.
+// The host that the engine passes to a transport: a plugin_host from which a transport can also open other transports.
 #pragma once
 
 #include "registry/ask.hpp"
@@ -15,10 +15,10 @@ namespace regatta {
 
 class transport_host : public plugin_host {
 public:
-  // `plugins` outlives this. `more` is asked for extensions other than "regatta.nest/1".
+  // `plugins` must outlive this. `more` resolves extensions other than "regatta.nest/1".
   explicit transport_host(const registry& plugins, log_function log = {}, extension_function more = {});
 
-  // The files of the transports that were opened through this host. [main]
+  // Returns the files of the transports that were opened through this host. [main]
   const std::vector<std::string>& nested_files() const noexcept { return nested_files_; }
 
 private:
@@ -29,15 +29,15 @@ private:
   std::vector<std::string> nested_files_;
 };
 
-// What a transport says of itself, asked of an instance that connects nobody.
+// Properties of a transport, read from an instance that never connects.
 struct transport_summary {
   rg_transport_caps caps;
   bool regions, collectives;      // whether it has these extensions
-  std::vector<std::string> files; // of the plugins that it needs: its own, and those of transports inside it
+  std::vector<std::string> files; // plugin files that it needs: its own, and those of nested transports
 };
 
-// Makes an instance and ends it. `plugins` loads what find() returns. Throws failure with the plugin's text, or where
-// it contradicts itself. [main]
+// Creates and destroys an instance. Requires that plugins.find() loads. Throws failure with the plugin's text, or if
+// the transport contradicts itself. [main]
 transport_summary summarise_transport(const registry& plugins, const std::string& id,
                                       const std::map<std::string, nlohmann::json>& parameters,
                                       const stage_function& stage);

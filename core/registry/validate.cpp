@@ -16,7 +16,7 @@
 namespace regatta {
 namespace {
 
-// Elements, such that sizes in bytes can be added up without care.
+// In elements; small enough that sums of sizes in bytes do not overflow.
 constexpr std::uint64_t most_elements = std::uint64_t{1} << 56;
 
 template <class... T> [[noreturn]] void wrong(const std::string& what, fmt::format_string<T...> format, T&&... values) {
@@ -28,7 +28,7 @@ void require_text(const char* text, const std::string& what, const char* field) 
   if (!*text) wrong(what, "{} is empty: set it to a text", field);
 }
 
-// Refuses a table of structs that cannot be walked over.
+// Throws for a table of structs that cannot be iterated.
 template <class T> void require_table(const T* table, std::uint32_t count, const std::string& what, const char* field) {
   if (count > most_tensors) wrong(what, "{}_count is {}, {} is the most", field, count, most_tensors);
   if (count && !table) wrong(what, "{}_count is {}, but {}s is null", field, count, field);
@@ -39,7 +39,7 @@ template <class T> void require_table(const T* table, std::uint32_t count, const
   }
 }
 
-// Elements of a shape; 1 where it has no dimension.
+// Returns the number of elements of a shape; 1 for a shape without dimensions.
 std::uint64_t elements_of(const std::int64_t* shape, std::uint32_t ndim, const std::string& what) {
   if (ndim > RG_MAX_DIMS) wrong(what, "ndim is {}, {} is the most", ndim, RG_MAX_DIMS);
   std::uint64_t n = 1;
@@ -53,7 +53,7 @@ std::uint64_t elements_of(const std::int64_t* shape, std::uint32_t ndim, const s
   return n;
 }
 
-// "model mlp: tensor 2 (weight)", once it is known that there is a name.
+// Returns "model mlp: tensor 2 (weight)". Throws if the name is null or empty.
 std::string name_of(const std::string& what, const char* field, std::uint32_t i, const char* name) {
   const auto numbered = fmt::format("{}: {} {}", what, field, i);
   require_text(name, numbered, "name");
