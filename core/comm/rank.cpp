@@ -189,7 +189,7 @@ public:
     m.what = what_;
     m.bytes = plan_.counts[size] * sizeof(float);
     const std::string name = fmt::format("measuring {} of {}", in_words(what_), exact_bytes(m.bytes));
-    control_.operation(name.c_str(), pace::rare); // sizes grow: one says nothing of the time that the next takes
+    control_.operation(name.c_str(), pace::rare); // sizes grow, so the time of one does not predict the next
     m.wrong = checked();
     zero(); // repeated sums of zeros stay zero
     const std::uint64_t iterations = warm_up();
