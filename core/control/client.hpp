@@ -52,8 +52,8 @@ public:
 
   // Step and samples done; the coordinator sees them at once, as all that is said to status(). Lock-free. [any]
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
-  // What this rank begins to do, and how long that may show no progress; named if the rank dies or hangs. Lock-free.
-  // [any]
+  // Tells the coordinator the operation that this rank begins, and how long it may show no progress. The operation is
+  // named if the rank dies or hangs. Lock-free. [any]
   void operation(const char* what, pace p = pace::step) noexcept;
   // Where this rank stands, as the coordinator sees it. [any]
   status_page& status() noexcept;
@@ -69,9 +69,10 @@ public:
   // number), or for another reason (UINT32_MAX). Called also when that was before on_death. Replaces the callback there
   // was, which is not running any more when this returns; so an empty one withdraws it. Not from the callback. [main]
   void on_death(std::function<void(std::uint32_t rank)> f);
-  // What the coordinator is told when the run stands still, beside the stacks: an object with "lines" and, where a
-  // thread of its own is to be looked at too, its number as "loop". Called on the control thread, also while all others
-  // hang; it takes no longer than some 100 ms. Replacing it works as for on_death. [main]
+  // Sets the function that describes this rank when the run stands still. The coordinator prints its answer beside the
+  // stacks: an object with "lines" and, where a thread of its own is to be looked at too, its number as "loop". Called
+  // on the control thread, also while all others hang; it takes no longer than some 100 ms. Replacing it works as for
+  // on_death. [main]
   void on_describe(std::function<nlohmann::json()> f);
   // The case has ended before its time. Lock-free. [any]
   bool aborted() const noexcept;
