@@ -23,6 +23,9 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 // "a, b, c"
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
 
+// The text between newlines; one that ends with a newline has no empty line behind it.
+std::vector<std::string> lines_of(std::string_view text);
+
 // Length of the UTF-8 sequence that `text` begins with; 0 where it begins with none (overlong forms and surrogates
 // are none). Requires that `text` is not empty.
 std::size_t utf8_sequence(std::string_view text);

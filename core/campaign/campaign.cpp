@@ -125,7 +125,7 @@ bool campaign::run_group(group& g) {
       // an error in both.
       const bool skip =
           e.code() == exit_code::skipped || (experiment_.cases.size() > 1 && e.code() == exit_code::usage);
-      fail(p, skip ? "skipped" : "failed", e.what(),
+      fail(p, skip ? "skipped" : "failed", c.written.reason_of(e),
            e.code() == exit_code::skipped || !skip ? static_cast<int>(e.code()) : 0);
     }
   }
