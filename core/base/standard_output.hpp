@@ -12,7 +12,8 @@ namespace regatta {
 // on. Called once, before any plugin is loaded. Where standard output cannot be duplicated nothing changes. [main]
 void claim_standard_output();
 
-// Where documents are printed: stdout until it is claimed. Never null. [main]
+// The stream behind print_output() (console.hpp), which is how text is printed: stdout until it is claimed. Never null.
+// [main]
 std::FILE* document_stream() noexcept;
 
 } // namespace regatta

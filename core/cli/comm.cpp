@@ -197,7 +197,7 @@ int comm_verb(const comm_options& o) {
       {"schema", "regatta.comm/1"},
       {"context", make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings)},
       {"results", results}};
-  fmt::print(document_stream(), "{}", comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
+  print_output(comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
   if (wrong) print_error("regatta: results are wrong: see #wrong\n");
   return static_cast<int>(wrong ? exit_code::wrong : exit_code::done);
