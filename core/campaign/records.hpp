@@ -42,8 +42,7 @@ public:
   // The experiment is the caller's, and stays as it is.
   explicit campaign_records(const experiment& e);
 
-  // Takes in a record. Throws failure, or a JSON exception, where it is damaged or of another experiment; then it counts
-  // for nothing.
+  // Takes in a record. Throws failure where it is damaged or of another experiment; then it counts for nothing.
   void add(const nlohmann::json& record);
 
   nlohmann::json campaign_record(const nlohmann::json& context) const;

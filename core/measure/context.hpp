@@ -21,12 +21,12 @@ nlohmann::json resolved_experiment(const experiment& e);
 // `hosts` is an array of describe_host(), `plugins` one of {kind, id, version, path, sha256, parameters}.
 nlohmann::json make_context(const std::string& command, const experiment& e, nlohmann::json hosts,
                             nlohmann::json plugins, const std::vector<std::string>& warnings);
-// Likewise, of what is no experiment.
+// As above, of a measurement that is no experiment.
 nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nlohmann::json plugins,
                             const std::vector<std::string>& warnings);
 
 // Why a campaign begun under `before` cannot be resumed under `now`; empty: it can. Experiment, program, plugins' binaries,
-// data and hosts must be the same, which is said by name.
+// data and hosts must be the same, which is said by name. `before` may be any object, `now` is of make_context().
 std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
 
 // Arguments as one line that a shell would split again.

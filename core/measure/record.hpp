@@ -112,7 +112,7 @@ struct rank_record {
 };
 
 nlohmann::json to_json(const rank_record& record);
-// Throws nlohmann::json::exception where a member is missing or has the wrong type. A loss that is not finite travels
+// Throws failure (run), with the member's name, where one is missing or has the wrong type. A loss that is not finite travels
 // as null and comes back as NaN.
 rank_record record_from_json(const nlohmann::json& j);
 
