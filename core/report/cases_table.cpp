@@ -213,7 +213,7 @@ std::string note_of(const json& entry) {
   if (has_figures(entry)) return "";
   const std::string status = entry.at("status");
   const json error = entry.value("error", json());
-  return error.is_string() ? status + ": " + one_line(join(lines_of(error.get<std::string>()), "; ")) : status;
+  return error.is_string() ? status + ": " + one_line(error.get<std::string>()) : status;
 }
 
 } // namespace
