@@ -37,7 +37,8 @@ public:
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
-    error_ = one_line(e.what());
+    const std::string text = e.what(); // "[json.exception.parse_error.101] parse error at line 1, ..."
+    error_ = one_line(text.substr(text.starts_with('[') ? text.find(']') + 1 : 0));
     return false;
   }
 

@@ -12,7 +12,8 @@ namespace regatta {
 // standard error. Call it once, before any plugin is loaded. Changes nothing if standard output cannot be duplicated.
 void claim_standard_output();
 
-// [main] Returns the stream for documents: stdout until claim_standard_output() was called. Never null.
+// [main] Returns the stream that print_output() (console.hpp) writes to: stdout until claim_standard_output() was called.
+// Never null.
 std::FILE* document_stream() noexcept;
 
 } // namespace regatta

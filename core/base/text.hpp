@@ -23,6 +23,9 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 // Returns "a, b, c".
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
 
+// Returns the lines of `text` without their newlines. A newline at the end adds no empty line.
+std::vector<std::string> lines_of(std::string_view text);
+
 // Returns the length of the UTF-8 sequence at the begin of `text`; 0 if there is none (overlong forms and surrogates
 // are invalid). Requires that `text` is not empty.
 std::size_t utf8_sequence(std::string_view text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/answers.hpp"
 
+#include "base/findings.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
 #include "registry/transport_host.hpp"
@@ -62,9 +63,12 @@ void ask_strategy(const registry& plugins, const case_config& c, const stage_fun
 
 json ask_plugins(const registry& plugins, const case_config& c, const stage_function& stage) {
   json out = json::object();
-  out["model"] = facts_of(plugins, c, stage);
-  ask_strategy(plugins, c, stage, out);
-  const transport_summary transport = summarise_transport(plugins, c.transport.id, c.transport.parameters, stage);
+  findings wrong;
+  wrong.attempt([&] { out["model"] = facts_of(plugins, c, stage); });
+  wrong.attempt([&] { ask_strategy(plugins, c, stage, out); });
+  transport_summary transport{};
+  wrong.attempt([&] { transport = summarise_transport(plugins, c.transport.id, c.transport.parameters, stage); });
+  wrong.raise();
   out["caps"] = {transport.caps.flags, transport.caps.memory, transport.caps.p2p, transport.caps.own_threads};
   out["collectives"] = transport.collectives;
   out["regions"] = memory_of_regions(plugins, c);

@@ -49,7 +49,8 @@ std::string data_sums(const nlohmann::json& context, const data_config& d) {
   std::vector<std::string> sums;
   for (const std::string& path : {d.path, d.evaluation_path, d.vocabulary})
     for (const nlohmann::json& set : context.value("data", nlohmann::json::array()))
-      if (set.at("path") == path && set.at("sha256").is_string()) sums.push_back(set.at("sha256").get<std::string>());
+      if (set.is_object() && set.value("path", nlohmann::json()) == path)
+        if (const nlohmann::json sum = set.value("sha256", nlohmann::json()); sum.is_string()) sums.push_back(sum);
   return join(sums);
 }
 
@@ -118,7 +119,7 @@ bool campaign::run_group(group& g) {
       // that crashes is an error in both.
       const bool skip =
           e.code() == exit_code::skipped || (experiment_.cases.size() > 1 && e.code() == exit_code::usage);
-      fail(p, skip ? "skipped" : "failed", e.what(),
+      fail(p, skip ? "skipped" : "failed", c.written.reason_of(e),
            e.code() == exit_code::skipped || !skip ? static_cast<int>(e.code()) : 0);
     }
   }

@@ -271,7 +271,7 @@ campaign_estimate estimate(plugin_answers& answers, const experiment& e, const m
         share(i, kernels_key(c), "kernel timing", baseline_of(c), 1, [&] { return estimate_timing(c, said, machine); });
       out.total += entry.time;
     } catch (const failure& f) {
-      entry.refused = f.what();
+      entry.refused = c.written.reason_of(f);
       entry.code = static_cast<int>(f.code());
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/facts.hpp"
 
-#include "base/failure.hpp"
+#include "base/findings.hpp"
 #include "data/source.hpp"
 #include "rank/model.hpp"
 
@@ -67,7 +67,9 @@ std::uint64_t tokens_of_sample(described_model& model, const std::string& id) {
       if (in.kind == RG_INPUT_INDEX) most = std::max(most, elements_of(in));
   });
   if (!most)
-    throw failure(exit_code::usage, fmt::format("train.batch_unit = \"tokens\": model {} takes no tokens", id));
+    throw failure(
+        exit_code::usage,
+        fmt::format("train.batch_unit: expected \"samples\", as model {} takes no tokens, got \"tokens\"", id));
   return most;
 }
 
@@ -79,20 +81,22 @@ std::uint64_t batch_per_worker(described_model& model, const case_config& c) {
     const std::uint64_t tokens = tokens_of_sample(model, c.model.id);
     const std::uint64_t samples = batch / tokens / (strong ? workers : 1) / micros * micros;
     if (!samples)
-      throw failure(exit_code::usage,
-                    fmt::format("train.batch = {} tokens is less than one sample of {} for each of {} workers and {} "
-                                "micro-batches",
-                                batch, tokens, strong ? workers : 1, micros));
+      throw failure(
+          exit_code::usage,
+          fmt::format("train.batch: expected {} tokens or more, one sample of {} for each of {} workers and {} "
+                      "micro-batches, got {}",
+                      tokens * (strong ? workers : 1) * micros, tokens, strong ? workers : 1, micros, batch));
     return samples;
   }
   if (strong && batch % workers)
     throw failure(exit_code::usage,
-                  fmt::format("train.batch = {} is global (scaling = \"strong\") and does not divide by {} workers",
-                              batch, workers));
+                  fmt::format("train.batch: expected a multiple of the {} workers, which share the batch "
+                              "(train.scaling = \"strong\"), got {}",
+                              workers, batch));
   const std::uint64_t mine = strong ? batch / workers : batch;
   if (mine % micros)
     throw failure(exit_code::usage,
-                  fmt::format("a worker's batch of {} does not divide by train.accumulate = {}", mine, micros));
+                  fmt::format("train.accumulate: expected a divisor of a worker's batch of {}, got {}", mine, micros));
   return mine;
 }
 
@@ -158,9 +162,13 @@ void add_tensors(const model_instance& model, const case_config& c, model_facts&
 model_facts facts_of(const registry& plugins, const case_config& c, const stage_function& stage) {
   described_model model(plugins, c, stage);
   model_facts f;
-  f.batch_per_worker = batch_per_worker(model, c);
-  const std::uint64_t micro = f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate);
-  model.with(micro, [&](const model_instance& m) {
+  findings wrong;
+  std::uint64_t micro = 1; // where the batch cannot be, model and data are looked at all the same
+  wrong.attempt([&] {
+    f.batch_per_worker = batch_per_worker(model, c);
+    micro = f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate);
+  });
+  const auto look = [&](const model_instance& m) {
     check_data(c.data, m.inputs());
     f.unit = m.info().unit;
     add_tensors(m, c, f);
@@ -168,7 +176,9 @@ model_facts facts_of(const registry& plugins, const case_config& c, const stage_
     if (!f.activation_bytes) // executors fuse some nodes, whose results are not stored
       f.activation_bytes = m.node_elements() * micro * sizeof(float) * 3 / 5;
     f.flops_per_sample = m.info().flops_per_sample;
-  });
+  };
+  wrong.attempt([&] { model.with(micro, look); });
+  wrong.raise();
   return f;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/preflight.hpp"
 
-#include "base/failure.hpp"
+#include "base/findings.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -12,8 +12,7 @@
 namespace regatta {
 
 void refuse_hopeless(const experiment& e, const std::function<void(const case_config&)>& attempt) {
-  std::vector<std::string> reasons;
-  std::optional<failure> first;
+  findings reasons;
   for (const case_config& c : e.cases) {
     try {
       attempt(c);
@@ -21,12 +20,10 @@ void refuse_hopeless(const experiment& e, const std::function<void(const case_co
     } catch (const failure& f) {
       // A missing device, or a plugin that crashes, fails only its own case.
       if (e.cases.size() > 1 && f.code() != exit_code::usage) return;
-      if (!first) first = f;
-      const std::string text = f.code() == exit_code::usage ? c.written.before(f.what()) : f.what();
-      if (std::ranges::find(reasons, text) == reasons.end()) reasons.push_back(text);
+      reasons.add({f.code(), c.written.reason_of(f)});
     }
   }
-  if (first) throw failure(first->code(), join(reasons, "\n"));
+  reasons.raise();
 }
 
 std::vector<std::string> notices_of_servers(const experiment& e,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/prepare.hpp"
 
-#include "base/failure.hpp"
+#include "base/findings.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/outside.hpp"
@@ -22,24 +22,26 @@ std::size_t input_threads(const data_config& d) {
   return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
 }
 
-// Throws failure with the reason if the strategy cannot run over the transport.
+void refuse(findings& wrong, const std::string& text) {
+  wrong.add({exit_code::usage, text});
+}
+
+// Adds to `wrong` each reason why the strategy cannot run over the transport.
 void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, std::uint32_t regions,
-               bool communicates) {
-  const std::string pair = fmt::format("strategy {} cannot run over transport {}: ", c.strategy.id, c.transport.id);
+               bool communicates, findings& wrong) {
+  const std::string pair =
+      fmt::format("transport.plugin: strategy {} cannot run over transport {}: ", c.strategy.id, c.transport.id);
   if (communicates && ((caps.flags & RG_CAP_NONE) || caps.p2p == RG_P2P_NONE))
-    throw failure(exit_code::usage, pair + "it sends messages, and this transport connects nobody");
+    refuse(wrong, pair + "it sends messages, and this transport connects nobody");
   if ((plan.flags & RG_PLAN_INDEPENDENT) && caps.p2p == RG_P2P_ORDERED)
-    throw failure(exit_code::usage,
-                  pair + "it needs lanes that do not block each other, and this transport orders all messages");
+    refuse(wrong, pair + "it needs lanes that do not block each other, and this transport orders all messages");
   if (communicates && (plan.flags & RG_PLAN_SHORT) && (caps.flags & RG_CAP_EXACT_SIZE))
-    throw failure(exit_code::usage,
-                  pair + "it sends messages shorter than their receives, and this transport wants them as long");
+    refuse(wrong, pair + "it sends messages shorter than their receives, and this transport wants them as long");
   if (caps.flags & RG_CAP_VIRTUAL)
-    throw failure(exit_code::usage,
-                  fmt::format("transport {} keeps a virtual clock: it is for simulations", c.transport.id));
+    refuse(wrong, fmt::format("transport {} keeps a virtual clock: it is for simulations", c.transport.id));
   if (caps.memory && !(caps.memory & regions))
-    throw failure(
-        exit_code::usage,
+    refuse(
+        wrong,
         fmt::format("transport {} cannot reach weights and gradients, which are kept in the host's memory: {}",
                     c.transport.id,
                     c.train.device == "cpu" ? "it is for train.device = \"cuda\"; use shm or tcp" : "use shm or tcp"));
@@ -47,24 +49,30 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
 
 // Throws failure with the reason if the strategy or the transport cannot use the hosts of the ranks.
 void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_caps& caps, const rg_cluster& all,
-                 bool communicates) {
+                 bool communicates, findings& wrong) {
   std::map<std::uint32_t, std::uint32_t> workers; // by host
   for (std::uint32_t r = 0; r < all.workers; ++r) ++workers[all.host_of[r]];
   const bool equal = std::ranges::all_of(workers, [&](const auto& h) { return h.second == workers.begin()->second; });
   if ((plan.flags & RG_PLAN_EQUAL_HOSTS) && all.workers > 1 && (workers.size() < 2 || !equal))
-    throw failure(
-        exit_code::usage,
-        fmt::format("cluster.hosts: expected several hosts with equally many of the {} workers, as strategy {} "
-                    "needs them with these parameters, got {}; cluster.hosts = 2 pretends that there are two",
-                    all.workers, c.strategy.id, c.cluster.hosts));
+    refuse(wrong,
+           fmt::format("cluster.hosts: expected several hosts with equally many of the {} workers, as strategy {} "
+                       "needs them with these parameters, got {}; cluster.hosts = 2 pretends that there are two",
+                       all.workers, c.strategy.id, c.cluster.hosts));
   const bool apart =
       std::any_of(all.host_of, all.host_of + all.size, [&](std::uint32_t h) { return h != all.host_of[0]; });
   if (communicates && apart && (caps.flags & RG_CAP_ONE_HOST))
-    throw failure(
-        exit_code::usage,
-        fmt::format("cluster.hosts: expected 1 over transport {}, which connects the ranks of one host, got {}; "
-                    "use transport.plugin = \"auto\" or \"tcp\"",
-                    c.transport.id, c.cluster.hosts));
+    refuse(wrong,
+           fmt::format("cluster.hosts: expected 1 over transport {}, which connects the ranks of one host, got {}; "
+                       "use transport.plugin = \"auto\" or \"tcp\"",
+                       c.transport.id, c.cluster.hosts));
+}
+
+std::string interface_address(const std::string& name) {
+  try {
+    return address_of_interface(name);
+  } catch (const failure& f) {
+    throw failure(f.code(), fmt::format("cluster.interface: {}", f.what()));
+  }
 }
 
 std::string role_of(const rg_cluster& c) {
@@ -84,15 +92,14 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
   run.job.batch = said.model.batch_per_worker;
   run.job.kernels = kernels;
   run.job.files = said.files;
-  run.address = run.job.address = address_of_interface(c.cluster.interface);
-
+  findings wrong;
+  wrong.attempt([&] { run.address = run.job.address = interface_address(c.cluster.interface); });
   if (c.cluster.slow.factor > 1 && c.cluster.slow.rank >= c.cluster.workers)
-    throw failure(exit_code::usage, fmt::format("cluster.slow.rank: expected a worker from 0 to {}, got {}",
-                                                c.cluster.workers - 1, c.cluster.slow.rank));
+    refuse(wrong, fmt::format("cluster.slow.rank: expected a worker from 0 to {}, got {}", c.cluster.workers - 1,
+                              c.cluster.slow.rank));
   if ((plan.flags & RG_PLAN_SERVERS) && !said.servers)
-    throw failure(
-        exit_code::usage,
-        fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
+    refuse(wrong,
+           fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
   run.job.layout =
       cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), said.servers,
                            said.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
@@ -101,20 +108,21 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
   run.communicates = said.communicates;
   const component& transport = answers.plugins().find(kind::transport, c.transport.id);
   if (!transport.launcher.empty()) {
-    if (!find_outside_place()) throw not_launched(transport.id, transport.launcher, layout.size(), "run FILE.toml");
+    if (!find_outside_place())
+      wrong.add(not_launched(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
     run.launched = transport.file.string();
   }
-  check_fit(c, plan, said.caps, said.regions, run.communicates);
-  check_hosts(c, plan, said.caps, layout.view(UINT32_MAX), run.communicates);
+  check_fit(c, plan, said.caps, said.regions, run.communicates, wrong);
+  check_hosts(c, plan, said.caps, layout.view(UINT32_MAX), run.communicates, wrong);
   if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !said.collectives)
-    throw failure(
-        exit_code::usage,
-        fmt::format("strategy.plugin: {} with these parameters needs collectives of the transport's own, which "
-                    "{} has not: use another transport, or leave out \"native\"",
-                    c.strategy.id, c.transport.id));
+    refuse(wrong,
+           fmt::format("strategy.plugin: {} with these parameters needs collectives of the transport's own, which "
+                       "{} has not: use another transport, or leave out \"native\"",
+                       c.strategy.id, c.transport.id));
   run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (said.caps.flags & RG_CAP_EXACT_SIZE));
   optimizer_config optimizer = run.job.optimizer();
-  hand_over_momentum(plan, strategy.id, optimizer);
+  wrong.attempt([&] { hand_over_momentum(plan, strategy.id, optimizer); });
+  wrong.raise();
 
   run.job.period = plan.period;
   run.job.warmup = static_cast<std::uint64_t>(c.measure.warmup);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/records.hpp"
 
-#include "base/failure.hpp"
+#include "base/json_members.hpp"
 #include "measure/record.hpp"
 
 #include <algorithm>
@@ -17,10 +17,28 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::uint64_t most_runs = 1'000'000'000; // no campaign comes near
+
 json swept_of(const case_config& c) {
   json j = json::object();
   for (const auto& [key, value] : c.swept) j[key] = value;
   return j;
+}
+
+case_facts facts_in(const json& record) {
+  const auto j = member<json>(record, "facts");
+  case_facts f;
+  take(j, "servers", f.servers);
+  take(j, "synchronous", f.synchronous);
+  take(j, "batch_per_worker", f.batch_per_worker);
+  take(j, "global_batch", f.global_batch);
+  take(j, "unit", f.unit);
+  take(j, "batch_statistics", f.batch_statistics);
+  take(j, "parameters", f.parameters);
+  take(j, "table_parameters", f.table_parameters);
+  take(j, "data", f.data);
+  take(j, "warnings", f.warnings);
+  return f;
 }
 
 json number_or_null(const std::optional<std::uint64_t>& number) {
@@ -66,48 +84,58 @@ json campaign_records::kernels_record(const std::string& key, const std::string&
 }
 
 campaign_records::case_state& campaign_records::case_of(const json& record) {
-  const auto index = record.at("index").get<std::size_t>();
-  if (index >= cases_.size() || record.at("case") != swept_of(experiment_.cases[index]))
+  const auto index = member<std::size_t>(record, "index");
+  if (index >= cases_.size() || member<json>(record, "case") != swept_of(experiment_.cases[index]))
     throw failure(exit_code::usage, "the experiment has no such case");
   return cases_[index];
 }
 
 void campaign_records::add(const json& record) {
-  const auto kind = record.at("kind").get<std::string>();
+  const auto kind = member<std::string>(record, "kind");
   if (kind == "campaign") {
-    if (!record.at("context").is_object()) throw failure(exit_code::usage, "its context is no object");
-    context_ = record.at("context");
+    const auto context = member<json>(record, "context");
+    if (!context.is_object()) throw failure(exit_code::usage, "its context is no object");
+    context_ = context;
   } else if (kind == "run") {
     add_run(record);
   } else if (kind == "failure") {
-    record.at("status").get<std::string>();
-    record.at("error").get<std::string>();
-    const auto facts = record.at("facts").get<case_facts>();
+    const auto status = member<std::string>(record, "status");
+    if (status != "failed" && status != "skipped")
+      throw failure(exit_code::usage, fmt::format("unknown status \"{}\"", status));
+    member<std::string>(record, "error");
+    if (record.contains("dump")) member<std::string>(record, "dump");
+    const auto facts = facts_in(record);
     case_state& c = case_of(record);
     c.facts = facts;
     c.failure = record;
     if (!c.complete) summarise(record.at("index"));
   } else if (kind == "kernels") {
-    picks_[record.at("key").get<std::string>()] = record.at("picks").get<std::string>();
+    picks_[member<std::string>(record, "key")] = member<std::string>(record, "picks");
   } else {
     throw failure(exit_code::usage, fmt::format("unknown kind \"{}\"", kind));
   }
 }
 
 void campaign_records::add_run(const json& record) {
-  const auto number = record.at("number").get<std::uint64_t>();
-  const auto role = record.at("role").get<std::string>();
-  const auto sums = record.at("plugins").get<std::map<std::string, std::string>>();
+  const auto number = member<std::uint64_t>(record, "number");
+  const auto role = member<std::string>(record, "role");
+  const auto repeat_number = member<std::uint64_t>(record, "repeat");
+  const auto sums = member<std::map<std::string, std::string>>(record, "plugins");
   case_state& c = case_of(record);
+  const auto index = member<std::size_t>(record, "index");
+  if (number == 0 || number > most_runs) throw failure(exit_code::usage, fmt::format("no run has number {}", number));
+  if (role != "case" && role != "baseline" && role != "contention")
+    throw failure(exit_code::usage, fmt::format("unknown role \"{}\"", role));
+  if (repeat_number >= static_cast<std::uint64_t>(experiment_.cases[index].measure.repeats))
+    throw failure(exit_code::usage, fmt::format("the case has no repeat {}", repeat_number));
   std::vector<rank_record> ranks;
-  for (const json& rank : record.at("ranks")) ranks.push_back(record_from_json(rank));
-  run_figures figures = figures_of(ranks, record.at("asynchronous"));
+  for (const json& rank : member<std::vector<json>>(record, "ranks")) ranks.push_back(record_from_json(rank));
+  run_figures figures = figures_of(ranks, member<bool>(record, "asynchronous"));
   if (role == "case") {
     repeat_figures repeat;
     const auto paired = [&](const char* with) -> std::optional<run_figures> {
-      const json& other = record.at(with);
-      if (other.is_null()) return std::nullopt;
-      const auto found = compared_.find(other.get<std::uint64_t>());
+      if (member<json>(record, with).is_null()) return std::nullopt;
+      const auto found = compared_.find(member<std::uint64_t>(record, with));
       if (found == compared_.end())
         throw failure(exit_code::usage, fmt::format("the record of its {} run is missing", with));
       return found->second;
@@ -115,11 +143,11 @@ void campaign_records::add_run(const json& record) {
     repeat.run = std::move(figures);
     repeat.baseline = paired("baseline");
     repeat.contention = paired("contention");
-    auto facts = record.at("facts").get<case_facts>();
-    c.repeats[record.at("repeat").get<std::uint64_t>()] = std::move(repeat);
+    auto facts = facts_in(record);
+    c.repeats[repeat_number] = std::move(repeat);
     c.facts = std::move(facts);
     c.failure = nullptr; // a failure of an earlier attempt
-    if (!c.complete) summarise(record.at("index"));
+    if (!c.complete) summarise(index);
   } else {
     compared_[number] = std::move(figures);
   }

@@ -42,8 +42,7 @@ public:
   // The experiment must outlive this object and not change.
   explicit campaign_records(const experiment& e);
 
-  // Adds a record. Throws failure or a JSON exception if the record is damaged or belongs to another experiment, and
-  // then ignores the record.
+  // Adds a record. Throws failure if the record is damaged or belongs to another experiment, and then ignores the record.
   void add(const nlohmann::json& record);
 
   nlohmann::json campaign_record(const nlohmann::json& context) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/check.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "check/reference.hpp"
 #include "check/runner.hpp"
@@ -137,9 +137,9 @@ int list(const target& t, const check_options& o) {
         rows.push_back({one.name, s.what ? title_of(s) : "file", one.expected});
       }
   if (o.json)
-    fmt::print(document_stream(), "{}\n", out.dump(2));
+    print_output(fmt::format("{}\n", out.dump(2)));
   else
-    fmt::print(document_stream(), "{}", indented({{"test"}, {"of"}, {"what is expected"}}, std::move(rows)));
+    print_output(indented({{"test"}, {"of"}, {"what is expected"}}, std::move(rows)));
   return 0;
 }
 
@@ -158,18 +158,17 @@ void print(const check_options& o, const subject& s, const test& t, const verdic
   const auto known = so_far.causes.find({v.what, v.came});
   const std::string as = known == so_far.causes.end() ? "" : fmt::format("as {}", known->second.front());
   switch (v.what) {
-  case outcome::passed: fmt::print(document_stream(), "  pass  {:<24} {:6.2f} s\n", t.name, v.seconds); break;
+  case outcome::passed: print_output(fmt::format("  pass  {:<24} {:6.2f} s\n", t.name, v.seconds)); break;
   case outcome::skipped:
-    fmt::print(document_stream(), "  skip  {:<24}          {}\n", t.name, as.empty() ? v.came : as);
+    print_output(fmt::format("  skip  {:<24}          {}\n", t.name, as.empty() ? v.came : as));
     break;
   case outcome::failed:
-    fmt::print(document_stream(), "  FAIL  {:<24} {:6.2f} s  {}\n", t.name, v.seconds, as);
+    print_output(fmt::format("  FAIL  {:<24} {:6.2f} s  {}\n", t.name, v.seconds, as));
     if (as.empty())
-      fmt::print(document_stream(), "          expected: {}\n          came:     {}\n          again:    {}\n",
-                 t.expected, v.came, again(o, s, t));
+      print_output(fmt::format("          expected: {}\n          came:     {}\n          again:    {}\n", t.expected,
+                               v.came, again(o, s, t)));
     break;
   }
-  std::fflush(document_stream());
 }
 
 void count(tally& all, const test& t, const verdict& v) {
@@ -223,7 +222,7 @@ int run_all(target& t, const check_options& o) {
     bool titled = o.json;
     for (const test& one : tests_for(s)) {
       if (!wanted(o, one) || !(says || (s.launched && one.launched))) continue;
-      if (says && !titled) fmt::print(document_stream(), "{}\n", title_of(s));
+      if (says && !titled) print_output(fmt::format("{}\n", title_of(s)));
       titled = true;
       const verdict v = verdict_of(o, s, one, all);
       if (!says) continue;
@@ -238,7 +237,7 @@ int run_all(target& t, const check_options& o) {
     }
     for (const auto& [cause, names] : all.causes)
       if (!o.json && cause.first == outcome::failed && names.size() > 1)
-        fmt::print(document_stream(), "  one cause, {} tests: {}\n", names.size(), join(names));
+        print_output(fmt::format("  one cause, {} tests: {}\n", names.size(), join(names)));
     if (all.asked && !all.of_substance) untested.push_back(fmt::format("{}: {}", title_of(s), all.why_not));
     ordered_json entry{{"kind", s.what ? ordered_json(name_of(s.what->kind)) : ordered_json("file")}};
     if (s.what) {
@@ -254,21 +253,20 @@ int run_all(target& t, const check_options& o) {
   if (passed + wrong + skipped == 0)
     throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
   if (o.json)
-    fmt::print(document_stream(), "{}\n",
-               ordered_json{{"schema", "regatta.check/1"},
-                            {"file", t.file.string()},
-                            {"sha256", sha256_of(t.file)},
-                            {"seed", o.seed},
-                            {"subjects", subjects},
-                            {"passed", passed},
-                            {"failed", wrong},
-                            {"skipped", skipped},
-                            {"untested", untested}}
-                   .dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    print_output(fmt::format("{}\n", ordered_json{{"schema", "regatta.check/1"},
+                                                  {"file", t.file.string()},
+                                                  {"sha256", sha256_of(t.file)},
+                                                  {"seed", o.seed},
+                                                  {"subjects", subjects},
+                                                  {"passed", passed},
+                                                  {"failed", wrong},
+                                                  {"skipped", skipped},
+                                                  {"untested", untested}}
+                                         .dump(2, ' ', false, ordered_json::error_handler_t::replace)));
   else
-    fmt::print(document_stream(), "{} passed, {} failed, {} skipped\n", passed, wrong, skipped);
+    print_output(fmt::format("{} passed, {} failed, {} skipped\n", passed, wrong, skipped));
   for (const std::string& one : untested)
-    if (!o.json) fmt::print(document_stream(), "nothing was tested of {}\n", one);
+    if (!o.json) print_output(fmt::format("nothing was tested of {}\n", one));
   return static_cast<int>(wrong ? exit_code::run : untested.empty() ? exit_code::done : exit_code::skipped);
 }
 
@@ -304,7 +302,7 @@ int write(const subject& s, const check_options& o) {
   } catch (const failed& e) {
     throw failure(exit_code::run, e.what());
   }
-  fmt::print(document_stream(), "{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s));
+  print_output(fmt::format("{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s)));
   return static_cast<int>(exit_code::done);
 }
 

@@ -224,7 +224,7 @@ int comm_verb(const comm_options& o) {
       {"context", make_context(o.command, json::array({describe_host(cgroup_cpu_limit())}), used, warnings)},
       {"results", results},
       {"failures", failures}};
-  fmt::print(document_stream(), "{}", comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
+  print_output(comm::render_comm(document, *form, terminal_width(fileno(document_stream()))));
   const bool wrong = std::any_of(results.begin(), results.end(), [](const json& r) { return r.at("wrong") != 0; });
   if (!wrong) return code;
   print_error("regatta: results are wrong: see #wrong\n");

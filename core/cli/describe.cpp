@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/describe.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/columns.hpp"
@@ -72,13 +72,13 @@ std::string default_text(const rg_param& p) {
 
 void print_parameters(const component& c) {
   if (c.parameters.empty()) {
-    fmt::print(document_stream(), "\nno parameters\n");
+    print_output("\nno parameters\n");
     return;
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& p : c.parameters) rows.push_back({p.name, default_text(p), expectation(p), one_line(p.help)});
-  fmt::print(document_stream(), "\nparameters\n{}",
-             indented({{"name"}, {"default"}, {"allowed"}, {"what for"}}, std::move(rows)));
+  print_output(
+      fmt::format("\nparameters\n{}", indented({{"name"}, {"default"}, {"allowed"}, {"what for"}}, std::move(rows))));
 }
 
 // ------------------------------------------------------------------------------------------------ capabilities ---
@@ -110,6 +110,22 @@ ordered_json transport_json(const registry& plugins, const component& c, const c
           {"collectives", t.collectives}};
 }
 
+// When all workers have the same weights.
+std::string same_weights(const rg_plan& plan) {
+  if (plan.flags & RG_PLAN_SYNCHRONOUS) return "after every step";
+  return plan.flags & RG_PLAN_AGREES ? "at the end" : "not promised";
+}
+
+// When a worker waits for the slowest one.
+std::string waiting(const rg_plan& plan) {
+  if (plan.flags & RG_PLAN_SYNCHRONOUS) return "in every step";
+  if (!(plan.flags & RG_PLAN_BOUNDED)) return "never";
+  const std::string ahead =
+      plan.bound ? fmt::format("when {} step{} ahead", plan.bound, plan.bound == 1 ? "" : "s") : "";
+  if (plan.period <= 1) return ahead.empty() ? "in every step" : ahead;
+  return fmt::format("once in {} steps{}{}", plan.period, ahead.empty() ? "" : ", ", ahead);
+}
+
 ordered_json strategy_json(const registry& plugins, const component& described, const chosen_values& chosen,
                            const stage_function& stage) {
   const auto who = fmt::format("strategy {} ({})", described.id, described.file.string());
@@ -124,10 +140,15 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
   validate(plan, talks(c.strategy, values.data(), cluster), "strategy " + c.id);
   return {{"servers", (plan.flags & RG_PLAN_SERVERS) != 0},
           {"synchronous", (plan.flags & RG_PLAN_SYNCHRONOUS) != 0},
+          {"same_weights", same_weights(plan)},
+          {"waits_for_the_slowest", waiting(plan)},
           {"needs_independent_lanes", (plan.flags & RG_PLAN_INDEPENDENT) != 0},
           {"rows_of_sparse_tables", (plan.flags & RG_PLAN_ROWS) != 0},
           {"needs_bytes", (plan.flags & RG_PLAN_BYTES) != 0},
           {"sends_short_messages", (plan.flags & RG_PLAN_SHORT) != 0},
+          {"needs_collectives", (plan.flags & RG_PLAN_COLLECTIVES) != 0},
+          {"needs_equal_hosts", (plan.flags & RG_PLAN_EQUAL_HOSTS) != 0},
+          {"does_the_momentum", (plan.flags & RG_PLAN_MOMENTUM) != 0},
           {"lanes", std::max(plan.lanes, 1u)},
           {"period", std::max<std::uint64_t>(plan.period, 1)},
           {"steady_from", plan.steady_from}};
@@ -145,7 +166,7 @@ ordered_json capabilities(const registry& plugins, const component& c, const cho
 }
 
 void print_capabilities(const ordered_json& all) {
-  fmt::print(document_stream(), "\ncapabilities\n");
+  print_output("\ncapabilities\n");
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : all.items()) {
     std::string key = name;
@@ -157,7 +178,7 @@ void print_capabilities(const ordered_json& all) {
     if (value.is_array()) text = join(value.get<std::vector<std::string>>());
     rows.push_back({key, text});
   }
-  fmt::print(document_stream(), "{}", indented({{"what"}, {"here"}}, std::move(rows)));
+  print_output(indented({{"what"}, {"here"}}, std::move(rows)));
 }
 
 // ----------------------------------------------------------------------------------------------------- network ---
@@ -204,20 +225,21 @@ void print_layers(const network_summary& n) {
     rows.push_back(
         {l.name, l.op, shape_text(l.shape), l.parameters ? grouped(l.parameters) : "-", operations_text(l.operations)});
   rows.push_back({"total", "", "", grouped(n.parameters), operations_text(n.operations)});
-  fmt::print(document_stream(), "\nlayers (a sample's output; operations a sample, forward and backward)\n{}",
-             indented({{"layer"}, {"op"}, {"output"}, {"parameters", true}, {"operations", true}}, std::move(rows)));
+  print_output(fmt::format(
+      "\nlayers (a sample's output; operations a sample, forward and backward)\n{}",
+      indented({{"layer"}, {"op"}, {"output"}, {"parameters", true}, {"operations", true}}, std::move(rows))));
 }
 
 void print_network(const network_summary& n) {
   if (n.layers.empty())
-    fmt::print(document_stream(), "\n{} parameters; operations a sample, forward and backward: {}\n",
-               grouped(n.parameters), operations_text(n.operations));
+    print_output(fmt::format("\n{} parameters; operations a sample, forward and backward: {}\n", grouped(n.parameters),
+                             operations_text(n.operations)));
   else
     print_layers(n);
   for (const auto& t : n.tables)
-    fmt::print(document_stream(), "  of them {} in the sparse table \"{}\": {} rows of {}\n", grouped(t.parameters),
-               t.name, grouped(t.rows), t.parameters / t.rows);
-  if (n.state) fmt::print(document_stream(), "  and {} elements of state, without gradients\n", grouped(n.state));
+    print_output(fmt::format("  of them {} in the sparse table \"{}\": {} rows of {}\n", grouped(t.parameters), t.name,
+                             grouped(t.rows), t.parameters / t.rows));
+  if (n.state) print_output(fmt::format("  and {} elements of state, without gradients\n", grouped(n.state)));
 }
 
 } // namespace
@@ -228,7 +250,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   const auto& c = find(plugins, name);
   const auto chosen = read_set(set);
 
-  // Capabilities need an instance. They are left out if a parameter without default was not given; the output says so.
+  // Capabilities need an instance. They are left out if a parameter without default was not given; the table says so.
   std::string unknown;
   ordered_json can;
   std::optional<network_summary> network;
@@ -265,16 +287,16 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
     for (const auto& p : c.parameters) out["parameters"].push_back(parameter_json(p));
     if (!unavailable.empty()) out["unavailable"] = unavailable;
     if (network) out["network"] = network_json(*network);
-    fmt::print(document_stream(), "{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    print_output(fmt::format("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
     return 0;
   }
-  fmt::print(document_stream(), "{} {}: {}\n{} {}, {}\n", name_of(c.kind), c.id, c.summary, c.plugin_name,
-             c.plugin_version, c.file.string());
+  print_output(fmt::format("{} {}: {}\n{} {}, {}\n", name_of(c.kind), c.id, c.summary, c.plugin_name, c.plugin_version,
+                           c.file.string()));
   print_parameters(c);
   if (!unknown.empty())
-    fmt::print(document_stream(), "\ncapabilities depend on a parameter that must be given: {}\n", unknown);
+    print_output(fmt::format("\ncapabilities depend on a parameter that must be given: {}\n", unknown));
   if (!unavailable.empty())
-    fmt::print(document_stream(), "\nit cannot run on this machine: {}\n", unavailable);
+    print_output(fmt::format("\nit cannot run on this machine: {}\n", unavailable));
   else if (unknown.empty())
     print_capabilities(can);
   if (network) print_network(*network);

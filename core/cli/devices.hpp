@@ -7,8 +7,8 @@
 
 namespace regatta {
 
-// What an executor with component::has_devices says of the devices here, asked in a child: `executor`, `devices` (a line
-// each), `topology` (null: unknown) and `error` (null, or why nothing is known). [main]
+// Asks an executor, in a child, about the devices of this machine. Returns `executor`, `devices` (a line each),
+// `topology` (null: unknown) and `error` (null, or why nothing is known). Requires component::has_devices. [main]
 nlohmann::ordered_json devices_of(const registry& plugins, const component& executor);
 
 } // namespace regatta

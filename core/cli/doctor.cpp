@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/columns.hpp"
@@ -84,7 +84,7 @@ std::string line_of(const ordered_json& c) {
 
 // Prints a part of the report: a title, and lines of a name and a value.
 void print(const std::string& title, std::vector<std::vector<std::string>> rows) {
-  fmt::print(document_stream(), "{}\n{}\n", title, indented({{"what"}, {"here"}}, std::move(rows)));
+  print_output(fmt::format("{}\n{}\n", title, indented({{"what"}, {"here"}}, std::move(rows))));
 }
 
 void print(const ordered_json& d) {
@@ -141,7 +141,7 @@ int doctor_verb(const std::vector<std::filesystem::path>& folders, bool as_json)
   const registry plugins(folders);
   const ordered_json d = diagnosis(plugins, folders);
   if (as_json)
-    fmt::print(document_stream(), "{}\n", d.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    print_output(fmt::format("{}\n", d.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
   else
     print(d);
   return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);

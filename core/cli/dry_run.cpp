@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "campaign/estimate.hpp"
 #include "cli/columns.hpp"
@@ -73,7 +74,8 @@ std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaig
                       human_bytes(static_cast<double>(c.memory)),
                       c.flops_known ? "" : "without the model's own work: it does not tell its FLOPs"});
     else
-      rows.push_back({std::to_string(i + 1), label_of(e.cases[i]), "-", "-", "-", "skipped: " + c.refused});
+      rows.push_back(
+          {std::to_string(i + 1), label_of(e.cases[i]), "-", "-", "-", "skipped: " + join(lines_of(c.refused), "; ")});
   }
   for (const shared_estimate& s : all.shared) {
     const std::string runs =

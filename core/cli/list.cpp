@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/list.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "cli/columns.hpp"
 
 #include <array>
@@ -62,32 +62,30 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
     for (const auto& c : plugins.components())
       if (c.kind == k) rows.push_back({c.id, c.plugin_version, c.file.string(), c.summary});
     if (rows.empty())
-      fmt::print(document_stream(), "{}: none found\n\n", plural_of(k));
+      print_output(fmt::format("{}: none found\n\n", plural_of(k)));
     else
-      fmt::print(document_stream(), "{}\n{}\n", plural_of(k),
-                 indented({{"id"}, {"version"}, {"file"}, {"summary"}}, std::move(rows)));
+      print_output(fmt::format("{}\n{}\n", plural_of(k),
+                               indented({{"id"}, {"version"}, {"file"}, {"summary"}}, std::move(rows))));
   }
   if (!plugins.hidden().empty()) {
-    fmt::print(document_stream(), "hidden by a folder that comes first\n");
+    print_output("hidden by a folder that comes first\n");
     for (const auto& h : plugins.hidden())
-      fmt::print(document_stream(), "  {} {} of {}: {} counts\n", name_of(h.kind), h.id, h.file.string(),
-                 h.by.string());
-    fmt::print(document_stream(), "\n");
+      print_output(fmt::format("  {} {} of {}: {} counts\n", name_of(h.kind), h.id, h.file.string(), h.by.string()));
+    print_output("\n");
   }
   if (!plugins.failures().empty()) {
-    fmt::print(document_stream(), "not usable\n");
-    for (const auto& f : plugins.failures()) fmt::print(document_stream(), "  {}: {}\n", f.file.string(), f.reason);
-    fmt::print(document_stream(), "\n");
+    print_output("not usable\n");
+    for (const auto& f : plugins.failures()) print_output(fmt::format("  {}: {}\n", f.file.string(), f.reason));
+    print_output("\n");
   }
   if (const auto lines = left_out(folders); !lines.empty()) {
-    fmt::print(document_stream(), "left out of this build\n");
-    for (const std::string& line : lines) fmt::print(document_stream(), "  {}\n", line);
-    fmt::print(document_stream(), "\n");
+    print_output("left out of this build\n");
+    for (const std::string& line : lines) print_output(fmt::format("  {}\n", line));
+    print_output("\n");
   }
   if (folders.empty())
-    fmt::print(document_stream(),
-               "searched nowhere: there is no lib/regatta beside the program, and no --plugin-path\n");
-  for (const auto& f : folders) fmt::print(document_stream(), "searched {}\n", f.string());
+    print_output("searched nowhere: there is no lib/regatta beside the program, and no --plugin-path\n");
+  for (const auto& f : folders) print_output(fmt::format("searched {}\n", f.string()));
 }
 
 } // namespace
@@ -96,8 +94,8 @@ int list_verb(const std::vector<std::filesystem::path>& folders, std::optional<k
   const registry plugins(folders);
   if (json)
     // Texts of plugins may be invalid UTF-8, so replace wrong bytes.
-    fmt::print(document_stream(), "{}\n",
-               listing(plugins, folders, only).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_output(fmt::format(
+        "{}\n", listing(plugins, folders, only).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
   else
     print(plugins, folders, only);
   return static_cast<int>(plugins.failures().empty() ? exit_code::done : exit_code::plugin);

@@ -125,8 +125,8 @@ void add_resolved(result_folder& folder, const experiment& e) {
 void begin_or_resume(result_folder& folder, campaign_records& records, const json& context, const experiment& e,
                      screen& s) {
   const auto refuse = [&](const std::string& why) {
-    throw failure(exit_code::usage,
-                  fmt::format("{}: cannot resume: {}; choose another folder with --out", folder.path().string(), why));
+    throw failure(exit_code::usage, fmt::format("{}:1: cannot resume: {}; choose another folder with --out",
+                                                folder.records().string(), why));
   };
   std::size_t read = 0;
   for (const std::string& damage : folder.read([&](json&& record) {
@@ -136,7 +136,11 @@ void begin_or_resume(result_folder& folder, campaign_records& records, const jso
     s.say("warning: " + damage);
   if (read && !records.context().is_object()) refuse("its first record is damaged");
   if (records.context().is_object()) {
-    if (const std::string why = resume_conflict(records.context(), context); !why.empty()) refuse(why);
+    try {
+      if (const std::string why = resume_conflict(records.context(), context); !why.empty()) refuse(why);
+    } catch (const json::exception&) {
+      refuse("its first record is damaged");
+    }
     for (const auto& [path, sum] : records.plugins())
       if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " is another binary");
   } else {

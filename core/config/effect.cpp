@@ -47,7 +47,7 @@ constexpr rule rules[] = {
     {"data.content", "data.source", generated},
     {"data.zipf", "data.source", generated},
     {"data.format", "data.source", reads_files},
-    // What evaluation needs to know of the training data (vocabulary, classes) is read there, too.
+    // Evaluation reads the vocabulary or the classes of the training data there.
     {"data.path", "data.source",
      [](const case_config& c) {
        return trained_on_files(c) || reads_text(c) || (reads_files(c) && c.data.format == "imagenet");

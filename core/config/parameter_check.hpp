@@ -15,7 +15,8 @@ struct parameter_problem {
   std::string text;
 };
 
-// What is wrong with this value for parameter `name` of plugin `id`, which the catalogue has. Nothing: it fits. [any]
+// Checks a value for parameter `name` of plugin `id`. Returns nothing where it fits. Requires that the catalogue has the
+// plugin. [any]
 std::optional<parameter_problem> check_parameter(const catalogue& components, plugin_section s, const std::string& id,
                                                  const std::string& name, const toml_node& value);
 

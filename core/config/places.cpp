@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/places.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace regatta {
 namespace {
 
-// Returns "data.path" for "data.path: there is no such file"; empty if the text does not begin with a key.
+// Returns "data.path" for "data.path: there is no such file" and "model.plugin" for "model resnet: no such depth"; empty
+// if the text begins with neither a key nor a plugin.
 std::string leading_key(const std::string& text) {
+  for (const std::string section : {"model", "strategy", "transport"})
+    if (text.starts_with(section + " ")) return section + ".plugin";
   const auto end = text.find(": ");
   if (end == std::string::npos) return {};
   const std::string key = text.substr(0, end);
@@ -33,6 +39,16 @@ bool places::has(const std::string& key) const {
 
 std::string places::before(const std::string& text) const {
   if (file_.empty()) return text;
+  std::vector<std::string> lines = lines_of(text);
+  for (std::string& line : lines) line = before_line(line);
+  return join(lines, "\n");
+}
+
+std::string places::reason_of(const failure& f) const {
+  return f.code() == exit_code::usage ? before(f.what()) : f.what();
+}
+
+std::string places::before_line(const std::string& text) const {
   const auto with = [&](const std::string& place) {
     return place.starts_with("--") ? fmt::format("{} {}", place, text) : fmt::format("{}: error: {}", place, text);
   };

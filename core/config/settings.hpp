@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a file and the command line say, key by key: names and values checked. Parameters in a table of no id wait until a
-// case has chosen its plugins.
+// The settings of a file and of the command line, key by key: names and values checked. Parameters in a table of no id
+// wait until a case has chosen its plugins.
 #pragma once
 
 #include "config/document.hpp"

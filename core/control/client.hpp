@@ -72,9 +72,9 @@ public:
   // the previous callback, which no longer runs when this returns; an empty function withdraws it. Do not call this
   // from the callback.
   void on_death(std::function<void(std::uint32_t rank)> f);
-  // [main] Sets the function that describes this rank when the run stands still; the stacks are added to it. It returns
-  // an object with "lines" and, if another thread's stack is of interest, its id as "loop". It runs on the control
-  // thread, even while all others hang, and must not take longer than some 100 ms. Replaced as for on_death().
+  // [main] Sets the function that describes this rank when the run stands still. The coordinator prints its answer with
+  // the stacks: an object with "lines" and, if another thread's stack is of interest, its id as "loop". It runs on the
+  // control thread, even while all others hang, and must not take longer than some 100 ms. Replaced as for on_death().
   void on_describe(std::function<nlohmann::json()> f);
   // [any] Returns whether the case has ended early. Lock-free.
   bool aborted() const noexcept;

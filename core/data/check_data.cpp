@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/failure.hpp"
+#include "base/findings.hpp"
 #include "config/experiment.hpp"
 #include "data/generated.hpp"
 #include "data/input.hpp"
@@ -44,18 +44,20 @@ void check_data(const data_config& config, std::span<const rg_input> inputs) {
   first.first_records = looked_at;
   first.shuffle = false;
   const bool any_text_will_do = config.format == "words"; // and reading a pair needs the counts of the whole text
+  findings wrong;
   const auto check = [&](const std::string& key, auto&& open) {
     try {
       const auto source = open();
       if (source && !any_text_will_do) read_one(*source, inputs);
     } catch (const failure& e) {
       if (e.code() == exit_code::plugin) throw; // the model's description is invalid
-      throw failure(exit_code::usage, with_key(e.what(), key));
+      wrong.add({exit_code::usage, with_key(e.what(), key)});
     }
   };
   first.source = config.source == "queue" ? config.of : config.source;
   if (first.source == "dataset") check("data.path", [&] { return make_source(first, inputs, 1); });
   check("data.evaluation_path", [&] { return make_evaluation_source(first, inputs, 1); });
+  wrong.raise();
 }
 
 } // namespace regatta

@@ -101,6 +101,29 @@ json hosts_in(const json& context) {
   return list;
 }
 
+bool same_kind(const json& a, const json& b) {
+  return a.type() == b.type() || (a.is_number() && b.is_number());
+}
+
+// Returns the path of the first member of `now` that `before` lacks or has with another type; empty: there is none. Null
+// matches any type. Lists are compared as far as both have elements.
+std::string misshapen(const json& before, const json& now, const std::string& path) {
+  if (before.is_null() || now.is_null()) return "";
+  if (!same_kind(before, now)) return path;
+  if (now.is_array())
+    for (std::size_t i = 0; i < before.size() && !now.empty(); ++i)
+      if (auto wrong = misshapen(before[i], now[std::min(i, now.size() - 1)], fmt::format("{}[{}]", path, i));
+          !wrong.empty())
+        return wrong;
+  if (now.is_object())
+    for (const auto& [key, value] : now.items()) {
+      const std::string inside = path.empty() ? key : path + "." + key;
+      if (!before.contains(key)) return inside;
+      if (auto wrong = misshapen(before[key], value, inside); !wrong.empty()) return wrong;
+    }
+  return "";
+}
+
 // Returns the first key whose value has changed or is gone.
 std::optional<std::string> difference(const std::map<std::string, json>& before,
                                       const std::map<std::string, json>& now) {
@@ -144,6 +167,11 @@ std::string resume_conflict(const json& before, const json& now) {
   if (before.value("experiment", json()) != now.value("experiment", json())) return "the experiment is another";
   for (const char* member : {"regatta", "git", "build"})
     if (before.value(member, json()) != now.value(member, json())) return "regatta was rebuilt from other sources";
+  json shape = now;
+  shape.erase("experiment");
+  shape["given"] = json::object(); // as it is written, which may be in several ways
+  if (const std::string wrong = misshapen(before, shape, ""); !wrong.empty())
+    return fmt::format("\"{}\" in the context of its first record is missing or has a value of the wrong type", wrong);
   if (const auto plugin = difference(plugins_in(before), plugins_in(now))) return *plugin + " is another binary";
   if (const auto path = difference(data_in(before), data_in(now))) return "the data of " + *path + " are others";
   if (hosts_in(before) != hosts_in(now)) return "the hosts are others";

@@ -27,7 +27,8 @@ nlohmann::json make_context(const std::string& command, nlohmann::json hosts, nl
                             const std::vector<std::string>& warnings);
 
 // Returns why a campaign that began under `before` cannot be resumed under `now`; empty: it can. Experiment, program,
-// plugin binaries, data and hosts must be the same; the text names the first that differs.
+// plugin binaries, data and hosts must be the same; the text names the first that differs. `before` may be any object;
+// `now` is from make_context().
 std::string resume_conflict(const nlohmann::json& before, const nlohmann::json& now);
 
 // Returns the arguments as one line that a shell splits into the same arguments.

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_members.hpp"
 #include "measure/statistics.hpp"
 
 namespace regatta {
@@ -52,10 +53,11 @@ json to_json(const gpu_figures& g) {
 
 gpu_figures gpu_from_json(const json& j) {
   gpu_figures g;
-  if (const json& name = j.at("name"); !name.is_null()) name.get_to(g.name);
-  if (const json& driver = j.at("driver"); !driver.is_null()) driver.get_to(g.driver);
+  const auto is_known = [&](const char* key) { return !member<json>(j, key).is_null(); };
+  if (is_known("name")) g.name = member<std::string>(j, "name");
+  if (is_known("driver")) g.driver = member<std::string>(j, "driver");
   for (const gpu_member& m : gpu_members)
-    if (const json& value = j.at(m.name); !value.is_null()) g.*m.value = value.get<double>();
+    if (is_known(m.name)) g.*m.value = member<double>(j, m.name);
   return g;
 }
 

@@ -7,7 +7,10 @@
 #include <sstream>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "base/json_members.hpp"
 
 namespace regatta {
 namespace {
@@ -39,10 +42,13 @@ json steps_to_json(const std::vector<step_time>& steps) {
 }
 
 std::vector<step_time> steps_from_json(const json& j) {
-  std::vector<step_time> steps(j.at("begin").size());
-  for (const auto& [name, member] : step_members) {
-    const json& column = j.at(name);
-    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].*member = column.at(i).get<std::int64_t>();
+  std::vector<step_time> steps(member<json>(j, "begin").size());
+  for (const auto& [name, into] : step_members) {
+    const auto column = member<std::vector<std::int64_t>>(j, name);
+    if (column.size() != steps.size())
+      throw failure(exit_code::run,
+                    fmt::format("\"{}\" has {} steps, and \"begin\" has {}", name, column.size(), steps.size()));
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].*into = column[i];
   }
   return steps;
 }
@@ -51,9 +57,9 @@ json optional_to_json(const std::optional<double>& value) {
   return value ? json(*value) : json(nullptr);
 }
 
-std::optional<double> optional_from_json(const json& j) {
-  if (j.is_null()) return std::nullopt;
-  return j.get<double>();
+std::optional<double> optional_from_json(const json& object, const char* key) {
+  if (member<json>(object, key).is_null()) return std::nullopt;
+  return member<double>(object, key);
 }
 
 // Values cannot be names in JSON, so counts are lists of pairs.
@@ -71,12 +77,16 @@ json records_to_json(const strategy_records& r) {
 
 strategy_records records_from_json(const json& j) {
   strategy_records r;
-  for (const auto& [name, pairs] : j.at("counts").items())
-    for (const json& pair : pairs) r.counts[name][pair.at(0).get<std::int64_t>()] = pair.at(1).get<std::uint64_t>();
-  for (const auto& [name, sum] : j.at("sums").items()) r.sums[name] = sum.get<double>();
-  for (const auto& [name, list] : j.at("by_step").items())
+  using pairs = std::vector<std::pair<std::int64_t, std::uint64_t>>;
+  for (const auto& [name, seen] : member<std::map<std::string, pairs>>(j, "counts"))
+    for (const auto& [value, times] : seen) r.counts[name][value] = times;
+  for (const auto& [name, sum] : member<std::map<std::string, double>>(j, "sums")) r.sums[name] = sum;
+  for (const auto& [name, list] : member<std::map<std::string, std::vector<json>>>(j, "by_step"))
     for (const json& s : list)
-      r.by_step[name].push_back({.worker = s.at(0), .step = s.at(1), .times = s.at(3), .value = s.at(2)});
+      r.by_step[name].push_back({.worker = element<std::uint32_t>(s, 0),
+                                 .step = element<std::uint64_t>(s, 1),
+                                 .times = element<decltype(strategy_records::of_step::times)>(s, 3),
+                                 .value = element<std::int64_t>(s, 2)});
   return r;
 }
 
@@ -152,44 +162,45 @@ json to_json(const rank_record& r) {
 
 rank_record record_from_json(const json& j) {
   rank_record r;
-  j.at("rank").get_to(r.rank);
-  j.at("worker").get_to(r.worker);
-  j.at("server").get_to(r.server);
-  j.at("host").get_to(r.host);
-  j.at("role").get_to(r.role);
-  j.at("region_begin").get_to(r.region_begin);
-  j.at("region_end").get_to(r.region_end);
-  if (const json& bound = j.at("bound"); !bound.is_null()) r.bound = bound.get<std::uint64_t>();
-  j.at("agrees").get_to(r.agrees);
-  r.steps = steps_from_json(j.at("steps"));
-  j.at("samples").get_to(r.samples);
-  for (const json& sum : j.at("loss_sums"))
-    r.loss_sums.push_back(sum.is_null() ? std::numeric_limits<double>::quiet_NaN() : sum.get<double>());
-  j.at("loss_counts").get_to(r.loss_counts);
-  j.at("unit_counts").get_to(r.unit_counts);
-  j.at("counts_tokens").get_to(r.counts_tokens);
-  j.at("communication_ns").get_to(r.communication_ns);
-  j.at("server_update_ns").get_to(r.server_update_ns);
-  j.at("drain_ns").get_to(r.drain_ns);
-  j.at("bytes_sent").get_to(r.bytes_sent);
-  j.at("bytes_received").get_to(r.bytes_received);
-  j.at("memory_peak_bytes").get_to(r.memory_peak_bytes);
-  j.at("cpu_seconds").get_to(r.cpu_seconds);
-  if (const json& gpu = j.at("gpu"); !gpu.is_null()) r.gpu = gpu_from_json(gpu);
-  r.steal = optional_from_json(j.at("steal"));
-  r.strategy = records_from_json(j.at("strategy"));
-  j.at("given_bytes").get_to(r.given_bytes);
-  j.at("weights_should_move").get_to(r.weights_should_move);
-  j.at("weights_moved").get_to(r.weights_moved);
-  j.at("first_step").get_to(r.first_step);
-  j.at("weights_hash").get_to(r.weights_hash);
-  j.at("layout").get_to(r.layout);
-  j.at("kernels").get_to(r.kernels);
-  j.at("metric").get_to(r.metric);
-  r.metric_value = optional_from_json(j.at("metric_value"));
-  j.at("metric_curve").get_to(r.metric_curve);
-  j.at("skipped_records").get_to(r.skipped_records);
-  j.at("warnings").get_to(r.warnings);
+  take(j, "rank", r.rank);
+  take(j, "worker", r.worker);
+  take(j, "server", r.server);
+  take(j, "host", r.host);
+  take(j, "role", r.role);
+  take(j, "region_begin", r.region_begin);
+  take(j, "region_end", r.region_end);
+  if (!member<json>(j, "bound").is_null()) r.bound = member<std::uint64_t>(j, "bound");
+  take(j, "agrees", r.agrees);
+  r.steps = steps_from_json(member<json>(j, "steps"));
+  take(j, "samples", r.samples);
+  const auto sums = member<std::vector<json>>(j, "loss_sums");
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    r.loss_sums.push_back(sums[i].is_null() ? std::numeric_limits<double>::quiet_NaN() : element<double>(sums, i));
+  take(j, "loss_counts", r.loss_counts);
+  take(j, "unit_counts", r.unit_counts);
+  take(j, "counts_tokens", r.counts_tokens);
+  take(j, "communication_ns", r.communication_ns);
+  take(j, "server_update_ns", r.server_update_ns);
+  take(j, "drain_ns", r.drain_ns);
+  take(j, "bytes_sent", r.bytes_sent);
+  take(j, "bytes_received", r.bytes_received);
+  take(j, "memory_peak_bytes", r.memory_peak_bytes);
+  take(j, "cpu_seconds", r.cpu_seconds);
+  if (const json gpu = member<json>(j, "gpu"); !gpu.is_null()) r.gpu = gpu_from_json(gpu);
+  r.steal = optional_from_json(j, "steal");
+  r.strategy = records_from_json(member<json>(j, "strategy"));
+  take(j, "given_bytes", r.given_bytes);
+  take(j, "weights_should_move", r.weights_should_move);
+  take(j, "weights_moved", r.weights_moved);
+  take(j, "first_step", r.first_step);
+  take(j, "weights_hash", r.weights_hash);
+  take(j, "layout", r.layout);
+  take(j, "kernels", r.kernels);
+  take(j, "metric", r.metric);
+  r.metric_value = optional_from_json(j, "metric_value");
+  take(j, "metric_curve", r.metric_curve);
+  take(j, "skipped_records", r.skipped_records);
+  take(j, "warnings", r.warnings);
   return r;
 }
 

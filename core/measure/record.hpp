@@ -112,8 +112,8 @@ struct rank_record {
 };
 
 nlohmann::json to_json(const rank_record& record);
-// Throws nlohmann::json::exception if a member is missing or has the wrong type. An infinite or NaN loss is null in
-// JSON and returns as NaN.
+// Throws failure (run) with the member's name if a member is missing or has the wrong type. An infinite or NaN loss is
+// null in JSON and returns as NaN.
 rank_record record_from_json(const nlohmann::json& j);
 
 // Returns the peak resident memory of this process in bytes; 0: unknown. Pages of shared memory that it touched are

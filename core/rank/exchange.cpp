@@ -96,11 +96,12 @@ double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, o
   if (!(plan.flags & RG_PLAN_MOMENTUM)) return 0;
   if (config.plugin == "sgd") return 0;
   if (config.plugin != "momentum" || config.nesterov)
-    throw failure(exit_code::usage,
-                  fmt::format("strategy {} does the momentum itself and cannot do {}: set optimizer.plugin to "
-                              "\"momentum\" or \"sgd\"{}",
-                              strategy_id, config.nesterov ? "Nesterov's" : config.plugin,
-                              config.nesterov ? " and optimizer.nesterov to false" : ""));
+    throw failure(
+        exit_code::usage,
+        fmt::format("optimizer.plugin: strategy {} does the momentum itself and cannot do {}: set optimizer.plugin to "
+                    "\"momentum\" or \"sgd\"{}",
+                    strategy_id, config.nesterov ? "Nesterov's" : config.plugin,
+                    config.nesterov ? " and optimizer.nesterov to false" : ""));
   config.plugin = "sgd";
   return std::exchange(config.momentum, 0);
 }

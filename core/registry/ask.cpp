@@ -77,7 +77,9 @@ void write_frame(int fd, const json& what) {
 }
 
 json failed_frame(exit_code code, const std::string& text) {
-  return {{"code", static_cast<int>(code)}, {"failed", one_line(text)}};
+  std::vector<std::string> lines; // each of them foreign text
+  for (const std::string& line : lines_of(text)) lines.push_back(one_line(line));
+  return {{"code", static_cast<int>(code)}, {"failed", join(lines, "\n")}};
 }
 
 [[noreturn]] void run_child(pid_t parent, int out, int said, std::size_t first, std::size_t count,

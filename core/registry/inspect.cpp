@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/inspect.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "registry/description.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <initializer_list>
@@ -214,7 +214,7 @@ boost::dll::shared_library open(const std::filesystem::path& file) {
 // The host that plugins get while they are loaded. The interface promises that it lives as long as the process.
 plugin_host& loading_host() {
   static auto& host = *new plugin_host([](int level, const std::string& text) {
-    if (level <= RG_LOG_WARNING) fmt::print(stderr, "{}\n", text);
+    if (level <= RG_LOG_WARNING) print_error(text + "\n");
   });
   return host;
 }

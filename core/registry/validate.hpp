@@ -21,8 +21,8 @@ struct model_description {
   std::vector<rg_input> inputs;
 };
 
-// All throw failure (plugin) with `what` ("model mlp"), the tensor or input, the field, its value and the allowed
-// values.
+// All throw failure (plugin) with a line for each problem: `what` ("model mlp"), the tensor or input, the field, its
+// value and the allowed values.
 model_description validated(const rg_model_info& info, const std::string& what);
 void validate(const rg_graph& graph, const std::string& what);
 void validate(const rg_transport_caps& caps, const std::string& what);

@@ -72,8 +72,9 @@ std::vector<std::string> record_file::read(const std::function<void(json&&)>& ta
     try {
       take(record_of(line));
     } catch (const std::exception& e) {
-      ignored.push_back(
-          fmt::format("{}:{}: this record is damaged ({}); it is ignored", path_.string(), number, one_line(e.what())));
+      ignored.push_back(fmt::format(
+          "{}:{}: this record is damaged ({}); it is ignored, and runs that are missing without it run again",
+          path_.string(), number, one_line(e.what())));
     }
   }
   if (in.bad()) cannot("read", path_);

@@ -43,6 +43,7 @@ public:
   std::string write();
 
   std::filesystem::path result() const { return folder_ / "result.json"; }
+  std::filesystem::path records() const { return folder_ / "records.jsonl"; }
   const std::filesystem::path& path() const { return folder_; }
 
 private:

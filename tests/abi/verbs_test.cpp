@@ -108,6 +108,22 @@ TEST_CASE("describe: parameters and capabilities") {
   CHECK(j["capabilities"]["memory"] == nlohmann::json({"host"}));
 }
 
+TEST_CASE("describe: what a strategy promises about weights and waiting") {
+  const std::filesystem::path plugins = REGATTA_PLUGINS;
+  const auto promises = [&](const std::string& id, const std::vector<std::string>& set = {}) {
+    const auto can = parsed(printed([&] { describe_verb({plugins}, "strategy/" + id, true, set); })).at("capabilities");
+    return can.at("same_weights").get<std::string>() + "; " + can.at("waits_for_the_slowest").get<std::string>();
+  };
+  CHECK(promises("sync_ps") == "after every step; in every step");
+  CHECK(promises("async_ps") == "at the end; never");
+  CHECK(promises("async_ps", {"bound=1"}) == "at the end; when 1 step ahead");
+  CHECK(promises("async_ps", {"bound=4"}) == "at the end; when 4 steps ahead");
+  CHECK(promises("local_sgd", {"k=8"}) == "at the end; once in 8 steps");
+  CHECK(promises("geo_ps") == "not promised; never");
+  CHECK(has(printed([&] { describe_verb({plugins}, "strategy/async_ps", false, {"bound=4"}); }),
+            "waits for the slowest    when 4 steps ahead"));
+}
+
 TEST_CASE("describe: what is asked wrongly, and what is not there") {
   const folder f;
   f.add("good");

@@ -3,11 +3,14 @@
 // What a campaign leaves behind, however it ends: nothing that was measured is lost, measured twice or mixed up.
 #include "processes.hpp"
 #include "program.hpp"
+#include "registry/sha256.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include <sys/mount.h>
 
@@ -224,6 +227,74 @@ TEST_CASE("damaged and torn records are said, and their runs are run again") {
   const outcome headless = program(s, "run x.toml --out r --progress never --resume");
   CHECK(headless.code == 2);
   CHECK(headless.err.find("cannot resume: its first record is damaged") != std::string::npos);
+}
+
+namespace {
+
+// The line of a record with another value at `pointer`; discarded: without it. Its checksum is right.
+std::string changed(const std::string& line, const std::string& pointer, const json& value) {
+  json record = parsed(line).at("record");
+  const json::json_pointer at(pointer);
+  if (value.is_discarded())
+    record[at.parent_pointer()].erase(at.back());
+  else
+    record[at] = value;
+  const std::string text = record.dump();
+  return "{\"sha256\":\"" + regatta::sha256_of_text(text) + "\",\"record\":" + text + "}\n";
+}
+
+} // namespace
+
+TEST_CASE("records whose members are missing or of another type are named by line; their runs run again") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << tiny + "repeats = 1\nbaseline = false\n";
+  REQUIRE(program(s, "run x.toml --out r --progress never").code == 0);
+  const fs::path file = s.path / "r" / "records.jsonl";
+  std::istringstream in(read(file));
+  std::string context, run;
+  std::getline(in, context);
+  std::getline(in, run);
+  REQUIRE(parsed(run).at("record").at("kind") == "run");
+  const auto resumed = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    const outcome o = program(s, "run x.toml --out r --progress never --resume");
+    CHECK(o.err.find("json.exception") == std::string::npos);
+    return o;
+  };
+  const json gone(json::value_t::discarded);
+
+  // Of a run: the record counts for nothing.
+  const std::vector<std::tuple<std::string, json, std::string>> runs = {
+      {"/kind", 1.5, "\"kind\" has a value of the wrong type, number"},
+      {"/number", -1, "\"number\" has a value of the wrong type, number"},
+      {"/number", UINT64_MAX, "no run has number 18446744073709551615"},
+      {"/repeat", 7, "the case has no repeat 7"},
+      {"/facts/data", gone, "\"data\" is missing"},
+      {"/ranks/0/gpu", json::object(), "\"name\" is missing"},
+      {"/ranks/0/steps/begin/0", 1e30, "\"begin\" has a value of the wrong type, array"},
+      {"/ranks/0/strategy/by_step", nullptr, "\"by_step\" has a value of the wrong type, null"}};
+  for (const auto& [pointer, value, said] : runs) {
+    CAPTURE(pointer);
+    const outcome o = resumed(context + "\n" + changed(run, pointer, value));
+    INFO(o.err);
+    CHECK(o.code == 0);
+    CHECK(o.err.find("warning: r/records.jsonl:2: this record is damaged (" + said + "); it is ignored") == 0);
+    const std::string now = read(file);
+    CHECK(std::count(now.begin(), now.end(), '\n') == 3); // and a record of the run that ran again
+    CHECK(result(s).at("results").at(0).at("status") == "ok");
+  }
+
+  // Of the campaign: nobody knows any more what was measured.
+  const std::vector<std::pair<std::string, json>> contexts = {
+      {"/context/hosts", {{"a", 1}}}, {"/context/plugins", gone}, {"/context/date", 5}, {"/context", nullptr}};
+  for (const auto& [pointer, value] : contexts) {
+    CAPTURE(pointer);
+    const outcome o = resumed(changed(context, pointer, value) + run + "\n");
+    INFO(o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.find("r/records.jsonl:1: cannot resume: ") != std::string::npos);
+    CHECK(o.err.find("choose another folder with --out") != std::string::npos);
+  }
 }
 
 TEST_CASE("campaigns that start at once have a folder each, and each folder what belongs together") {

@@ -79,7 +79,8 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
     fs::remove_all(project / "build");
     const int configured =
         run(cmake + " -S " + quoted(project) + " -B " + quoted(project / "build") +
-                " -G '" REGATTA_GENERATOR "' -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=" + quoted(prefix),
+                " -G '" REGATTA_GENERATOR "' " REGATTA_TOOLS " -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=" +
+                quoted(prefix),
             log);
     REQUIRE_MESSAGE(configured == 0, contents(log));
     const int built = run(cmake + " --build " + quoted(project / "build"), log);

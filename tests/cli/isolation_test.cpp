@@ -142,6 +142,22 @@ TEST_CASE("a single case is refused before anything starts") {
   CHECK(!fs::exists(s.path / "r"));
 }
 
+TEST_CASE("all mistakes of a model, and those of model and strategy, are said at once") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << small;
+  const std::string three = wrong_models.at("ndim") + "\n" + wrong_models.at("input shape");
+  outcome o = program(s, "run x.toml --out r" + options + "--set model.mistake=several");
+  CHECK(o.code == 3);
+  has(o.err, three);
+  has(o.err, "\n" + wrong_models.at("unit null"));
+  has(describe(s, "model/liar", "several").err, three);
+  o = program(s, "run x.toml --out r" + options +
+                     "--set model.mistake=several --set strategy.plugin=liar_plan --set strategy.mistake=lanes");
+  CHECK(o.code == 3);
+  has(o.err, three);
+  has(o.err, "\nstrategy liar_plan: plan().lanes is 100000, 256 is the most");
+}
+
 TEST_CASE("describe says the same") {
   const scratch s;
   for (const auto* all : {&wrong_models, &broken_models})

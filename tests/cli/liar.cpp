@@ -71,7 +71,8 @@ rg_status describe(void* self, rg_model_info* info) {
   m.tensors[0].name = "weight";
   m.tensors[1].name = x == "tensor name twice" ? "weight" : x == "tensor name null" ? nullptr : "bias";
   rg_tensor& t = m.tensors[1];
-  if (x == "ndim") t.ndim = 7;
+  const bool several = x == "several"; // of the next three
+  if (x == "ndim" || several) t.ndim = 7;
   if (x == "shape zero") t.shape[0] = 0;
   if (x == "shape negative") t.shape[0] = -5;
   if (x == "overflow") {
@@ -90,12 +91,12 @@ rg_status describe(void* self, rg_model_info* info) {
   m.input.name = x == "input name null" ? nullptr : "x";
   m.input.type = RG_F32;
   m.input.ndim = x == "input ndim" ? 99 : 1;
-  m.input.shape[0] = x == "input shape" ? 0 : 4;
+  m.input.shape[0] = x == "input shape" || several ? 0 : 4;
   info->tensors = x == "tensors null" ? nullptr : m.tensors;
   info->tensor_count = x == "tensor count" ? 4000000000U : 2;
   info->inputs = &m.input;
   info->input_count = 1;
-  info->unit = x == "unit null" ? nullptr : "samples";
+  info->unit = x == "unit null" || several ? nullptr : "samples";
   info->layout = x == "layout null" ? nullptr : "canonical";
   return RG_OK;
 }

@@ -201,10 +201,46 @@ TEST_CASE("what plugins and data do not allow is refused before anything starts,
   err = refusal(s, strategy + "\"native\"\n[transport]\nplugin = \"tcp\"\n");
   CHECK(has(err, "needs collectives of the transport's own, which tcp has not"));
 
+  // Everything that is wrong with a case is said at once, each with its place.
+  err = refusal(s, small + "[cluster]\nworkers = 4\nhosts = 2\ninterface = \"nosuch0\"\nslow.rank = 5\n"
+                           "slow.factor = 2\n[strategy]\nalgorithm = \"hierarchical\"\n");
+  CHECK(has(err, "x.toml:14:9: error: cluster.hosts: expected 1 over transport shm"));
+  CHECK(has(err, "x.toml:15:13: error: cluster.interface: there is no network interface \"nosuch0\""));
+  CHECK(has(err, "x.toml:16:13: error: cluster.slow.rank: expected a worker from 0 to 3, got 5\n"));
+  err = refusal(s, small + "[data]\nsource = \"dataset\"\nformat = \"cifar10\"\npath = \"rubbish\"\n"
+                           "evaluation_path = \"rubbish\"\n[strategy]\nplugin = \"dgc\"\nsparsity = []\n");
+  CHECK(has(err, "x.toml:15:8: error: data.path: "));
+  CHECK(has(err, "\nx.toml:16:19: error: data.evaluation_path: "));
+  CHECK(has(err, "\nx.toml:18:10: error: strategy dgc: sparsity = [] names none"));
+
   // A sweep of which nothing can run is refused as a whole, each reason once.
   err = refusal(s, small + "[strategy]\nplugin = \"sync_ps\"\n[cluster]\nservers = 0\n",
                 "--sweep train.batch=4,8 --sweep cluster.workers=1,2");
   CHECK(std::ranges::count(err, '\n') == 1);
+}
+
+TEST_CASE("a case that a sweep skips says why with its place, in the run and in its estimate") {
+  const scratch s;
+  write(s.path / "x.toml", small + "[cluster]\nworkers = 2\n[strategy]\nplugin = \"sync_ps\"\n"
+                                   "[sweep]\n\"cluster.servers\" = [0, 1]\n");
+  const std::string why = "x.toml:17:22: error: cluster.servers: expected 1 or more for strategy sync_ps";
+  outcome o = program(s, "run x.toml --out result --progress never --format json");
+  REQUIRE(o.code == 0);
+  CHECK(has(o.err, "case 1 skipped: " + why));
+  CHECK(has(parsed(o.out).at("results").at(0).at("error").get<std::string>(), why));
+  o = program(s, "run x.toml --dry-run");
+  CHECK(has(o.out, "skipped: " + why));
+
+  write(s.path / "x.toml", small + "[cluster]\nworkers = 2\n[transport]\nplugin = \"shm\"\n");
+  o = program(s, "run x.toml --out sweep --progress never --format json --sweep transport.plugin=null,shm");
+  REQUIRE(o.code == 0);
+  CHECK(has(o.err, "case 1 skipped: --sweep transport.plugin: strategy allreduce cannot run over transport null: "));
+
+  // A plugin's own refusal names the key that chose the plugin.
+  write(s.path / "x.toml", small + "[strategy]\nplugin = \"dgc\"\nsparsity = []\n");
+  o = program(s, "run x.toml --out refused --progress never");
+  CHECK(o.code == 2);
+  CHECK(has(o.err, "x.toml:13:10: error: strategy dgc: sparsity = [] names none"));
 }
 
 TEST_CASE("hierarchical runs where its hosts are equal, and native where the transport has collectives") {

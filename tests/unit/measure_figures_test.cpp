@@ -234,7 +234,39 @@ TEST_CASE("a record comes back from JSON as it was") {
 
   r.loss_sums[0] = std::numeric_limits<double>::quiet_NaN(); // null in JSON
   CHECK(std::isnan(record_from_json(parsed(text_of(to_json(r)))).loss_sums[0]));
-  CHECK_THROWS_AS(record_from_json(nlohmann::json::object()), nlohmann::json::exception);
+}
+
+TEST_CASE("a record with a member that is missing or of another type is refused, and names it") {
+  const nlohmann::json good = to_json(rank_record{});
+  const auto refusal = [](const nlohmann::json& j) -> std::string {
+    try {
+      record_from_json(j);
+    } catch (const regatta::failure& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  REQUIRE(refusal(good) == "none");
+  CHECK(refusal(nlohmann::json::object()) == "\"rank\" is missing");
+  for (const auto& [key, value] : good.items()) {
+    CAPTURE(key);
+    nlohmann::json j = good;
+    j.erase(key);
+    CHECK(refusal(j) == "\"" + key + "\" is missing");
+    j[key] = "x";
+    if (!value.is_string()) CHECK(refusal(j) != "none");
+    j[key] = 5;
+    if (!value.is_number() && key != "bound" && key != "steal" && key != "metric_value") CHECK(refusal(j) != "none");
+  }
+  // Numbers that do not fit are not cut.
+  for (const nlohmann::json value : {nlohmann::json(1.5), nlohmann::json(-1), nlohmann::json(1e30)}) {
+    nlohmann::json j = good;
+    j["samples"] = value;
+    CHECK(refusal(j) == "\"samples\" has a value of the wrong type, number");
+    j = good;
+    j["steps"]["begin"] = {value};
+    CHECK(refusal(j) != "none");
+  }
 }
 
 namespace {

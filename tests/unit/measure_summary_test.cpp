@@ -455,7 +455,8 @@ TEST_CASE(
       {"build", "Release"},
       {"date", "2026-01-01T00:00:00Z"},
       {"experiment", {{"train", {{"batch", 32}}}}},
-      {"hosts", json::array({{{"name", "a"}, {"cpu", "b"}, {"cores", 2}}})},
+      {"given", json::object()},
+      {"hosts", json::array({{{"name", "a"}, {"cpu", "b"}, {"cores", 2}, {"memory_bytes", 2}}})},
       {"plugins", json::array({{{"kind", "model"}, {"id", "mlp"}, {"sha256", "12"}},
                                {{"kind", "strategy"}, {"id", "none"}, {"sha256", "34"}}})},
       {"data", json::array({{{"path", "/d"}, {"sha256", "56"}}, {{"path", "/none"}, {"sha256", nullptr}}})}};
@@ -476,6 +477,22 @@ TEST_CASE(
   CHECK(conflict("/data/0/sha256", nullptr) == "the data of /d are others"); // gone
   CHECK(conflict("/data/1/sha256", "57") == "");                             // a vocabulary that the campaign made
   CHECK(conflict("/hosts/0/cores", 4) == "the hosts are others");
+
+  // A context that somebody changed by hand.
+  const auto damaged = [&](const char* pointer, const json& value) {
+    json changed = before;
+    changed[json::json_pointer(pointer)] = value;
+    return resume_conflict(changed, before);
+  };
+  const std::string wrong = " in the context of its first record is missing or has a value of the wrong type";
+  CHECK(damaged("/date", 5) == "\"date\"" + wrong);
+  CHECK(damaged("/given", json::array()) == "\"given\"" + wrong);
+  CHECK(damaged("/hosts", "a") == "\"hosts\"" + wrong);
+  CHECK(damaged("/hosts/0", 5) == "\"hosts[0]\"" + wrong);
+  CHECK(damaged("/plugins/1/id", json::array()) == "\"plugins[1].id\"" + wrong);
+  json short_of_plugins = before;
+  short_of_plugins.erase("plugins");
+  CHECK(resume_conflict(short_of_plugins, before) == "\"plugins\"" + wrong);
 }
 
 namespace {

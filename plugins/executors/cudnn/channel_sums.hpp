@@ -17,6 +17,21 @@ inline index_t chunks_of(const picture& p, std::size_t samples) {
   return static_cast<index_t>(n < 1 ? 1 : n);
 }
 
+// The number of elements that a thread sums in fp32 before it adds the sum to a double. With fp32 alone the variance of
+// an image of 224 x 224 is 1e-5 off (layers_test).
+constexpr index_t floats_in_a_row = 64;
+
+// Calls f(i, a, b) for i = from, from + step, ... below `to`, and adds the sums of a and b to `one` and `two`.
+template <class F>
+REGATTA_DEVICE void add_up(index_t from, index_t to, index_t step, double& one, double& two, const F& f) {
+  for (index_t i = from; i < to;) {
+    float a = 0, b = 0;
+    for (index_t k = 0; k < floats_in_a_row && i < to; ++k, i += step) f(i, a, b);
+    one += static_cast<double>(a);
+    two += static_cast<double>(b);
+  }
+}
+
 // partials[0][chunk][channel] and partials[1][chunk][channel] = the sums of a and b, where f(element, channel, a, b)
 // adds to both.
 template <class F>
@@ -29,10 +44,10 @@ void channel_partials(cudaStream_t s, const picture& p, std::size_t samples, flo
       const auto from = static_cast<index_t>(std::uint64_t{places} * k / chunks);
       const auto to = static_cast<index_t>(std::uint64_t{places} * (k + 1) / chunks);
       for (index_t c = b.first(); c < channels; c += b.step()) {
-        float one = 0, two = 0;
-        for (index_t r = from; r < to; ++r) f(r * channels + c, c, one, two);
-        partials[k * channels + c] = one;
-        second[k * channels + c] = two;
+        double one = 0, two = 0;
+        add_up(from, to, 1, one, two, [&](index_t r, float& a, float& b) { f(r * channels + c, c, a, b); });
+        partials[k * channels + c] = static_cast<float>(one);
+        second[k * channels + c] = static_cast<float>(two);
       }
     });
   } else {
@@ -42,14 +57,15 @@ void channel_partials(cudaStream_t s, const picture& p, std::size_t samples, flo
                const index_t k = row / channels, c = row % channels;
                const auto from = static_cast<index_t>(std::uint64_t{all} * k / chunks);
                const auto to = static_cast<index_t>(std::uint64_t{all} * (k + 1) / chunks);
-               float one = 0, two = 0;
-               for (index_t i = b.first(); i < (to - from) * spatial; i += b.step())
-                 f(((from + i / spatial) * channels + c) * spatial + i % spatial, c, one, two);
+               double one = 0, two = 0;
+               add_up(b.first(), (to - from) * spatial, b.step(), one, two, [&](index_t i, float& x, float& y) {
+                 f(((from + i / spatial) * channels + c) * spatial + i % spatial, c, x, y);
+               });
                one = b.sum(one);
                two = b.sum(two);
                if (!b.leads()) return;
-               partials[row] = one;
-               second[row] = two;
+               partials[row] = static_cast<float>(one);
+               second[row] = static_cast<float>(two);
              });
   }
 }
