@@ -4,6 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <optional>
+#include <string>
 
 #include <sys/types.h>
 
@@ -17,8 +20,8 @@ public:
 
   // A sign of progress came.
   void progress();
-  // Whether there was none while the processes slept for `limit`, or used the processor for `limit`, or whatever they did
-  // for twelve times as long. Call it several times a second; it looks at /proc a few times a second at most.
+  // Whether there was none while all threads slept for `limit`, or while one used the processor for `limit`, or for twelve
+  // times `limit`, whatever the threads did. Call it several times a second; it looks at /proc a few times a second.
   bool hangs();
 
 private:
@@ -26,7 +29,8 @@ private:
   pid_t group_;
   double limit_; // seconds
   clock_type::time_point begin_, last_;
-  double asleep_ = 0, used_before_ = -1; // seconds; the latter: of the processor, before the silence began
+  double asleep_ = 0;                                        // seconds since begin_ in which no thread was runnable
+  std::optional<std::map<std::string, double>> used_before_; // processor seconds at the begin of the silence, by thread
 };
 
 } // namespace regatta::conformance
