@@ -11,7 +11,8 @@
 
 namespace regatta::conformance {
 
-// The counter's file, beside the plugins of this program; empty: it is not there, or a sanitizer has its own malloc.
+// A name of the counter's file, which lies beside the plugins of this program, for LD_PRELOAD: one without the spaces and
+// colons that a path may hold, valid while this process lives. Empty: it is not there, or a sanitizer has its own malloc.
 std::string allocation_counter();
 
 // Blocks that the code of these loaded files asks for: not the libraries that it calls. Throws skipped where the counter
