@@ -5,12 +5,11 @@
 
 #include "check/suite.hpp"
 
-#include <filesystem>
-
 namespace regatta::conformance {
 
-// Writes inputs/, weights/, gradients/ (a file a tensor, NAME.npy, canonical layout; of sparse tables the rows that the
-// batch touches, their numbers in rows/) and loss.npy of the batch that --reference uses. Throws failed or failure.
-void write_reference(const subject& s, const std::filesystem::path& folder);
+// A task in the form of a test, so that it can run in a process of its own. Writes to the subject's `write_to`: inputs/,
+// weights/, gradients/ (a file a tensor, NAME.npy, canonical layout; of sparse tables the rows that the batch touches,
+// their numbers in rows/) and loss.npy of the batch that --reference uses.
+const test& write_reference_test();
 
 } // namespace regatta::conformance

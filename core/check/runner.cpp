@@ -99,6 +99,7 @@ std::vector<std::string> arguments_for(const test& t, const subject& s) {
   if (s.what) add("--component", fmt::format("{}/{}", name_of(s.what->kind), s.what->id));
   for (const auto& file : s.others) add("--with", file.string());
   if (!s.reference.empty()) add("--reference", s.reference.string());
+  if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
   for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
   return words;
 }

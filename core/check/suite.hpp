@@ -46,6 +46,7 @@ struct subject {
   std::map<std::string, nlohmann::json> parameters; // over the defaults
   std::vector<std::filesystem::path> others;        // files that `plugins` holds too: executors, transports to nest
   std::filesystem::path reference;                  // of models: a folder with gradients; empty: none
+  std::filesystem::path write_to;                   // ... and one for write_reference_test(); empty: none
   std::uint64_t seed = 1;                           // of all that is random in a test
   std::string address = "127.0.0.1";                // where the ranks of a transport listen
   std::uint32_t launched = 0; // processes that an outside launcher has started, of which this is one; 0: none

@@ -81,8 +81,7 @@ target find_target(const check_options& o) {
                     [&](const component& c) { return may_need(c, other); }))
       files.push_back(other.file);
   // The tests' own processes load the files; this one does where tests run in it.
-  // A reference is written by this process, which therefore loads the plugin, as --in-process does.
-  const bool here = o.in_process || !o.write_reference.empty() || find_outside_place();
+  const bool here = o.in_process || find_outside_place();
   t.plugins = std::make_unique<registry>(registry::of_files(files, here ? trust::tried : trust::untried));
 
   subject of_file;
@@ -96,6 +95,7 @@ target find_target(const check_options& o) {
     s.what = &c;
     s.parameters = read_set(o.set);
     if (!o.reference.empty()) s.reference = fs::absolute(o.reference);
+    if (!o.write_reference.empty()) s.write_to = fs::absolute(o.write_reference);
     s.others.assign(files.begin() + 1, files.end());
     (void)parameter_values(c, s.parameters); // throws where it contradicts the table
     t.subjects.push_back(s);
@@ -104,6 +104,7 @@ target find_target(const check_options& o) {
 }
 
 std::vector<test> tests_for(const subject& s) {
+  if (!s.write_to.empty()) return {write_reference_test()};
   return s.what ? tests_of(s) : tests_of_file();
 }
 
@@ -278,6 +279,7 @@ int run_one(const check_options& o) {
   s.file = o.target;
   s.seed = o.seed;
   s.reference = o.reference;
+  s.write_to = o.write_reference;
   s.parameters = read_set(o.set);
   std::unique_ptr<registry> plugins; // none where the file itself is tested: it must not be loaded yet
   if (const auto name = component_name(o.component)) {
@@ -296,13 +298,11 @@ int run_one(const check_options& o) {
 }
 
 int write(const subject& s, const check_options& o) {
-  try {
-    write_reference(s, o.write_reference);
-  } catch (const skipped& e) {
-    throw failure(exit_code::skipped, e.what());
-  } catch (const failed& e) {
-    throw failure(exit_code::run, e.what());
-  }
+  const test& task = write_reference_test();
+  const verdict v = o.in_process ? run_here(task, s) : run_apart(task, s);
+  if (v.what != outcome::passed)
+    throw failure(v.what == outcome::skipped ? exit_code::skipped : exit_code::run,
+                  fmt::format("{}: no reference is written: {}", title_of(s), v.came));
   fmt::print(document_stream(), "{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s));
   return static_cast<int>(exit_code::done);
 }

@@ -88,6 +88,19 @@ TEST_CASE("a gradient that is 5 % wrong in one tensor is found whatever the seed
   }
 }
 
+TEST_CASE("a model that crashes while its reference is written ends nothing else, and is named") {
+  const scratch s;
+  for (const auto& [model, how] : {std::pair("crashes", "killed by SIGSEGV"), {"exits", "exited with code 3"}}) {
+    CAPTURE(model);
+    const outcome o =
+        program(s, std::string("check model/") + model + " --write-reference there --plugin-path " BROKEN_PLUGINS);
+    INFO(o.err);
+    CHECK(o.code == 1);
+    CHECK(o.err.find(std::string("model ") + model + ": no reference is written: its process ") != std::string::npos);
+    CHECK(o.err.find(how) != std::string::npos);
+  }
+}
+
 TEST_CASE("allocations are counted by an installation whose path has spaces and colons") {
   const scratch s;
   const fs::path program_file = fs::canonical(REGATTA_PROGRAM), installed = s.path / "of: my own";

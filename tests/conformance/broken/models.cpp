@@ -3,6 +3,7 @@
 // The example model, each time with one defect.
 #include <regatta/model.hpp>
 
+#include <csignal>
 #include <cstdlib>
 
 #pragma push_macro("RG_PLUGIN")
@@ -47,6 +48,14 @@ struct wrong_gradient : opened {
 struct exits : opened {
   using opened::opened;
   rg_step_result step(const rg_batch&, const rg::hooks&) { std::_Exit(3); }
+};
+
+struct crashes : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch&, const rg::hooks&) {
+    std::raise(SIGSEGV);
+    return {};
+  }
 };
 
 struct five_percent_in_weight : opened {
@@ -198,6 +207,7 @@ struct doubles_in_bf16 : opened {
 RG_PLUGIN("broken_models", "1.0",
           rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
           rg::model<exits>("exits", "broken: ends the process in its step"),
+          rg::model<crashes>("crashes", "broken: a crash in its step"),
           rg::model<opened>("sound_regression", "nothing wrong: what the others are made of"),
           rg::model<five_percent_in_weight>("five_percent_in_weight", "broken: a gradient that is 5 % too large"),
           rg::model<five_percent_in_bias>("five_percent_in_bias", "broken: a bias's gradient that is 5 % too small"),
