@@ -35,6 +35,11 @@ outcome outcome_named(const std::string& name) {
   return outcome::failed;
 }
 
+std::vector<std::string>& remarks() { // of the test that runs in this process
+  static std::vector<std::string> all;
+  return all;
+}
+
 // Reads both pipes until they end; false: nothing comes through the first one, and the process hangs.
 bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds silence) {
   hang_watch watch(p.pid, silence);
@@ -70,8 +75,13 @@ const char* name_of(outcome o) noexcept {
   return o == outcome::passed ? "passed" : o == outcome::failed ? "failed" : "skipped";
 }
 
+void remark(const std::string& text) {
+  remarks().push_back(text);
+}
+
 verdict run_here(const test& t, const subject& s) {
   const auto begin = clock_type::now();
+  remarks().clear();
   verdict v;
   try {
     t.run(s);
@@ -87,6 +97,7 @@ verdict run_here(const test& t, const subject& s) {
     v = {outcome::failed, "something was thrown that is no std::exception"};
   }
   v.seconds = seconds_since(begin);
+  v.remarks = remarks();
   return v;
 }
 
@@ -126,7 +137,8 @@ verdict run_apart(const test& t, const subject& s) {
     v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
                                       last_words(said))};
   else
-    v = {outcome_named(j.at("status")), j.at("came").get<std::string>(), 0, j.at("hung").get<bool>()};
+    v = {outcome_named(j.at("status")), j.at("came").get<std::string>(), 0, j.at("hung").get<bool>(),
+         j.at("remarks").get<std::vector<std::string>>()};
   v.seconds = seconds_since(begin);
   return v;
 }
@@ -138,7 +150,7 @@ report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
 }
 
 void report_to_parent::send(const verdict& v) const {
-  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}, {"hung", v.hung}};
+  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}, {"hung", v.hung}, {"remarks", v.remarks}};
   const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t n = write(to_, text.data() + at, text.size() - at);

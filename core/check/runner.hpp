@@ -23,7 +23,8 @@ struct verdict {
   outcome what = outcome::passed;
   std::string came; // what came instead, or why it was skipped
   double seconds = 0;
-  bool hung = false; // it failed because something did not end
+  bool hung = false;                  // it failed because something did not end
+  std::vector<std::string> remarks{}; // of the test, see remark()
 };
 
 // Runs the test here. Never throws.

@@ -170,6 +170,7 @@ void print(const check_options& o, const subject& s, const test& t, const verdic
                  t.expected, v.came, again(o, s, t));
     break;
   }
+  for (const std::string& line : v.remarks) fmt::print(document_stream(), "          {}\n", line);
   std::fflush(document_stream());
 }
 
@@ -232,7 +233,8 @@ int run_all(target& t, const check_options& o) {
                          {"expected", one.expected},
                          {"status", name_of(v.what)},
                          {"came", v.came.empty() ? ordered_json() : ordered_json(v.came)},
-                         {"seconds", v.seconds}});
+                         {"seconds", v.seconds},
+                         {"remarks", v.remarks}});
       if (!o.json) print(o, s, one, v, all);
       count(all, one, v);
     }

@@ -88,6 +88,12 @@ TEST_CASE("a gradient that is 5 % wrong in one tensor is found whatever the seed
   }
 }
 
+TEST_CASE("a gradient that is not a number is wrong") {
+  const findings f = check("model/nan_in_bias", {"gradient"});
+  CHECK(f.failed == names{"gradient"});
+  CHECK(text_of(f.document).find("bias: its gradient is not finite") != std::string::npos);
+}
+
 TEST_CASE("a model that crashes while its reference is written ends nothing else, and is named") {
   const scratch s;
   for (const auto& [model, how] : {std::pair("crashes", "killed by SIGSEGV"), {"exits", "exited with code 3"}}) {

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <limits>
 
 #pragma push_macro("RG_PLUGIN")
 #undef RG_PLUGIN
@@ -55,6 +56,17 @@ struct crashes : opened {
   rg_step_result step(const rg_batch&, const rg::hooks&) {
     std::raise(SIGSEGV);
     return {};
+  }
+};
+
+// Not a number, where the loss is one.
+struct nan_in_bias : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, hooks);
+    *bias = std::numeric_limits<float>::quiet_NaN();
+    say_ready(batch, hooks);
+    return result;
   }
 };
 
@@ -208,6 +220,7 @@ RG_PLUGIN("broken_models", "1.0",
           rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
           rg::model<exits>("exits", "broken: ends the process in its step"),
           rg::model<crashes>("crashes", "broken: a crash in its step"),
+          rg::model<nan_in_bias>("nan_in_bias", "broken: a gradient that is not a number"),
           rg::model<opened>("sound_regression", "nothing wrong: what the others are made of"),
           rg::model<five_percent_in_weight>("five_percent_in_weight", "broken: a gradient that is 5 % too large"),
           rg::model<five_percent_in_bias>("five_percent_in_bias", "broken: a bias's gradient that is 5 % too small"),
