@@ -61,7 +61,7 @@ public:
     std::transform(w.begin(), w.end(), way.begin(), way.begin(), std::minus<>()); // as fp32 rounds it
     const double ends = product(end_gradients, way) + product(m_.gradients(tensor), way);
     double odd = product(middle, way), even = 0, integral = (ends + 4 * odd) / 6;
-    for (std::uint32_t n = 4; n <= most_intervals && is_visible({found, per_gradient_ * integral}); n *= 2) {
+    for (std::uint32_t n = 4; n <= most_intervals && hidden_part({found, per_gradient_ * integral}) < 0.01; n *= 2) {
       even += odd;
       odd = 0;
       for (std::uint32_t i = 1; i < n; i += 2) {
@@ -83,10 +83,8 @@ public:
   }
 
   double per_gradient() const { return per_gradient_; }
-  // Whether rounding is less than 0.3 % of a change.
-  bool is_visible(const change& c) const {
-    return rounding() < 0.003 * std::max(std::abs(c.found), std::abs(c.predicted));
-  }
+  // The share of a change that rounding makes.
+  double hidden_part(const change& c) const { return rounding() / std::max(std::abs(c.found), std::abs(c.predicted)); }
   // What rounding adds to a difference, about: of all shipped models it is less.
   double rounding() const { return 1.2e-7 * std::abs(loss_); }
 
@@ -167,23 +165,25 @@ judgement try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient,
   // Of the loss's change to what the gradient says; NaN where rounding hides it. Direction 0 is the gradient itself. Paths
   // grow until the loss changes enough, and the next one begins as long.
   double stretch = 1;
-  const auto ratio = [&](std::uint32_t direction, double longer, std::uint32_t most_intervals) {
+  const auto ratio = [&](std::uint32_t direction, double longer, std::uint32_t most_intervals, double hidden) {
     const floats d = part_of(gradient, seed, direction);
     const double slope = meter.per_gradient() * product(gradient, d) / length(d);
-    for (;; stretch *= 10) {
+    for (;; stretch *= 3) {
       const double distance = meter.distance(t, slope, 6e-5 * longer * stretch, 3e-3 * longer * stretch);
       const change c = meter.along(t, d, distance, gradient, most_intervals);
-      if (meter.is_visible(c)) return c.found / c.predicted;
+      if (meter.hidden_part(c) < hidden) return c.found / c.predicted;
       if (stretch > 999) return std::numeric_limits<double>::quiet_NaN(); // paths of three times the weights' length
     }
   };
   // Most tensors are right beyond doubt after two paths.
-  const auto right = [&](std::uint32_t direction) { return std::abs(ratio(direction, 1, 2) - 1) < 0.005; };
+  const auto right = [&](std::uint32_t direction) { return std::abs(ratio(direction, 1, 2, 0.003) - 1) < 0.005; };
   if (right(0) && right(1)) return {};
-  // The others take several, of other lengths so that they do not cross the same corners, until the median is sure.
+  // The others take several, of other lengths so that they do not cross the same corners, until the median is sure. They
+  // are shorter, of which rounding averages out.
+  stretch = 1;
   estimate found;
   for (std::uint32_t k = 0; k < most_paths && !found.tells(); ++k) {
-    found.add(ratio(k % 2 ? k : 0, 1 + std::fmod(0.618 * k, 1), 32));
+    found.add(ratio(k % 2 ? k : 0, 1 + std::fmod(0.618 * k, 1), 32, 0.01));
     if (k == 3 && found.ratios.empty()) break;
   }
   if (found.ratios.size() >= most_paths / 2 && std::abs(found.median - 1) > std::max(allowed, 4 * found.error))
