@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/activity.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,8 +13,8 @@ namespace regatta::conformance {
 namespace {
 
 struct activity {
-  double used = 0;       // CPU seconds of all processes
-  bool runnable = false; // a thread runs, or waits for a CPU
+  std::map<std::string, double> used; // CPU seconds by thread
+  bool runnable = false;              // a thread runs, or waits for a CPU
 };
 
 struct process_stat {
@@ -46,12 +47,13 @@ activity activity_of(pid_t group) {
   for (const auto& process : std::filesystem::directory_iterator("/proc", ec)) {
     const std::string name = process.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(getpid())) continue;
-    const process_stat s = read_stat(process.path() / "stat");
-    if (s.group != group) continue;
-    all.used += s.used;
+    if (read_stat(process.path() / "stat").group != group) continue;
     std::error_code gone;
-    for (const auto& thread : std::filesystem::directory_iterator(process.path() / "task", gone))
-      all.runnable = all.runnable || read_stat(thread.path() / "stat").state == 'R';
+    for (const auto& thread : std::filesystem::directory_iterator(process.path() / "task", gone)) {
+      const process_stat s = read_stat(thread.path() / "stat");
+      all.used[thread.path().filename().string()] = s.used;
+      all.runnable = all.runnable || s.state == 'R';
+    }
   }
   return all;
 }
@@ -64,7 +66,7 @@ hang_watch::hang_watch(pid_t group, std::chrono::seconds limit)
 void hang_watch::progress() {
   begin_ = last_ = clock_type::now();
   asleep_ = 0;
-  used_before_ = -1; // read when the next check finds no progress
+  used_before_.reset(); // read when the next check finds no progress
 }
 
 bool hang_watch::hangs() {
@@ -73,10 +75,12 @@ bool hang_watch::hangs() {
   if (passed < 0.2) return false;
   last_ = now;
   const activity seen = activity_of(group_);
-  if (used_before_ < 0) used_before_ = seen.used;
-  if (!seen.runnable) asleep_ += passed;
-  return asleep_ > limit_ || seen.used - used_before_ > limit_ ||
-         std::chrono::duration<double>(now - begin_).count() > 12 * limit_;
+  if (!used_before_) used_before_ = seen.used;
+  // A long gap means that this process was kept from the processor, too: one look says little of it.
+  if (!seen.runnable) asleep_ += std::min(passed, 1.0);
+  double computed = 0;
+  for (const auto& [thread, used] : seen.used) computed = std::max(computed, used - (*used_before_)[thread]);
+  return asleep_ > limit_ || computed > limit_ || std::chrono::duration<double>(now - begin_).count() > 12 * limit_;
 }
 
 } // namespace regatta::conformance

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <optional>
+#include <string>
 
 #include <sys/types.h>
 
@@ -17,8 +20,8 @@ public:
 
   // Reports progress.
   void progress();
-  // Returns true if, since the last progress, the processes slept for `limit`, used `limit` of CPU time, or did
-  // anything else for 12 x `limit`. Call it several times a second; it reads /proc at most 5 times a second.
+  // Returns true if, since the last progress, all threads slept for `limit`, one thread used `limit` of CPU time, or 12 x
+  // `limit` passed. Call it several times a second; it reads /proc at most 5 times a second.
   bool hangs();
 
 private:
@@ -26,7 +29,8 @@ private:
   pid_t group_;
   double limit_; // seconds
   clock_type::time_point begin_, last_;
-  double asleep_ = 0, used_before_ = -1; // seconds; used_before_: CPU time before the silence began
+  double asleep_ = 0;                                        // seconds since begin_ in which no thread was runnable
+  std::optional<std::map<std::string, double>> used_before_; // CPU seconds by thread when the silence began
 };
 
 } // namespace regatta::conformance

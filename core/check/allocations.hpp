@@ -11,8 +11,9 @@
 
 namespace regatta::conformance {
 
-// Returns the counter's file, which lies beside the plugins of this program; empty if it is missing, or if a sanitizer
-// replaces malloc.
+// Returns a name of the counter's file for LD_PRELOAD. The file lies beside the plugins of this program; the name has none
+// of the spaces and colons that its path may have, and is valid while this process lives. Empty if the file is missing,
+// or if a sanitizer replaces malloc.
 std::string allocation_counter();
 
 // Counts blocks that the code of these loaded files allocates, without those of libraries that it calls. Throws skipped

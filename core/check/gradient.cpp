@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients against the loss itself: central differences along a few directions of every tensor.
+// Gradients against the loss itself: their integral along short paths through every tensor is the change of the loss.
 #include "check/gradient.hpp"
 
 #include "base/text.hpp"
@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <regatta/random.hpp>
@@ -18,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t samples_a_step = 16;
 constexpr double allowed = 0.025; // of the slope: half of the smallest error that must be found
-constexpr std::size_t most_tensors = 64;
+constexpr std::size_t most_tensors = 64, most_paths = 16;
 
 double product(const floats& a, const floats& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
@@ -29,33 +31,48 @@ double length(const floats& a) {
   return std::sqrt(product(a, a));
 }
 
-// From one end of a short way through the weights to the other.
-struct difference {
-  double loss;
-  floats weights; // as fp32 has them: a step of a large tensor may be a few of its units
+// The loss at the end of a path through the weights less that at its begin, and what the gradients on the path say it is.
+struct change {
+  double found, predicted;
 };
 
-// Central differences of the loss. The loss is made of fp32 sums, so they have two enemies: at a short distance rounding is
-// most of the difference, at a long one corners of ReLUs are crossed. Rounding is random from one distance to the next and
-// the average of many gets rid of it; corners are not, so short distances are the safe ones.
-class slope_meter {
+// A gradient is right if its integral along a path is the change of the loss, whatever corners of ReLUs the path crosses.
+// So paths may be long, and the change far above the rounding of the loss.
+class path_meter {
 public:
-  slope_meter(model_under_test& m, const samples& x) : m_(m), x_(x), loss_(m.step(x)) {}
+  path_meter(model_under_test& m, const samples& x, double per_gradient)
+      : m_(m), x_(x), per_gradient_(per_gradient), loss_(m.step(x)) {}
 
-  // From `distance` against `direction`, of any length but zero, to as far along it.
-  difference along(std::uint32_t tensor, const floats& direction, double distance) {
+  // From `distance` against `direction`, of any length but zero, to as far along it. The integral is by Simpson's rule, of
+  // twice as many intervals each time until it no longer changes, but no more than `most_intervals`. `middle` is the
+  // gradient where the weights are now.
+  change along(std::uint32_t tensor, const floats& direction, double distance, const floats& middle,
+               std::uint32_t most_intervals) {
     floats& w = m_.weights(tensor);
     const floats start = w;
     const double unit = distance / length(direction);
-    const auto loss_at = [&](double d) {
-      for (std::size_t i = 0; i < w.size(); ++i) w[i] = start[i] + static_cast<float>(d * direction[i]);
+    const auto loss_at = [&](double part) { // of the path: -1 to 1
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] = start[i] + static_cast<float>(part * unit * direction[i]);
       return m_.step(x_);
     };
-    difference found{-loss_at(-unit), w};
-    found.loss += loss_at(unit);
-    std::transform(w.begin(), w.end(), found.weights.begin(), found.weights.begin(), std::minus<>());
+    const double first_loss = loss_at(-1);
+    floats way = w, end_gradients = m_.gradients(tensor);
+    const double found = loss_at(1) - first_loss;
+    std::transform(w.begin(), w.end(), way.begin(), way.begin(), std::minus<>()); // as fp32 rounds it
+    const double ends = product(end_gradients, way) + product(m_.gradients(tensor), way);
+    double odd = product(middle, way), even = 0, integral = (ends + 4 * odd) / 6;
+    for (std::uint32_t n = 4; n <= most_intervals && hidden_part({found, per_gradient_ * integral}) < 0.01; n *= 2) {
+      even += odd;
+      odd = 0;
+      for (std::uint32_t i = 1; i < n; i += 2) {
+        loss_at(2.0 * i / n - 1);
+        odd += product(m_.gradients(tensor), way);
+      }
+      const double coarser = std::exchange(integral, (ends + 4 * odd + 2 * even) / (3 * n));
+      if (std::abs(integral - coarser) < 0.005 * std::abs(integral)) break;
+    }
     std::copy(start.begin(), start.end(), w.begin());
-    return found;
+    return {found, per_gradient_ * integral};
   }
 
   // Where a slope of `expected` changes the loss by such a share of it, but no more than `most` of the weights' length.
@@ -65,13 +82,16 @@ public:
     return std::min(share * std::abs(loss_ / expected), most * size);
   }
 
+  double per_gradient() const { return per_gradient_; }
+  // The share of a change that rounding makes.
+  double hidden_part(const change& c) const { return rounding() / std::max(std::abs(c.found), std::abs(c.predicted)); }
   // What rounding adds to a difference, about: of all shipped models it is less.
   double rounding() const { return 1.2e-7 * std::abs(loss_); }
 
 private:
   model_under_test& m_;
   const samples& x_;
-  double loss_;
+  double per_gradient_, loss_;
 };
 
 std::uint32_t random_word(std::uint64_t seed, std::size_t element, std::uint32_t direction) {
@@ -97,17 +117,18 @@ floats signs_of_zeros(model_under_test& m, std::uint32_t t, const floats& gradie
 
 // Elements whose gradient is zero must not change the loss. Whole parts that are missing show nowhere else: along what is
 // left the gradient is right. Empty, or the complaint.
-std::string try_zeros(slope_meter& meter, model_under_test& m, double per_gradient, std::uint32_t t,
-                      const floats& gradient, std::uint64_t seed) {
+std::string try_zeros(path_meter& meter, model_under_test& m, std::uint32_t t, const floats& gradient,
+                      std::uint64_t seed) {
   const auto zeros = static_cast<std::size_t>(std::count(gradient.begin(), gradient.end(), 0.0F));
   const auto others = static_cast<double>(gradient.size() - zeros);
-  const double usual = others > 0 ? per_gradient * length(gradient) / std::sqrt(others) : 0; // where it is not zero
+  const double usual =
+      others > 0 ? meter.per_gradient() * length(gradient) / std::sqrt(others) : 0; // where it is not zero
   for (std::uint32_t k = 0; k < 4; ++k) {
     const floats d = signs_of_zeros(m, t, gradient, seed, k);
     if (length(d) == 0) return {};
     const double distance = meter.distance(t, usual, 1e-4, 0.01);
-    const double near = meter.along(t, d, distance).loss / (2 * distance),
-                 nearer = meter.along(t, d, distance / 3).loss / (2 * distance / 3);
+    const double near = meter.along(t, d, distance, gradient, 2).found / (2 * distance),
+                 nearer = meter.along(t, d, distance / 3, gradient, 2).found / (2 * distance / 3);
     const double least = std::min(std::abs(near), std::abs(nearer)) - 6 * meter.rounding() / distance;
     if (near * nearer > 0 && least > usual / 4)
       return fmt::format("the gradient of {} of {} elements is 0, but there the loss changes by {:.3g} a unit", zeros,
@@ -127,54 +148,49 @@ struct estimate {
     median = (ratios[(n - 1) / 2] + ratios[n / 2]) / 2;
     error = (ratios[n * 3 / 4] - ratios[n / 4]) / std::sqrt(static_cast<double>(n)); // about that of a median
   }
-  bool tells() const { return ratios.size() >= 8 && error < 0.01; }
+  bool tells() const { return ratios.size() >= most_paths / 2 && 4 * error < allowed; }
 };
 
-// Empty, or how the gradient of this tensor differs from the slope of the loss.
-std::string try_tensor(slope_meter& meter, double per_gradient, std::uint32_t t, const floats& gradient,
-                       std::uint64_t seed) {
-  if (length(gradient) == 0) return {};
-  // Of the loss's change to what the gradient says; NaN where rounding is more than `hidden` of it. Direction 0 is the
-  // gradient itself.
-  const auto ratio = [&](std::uint32_t direction, double share, double most, double hidden = 0.25) {
+// zero: everywhere; hidden: 5 % more or less would look the same.
+enum class finding { right, wrong, zero, hidden };
+struct judgement {
+  finding what = finding::right;
+  std::string how{}; // where it is wrong
+};
+
+// Whether the integral of this tensor's gradient is the change of the loss.
+judgement try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient, std::uint64_t seed) {
+  if (!std::isfinite(length(gradient))) return {finding::wrong, "its gradient is not finite"};
+  if (length(gradient) == 0) return {finding::zero};
+  // Of the loss's change to what the gradient says; NaN where rounding hides it. Direction 0 is the gradient itself. Paths
+  // grow until the loss changes enough, and the next one begins as long.
+  double stretch = 1;
+  const auto ratio = [&](std::uint32_t direction, double longer, std::uint32_t most_intervals, double hidden) {
     const floats d = part_of(gradient, seed, direction);
-    const double slope = per_gradient * product(gradient, d) / length(d);
-    const difference found = meter.along(t, d, meter.distance(t, slope, share, most));
-    const double predicted = per_gradient * product(gradient, found.weights);
-    const double larger = std::max(std::abs(found.loss), std::abs(predicted));
-    return meter.rounding() < hidden * larger ? found.loss / predicted : NAN;
-  };
-  // Most tensors are right beyond doubt after a few long steps.
-  struct glance {
-    double share, most;
-    std::uint32_t directions;
-    double within;
-  };
-  for (const glance& g : {glance{2e-5, 0.01, 2, 0.006}, glance{4e-6, 0.002, 6, 0.02}}) {
-    std::uint32_t right = 0;
-    while (right < g.directions && std::abs(ratio(right, g.share, g.most, g.within) - 1) < g.within) ++right;
-    if (right == g.directions) return {};
-  }
-  // The others take many short ones. Where rounding hides those, longer ones are believed if two lengths agree.
-  const auto many = [&](double share, double most) {
-    estimate e;
-    for (std::uint32_t k = 0; k < 80 && (k < 16 || e.error > 0.005); ++k) {
-      const double longer = 1 + 0.03 * k; // rounding differs each time
-      e.add(ratio(k % 2 ? k + 1 : 0, share * longer, most * longer));
+    const double slope = meter.per_gradient() * product(gradient, d) / length(d);
+    for (;; stretch *= 3) {
+      const double distance = meter.distance(t, slope, 6e-5 * longer * stretch, 3e-3 * longer * stretch);
+      const change c = meter.along(t, d, distance, gradient, most_intervals);
+      if (meter.hidden_part(c) < hidden) return c.found / c.predicted;
+      if (stretch > 999) return std::numeric_limits<double>::quiet_NaN(); // paths of three times the weights' length
     }
-    return e;
   };
-  estimate found = many(1e-6, 1e-3);
-  for (double longer = 10; !found.tells(); longer *= 10) {
-    if (longer > 1e4) return {};
-    const estimate shorter = many(1e-6 * longer / 3, 1e-3 * longer / 3), other = many(1e-6 * longer, 1e-3 * longer);
-    if (!shorter.tells() || !other.tells()) continue;
-    if (std::abs(shorter.median - other.median) > 0.01) return {}; // the loss is no straight line here
-    found = other;
+  // Most tensors are right beyond doubt after two paths.
+  const auto right = [&](std::uint32_t direction) { return std::abs(ratio(direction, 1, 2, 0.003) - 1) < 0.005; };
+  if (right(0) && right(1)) return {};
+  // The others take several, of other lengths so that they do not cross the same corners, until the median is sure. They
+  // are shorter, of which rounding averages out.
+  stretch = 1;
+  estimate found;
+  for (std::uint32_t k = 0; k < most_paths && !found.tells(); ++k) {
+    found.add(ratio(k % 2 ? k : 0, 1 + std::fmod(0.618 * k, 1), 32, 0.01));
+    if (k == 3 && found.ratios.empty()) break;
   }
-  if (std::abs(found.median - 1) <= allowed * std::max(1.0, std::abs(found.median)) + 2 * found.error) return {};
-  return fmt::format("the loss changes by {:.4g} times as much as the gradient says (median of {} directions)",
-                     found.median, found.ratios.size());
+  if (found.ratios.size() >= most_paths / 2 && std::abs(found.median - 1) > std::max(allowed, 4 * found.error))
+    return {finding::wrong,
+            fmt::format("the loss changes by {:.4g} times as much as the gradient says (median of {} paths)",
+                        found.median, found.ratios.size())};
+  return {found.tells() ? finding::right : finding::hidden};
 }
 
 // All of them, or of a very deep model the first, the last and a choice of the others.
@@ -192,12 +208,11 @@ std::vector<std::uint32_t> chosen(std::vector<std::uint32_t> tensors, std::uint6
 
 } // namespace
 
-void finite_differences(const subject& s) {
+void check_gradients(const subject& s) {
   model_under_test m(s, samples_a_step);
   m.bind();
   const samples x = m.make_samples(0, samples_a_step);
   m.prepare({&x});
-  slope_meter meter(m, x);
   // Gradients are those of the loss over the global batch; where terms have counts of their own, of the loss over what it
   // is a sum of.
   double per_gradient = static_cast<double>(samples_a_step);
@@ -206,15 +221,32 @@ void finite_differences(const subject& s) {
     require(m.try_step(x, samples_a_step, RG_BATCH_LAST, {}, result) >= 0, "the step fails");
     per_gradient = static_cast<double>(result.count);
   }
-  std::vector<std::string> wrong;
-  const auto tensors = chosen(m.trained(), s.seed);
+  path_meter meter(m, x, per_gradient);
+  std::vector<std::string> wrong, hidden, zero;
+  const auto all = m.trained(), tensors = chosen(all, s.seed);
   for (const std::uint32_t t : tensors) {
     m.step(x);
     const floats gradient = m.gradients(t);
-    std::string found = try_tensor(meter, per_gradient, t, gradient, s.seed);
-    if (found.empty()) found = try_zeros(meter, m, per_gradient, t, gradient, s.seed);
-    if (!found.empty()) wrong.push_back(fmt::format("{}: {}", m.tensors()[t].name, found));
+    const std::string name = m.tensors()[t].name;
+    judgement j = try_tensor(meter, t, gradient, s.seed);
+    if (j.what != finding::wrong) {
+      const std::string how = try_zeros(meter, m, t, gradient, s.seed);
+      if (!how.empty()) j = {finding::wrong, how};
+    }
+    if (j.what == finding::wrong) wrong.push_back(fmt::format("{}: {}", name, j.how));
+    if (j.what == finding::hidden) hidden.push_back(name);
+    if (j.what == finding::zero) zero.push_back(name);
   }
+  if (tensors.size() < all.size())
+    remark(fmt::format("{} of {} tensors are checked; another --seed chooses others", tensors.size(), all.size()));
+  if (!hidden.empty())
+    remark(
+        fmt::format("the gradients of {} of {} tensors are not measured (too small beside the rounding of the loss, or "
+                    "too different along each path): {}",
+                    hidden.size(), tensors.size(), join(hidden)));
+  if (!zero.empty())
+    remark(fmt::format("the gradients of {} of {} tensors are 0, and the loss does not change with them: {}",
+                       zero.size(), tensors.size(), join(zero)));
   if (wrong.empty()) return;
   const std::size_t count = wrong.size();
   wrong.resize(std::min<std::size_t>(count, 3));

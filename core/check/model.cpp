@@ -362,7 +362,7 @@ const std::vector<test>& model_tests() {
       {"need", "no weight is read before need(), whose error ends the step", need_order},
       {"allocations", "a step allocates nothing after the first (itself no block above 4 KiB; nothing that stays)",
        allocates_nothing},
-      {"gradient", "gradients of all tensors are the slope of the loss, by finite differences", finite_differences},
+      {"gradient", "the integral of each tensor's gradient along a path is the change of the loss", check_gradients},
       {"accumulate", "gradients of two micro-batches accumulated are their sum", accumulation},
       {"bf16", "where it computes in bf16: loss within 5 %, gradients within 0.6 of their length of those in fp32",
        half_precision},

@@ -124,9 +124,8 @@ void against_reference(const subject& s) {
                         m.tensors()[m.trained()[k]].name, found[k].first, found[k].second));
 }
 
-} // namespace
-
-void write_reference(const subject& s, const fs::path& folder) {
+void write_reference(const subject& s) {
+  const fs::path& folder = s.write_to;
   const auto inside = [&](const char* name) {
     std::error_code ec;
     fs::create_directories(folder / name, ec);
@@ -158,6 +157,13 @@ void write_reference(const subject& s, const fs::path& folder) {
                 m.rows(t).size() * sizeof(std::uint64_t));
   }
   write_npy(folder / "loss.npy", "<f8", {}, &step.loss, sizeof step.loss);
+}
+
+} // namespace
+
+const test& write_reference_test() {
+  static const test task = {"write-reference", "files with the gradients of the suite's batch", write_reference};
+  return task;
 }
 
 const std::vector<test>& reference_tests() {

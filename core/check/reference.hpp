@@ -5,13 +5,12 @@
 
 #include "check/suite.hpp"
 
-#include <filesystem>
-
 namespace regatta::conformance {
 
-// Writes the batch that --reference uses: inputs/, weights/, gradients/ (one file NAME.npy for each tensor, in
-// canonical layout; for sparse tables the rows that the batch touches, with their numbers in rows/) and loss.npy.
-// Throws failed or failure.
-void write_reference(const subject& s, const std::filesystem::path& folder);
+// Returns the task of `regatta check --write-reference`, in the form of a test so that it can run in its own process. It
+// writes the batch that --reference uses to subject::write_to: inputs/, weights/, gradients/ (one file NAME.npy for each
+// tensor, in canonical layout; for sparse tables the rows that the batch touches, with their numbers in rows/) and
+// loss.npy.
+const test& write_reference_test();
 
 } // namespace regatta::conformance

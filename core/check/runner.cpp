@@ -35,8 +35,12 @@ outcome outcome_named(const std::string& name) {
   return outcome::failed;
 }
 
-// Reads both pipes until the first one ends. Returns false if nothing arrives through the first one and the process
-// hangs.
+std::vector<std::string>& remarks() { // of the test that runs in this process
+  static std::vector<std::string> all;
+  return all;
+}
+
+// Reads both pipes until they end. Returns false if nothing arrives through the first one and the process hangs.
 bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds silence) {
   hang_watch watch(p.pid, silence);
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
@@ -71,8 +75,13 @@ const char* name_of(outcome o) noexcept {
   return o == outcome::passed ? "passed" : o == outcome::failed ? "failed" : "skipped";
 }
 
+void remark(const std::string& text) {
+  remarks().push_back(text);
+}
+
 verdict run_here(const test& t, const subject& s) {
   const auto begin = clock_type::now();
+  remarks().clear();
   verdict v;
   try {
     t.run(s);
@@ -88,6 +97,7 @@ verdict run_here(const test& t, const subject& s) {
     v = {outcome::failed, "something was thrown that is no std::exception"};
   }
   v.seconds = seconds_since(begin);
+  v.remarks = remarks();
   return v;
 }
 
@@ -100,6 +110,7 @@ std::vector<std::string> arguments_for(const test& t, const subject& s) {
   if (s.what) add("--component", fmt::format("{}/{}", name_of(s.what->kind), s.what->id));
   for (const auto& file : s.others) add("--with", file.string());
   if (!s.reference.empty()) add("--reference", s.reference.string());
+  if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
   for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
   return words;
 }
@@ -126,7 +137,8 @@ verdict run_apart(const test& t, const subject& s) {
     v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
                                       last_words(said))};
   else
-    v = {outcome_named(j.at("status")), j.at("came").get<std::string>(), 0, j.at("hung").get<bool>()};
+    v = {outcome_named(j.at("status")), j.at("came").get<std::string>(), 0, j.at("hung").get<bool>(),
+         j.at("remarks").get<std::vector<std::string>>()};
   v.seconds = seconds_since(begin);
   return v;
 }
@@ -138,7 +150,7 @@ report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
 }
 
 void report_to_parent::send(const verdict& v) const {
-  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}, {"hung", v.hung}};
+  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}, {"hung", v.hung}, {"remarks", v.remarks}};
   const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t n = write(to_, text.data() + at, text.size() - at);

@@ -23,7 +23,8 @@ struct verdict {
   outcome what = outcome::passed;
   std::string came; // the result in place of the expected one, or why it was skipped
   double seconds = 0;
-  bool hung = false; // it failed because an operation did not end
+  bool hung = false;                  // it failed because an operation did not end
+  std::vector<std::string> remarks{}; // from remark()
 };
 
 // Runs the test in this process. Never throws.

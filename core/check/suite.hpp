@@ -38,6 +38,9 @@ inline void require(bool condition, const char* otherwise) {
   if (!condition) throw failed(otherwise);
 }
 
+// [main] Adds a line to the report of the running test, whether it passes or fails: "64 of 161 tensors are checked".
+void remark(const std::string& text);
+
 // A component under test. The pointers are null if only the file is tested.
 struct subject {
   std::filesystem::path file;
@@ -46,6 +49,7 @@ struct subject {
   std::map<std::string, nlohmann::json> parameters; // in place of defaults
   std::vector<std::filesystem::path> others;        // other files in `plugins`: executors, transports to nest
   std::filesystem::path reference;                  // for models: a folder with gradients; empty: none
+  std::filesystem::path write_to;                   // for write_reference_test(): the folder to write; empty: none
   std::uint64_t seed = 1;                           // seed of all random numbers in a test
   std::string address = "127.0.0.1";                // address on which ranks of a transport listen
   std::uint32_t launched = 0; // number of processes of an outside launcher, this one included; 0: no launcher

@@ -81,8 +81,8 @@ target find_target(const check_options& o) {
                     [&](const component& c) { return may_need(c, other); }))
       files.push_back(other.file);
   // Tests load the files in processes of their own. This process loads them if tests run in it (--in-process, or under
-  // a launcher), or if it writes a reference.
-  const bool here = o.in_process || !o.write_reference.empty() || find_outside_place();
+  // a launcher).
+  const bool here = o.in_process || find_outside_place();
   t.plugins = std::make_unique<registry>(registry::of_files(files, here ? trust::tried : trust::untried));
 
   subject of_file;
@@ -96,6 +96,7 @@ target find_target(const check_options& o) {
     s.what = &c;
     s.parameters = read_set(o.set);
     if (!o.reference.empty()) s.reference = fs::absolute(o.reference);
+    if (!o.write_reference.empty()) s.write_to = fs::absolute(o.write_reference);
     s.others.assign(files.begin() + 1, files.end());
     (void)parameter_values(c, s.parameters); // throws if they do not fit the table
     t.subjects.push_back(s);
@@ -104,6 +105,7 @@ target find_target(const check_options& o) {
 }
 
 std::vector<test> tests_for(const subject& s) {
+  if (!s.write_to.empty()) return {write_reference_test()};
   return s.what ? tests_of(s) : tests_of_file();
 }
 
@@ -169,6 +171,7 @@ void print(const check_options& o, const subject& s, const test& t, const verdic
                                v.came, again(o, s, t)));
     break;
   }
+  for (const std::string& line : v.remarks) print_output(fmt::format("          {}\n", line));
 }
 
 void count(tally& all, const test& t, const verdict& v) {
@@ -231,7 +234,8 @@ int run_all(target& t, const check_options& o) {
                          {"expected", one.expected},
                          {"status", name_of(v.what)},
                          {"came", v.came.empty() ? ordered_json() : ordered_json(v.came)},
-                         {"seconds", v.seconds}});
+                         {"seconds", v.seconds},
+                         {"remarks", v.remarks}});
       if (!o.json) print(o, s, one, v, all);
       count(all, one, v);
     }
@@ -277,6 +281,7 @@ int run_one(const check_options& o) {
   s.file = o.target;
   s.seed = o.seed;
   s.reference = o.reference;
+  s.write_to = o.write_reference;
   s.parameters = read_set(o.set);
   std::unique_ptr<registry> plugins; // null if the file itself is tested: the test must load it
   if (const auto name = component_name(o.component)) {
@@ -295,13 +300,11 @@ int run_one(const check_options& o) {
 }
 
 int write(const subject& s, const check_options& o) {
-  try {
-    write_reference(s, o.write_reference);
-  } catch (const skipped& e) {
-    throw failure(exit_code::skipped, e.what());
-  } catch (const failed& e) {
-    throw failure(exit_code::run, e.what());
-  }
+  const test& task = write_reference_test();
+  const verdict v = o.in_process ? run_here(task, s) : run_apart(task, s);
+  if (v.what != outcome::passed)
+    throw failure(v.what == outcome::skipped ? exit_code::skipped : exit_code::run,
+                  fmt::format("{}: no reference is written: {}", title_of(s), v.came));
   print_output(fmt::format("{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s)));
   return static_cast<int>(exit_code::done);
 }

@@ -88,6 +88,46 @@ TEST_CASE("a gradient that is 5 % wrong in one tensor is found whatever the seed
   }
 }
 
+TEST_CASE("a gradient that is not a number is wrong") {
+  const findings f = check("model/nan_in_bias", {"gradient"});
+  CHECK(f.failed == names{"gradient"});
+  CHECK(text_of(f.document).find("bias: its gradient is not finite") != std::string::npos);
+}
+
+TEST_CASE("a model that crashes while its reference is written ends nothing else, and is named") {
+  const scratch s;
+  for (const auto& [model, how] : {std::pair("crashes", "killed by SIGSEGV"), {"exits", "exited with code 3"}}) {
+    CAPTURE(model);
+    const outcome o =
+        program(s, std::string("check model/") + model + " --write-reference there --plugin-path " BROKEN_PLUGINS);
+    INFO(o.err);
+    CHECK(o.code == 1);
+    CHECK(o.err.find(std::string("model ") + model + ": no reference is written: its process ") != std::string::npos);
+    CHECK(o.err.find(how) != std::string::npos);
+  }
+}
+
+TEST_CASE("allocations are counted by an installation whose path has spaces and colons") {
+  const scratch s;
+  const fs::path program_file = fs::canonical(REGATTA_PROGRAM), installed = s.path / "of: my own";
+  const fs::path plugins = program_file.parent_path().parent_path() / "lib/regatta";
+  fs::create_directories(installed / "bin");
+  fs::create_directories(installed / "lib/regatta/check");
+  fs::copy_file(program_file, installed / "bin/regatta");
+  for (const char* file : {"null_model.so", "check/count_allocations.so"})
+    if (fs::exists(plugins / file)) fs::copy_file(plugins / file, installed / "lib/regatta" / file);
+  const auto count = [&](const std::string& where) {
+    const std::string command =
+        "cd '" + s.path.string() + "' && '" + where + "' check model/null --only allocations --json";
+    const int status = std::system((command + " >out 2>err </dev/null").c_str());
+    INFO(read(s.path / "err"));
+    REQUIRE(WIFEXITED(status));
+    const json document = parsed(read(s.path / "out"));
+    return std::pair(document.at("passed").get<int>(), document.at("skipped").get<int>());
+  };
+  CHECK(count((installed / "bin/regatta").string()) == count(program_file.string()));
+}
+
 TEST_CASE("gradients are compared with those in files") {
   const scratch s;
   const std::string here = " --plugin-path " BROKEN_PLUGINS;

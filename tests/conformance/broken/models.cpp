@@ -3,7 +3,9 @@
 // The example model, each time with one defect.
 #include <regatta/model.hpp>
 
+#include <csignal>
 #include <cstdlib>
+#include <limits>
 
 #pragma push_macro("RG_PLUGIN")
 #undef RG_PLUGIN
@@ -47,6 +49,25 @@ struct wrong_gradient : opened {
 struct exits : opened {
   using opened::opened;
   rg_step_result step(const rg_batch&, const rg::hooks&) { std::_Exit(3); }
+};
+
+struct crashes : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch&, const rg::hooks&) {
+    std::raise(SIGSEGV);
+    return {};
+  }
+};
+
+// Not a number, where the loss is one.
+struct nan_in_bias : opened {
+  using opened::opened;
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
+    const rg_step_result result = quiet_step(batch, hooks);
+    *bias = std::numeric_limits<float>::quiet_NaN();
+    say_ready(batch, hooks);
+    return result;
+  }
 };
 
 struct five_percent_in_weight : opened {
@@ -198,6 +219,8 @@ struct doubles_in_bf16 : opened {
 RG_PLUGIN("broken_models", "1.0",
           rg::model<wrong_gradient>("wrong_gradient", "broken: half of the gradient is missing"),
           rg::model<exits>("exits", "broken: ends the process in its step"),
+          rg::model<crashes>("crashes", "broken: a crash in its step"),
+          rg::model<nan_in_bias>("nan_in_bias", "broken: a gradient that is not a number"),
           rg::model<opened>("sound_regression", "nothing wrong: what the others are made of"),
           rg::model<five_percent_in_weight>("five_percent_in_weight", "broken: a gradient that is 5 % too large"),
           rg::model<five_percent_in_bias>("five_percent_in_bias", "broken: a bias's gradient that is 5 % too small"),
