@@ -47,11 +47,17 @@ asio::awaitable<message> channel::receive() {
       payload_bytes > max_payload_bytes)
     throw failure(exit_code::run, "what came over the control channel is no frame");
 
+  // The announced size may be false, so memory grows with the bytes that arrive: first by one piece, then twofold.
   std::string header(header_bytes, '\0');
   message m;
-  m.payload.resize(payload_bytes);
+  m.payload.resize(std::min<std::uint64_t>(payload_bytes, piece));
   const std::array<asio::mutable_buffer, 2> parts{asio::buffer(header), asio::buffer(m.payload)};
   co_await asio::async_read(socket_, parts, note, asio::use_awaitable);
+  while (m.payload.size() < payload_bytes) {
+    const std::size_t got = m.payload.size();
+    m.payload.resize(std::min<std::uint64_t>(payload_bytes, 2 * got));
+    co_await asio::async_read(socket_, asio::buffer(m.payload) + got, note, asio::use_awaitable);
+  }
   heard_ = std::chrono::steady_clock::now();
   m.header = parse_json(header);
   if (!m.header.is_object()) throw failure(exit_code::run, "a frame of the control channel has no header");

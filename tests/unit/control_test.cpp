@@ -14,6 +14,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -245,6 +246,26 @@ TEST_CASE("what is no frame is refused before anything is allocated for it") {
     c.io.run();
     CHECK(reader->find("frame") != std::string::npos);
   }
+}
+
+TEST_CASE("a frame takes memory for bytes that came, not for those that it announces") {
+  connection c;
+  const auto to = std::make_shared<channel>(std::move(c.b));
+  const std::string frame = std::string("RGF1\x02\0\0\0\0\0\0\x20\0\0\0\0{}", 18) + "some"; // 512 MiB announced
+  asio::write(c.a, asio::buffer(frame));
+  c.a.close();
+  const auto peak_kib = [] {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    return used.ru_maxrss;
+  };
+  const long before = peak_kib();
+  ending reader;
+  const auto read = [&]() -> asio::awaitable<void> { co_await to->receive(); };
+  asio::co_spawn(c.io, read(), into(reader));
+  c.io.run();
+  CHECK(reader.value_or("") != ""); // the end of the connection
+  CHECK(peak_kib() < before + (64 << 10));
 }
 
 TEST_CASE("a rank whose coordinator is gone ends itself") {
