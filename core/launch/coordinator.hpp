@@ -56,7 +56,7 @@ private:
 
     std::uint32_t rank;
     struct process process;
-    pid_t pid = -1;                                        // for messages; stays after the process has ended
+    pid_t pid = -1;                                        // stays after the process has ended, for messages
     asio::posix::stream_descriptor handle, output, errors; // handle: readable once the process has ended
     line_splitter output_lines, error_lines;
     std::shared_ptr<channel> wire; // null until the rank has proven that it knows the secret
