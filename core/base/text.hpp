@@ -9,32 +9,35 @@
 
 namespace regatta {
 
-// Returns the edit distance: insertions, deletions, substitutions and swaps of neighbours count 1 each (optimal string
-// alignment).
+// Returns the edit distance in bytes: an insertion, deletion, substitution or swap of neighbours counts 1 (optimal
+// string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// Returns the candidate that `name` most likely means; empty if none is near. Up to a third of the name may be wrong,
-// or one letter; a prefix of three or more letters matches; case, and '-' in place of '_', are ignored.
+// Returns the candidate that `name` most likely means; empty if none is near. A candidate that begins with `name` is
+// near if `name` has three or more letters; the first of these is returned. Else the candidate with the least edit
+// distance is returned, the first of several; a distance of a third of the name's length is allowed, and of 1 in short
+// names. Case is ignored, and '-' equals '_'. Names and candidates of more than 200 bytes are never near.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
 // Returns `, did you mean "x"?`, or an empty text if no candidate is near.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
-// Returns "a, b, c".
+// Returns the items with the separator between them: "a, b, c".
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
 
 // Returns the lines of `text` without their newlines. A newline at the end adds no empty line.
 std::vector<std::string> lines_of(std::string_view text);
 
-// Returns the length of the UTF-8 sequence at the begin of `text`; 0 if there is none (overlong forms and surrogates
-// are invalid). Requires that `text` is not empty.
+// Returns the length in bytes of the UTF-8 sequence with which `text` begins; 0 if it begins with none (overlong forms
+// and surrogates are invalid). Requires that `text` is not empty.
 std::size_t utf8_sequence(std::string_view text);
 
-// Makes foreign text safe for a terminal: replaces each control character (C0, DEL, C1), line separator, character that
-// changes the direction of text, and byte that is not UTF-8, by a space. Other valid UTF-8 is kept.
+// Returns foreign text made safe for a terminal. Replaces by a space: each control character (C0 with newline and tab,
+// DEL, C1), each Unicode line or paragraph separator, each character that changes the direction of text, and each byte
+// that is not valid UTF-8. Keeps the rest.
 std::string cleaned(std::string_view text);
 
-// Makes foreign text safe as part of one line: cleaned(), then trimmed at both ends.
+// Returns cleaned(text) without spaces at both ends, as a part of one line.
 std::string one_line(std::string_view text);
 
 } // namespace regatta

@@ -189,8 +189,7 @@ void coordinator::welcome(member& m, tcp::socket socket) {
   for (const auto& s : strangers_) s->drop(); // any further connection is not a rank
 }
 
-// -------------------------------------------------------------------------------------------------------- processes
-// ---
+// ------------------------------------------------------------------------------------------------------- processes ---
 
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
@@ -274,8 +273,7 @@ void coordinator::ended(member& m, const std::string& how, bool well) {
   if (running_ == 0) io_.stop();
 }
 
-// ----------------------------------------------------------------------------------------------------------- frames
-// ---
+// ---------------------------------------------------------------------------------------------------------- frames ---
 
 asio::awaitable<void> coordinator::serve(member& m) {
   std::string broken;
@@ -338,8 +336,7 @@ void coordinator::handle(member& m, message&& f) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------------------ the end
-// ---
+// --------------------------------------------------------------------------------------------------------- the end ---
 
 std::string coordinator::name_of(const member& m) const {
   return fmt::format("rank {} ({}, pid {})", m.rank, plan_.ranks[m.rank].role, m.pid);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run from start to end: rendezvous, frames, and the cause if it ends early. All in one thread. control/client.hpp
-// is the rank's side. This file has the parts that react to ranks; coordinator_watch.cpp has those that detect ranks
+// One run from start to end: starts the ranks, accepts their connections, handles their frames (control/channel.hpp),
+// and finds the cause if the run ends early. All of it runs on the thread that calls run(). control/client.hpp is the
+// rank's side. coordinator.cpp reacts to ranks; coordinator_watch.cpp detects silent and stopped ranks and ranks
 // without progress.
 //
-// The first cause is reported. A process that died, an exception in a rank, and a rank that fell silent are certain
-// causes. A rank that lost its connection to a peer is only a suspicion: it may notice the death of the peer before the
-// coordinator does, so such a report waits a moment for a better cause.
+// The run ends at the first certain cause, and reports it: for example a process that died, an exception in a rank, or
+// a rank that fell silent. A lost connection between two ranks, or between a rank and the coordinator, is only a
+// suspicion: the process at one end may have died, and the coordinator may learn that later than the loss. So the first
+// suspicion waits 500 ms, and longer while a heartbeat is late. It becomes the cause if no certain one comes.
 #pragma once
 
 #include <list>
@@ -36,11 +38,12 @@ class coordinator {
 public:
   // Both must outlive this object.
   coordinator(const launch_plan& plan, const launch_hooks& hooks);
-  ~coordinator(); // kills and reaps all processes of the run
+  ~coordinator(); // kills all processes of the run that are left, and reaps those that run() started
   coordinator(const coordinator&) = delete;
   coordinator& operator=(const coordinator&) = delete;
 
-  // Call once. Throws failure if the run cannot start; rethrows exceptions of hooks.
+  // Returns when all ranks have ended. If the run ends early, the result has the cause. Call it once. Throws failure if
+  // the run cannot start; rethrows exceptions of hooks. launch() (launch/launch.hpp) has the whole contract.
   launch_result run();
 
 private:
@@ -53,24 +56,25 @@ private:
 
     std::uint32_t rank;
     struct process process;
-    pid_t pid = -1; // for messages; stays after the process has ended
-    asio::posix::stream_descriptor handle, output, errors;
+    pid_t pid = -1;                                        // stays after the process has ended, for messages
+    asio::posix::stream_descriptor handle, output, errors; // handle: readable once the process has ended
     line_splitter output_lines, error_lines;
     std::shared_ptr<channel> wire; // null until the rank has proven that it knows the secret
-    asio::steady_timer wire_ended;
+    asio::steady_timer wire_ended; // serve() cancels it when the connection has ended; watch() waits for that
     bool wire_open = false, running = false, reported = false, has_result = false, warned = false;
-    clock::time_point heard{};
+    clock::time_point heard{}; // when bytes last came from it; before the first, its start
     status_page status;
     std::optional<clock::time_point> stopped; // since when it was seen stopped by a signal
     nlohmann::json state;                     // its answer to "describe"; null: none yet
   };
 
+  // A connection that has not proven yet to be a rank.
   struct stranger {
     explicit stranger(tcp::socket s) : socket(std::move(s)), patience(socket.get_executor()) {}
     void drop();
     tcp::socket socket;
-    asio::steady_timer patience;
-    bool proven = false; // it is a rank, and is never dropped
+    asio::steady_timer patience; // drops it if the proof takes too long
+    bool proven = false;         // it is a rank, and is never dropped
   };
 
   // Runs the coroutine on io_. An exception in it ends the run, and run() rethrows it.
@@ -78,13 +82,14 @@ private:
 
   void listen();
   asio::awaitable<void> accept();
-  bool drop_oldest_stranger();
+  bool drop_oldest_stranger(); // returns false if there is none to drop
   asio::awaitable<void> admit(std::shared_ptr<stranger> s);
   void refuse(const std::string& who, const std::string& why);
   void welcome(member& m, tcp::socket socket);
 
   void start(member& m);
   asio::awaitable<void> collect(asio::posix::stream_descriptor& from, line_splitter& into);
+  // Waits for the end of the process, then handles the frames and lines that it left, reaps it, and calls ended().
   asio::awaitable<void> watch(member& m);
   void ended(member& m, const std::string& how, bool well);
 
@@ -103,11 +108,17 @@ private:
 
   std::string name_of(const member& m) const;
   rank_failure make_failure(const member& m, const std::string& what, int code) const;
+  // Ends the run with this cause; does nothing if the run is ending already. `code` is an exit_code.
   void certain(const member& m, const std::string& what, int code);
+  // As certain(), for a rank that can receive no message: also kills it at once, unless a launcher started it.
   void certain_of_lifeless(const member& m, const std::string& what);
+  // Adds a warning about how a rank ended after its result; only the first one of each rank.
   void warn(const member& m, const std::string& what);
+  // Ends the run with this cause unless a certain one comes first. Only the first suspicion counts.
   void suspect(const member& m, const std::string& what, int code);
   asio::awaitable<void> settle_suspicion();
+  // Tells every rank that the run has ended because of rank `dead` (`nobody`: of no rank), kills ranks that have not
+  // connected unless a launcher started them, and after a grace period all that are left.
   void end(std::uint32_t dead, const std::string& why);
   asio::awaitable<void> kill_after_grace();
   void kill_all();

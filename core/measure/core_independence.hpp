@@ -17,21 +17,24 @@ struct core_independence {
   // 0.5 for two hyperthreads of one core.
   double fma = 0;  // multiply-adds in registers
   double copy = 0; // copies of 16 MiB, more than a core's private caches hold
-  // Other processes used a CPU during every measurement of both at once: fma or copy is too low.
+  // True: other processes used one of the CPUs in every measurement of both at once, so `fma` or `copy` may be too low.
   bool disturbed = false;
-  // Round trip of a cache line between the two CPUs. std::nullopt if there was none within 100 ms.
+  // Round trip of a cache line between the two CPUs: the least mean over 50 trips. std::nullopt if 50 trips took more
+  // than 100 ms.
   std::optional<double> line_round_trip_seconds;
 };
 
-// [main] Measures two CPUs for about 100 ms on threads pinned to them; longer under other load. Returns std::nullopt if
-// the two are the same CPU, if threads cannot be pinned, or if memory is short.
+// [main] Measures the CPUs with the numbers `first` and `second` on threads pinned to them. Takes about 100 ms, under
+// other load up to about 300 ms. Returns std::nullopt if the two are the same CPU, if threads cannot be started or
+// pinned, or if memory is short.
 std::optional<core_independence> measure_core_independence(int first, int second);
 
-// {"cpus": [0, 1], "fma": 0.51, "copy": 0.93, "disturbed": false, "line_round_trip_seconds": 1.1e-7}; null for
+// Returns {"cpus": [0, 1], "fma": 0.51, "copy": 0.93, "disturbed": false, "line_round_trip_seconds": 1.1e-7}; null for
 // std::nullopt.
 nlohmann::json to_json(const std::optional<core_independence>& c);
 
-// Returns the JSON in words: "FMA 0.51, copies 0.93 of two (hyperthreads of one core)"; empty for null.
+// Returns the JSON of to_json() in words: "FMA 0.51, copies 0.93 of two (hyperthreads of one core)"; empty for null or
+// other JSON.
 std::string independence_text(const nlohmann::json& c);
 
 } // namespace regatta

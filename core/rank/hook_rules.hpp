@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the rules of rg_hooks at each call from a model's step: need() and ready() name tensors of the model; ready()
-// is called in tensor order, at most once for each; and the last micro-batch of a step calls ready() for every dense
-// tensor, or for a later one. All functions are [compute]. A check costs a few comparisons and allocates nothing while
-// the rules are kept.
+// Checks the hooks need() and ready() of rg_hooks, which a model calls in its step(). Both must name tensors of the
+// model. A micro-batch must call ready() with ascending tensors, each at most once. ready(t) also covers all tensors
+// before t. The last micro-batch of a step must cover every dense tensor. All functions but the constructor are
+// [compute]. A check costs a few comparisons and allocates nothing while the rules are kept.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,21 @@ namespace regatta {
 
 class hook_rules {
 public:
-  // `model` names the model in errors: "model mlp". `tensors` must outlive this object. `last_dense` is the last tensor
-  // whose ready() is required; -1: there is none.
+  // `model` names the model in errors: "model mlp". `tensors` must outlive this object. `last_dense` is the index
+  // of the last tensor that ready() must cover; -1: there is none.
   hook_rules(std::string model, const std::vector<rg_tensor>& tensors, std::int64_t last_dense);
 
+  // Begins a micro-batch, in which no ready() was called yet. `step` is the number of its step, for errors.
   void begin(std::uint64_t step) noexcept {
     step_ = step;
     last_ = -1;
   }
-  // Return null if the call keeps the rules, else the failure to throw once the step has returned.
+  // Check a call of need() or ready(). Return null if it keeps the rules, else a failure (plugin): the caller throws it
+  // once the model's step() has returned, because no exception may pass through the model.
   std::exception_ptr need(std::uint32_t tensor) const noexcept;
   std::exception_ptr ready(std::uint32_t tensor) noexcept;
-  // Call it when the last micro-batch has returned. Throws failure (plugin) if a ready() is missing.
+  // Call it when step() has returned from the last micro-batch. Throws failure (plugin) if no ready() since begin()
+  // covered the last dense tensor.
   void require_all_ready() const;
 
 private:
@@ -38,7 +41,7 @@ private:
   const std::vector<rg_tensor>& tensors_;
   std::int64_t last_dense_;
   std::uint64_t step_ = 0;
-  std::int64_t last_ = -1; // the tensor of the last ready() in this step
+  std::int64_t last_ = -1; // the tensor of the last ready() since begin(); -1: none
 };
 
 } // namespace regatta

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs plugin code in a child process that answers with data. A crash, hang or exit() of a plugin becomes a failure in
-// this process, which never runs plugin code itself.
+// Runs plugin code in a forked child process, and brings its answers back as JSON. A crash, hang or exit() of a plugin
+// becomes a failure in the calling process, which goes on.
 #pragma once
 
 #include "base/failure.hpp"
@@ -17,14 +17,16 @@
 
 namespace regatta {
 
-// Called in the child before each piece of plugin code, for the error message of a crash. `who` names the plugin, such
-// as "model mlp (FILE)", or is empty if the reader knows it; `doing` names the phase: "was being loaded".
+// The work calls it before each piece of plugin code, for the message about a crash or hang there: "WHO was killed by
+// SIGSEGV while it DOING". `who` names the plugin, such as "model mlp (FILE)", and is empty if the caller's message
+// names it. `doing` is a phrase such as "was being loaded".
 using stage_function = std::function<void(const std::string& who, const std::string& doing)>;
 
 struct ask_options {
-  // Longest time for one answer; a plugin that takes longer is taken for hung.
+  // Longest time for one answer; after it the child is killed, and the answer is a failure.
   std::chrono::milliseconds patience = default_patience();
-  // Polled every 50 ms. True ends the child; all answers that are still missing fail with exit_code::interrupted.
+  // Polled every 50 ms in the calling process; may be empty. Once it returns true, the child is killed, and all answers
+  // that are still missing fail with exit_code::interrupted.
   std::function<bool()> interrupted;
 
   static std::chrono::milliseconds default_patience(); // 10 s, more under a sanitizer
@@ -32,18 +34,20 @@ struct ask_options {
 
 struct answer {
   nlohmann::json value;
-  std::optional<failure> failed; // the exception that the work threw, or how its child ended (exit_code::plugin)
+  // The failure that the work threw; or failure (plugin) for another exception, or for the end or hang of the child.
+  std::optional<failure> failed;
 };
 
-// Returns work(0) .. work(count - 1), all computed in one forked child. If the child ends early, another one continues
-// with the next item. Standard output of the child is dropped; the end of its standard error becomes part of the
-// message about a crash. Requires that this process has no other threads: the child does not have them, and locks that
-// they hold stay locked. [main]
+// [main] Returns work(0) .. work(count - 1), all computed in one forked child: the caller sees no changes that the work
+// makes to memory. If the child ends early or hangs, the current item fails, and another child continues with the next
+// item. Standard output of the child is dropped; the end of its standard error becomes part of the message about a
+// crash. Requires that this process has no other threads: the child does not have them, and locks that they hold stay
+// locked. Throws failure (run) if no child can be started.
 std::vector<answer> ask_all(std::size_t count,
                             const std::function<nlohmann::json(std::size_t, const stage_function&)>& work,
                             const ask_options& options = {});
 
-// Returns the answer of one item; throws its failure.
+// [main] As ask_all() for one item. Returns its value, or throws its failure.
 nlohmann::json ask(const std::function<nlohmann::json(const stage_function&)>& work, const ask_options& options = {});
 
 } // namespace regatta

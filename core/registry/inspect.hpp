@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads a plugin and checks its description. Every value in it is checked except pointers: a wild pointer crashes the
-// child process that reads the description.
+// process that reads the description. So a file that was not tried before is read in a child process (try_plugin()).
 #pragma once
 
 #include "registry/registry.hpp"
@@ -20,16 +20,18 @@ struct loaded_plugin {
   std::vector<std::string> unknown; // components of a newer interface that this version cannot use, one line each
 };
 
-// Loads the file, which is never unloaded, and reads its description. Throws failure with one line, without the file's
-// name.
+// Loads the file into this process, never unloads it, and reads its description. Throws failure (plugin) with one line
+// that does not name the file.
 loaded_plugin load_plugin(const std::filesystem::path& file);
 
-// Does the same, then runs the plugin's destructors as at the end of a program. Requires a process that may crash, such
-// as a child of ask(). Calls `stage` before each phase. Returns the description for plugin_from_json()
-// (registry/description.hpp). Throws as load_plugin() does.
+// Does the same, then unloads the file, which runs the plugin's static destructors. Requires a process that may crash,
+// such as a child of ask(). Calls `stage` before each phase with a phrase such as "was being loaded", the `doing` of
+// stage_function (registry/ask.hpp). Returns the description as plugin_from_json() (registry/description.hpp) reads it.
+// Throws as load_plugin() does.
 nlohmann::json try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage);
 
-// Checks and copies a description: ABI version, sizes, parameter tables, required functions. Throws as load_plugin()
+// Checks and copies a description: ABI version, sizes, parameter tables, required functions. The copy still points to
+// functions and texts of the plugin, which must stay loaded. `file` becomes component::file. Throws as load_plugin()
 // does.
 loaded_plugin read_description(const rg_plugin* description, const std::filesystem::path& file);
 

@@ -9,28 +9,31 @@
 
 namespace regatta {
 
-// The settings of a result that are the same in all of its cases. The result must outlive this object.
+// The settings of a campaign that are the same in all of its cases, read from result.json; for the heading of a table.
+// `result` must have "context" and "results" and outlive this object. A key has its section in front: "train.batch".
 class common_settings {
 public:
-  using named_text = std::pair<std::string, std::string>;
+  using named_text = std::pair<std::string, std::string>; // name and value of a setting
 
   explicit common_settings(const nlohmann::json& result);
 
-  // Returns whether the cases differ in this key, which then is a column.
+  // Returns whether the cases differ in this key; the table then has a column for it.
   bool varies(const std::string& key) const;
-  // Returns the setting as text, with blanks in lists so that they wrap; empty if it varies or is unknown.
+  // Returns the value of a key as text, with blanks in lists so that they wrap; empty if it varies or is unknown.
   std::string text(const std::string& key) const;
 
-  // Returns names and texts of a section's settings ("optimizer") that differ from their defaults and do not vary.
+  // Returns the settings of a section ("train") that differ from their defaults and do not vary, named without the
+  // section: "accumulate". For the sections "model", "strategy" and "transport" call parameters().
   std::vector<named_text> given(const std::string& section) const;
-  // Returns the parameters of a section's plugin: "k" for a single plugin, or "geo_ps.k" if the plugin varies. Includes
-  // a strategy's `k` and `sparsity` with their default values too, because they decide what is sent and learned.
+  // Returns the parameters of a section's plugin ("strategy") that differ from their defaults and do not vary, named
+  // "k", or "geo_ps.k" if the cases choose several plugins. Includes a strategy's `k` and `sparsity` with their default
+  // values too, because they decide what is sent and learned.
   std::vector<named_text> parameters(const std::string& section) const;
-  // Returns swept keys that do not vary, such as an axis of a single value, except `shown` and the keys of given():
-  // "transport.shaped.bandwidth".
+  // Returns swept keys that do not vary, such as an axis of a single value, named by key:
+  // "transport.shaped.bandwidth". Leaves out the keys `shown` and those of given().
   std::vector<named_text> swept_alike(const std::vector<std::string>& shown) const;
 
-  // Returns the ids of the plugins of a kind that take part: "executor" -> "onednn".
+  // Returns the ids of all plugins of a kind that any case uses: {"onednn"} for "executor".
   std::vector<std::string> plugins(const std::string& kind) const;
 
 private:

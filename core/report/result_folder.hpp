@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The folder of one campaign: the resolved experiments, records.jsonl with every finished run, and result.json, which
-// is computed from the records. Files that were written survive any end of the program. Output that cannot be written
-// now (full disk, removed folder) is kept in memory and written later.
+// the caller computes from the records. Only write() writes them; the other functions queue. Files that write() has
+// written survive any end of the program. Output that cannot be written (full disk, removed folder) stays queued for
+// the next write().
 #pragma once
 
 #include <filesystem>
@@ -21,25 +22,30 @@ namespace regatta {
 
 class result_folder {
 public:
-  // Makes a new folder: `wanted`, or if it exists `wanted`-2, `wanted`-3 and so on. Returns its path. Throws failure
-  // (run).
+  // Makes a new folder: `wanted`, or if it exists `wanted`-2, `wanted`-3 and so on. Makes missing parents. Returns its
+  // path. Throws failure (usage) if the parents cannot be made, failure (run) if the folder cannot.
   static std::filesystem::path make_new(const std::filesystem::path& wanted);
 
-  // Locks the folder for this process until the object is destroyed, and makes it if it is missing. Throws failure
-  // (usage) if another process writes it, if it holds a campaign and `resume` is false, or if it holds results whose
-  // records are missing. With `resume`, removes temporary files that a killed process left.
+  // Makes the folder if it is missing, and locks it for this process until the object is destroyed. Throws failure
+  // (usage) if the folder cannot be made or listed, if another process has locked it, if it holds a campaign and
+  // `resume` is false, or if it holds result.json without records.jsonl; failure (run) if locking or opening
+  // records.jsonl is impossible. With `resume`, removes temporary files that a killed process left.
   result_folder(const std::filesystem::path& folder, bool resume);
 
-  // Reads the records of the campaign that is resumed; see record_file::read(). Call it before the first append().
+  // Passes each intact record of records.jsonl to `take`, in order; a new campaign has none. Ignores damaged records,
+  // those that are cut short, have a wrong checksum, or make `take` throw; returns a sentence for each. Throws failure
+  // (run) if the file cannot be read. Call it before the first append().
   std::vector<std::string> read(const std::function<void(nlohmann::json&&)>& take) { return records_->read(take); }
 
-  // Adds a file beside the results. write() writes it, and writes it again if the folder was removed.
+  // Adds or replaces the file `name` in the folder. write() writes it, and writes it again if the folder was removed.
   void add_file(const std::string& name, const std::string& text);
+  // Queues a record, which write() appends to records.jsonl.
   void append(const nlohmann::json& record) { records_->append(record); }
+  // Replaces the contents of result.json, as add_file() does.
   void set_result(const nlohmann::json& document);
 
-  // Writes everything that is not on the disk yet. Returns why something could not be written, or an empty string. The
-  // next call tries again.
+  // Writes everything that is not on the disk yet. Makes and locks the folder again if it was removed. Returns why
+  // something could not be written (the first reason), or an empty string. The next call tries again.
   std::string write();
 
   std::filesystem::path result() const { return folder_ / "result.json"; }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network of ranks in one process, under a virtual clock: deterministic, and as strict as the contract of
-// rg_transport allows. Every rank has one link. Messages leave it one after the other at `bytes_per_ns`, those on the
-// lowest lane first, and arrive `latency_ns` later.
-//   eager: a send ends when the last byte has left, whether or not it is received.
-//   rendezvous: a message starts when its receive is posted, and the send ends with the receive.
-// The bytes are only read at that moment, so a strategy that writes a buffer too early computes a different result.
+// A transport (rg_transport) between ranks in one process, under a virtual clock in ns. It is deterministic. Every rank
+// has one outgoing link. Messages leave over it one after the other at `bytes_per_ns`, those on the lowest lane first,
+// and arrive `latency_ns` after their last byte has left.
+//   eager: a send ends when its last byte has left, whether or not a receive is posted.
+//   rendezvous: a message starts to leave only once its receive is posted, and the send ends when it arrives.
+// A send's buffer is read at the latest moment that rg_transport allows, when the send ends: a strategy that writes a
+// buffer too early computes a different result.
+//
+// All functions are called on one thread. A native collective takes the time of a ring, but does not use the links. It
+// throws std::logic_error if the members of a group call collectives in different orders.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +27,13 @@
 namespace regatta {
 
 struct network_options {
-  bool eager = true;
+  bool eager = true;        // else rendezvous
   bool adds = true;         // the transport adds on receive
   bool collectives = false; // the transport has native collectives
-  bool hesitates = false;   // every collective is first refused with RG_AGAIN
+  bool hesitates = false;   // every collective is refused once with RG_AGAIN, and accepted when the rank repeats it
   std::uint64_t latency_ns = 1000;
   double bytes_per_ns = 1.0;
-  bool exact = false; // a message shorter than its receive is an error
+  bool exact = false; // a receive of a shorter message ends with RG_E_PEER, as that of a longer one always does
 };
 
 class virtual_network {
@@ -37,23 +41,29 @@ public:
   virtual_network(std::uint32_t ranks, network_options options);
   ~virtual_network();
 
+  // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
+  // null. The table lives as long as the process.
   const rg_transport& functions() const;
+  // Returns the instance of a rank, to be passed as `self` to functions(). It lives as long as this object.
   void* endpoint(std::uint32_t rank);
   rg_transport_caps caps() const;
 
   std::uint64_t now() const { return now_; }
-  // Returns the time of the next event; UINT64_MAX: there is none.
+  // Returns the absolute time of the next event; UINT64_MAX: there is none.
   std::uint64_t next_event() const { return events_.empty() ? UINT64_MAX : std::get<0>(events_.top()); }
-  // Advances time to `t` and executes all events until then.
+  // Advances time to `t`, and executes all events up to and including `t`.
   void advance(std::uint64_t t);
 
+  // Messages of a rank: those that have begun to leave, and those that have arrived. Native collectives do not count.
   struct counts {
     std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
   };
   const counts& counted(std::uint32_t r) const { return ranks_[r]->counted; }
-  // Returns the ranks that got new completions or a chance to retry since the last call.
+  // Returns the ranks that since the last call got a completion, or may retry after RG_AGAIN. A rank may occur twice. A
+  // rank that still has completions to poll is not named for further ones, so each must poll until there are no more.
   std::vector<std::uint32_t> take_touched() { return std::exchange(touched_, {}); }
-  // Returns the number of operations that have not ended, over all ranks.
+  // Returns the number of operations, over all ranks, that have not ended. An operation has ended once its completion
+  // can be polled.
   std::size_t outstanding() const { return outstanding_; }
 
 private:

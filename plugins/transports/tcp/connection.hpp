@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One socket: a lane to one peer, in both directions. It queues operations and moves as many bytes as possible without
-// waiting when asked to. Sends gather headers and payloads of several messages from where they lie; receives scatter
-// into the posted buffers. Data behind the current message, or that comes before a receive is posted, lands on the
-// *stage*, a few KiB that hold the next header and small messages. So a small message costs one system call, and only
-// the kernel copies a large one.
+// One socket: a lane to one peer, in both directions. post_send() and post_receive() only queue operations; progress()
+// moves bytes without waiting. Sends gather headers and payloads of several messages from where they lie; receives
+// scatter into the posted buffers. Data that follows the current message in the stream is read onto the *stage*, a few
+// KiB that hold the next header and small messages. So a small message costs one system call, and only the kernel
+// copies a large one. One thread at a time may use the connections of an instance.
 #pragma once
 
 #include "../common/posting_order.hpp"
@@ -37,53 +37,66 @@ inline constexpr std::size_t scratch_bytes = 512 << 10; // half of a core's L2 c
 
 // State that all connections of an instance share.
 struct common {
-  std::size_t chunk;               // bytes that a connection moves before others have their turn
+  std::size_t chunk; // bytes that progress() moves in each direction; up to twice as many to end a message being sent
   ring<rg_completion> finished;    // for poll() to return
   rg_counters counters{};          // bytes on the streams after the handshake, headers included
   posting_order<connection> order; // of receives into overlapping bytes
-  ring<connection*> released;      // connections whose receive may start because an earlier one has ended
-  // Data to be added passes through here, and stays in the cache. It may begin anywhere in the first page.
+  ring<connection*> released;      // connections whose receive may start now, because an earlier one has ended
+  // Data to be added is read here first, and stays in the cache. It begins at its offset in the message modulo a page
+  // (wire.hpp has the reason), hence one page more.
   std::vector<page> scratch = std::vector<page>(scratch_bytes / sizeof(page) + 1);
 };
 
 class connection {
 public:
+  // `shared` must outlive this object. `socket` is a link of rendezvous::connect(), which has ended the handshake.
   connection(common& shared, std::uint32_t peer, std::uint32_t lane, descriptor socket);
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
   std::uint32_t peer() const { return peer_; }
   std::uint32_t lane() const { return lane_; }
-  int native() const { return socket_.get(); }
+  int native() const { return socket_.get(); } // the socket, for epoll
+  // Numbers of operations that are posted and not completed.
   std::size_t sends() const { return sends_.size(); }
   std::size_t receives() const { return receives_.size(); }
 
-  // Whether the next receive is so short that reading at once is worthwhile.
+  // Returns whether the first posted receive fits the stage and its message has not begun: reading without asking epoll
+  // is then worthwhile.
   bool awaits_short_message() const {
     return !ended_ && !in_message_ && !receives_.empty() && receives_.front().capacity <= stage_bytes;
   }
 
+  // Queue an operation of `bytes`, or of up to `capacity` bytes. progress() or abandon() appends its completion with
+  // `cookie` to common::finished; `data` must stay valid until then. Receives take the peer's messages in order: they
+  // store the bytes in `data`, or with `adds` add them to it as fp32. A message longer than `capacity` completes the
+  // receive with RG_E_OPERATION, and progress() throws. Require !ended(), and for sends no finish_sending() before.
   void post_send(const void* data, std::uint64_t bytes, std::uint64_t cookie);
   void post_receive(void* data, std::uint64_t capacity, bool adds, std::uint64_t cookie);
 
-  // Records what epoll reports as possible.
+  // Records what epoll reports as possible. `hung_up`: the peer's end of the stream, or an error, can be read.
   void became(bool readable, bool writable, bool hung_up);
 
-  // Moves bytes in both directions. Returns true if more can be done at once. Throws RG_E_PEER if the peer is lost.
+  // Moves up to a chunk in each direction, without waiting. Returns true if more could be moved at once. After false,
+  // call it again after became() or a post, or when the connection is in common::released. Throws rg::error (RG_E_PEER)
+  // if the connection is lost or the peer breaks the format of wire.hpp; then call abandon().
   bool progress();
 
-  // Whether the peer has closed its end and everything before that was received: no operation can be posted any more.
+  // Returns whether the peer has closed its end and everything before that was received, or abandon() was called. No
+  // operation can be posted any more, and progress() does nothing: abandon() completes those that are still posted.
   bool ended() const { return ended_; }
 
-  // Completes all posted operations with `status` and closes the socket: buffers are not touched any more.
+  // Completes all posted operations with `status` and closes the socket; does not access their buffers any more.
   void abandon(rg_status status);
 
-  // finish_sending() tells the peer that nothing more will be sent. drained() discards incoming data and returns
-  // whether the peer has closed its end; it throws as progress() does.
+  // Closes this end of the stream, which tells the peer that nothing more will be sent. Messages that are still
+  // queued are not sent.
   void finish_sending();
+  // Discards the data that can be read without waiting. Returns whether the peer has closed its end; false: call it
+  // again after became(). Throws as progress() does.
   bool drained();
 
-  bool queued = false; // is in its lane's queue of connections with work
+  bool queued = false; // for the owner: it is in its lane's queue of connections with work
 
 private:
   struct outgoing {
