@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes, times and rates in the notation of people: "64KiB", "50us", "10Gbit/s". One blank may precede the unit. A text
+// Sizes, times and rates as text with a unit: "64KiB", "50us", "10Gbit/s". One blank may precede the unit. A text
 // without unit is invalid, because TOML has numbers for that.
 #pragma once
 
@@ -11,19 +11,24 @@
 
 namespace regatta {
 
-// [any] Return std::nullopt if the text is no number with a unit, is no whole number of bytes or nanoseconds, or is too
-// large.
-std::optional<std::int64_t> parse_bytes(std::string_view text);       // B kB MB GB TB KiB MiB GiB TiB
+// [any] Return the value in bytes, nanoseconds or bits per second. kB is 1000 bytes, KiB 1024, and B/s is 8 bit/s. The
+// number may have a fraction ("1.5KiB") and a minus sign: the caller checks the range. Return std::nullopt if the text
+// is no number with a unit, if the value is too large for the type, or if bytes or nanoseconds are not whole.
+std::optional<std::int64_t> parse_bytes(std::string_view text);       // B kB (or KB) MB GB TB KiB MiB GiB TiB
 std::optional<std::int64_t> parse_nanoseconds(std::string_view text); // ns us ms s min h
-std::optional<double> parse_bits_per_second(std::string_view text);   // bit/s B/s, with k M G T
+std::optional<double> parse_bits_per_second(std::string_view text);   // bit/s B/s, with k M G T (powers of 1000)
 
-// [any] Exact texts in the largest unit that divides the value, which parse_* reads back: 65536 -> "64KiB", 50000 ->
-// "50us".
+// [any] Exact texts, which parse_* reads back to the same value. Bytes and nanoseconds are in the largest unit that
+// divides them: 65536 -> "64KiB", 1000000 -> "1000000B", 50000 -> "50us". A rate is in the largest unit of which it is
+// at least one: 1.5e9 -> "1.5Gbit/s". It must be finite; one that is no whole number of bits may be read back with an
+// error in the last digit of the double.
 std::string exact_bytes(std::int64_t bytes);
 std::string exact_nanoseconds(std::int64_t ns);
 std::string exact_bits_per_second(double rate);
 
-// [any] Texts for tables with about three digits: 61018408 -> "61.0 MB", 0.00125 s -> "1.25 ms", 1e10 -> "10.0 Gbit/s".
+// [any] Texts for tables, rounded to about three digits, in powers of 1000: 61018408 bytes -> "61.0 MB", 1e10 bit/s ->
+// "10.0 Gbit/s", 0.00125 s -> "1.25 ms". From 600 s on, a time is hours, minutes and seconds: 3725 s -> "1:02:05 h".
+// Values must be finite, and times at least 0.
 std::string human_bytes(double bytes);
 std::string human_seconds(double seconds);
 std::string human_bits_per_second(double rate);

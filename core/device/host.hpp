@@ -10,7 +10,9 @@
 
 namespace regatta {
 
-// The host as a processor of its own memory. All work is complete when a call returns.
+// The host as a processor of its own memory; memory/processor.hpp documents the functions. All work is complete when a
+// call returns, and the ranges of copy() may overlap. run() throws failure (plugin) for a kind of work that it does not
+// know. One call at a time.
 class host_processor final : public processor {
 public:
   void* allocate(std::uint64_t bytes) override;
@@ -19,8 +21,8 @@ public:
   void copy(void* to, const void* from, std::uint64_t bytes) override;
 
 private:
-  selection::scratch selection_;
-  std::vector<std::unique_ptr<void, aligned_free>> memory_;
+  selection::scratch selection_;                            // for top-k
+  std::vector<std::unique_ptr<void, aligned_free>> memory_; // all that was allocated
 };
 
 } // namespace regatta

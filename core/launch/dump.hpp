@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes what each rank waits for in a run without progress.
+// Text about a run without progress: what each rank does or waits for. The coordinator collects the accounts.
 #pragma once
 
 #include <chrono>
@@ -14,17 +14,20 @@
 namespace regatta {
 
 struct rank_account {
-  std::string name; // "rank 1 (worker 1, pid 4711)"
-  rank_status status;
+  std::string name;                            // "rank 1 (worker 1, pid 4711)"
+  rank_status status;                          // of its status page, readable even while it hangs
   std::chrono::steady_clock::duration still{}; // time since its last progress
-  nlohmann::json state;                        // its answer to "describe" (control/client.cpp); null: no answer
+  // The answer of its control thread to "describe" (control/client.cpp), with its pending operations as text and the
+  // stacks of its threads; null: no answer.
+  nlohmann::json state;
 };
 
-// Returns the message about the blamed rank: "no progress for 20.0 s in step 0, forward pass: the call does not return:
-// model.so+0x11f3".
+// Returns the reason for which a rank is blamed, without its name: "no progress for 20.0 s in step 0, forward pass: the
+// call does not return: model.so+0x11f3".
 std::string verdict_on(const rank_account& a);
 
-// Returns lines, each with its newline: for each rank its operation, its pending operations, and its stacks.
+// Returns lines, each with its newline. For each rank: its step and operation, whether it works or for whom it waits,
+// and the time since its last progress; then, indented, its pending operations and its stacks.
 std::string dump_of(const std::vector<rank_account>& ranks);
 
 } // namespace regatta

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that an outside launcher has started. Under `mpirun -n N regatta run FILE.toml` each process stays for all
-// cases and is one rank in each. Process 0 forks; its child is the campaign. Instead of starting processes for a run,
-// the campaign invites these, over a Unix socket with the launcher's name for the job. Both ends must belong to one
-// user (SO_PEERCRED), so all processes must be on one host.
+// Ranks that an outside launcher has started. Under `mpirun -n N regatta run FILE.toml` (or `regatta comm`) each of the
+// N processes lives through all cases and has the same rank in each. Process 0 forks. Its child, called the campaign
+// here, runs the cases and the coordinator; process 0 itself becomes rank 0. For each run the campaign starts no
+// processes, but sends requests to these, over abstract Unix sockets whose name contains the launcher's name for the
+// job. So all processes must be on one host. Both ends check that the other one belongs to the same user (SO_PEERCRED).
 #pragma once
 
 #include "base/failure.hpp"
@@ -22,26 +23,32 @@
 namespace regatta {
 
 struct outside_place {
-  std::string launcher; // "mpirun"
-  std::string job;      // name of this launch, the same in all its processes
-  std::uint32_t rank = 0, size = 0;
+  std::string launcher;             // "mpirun", "mpiexec" or "srun"
+  std::string job;                  // name of this launch, the same in all its processes
+  std::uint32_t rank = 0, size = 0; // of this process; number of processes
 };
 
-// Returns this process's rank from the environment of the launcher: OpenMPI's, PMI's or Slurm's. Returns nullopt if no
-// launcher started it. Throws failure (usage) if the environment contradicts itself. [main]
+// Returns this process's place among the launcher's processes, from the environment that OpenMPI, PMI or Slurm sets.
+// Returns nullopt if no launcher started it, or if Slurm started it alone: a shell in an allocation has the same
+// variables. Throws failure (usage) if a variable is no number or the rank is not below the size. [main]
 std::optional<outside_place> find_outside_place();
 
-// Returns the error for a transport that needs a launcher if there is none. `command` is the launcher's command up to
-// the number of processes.
+// Returns, but does not throw, the error (usage) for a run without launcher whose transport needs one. The error tells
+// the user to start "COMMAND RANKS regatta VERB": `command` is the launcher's up to the number of processes, such as
+// "mpirun -n"; `ranks` the number of processes that the run needs; `verb` the arguments of regatta, such as
+// "run FILE.toml".
 failure not_launched(const std::string& transport, const std::string& command, std::uint32_t ranks,
                      const std::string& verb);
 
-// The campaign's side. [main]
+// The campaign's side: a connection to each of the launcher's processes. A process handles one request at a time: after
+// invite(rank), call outcome(rank) before the next request to it. Functions that send a request throw failure (run) if
+// the process is gone. [main]
 class outside_ranks {
 public:
-  // Waits until every process has connected. Throws failure if one does not within 30 s.
+  // Waits until every process of `place` has connected to `listener`. Throws failure (run) if they have not all done so
+  // within 30 s.
   outside_ranks(unique_fd listener, const outside_place& place);
-  ~outside_ranks(); // tells the processes that the campaign has ended
+  ~outside_ranks(); // tells the processes that the campaign has ended; does not wait for them
   outside_ranks(const outside_ranks&) = delete;
   outside_ranks& operator=(const outside_ranks&) = delete;
 
@@ -49,15 +56,18 @@ public:
   const std::string& launcher() const noexcept { return launcher_; }
   pid_t pid(std::uint32_t rank) const noexcept { return members_[rank].pid; }
 
-  // Makes every process load the plugin and join the others in its transport (regatta.launched/1). Does so once for
-  // each file. Throws failure if a process cannot join.
+  // Makes every process load the plugin `file` and call the join() of its component `transport` (regatta.launched/1).
+  // Waits until all have done so. Does nothing if the file has been joined before. Throws failure (run) if a process
+  // cannot join.
   void join(const std::string& file, const std::string& transport);
-  // Makes the rank take part in the run of the coordinator at host:port, on these CPUs (empty: any). The rank writes to
-  // the status page behind the descriptor `status`.
+  // Makes the rank take part in the run of the coordinator at host:port, on these CPUs (empty: any), and returns at
+  // once. `secret` proves to the coordinator that it is the rank. The rank writes to the status page of the descriptor
+  // `status`; it receives a duplicate, and the caller keeps its own.
   void invite(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
               const std::vector<int>& cpus, int status);
-  // watch() returns a descriptor that is readable once the rank has finished the run. outcome() then returns its exit
-  // code; nullopt if the process is gone.
+  // watch() returns a new descriptor that becomes readable when the rank has finished the run or its process is gone:
+  // wait for it, but read nothing from it. outcome() waits for the same and returns the rank's exit code, or nullopt if
+  // the process is gone; call it once per run.
   unique_fd watch(std::uint32_t rank) const;
   std::optional<int> outcome(std::uint32_t rank);
 
@@ -66,22 +76,26 @@ private:
     unique_fd socket;
     pid_t pid = -1;
   };
+  // Sends a request, with a duplicate of the descriptor unless that is -1. Throws failure (run) if the process is gone.
   void tell(std::uint32_t rank, const nlohmann::json& what, int descriptor = -1);
 
   std::string launcher_;
   std::vector<member> members_;
-  std::vector<std::string> joined_;
+  std::vector<std::string> joined_; // files that all processes have joined
 };
 
-// Functions that a process runs for the campaign's requests. Both return an exit code and must not throw.
+// Functions that a process calls for the campaign's requests, outside_ranks::join() and invite(). Both return an exit
+// code and must not throw. run() takes part in one run until that has ended, and owns the descriptor `status`.
 struct outside_duties {
   std::function<int(const std::string& file, const std::string& transport)> join;
   std::function<int(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status)> run;
 };
 
-// Returns null if there is no launcher. Under a launcher, returns the campaign's side in the child of process 0. In
-// every other process it serves requests until the campaign ends, and then exits; process 0 exits with the campaign's
-// exit code. Forks: call it before there are threads. [main]
+// Returns null if there is no launcher. Under a launcher, process 0 forks, and the function returns the campaign's side
+// in the child, once all processes have connected. It does not return in the launcher's processes themselves: they call
+// `duties` on request until the campaign ends, and then exit, process 0 with the campaign's exit code and the others
+// with 0. Throws failure as find_outside_place() does, and failure (run) if not all processes are on this host. Call it
+// before there are threads, because it forks. [main]
 std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties);
 
 } // namespace regatta

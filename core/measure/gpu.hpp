@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readings of the sensors of a rank's GPU within the timed region.
+// Figures of a rank's GPU in the timed region, from readings of its sensors.
 #pragma once
 
 #include <cstdint>
@@ -13,47 +13,51 @@
 
 namespace regatta {
 
-// Unknown values are empty. Each member is the mean of the readings, unless noted otherwise.
+// Empty members are unknown. Each number is the mean of the readings, unless noted otherwise.
 struct gpu_figures {
   std::string name, driver;
   std::optional<double> utilisation;                           // 0 to 1
   std::optional<double> memory_used_bytes, memory_total_bytes; // the last reading; of all processes
-  std::optional<double> memory_peak_bytes;                     // the highest one
+  std::optional<double> memory_peak_bytes;                     // the highest memory_used_bytes
   std::optional<double> sm_clock_hz, memory_clock_hz;
-  std::optional<double> power_watts;         // from the energy counter if there is one
-  std::optional<double> temperature_celsius; // the highest one
+  std::optional<double> power_watts;         // energy over time if the GPU counts energy
+  std::optional<double> temperature_celsius; // the highest reading
 };
 
+// An object with a key for each member, null if unknown.
 nlohmann::json to_json(const gpu_figures& g);
 gpu_figures gpu_from_json(const nlohmann::json& j); // throws nlohmann::json::exception
 
-// Combines the figures of one rank from several runs: medians, and the highest of highest readings. Requires at least
-// one.
+// Combines the figures of one rank from several runs: the maximum of memory_peak_bytes and of temperature_celsius, the
+// median of all other numbers, and the first run's names. Runs in which a number is unknown do not count for it.
+// Requires at least one run.
 gpu_figures over_runs(const std::vector<gpu_figures>& runs);
 
-// Collects the readings of the timed region, in one interval or several.
+// Collects the readings of the timed region. A pause, such as an evaluation, splits the region into intervals. For each
+// interval call begin(), then add() any number of times, then end(). `now` is a time in ns of one monotonic clock.
 class sensor_readings {
 public:
-  // Begins an interval, or continues after a pause. Of this reading only energy, memory and temperature count, because
-  // utilisation, clocks and power refer to the time before. `now` in ns.
+  // Begins an interval. Of this reading only energy, memory and temperature count, because utilisation, clocks and
+  // power refer to the time before it.
   void begin(const rg_sensors& s, std::int64_t now);
   void add(const rg_sensors& s);
-  void end(const rg_sensors& s, std::int64_t now); // adds the reading, too
+  void end(const rg_sensors& s, std::int64_t now); // adds the reading, and ends the interval
+  // Returns the figures of all readings so far. The energy of an interval counts once that has ended.
   gpu_figures figures() const;
 
 private:
-  struct mean {
+  struct mean { // of the values that are not NaN, which means unknown
     double sum = 0, count = 0;
     void add(double value);
     std::optional<double> get() const;
   };
-  void keep(const rg_sensors& s);
+  void keep(const rg_sensors& s); // updates extremes_
 
-  gpu_figures extremes_; // values that are no means
+  gpu_figures extremes_; // members that are no means: names, last and highest readings
   mean utilisation_, clock_, memory_clock_, power_;
-  double energy_ = 0, seconds_ = 0; // over completed intervals
-  double energy_begin_ = 0;
-  std::int64_t begin_ = 0;
+  double energy_ = 0, seconds_ = 0; // J (NaN: unknown) and s of all ended intervals
+  double energy_begin_ = 0;         // J at the begin of this interval
+  std::int64_t begin_ = 0;          // ns
 };
 
 } // namespace regatta

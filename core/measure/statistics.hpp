@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order statistics and spread of a few samples. The samples may be in any order. Without samples the functions
-// return std::nullopt or an empty list.
+// Order statistics and spread of a few samples. The samples may be in any order and must not be NaN. Without samples
+// the functions return std::nullopt or an empty list. All are [any].
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,17 @@ inline std::optional<double> median(std::vector<double> samples) {
 
 std::optional<double> mean(const std::vector<double>& samples);
 
-// Coefficient of variation: sample standard deviation (n - 1) over the mean. std::nullopt for fewer than two samples.
+// Returns the coefficient of variation: sample standard deviation (n - 1) over the mean. Returns std::nullopt for fewer
+// than two samples, or if the mean is 0.
 std::optional<double> variation(const std::vector<double>& samples);
 
-// Returns the indices of the samples that form the median: the middle one, or two for an even number (none for none).
-// The means of other quantities over these samples are consistent with the median; the medians of each quantity are
-// not.
+// Returns the indices of the samples that form the median: the middle one, or for an even number the middle two, the
+// smaller sample first. Use: if each sample is a sum of parts, the means of the parts over these samples add up to the
+// median. The medians of the single parts would not, because each may come from another sample.
 std::vector<std::size_t> middle(const std::vector<double>& samples);
 
-// Returns which of `count` samples to keep so that at most `most` (2 or more) are kept: evenly chosen, always with the
-// first and the last.
+// Selects at most `most` (2 or more) of `count` samples. Returns their indices, ascending and evenly spaced, always
+// with the first and the last sample; all indices if count <= most.
 std::vector<std::size_t> thinned(std::size_t count, std::size_t most);
 
 } // namespace regatta

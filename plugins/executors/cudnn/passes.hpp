@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise kernels. They load and store 16 bytes at a time where the tensors' addresses allow: loads of two bytes
-// per thread leave a part of the memory bandwidth unused. A kernel consists of a function of one element and of
-// operands, which load and store packs of elements. Included by .cu files only.
+// Elementwise kernels. for_elements() launches one, given a function of one element and the operands (tensors) whose
+// elements the function receives. A thread loads and stores a pack of elements, at least 16 bytes of each tensor, where
+// the tensors' addresses allow: loads of two bytes per thread leave a part of the memory bandwidth unused. Included by
+// .cu files only.
 #pragma once
 
 #include "elements.hpp"
@@ -19,14 +20,20 @@
 
 namespace cudnn {
 
-// Consecutive elements that one instruction loads or stores.
+// Consecutive elements of a tensor, aligned so that the compiler moves them 16 bytes at a time.
 template <class T, index_t W> struct alignas(W == 1 ? alignof(T) : 16) pack { T of[W]; };
 
-// Operands. `number`: the element type in memory; 16 bytes of it are a pack. `value`: the type that the kernel's
-// function receives by reference for an element. aligned(): whether packs may be used. load() and store() transfer the
-// W elements from `first` on; if W > 1, `first` is a multiple of W.
+// An operand is a type with these members:
+//   number             the element type in memory. A kernel's pack has as many elements as fit into 16 bytes of the
+//                      smallest `number` among its operands.
+//   value              the type of an element in registers; the kernel's function receives it by reference
+//   aligned()          whether packs may be used: the address is a multiple of 16 bytes, or null
+//   load<W>(first, v)  sets v[0 .. W), which the caller has set to zero, from the W elements that begin at `first`
+//   store<W>(first, v) writes v[0 .. W) to these elements
+// If W > 1, `first` is a multiple of W. An operand that is only read has an empty store(), one that is only written an
+// empty load().
 
-// Read only; zeros if x is null.
+// A tensor that is only read; its elements are zero if x is null.
 template <class T> struct in {
   using number = T;
   using value = float;
@@ -40,7 +47,7 @@ template <class T> struct in {
   }
   template <index_t W> REGATTA_DEVICE void store(index_t, const float (&)[W]) const {}
 };
-// Written only, or with `add` added to; not written if y is null.
+// A tensor that is only written, or with `add`: y += value. Nothing is written if y is null.
 template <class T> struct out {
   using number = T;
   using value = float;
@@ -58,7 +65,7 @@ template <class T> struct out {
     *at = p;
   }
 };
-// Read and written; zeros, and not written, if x is null.
+// A tensor that is read and then written. If x is null, its elements are zero and nothing is written.
 template <class T> struct in_out {
   using number = T;
   using value = float;
@@ -69,7 +76,8 @@ template <class T> struct in_out {
     out<T>{x}.store(first, v);
   }
 };
-// N values of an element's channel, one from each table; zeros if a table is null.
+// Read only: for each element, N values that belong to its channel, of[t] = tables[t][channel]; zero if that table is
+// null. A table has one value per channel; `p` is the layout of the samples, from which an element's channel follows.
 template <int N> struct of_channel {
   using number = float;
   struct value {
@@ -105,24 +113,27 @@ template <int N> struct of_channel {
 
 namespace detail {
 
-// Returns how many elements of the smallest type fit into 16 bytes.
+// Returns the number of elements of a pack: how many of the operands' smallest type fit into 16 bytes.
 template <class... S> constexpr index_t pack_size() {
   std::size_t least = 16;
   ((least = sizeof(typename S::number) < least ? sizeof(typename S::number) : least), ...);
   return static_cast<index_t>(16 / least);
 }
 
+// An operand with its values of W elements.
 template <index_t W, class S> struct loaded {
   S operand;
   typename S::value v[W];
 };
+// Loads all operands of W elements from `first` on, calls f for each element, and stores all operands.
 template <index_t W, class F, class... S> REGATTA_DEVICE void pass(index_t first, const F& f, loaded<W, S>... s) {
   (s.operand.load(first, s.v), ...);
   REGATTA_UNROLL
   for (index_t k = 0; k < W; ++k) f(first + k, s.v[k]...);
   (s.operand.store(first, s.v), ...);
 }
-// The work of one thread: a pack, or one element behind the last pack. Without packs every element has a thread.
+// Call i of a kernel's loop: handles pack i if i < packs, else one of the elements behind the last pack. With packs = 0
+// it handles element i.
 template <index_t W, class F, class... S> struct passing {
   index_t packs;
   F f;
@@ -141,8 +152,10 @@ template <index_t W, class F, class... S> struct passing {
 
 } // namespace detail
 
-// Calls f(i, value of each operand) for every i < n. Operands are loaded and stored in the order of the arguments. Two
-// operands may have exactly the same memory; otherwise they must not overlap.
+// Enqueues on the stream a kernel that calls f(i, value of each operand) for every i < n. For a pack, it loads all
+// operands, calls f for each element, and then stores all operands, in the order of the arguments. Two operands of one
+// `number` may have exactly the same memory; otherwise they must not overlap. Requires n < 2^32, and memory that
+// remains valid until the kernel has run.
 template <class F, class... S> void for_elements(cudaStream_t s, std::size_t n, F f, S... operands) {
   constexpr index_t width = detail::pack_size<S...>();
   const auto packs = static_cast<index_t>((operands.aligned() && ...) ? n / width : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sorts the ids of a batch by table row on the host, so that a kernel can sum the gradients of a row in the order of
-// the samples, without atomic additions.
+// Groups the ids of a batch by the table row that they name, on the host. A kernel can then sum the gradients of each
+// row in the order of the ids, without atomic additions.
 #pragma once
 
 #include <array>
@@ -14,15 +14,17 @@ namespace cudnn {
 
 class row_order {
 public:
+  // Allocates memory for calls of sort() with a count of at most `most`.
   explicit row_order(std::size_t most) {
     keys_.reserve(most);
     sorted_.reserve(most);
   }
 
-  // Sorts ids[0 .. count); ids below 0 are skipped. rows[k] are the distinct rows, ascending. The indices into `ids`
-  // that name rows[k] are order[begin[k]] to order[begin[k + 1] - 1], ascending. Returns the number of rows. `rows` and
-  // `order` need space for count elements, `begin` for count + 1. Allocates nothing if count is at most the
-  // constructor's `most`.
+  // Groups ids[0 .. count); an id is the number of a row, and ids below 0 are skipped. Returns the number R of distinct
+  // rows. Writes these rows, ascending, to rows[0 .. R), and the bounds of the groups to begin[0 .. R]. The ids of
+  // rows[k] are ids[order[i]] for begin[k] <= i < begin[k + 1]; within a group order[i] ascends. `rows` and `order`
+  // need space for count elements, `begin` for count + 1. Requires count < 2^31. Allocates nothing if count is at most
+  // the constructor's `most`.
   std::int32_t sort(const std::int32_t* ids, std::size_t count, std::int32_t* rows, std::int32_t* begin,
                     std::int32_t* order) {
     keys_.clear();
@@ -47,7 +49,8 @@ public:
   }
 
 private:
-  // One pass of a radix sort (Knuth, The Art of Computer Programming 3, section 5.2.5); stable.
+  // One pass of a radix sort (Knuth, The Art of Computer Programming 3, section 5.2.5): sorts keys_ by the digit that
+  // begins at bit `shift`; stable.
   void sort_by_digit(unsigned shift) {
     std::array<std::size_t, std::size_t{1} << digit> place{};
     const auto digit_of = [&](std::uint64_t key) { return key >> shift & (place.size() - 1); };
@@ -58,7 +61,7 @@ private:
     keys_.swap(sorted_);
   }
 
-  static constexpr unsigned digit = 11;
+  static constexpr unsigned digit = 11;      // bits of a digit
   std::vector<std::uint64_t> keys_, sorted_; // row in the upper 32 bits, index into `ids` in the lower 32 bits
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's control memory: all that it shares with its peers besides the heap. Its owner makes it, and every peer maps
-// it.
+// A rank's control memory: all that it shares with its peers besides its heap, which holds its regions (heap.hpp). A
+// rank, the owner, makes one; every peer maps it, readable and writable.
 //
 //   control_header    identification, and the owner's sleep word
 //   link[size]        for each rank, the state of its connection to the owner
 //   ring[size][lanes] for each rank, the rings on which the owner sends to it
 //
-// Indexed by rank. Entries of ranks that never communicate are never touched, and so take no memory.
+// Both arrays are indexed by the peer's rank. Entries of ranks that never communicate with the owner are never touched,
+// and so take no memory.
 #pragma once
 
 #include "ring.hpp"
@@ -15,36 +16,42 @@
 
 namespace shm {
 
-// How a peer reads the owner's heap, and how the owner ends that. Before each chunk the reader sets `reading` and then
-// reads `closed`. The owner sets `closed` and then waits until `reading` is clear (Dekker, as in wake.hpp). From then
-// on the reader does not touch the owner's heap any more.
+// The state of one peer's connection to the owner: whether the owner has ended it, and whether the peer is reading the
+// owner's heap. Around each chunk that it reads there, the peer sets and clears `reading`; between setting it and
+// reading the chunk it checks that `closed` is not `cancelled`. The owner sets `closed` to `cancelled` and then waits
+// until `reading` is clear or the peer is dead. All accesses are sequentially consistent, so one of the two sees the
+// other's store (Dekker, as in wake.hpp), and after the wait the peer does not read the owner's heap any more.
 struct link_state {
   struct alignas(cache_line) owner_line {
     std::atomic<std::uint32_t> closed; // a value of `closing`
   } owner;
   struct alignas(cache_line) peer_line {
-    std::atomic<std::uint32_t> reading; // the peer is reading the owner's heap
+    std::atomic<std::uint32_t> reading; // 1 while the peer reads a chunk of the owner's heap, else 0
   } peer;
 };
 
 enum closing : std::uint32_t {
   open = 0,
-  left = 1,     // by close(): messages sent before can still be received
-  cancelled = 2 // by cancel(): the owner's memory must not be touched
+  left = 1,     // by close(): the peer can still receive messages sent before, also from the owner's heap
+  cancelled = 2 // by cancel(), or the peer broke the protocol: the peer must not read the owner's heap
 };
 
+// Written by the owner before any peer maps it; only `sleep` changes afterwards.
 struct control_header {
-  static constexpr std::uint64_t magic = 0x3130'4d48'5347'5200; // "\0RGSHM01"
+  static constexpr std::uint64_t magic = 0x3130'4d48'5347'5200; // "\0RGSHM01", the value of `mark`
   std::uint64_t mark;
-  std::uint32_t rank, size, lanes, reserved;
-  std::uint64_t ring_bytes;
-  sleep_word sleep;
+  std::uint32_t rank, size, lanes, reserved; // the owner's rank; the number of ranks, and of lanes between two
+  std::uint64_t ring_bytes;                  // capacity of each ring
+  sleep_word sleep;                          // the owner's: peers wake it here
 };
 
+// This process's mapping of its own or a peer's control memory; ends with the object. References and rings that it
+// returns are valid until then.
 class control_area {
 public:
   control_area() = default;
-  // Makes this rank's own control memory.
+  // Makes this rank's own control memory, zeroed except for the header. `ring_bytes` is the capacity of each ring: a
+  // multiple of cache_line, at least smallest_ring. Throws rg::error (RG_E_OPERATION) if the system refuses.
   control_area(std::uint32_t rank, std::uint32_t size, std::uint32_t lanes, std::uint64_t ring_bytes)
       : size_(size), lanes_(lanes), ring_bytes_(ring_bytes),
         descriptor_(make_sealed_memory("regatta-control", total_bytes())),
@@ -56,7 +63,9 @@ public:
     h.lanes = lanes;
     h.ring_bytes = ring_bytes;
   }
-  // Maps a peer's control memory. Checks all that the peer wrote, so that no later access leaves the mapping.
+  // Maps the control memory of the peer `rank`; `fd` may be closed afterwards. Checks its size and header, so that no
+  // later access leaves the mapping. Throws rg::error: RG_E_PEER if `fd` is not control memory of that rank and of this
+  // version, RG_E_CONFIG if the number of ranks or lanes differs, RG_E_OPERATION if it cannot be mapped.
   control_area(const file_descriptor& fd, std::uint32_t rank, std::uint32_t size, std::uint32_t lanes)
       : size_(size), lanes_(lanes), memory_(fd, sealed_size(fd), "a peer's control memory") {
     const std::string who = "shm: rank " + std::to_string(rank);
@@ -72,18 +81,21 @@ public:
       throw rg::error(RG_E_PEER, who + " sent control memory of a wrong size");
   }
 
-  static constexpr std::uint64_t smallest_ring = 4096;
+  static constexpr std::uint64_t smallest_ring = 4096; // bytes
 
   control_header& header() const noexcept { return *reinterpret_cast<control_header*>(memory_.base()); }
+  // The state of the connection of `rank` to the owner.
   link_state& link(std::uint32_t rank) const noexcept {
     return reinterpret_cast<link_state*>(memory_.base() + sizeof(control_header))[rank];
   }
-  // One end of the ring on which the owner sends to `rank`.
+  // Returns one end of the ring on which the owner sends to `rank`: ring_producer in the owner's process, ring_consumer
+  // in that of `rank`. Each call returns an end that stands at the start of the ring, so call it once per end.
   template <class End> End ring(std::uint32_t rank, std::uint32_t lane) const noexcept {
     std::byte* at = memory_.base() + sizeof(control_header) + size_ * sizeof(link_state) +
                     (std::uint64_t{rank} * lanes_ + lane) * (sizeof(ring_state) + ring_bytes_);
     return End(reinterpret_cast<ring_state*>(at), at + sizeof(ring_state), ring_bytes_);
   }
+  // The descriptor of this rank's own control memory, to be sent to peers; empty if this is a peer's.
   const file_descriptor& descriptor() const noexcept { return descriptor_; }
 
 private:
@@ -94,7 +106,7 @@ private:
 
   std::uint32_t size_ = 0, lanes_ = 0;
   std::uint64_t ring_bytes_ = 0;
-  file_descriptor descriptor_; // own memory only: is sent to peers
+  file_descriptor descriptor_;
   mapping memory_;
 };
 
