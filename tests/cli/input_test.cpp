@@ -129,7 +129,7 @@ TEST_CASE("a model without evaluate() cannot be evaluated, and says so") {
   CHECK((o.err + o.out).find("model null cannot evaluate") != std::string::npos);
 }
 
-TEST_CASE("a batch of tokens is as many samples as have so many places") {
+TEST_CASE("a batch of tokens is as many samples as have that many positions") {
   const scratch s;
   const std::string tokens = "--set train.batch_unit=tokens ";
   // A sample of the counting model has 3 places; 24 samples are 72 to 74 of them.
@@ -141,7 +141,7 @@ TEST_CASE("a batch of tokens is as many samples as have so many places") {
   std::ofstream(s.path / "x.toml") << counting;
   const outcome o = program(s, "run x.toml --out other --progress never " + alone + tokens + "--set train.batch=2");
   CHECK(o.code == 2);
-  CHECK((o.err + o.out).find("less than one sample of 3") != std::string::npos);
+  CHECK((o.err + o.out).find("one sample of 3 for each of") != std::string::npos);
 }
 
 TEST_CASE("throughput of a batch of tokens is in tokens, without padding") {
