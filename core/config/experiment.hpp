@@ -109,7 +109,7 @@ struct measure_config {
   double seconds = 0; // not 0: in place of `steps`, as many steps as take about so long at the warm-up's pace
   std::int64_t repeats = 3;
   bool baseline = true;            // run the baseline beside each repeat
-  std::int64_t evaluate_every = 0; // timed steps between evaluations; 0: evaluate only after the last
+  std::int64_t evaluate_every = 0; // steps between evaluations, warm-up included; 0: only after the last
   double target = 0;               // not 0: the value that the evaluation's metric must reach
   std::string timeout = "auto";    // longest time without progress: auto | none | exact_nanoseconds() text ("30s")
 };
