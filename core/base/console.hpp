@@ -8,8 +8,8 @@
 namespace regatta {
 
 // [any] Writes `text` as it is to standard error, unbuffered; blocks while a pipe there is full. Text that cannot be
-// written (full disk, pipe without reader, closed descriptor) is lost without further consequence. Requires that SIGPIPE
-// is ignored.
+// written (full disk, pipe without reader, closed descriptor) is lost without further consequence. Requires that
+// SIGPIPE is ignored.
 void print_error(std::string_view text) noexcept;
 
 // [main] Writes `text` as it is to document_stream() (standard_output.hpp) and flushes it. Requires that SIGPIPE is

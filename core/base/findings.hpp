@@ -12,8 +12,8 @@ namespace regatta {
 // Collects failures, so that one run shows all of them to the user. Not synchronised: each thread uses its own.
 class findings {
 public:
-  // Adds each line of the failure's text as a finding, unless an equal line is kept already; and remembers the failure's
-  // exit code.
+  // Adds each line of the failure's text as a finding, unless an equal line is kept already; and remembers the
+  // failure's exit code.
   void add(const failure& f);
   // Calls f() and adds the failure that it throws, if any. Other exceptions propagate.
   template <class F> void attempt(F&& f) {

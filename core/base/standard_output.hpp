@@ -8,9 +8,9 @@
 
 namespace regatta {
 
-// [main] Reserves standard output for document_stream(). Afterwards descriptor 1 and stdout, which plugins write to, lead
-// to standard error. Call it before any plugin is loaded; further calls do nothing. Changes nothing if standard output
-// cannot be duplicated.
+// [main] Reserves standard output for document_stream(). Afterwards descriptor 1 and stdout, which plugins write to,
+// lead to standard error. Call it before any plugin is loaded; further calls do nothing. Changes nothing if standard
+// output cannot be duplicated.
 void claim_standard_output();
 
 // [main] Returns the stream that print_output() (console.hpp) writes to: stdout, or after claim_standard_output() the

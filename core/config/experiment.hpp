@@ -21,8 +21,8 @@ namespace regatta {
 struct component_choice {
   std::string id;
   std::map<std::string, nlohmann::json> parameters;
-  // Of the parameters that the file or --set gives (not a sweep), those that differ from their defaults, with the values
-  // as written: "64KiB", not 65536. Empty in a case from case_from_json().
+  // Of the parameters that the file or --set gives (not a sweep), those that differ from their defaults, with the
+  // values as written: "64KiB", not 65536. Empty in a case from case_from_json().
   std::map<std::string, nlohmann::json> given = {};
 };
 
@@ -40,7 +40,8 @@ struct data_config {
   std::string on_bad_record = "error"; // error: a damaged record ends the run | skip: the next record replaces it
   std::string tokens = "words";        // words | subwords
   std::string vocabulary;              // a file; empty: built from the training text
-  // min_count: occurrences from which on a word is in the vocabulary; window, format words: largest distance of neighbours
+  // min_count: occurrences from which on a word is in the vocabulary; window, format words: largest distance of
+  // neighbours
   std::int64_t min_count = 1, window = 5;
   double subsample = 1e-3; // format words: frequency above which occurrences are dropped at random; 0: never
   std::string endpoint;    // stream: "tcp://HOST:PORT"
@@ -133,8 +134,8 @@ struct case_config {
 nlohmann::json to_json(const case_config& c);
 case_config case_from_json(const nlohmann::json& j);
 
-// The extra table of [report]: the keys whose values head its rows and columns, and the figure (report_values.hpp) or key
-// in its cells. All empty: no extra table.
+// The extra table of [report]: the keys whose values head its rows and columns, and the figure (report_values.hpp) or
+// key in its cells. All empty: no extra table.
 struct report_config {
   std::string rows, columns, value;
 };

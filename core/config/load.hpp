@@ -18,8 +18,8 @@ namespace regatta {
 struct overrides {
   // "train.batch=64": overrides the file's value and the file's sweep of the key.
   std::vector<std::string> set;
-  // "train.batch=32,64": overrides both too. If [sweep] has the key, it keeps its place in the order of the sweeps; else
-  // it varies faster than all sweeps before it. It is an error if `set` has the same key.
+  // "train.batch=32,64": overrides both too. If [sweep] has the key, it keeps its place in the order of the sweeps;
+  // else it varies faster than all sweeps before it. It is an error if `set` has the same key.
   std::vector<std::string> sweep;
 };
 
@@ -43,8 +43,8 @@ experiment load_experiment(const std::filesystem::path& file, const overrides& o
 // catalogue can exist. Ignores errors in file and options; load_experiment() reports them.
 std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o);
 
-// Returns the text of a TOML file that runs only this case, with all values and parameters filled in and `plugin_path` as
-// experiment.plugin_path; without [sweep] and [report], and without defaults that have no effect.
+// Returns the text of a TOML file that runs only this case, with all values and parameters filled in and `plugin_path`
+// as experiment.plugin_path; without [sweep] and [report], and without defaults that have no effect.
 std::string resolved_toml(const case_config& c, const std::vector<std::string>& plugin_path = {});
 
 } // namespace regatta

@@ -16,8 +16,8 @@ struct parameter_problem {
   std::string text; // "expected X, got Y" or "model "mlp" has no such parameter, ...": without position and key
 };
 
-// [any] Checks a value for parameter `name` of plugin `id` of section `s`. Returns std::nullopt if the plugin accepts it.
-// Requires that the catalogue has this plugin.
+// [any] Checks a value for parameter `name` of plugin `id` of section `s`. Returns std::nullopt if the plugin accepts
+// it. Requires that the catalogue has this plugin.
 std::optional<parameter_problem> check_parameter(const catalogue& components, plugin_section s, const std::string& id,
                                                  const std::string& name, const toml_node& value);
 

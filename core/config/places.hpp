@@ -28,8 +28,8 @@ public:
   std::string before(const std::string& text) const;
   // [any] Returns the failure's text; through before() if its exit code is usage.
   std::string reason_of(const failure& f) const;
-  // [any] Returns "f.toml:4:8: notice: KEY TEXT"; "notice: --set KEY TEXT" for a key from an option; "f.toml: notice: KEY
-  // TEXT" if the key is not given.
+  // [any] Returns "f.toml:4:8: notice: KEY TEXT"; "notice: --set KEY TEXT" for a key from an option; "f.toml: notice:
+  // KEY TEXT" if the key is not given.
   std::string notice(const std::string& key, const std::string& text) const;
   // [any] Returns true if the file or the command line gives this key, with or without a sweep.
   bool has(const std::string& key) const;

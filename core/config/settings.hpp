@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The settings of a file and of the command line, key by key, with names and values checked. Parameters in a table
-// without an id ([strategy], not [strategy.tree]) are checked later by make_cases(), once a case has chosen its plugins.
+// without an id ([strategy], not [strategy.tree]) are checked later by make_cases(), once a case has chosen its
+// plugins.
 #pragma once
 
 #include "config/document.hpp"

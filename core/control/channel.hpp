@@ -35,17 +35,17 @@ public:
   // Takes over a socket on which the handshake is done.
   explicit channel(tcp::socket socket);
 
-  // Returns the next frame. Throws boost::system::system_error if the connection ends or is closed, failure (run) if the
-  // bytes are no frame or exceed the limits. One call at a time.
+  // Returns the next frame. Throws boost::system::system_error if the connection ends or is closed, failure (run) if
+  // the bytes are no frame or exceed the limits. One call at a time.
   asio::awaitable<message> receive();
 
-  // Returns when bytes last arrived in receive(), at first the time of construction. Advances within a frame too, because
-  // a long frame takes time.
+  // Returns when bytes last arrived in receive(), at first the time of construction. Advances within a frame too,
+  // because a long frame takes time.
   std::chrono::steady_clock::time_point heard() const noexcept { return heard_; }
 
   // Queues a frame behind the others and returns. `header` must be an object within the limits. Calls `done` once the
-  // frame was passed to the kernel or can no longer be sent: within this call if the channel is closed, else later. Keeps
-  // `payload` until then.
+  // frame was passed to the kernel or can no longer be sent: within this call if the channel is closed, else later.
+  // Keeps `payload` until then.
   void send(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}, std::function<void()> done = {});
 
   // Closes the connection at once; receive() then throws. Queued frames are dropped, and their `done` is called later.

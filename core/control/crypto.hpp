@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cryptographic functions that authenticate the ranks of a run, over OpenSSL's libcrypto. All functions are [any], and
-// throw failure (run) if OpenSSL fails.
+// The cryptographic functions that authenticate the ranks of a run, over OpenSSL's libcrypto. All functions are [any],
+// and throw failure (run) if OpenSSL fails.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ blob random_bytes(std::size_t count);
 // must give all parts but one a fixed length.
 digest hmac_sha256(bytes_view key, std::initializer_list<bytes_view> parts);
 
-// Returns whether both have the same length and bytes. For equal lengths the time does not depend on where the arguments
-// differ, so that a forger learns nothing from it.
+// Returns whether both have the same length and bytes. For equal lengths the time does not depend on where the
+// arguments differ, so that a forger learns nothing from it.
 bool equal_in_constant_time(bytes_view a, bytes_view b) noexcept;
 
 // Returns a view of the text's bytes, without the terminating zero.

@@ -30,8 +30,8 @@ struct rank_status {
   regatta::pace pace = regatta::pace::rare;
 };
 
-// operation() to end_wait() are [any], lock-free and async-signal-safe; so is read(), except that it allocates. Rank and
-// coordinator each have their own mapping, which ends with their object.
+// operation() to end_wait() are [any], lock-free and async-signal-safe; so is read(), except that it allocates. Rank
+// and coordinator each have their own mapping, which ends with their object.
 class status_page {
 public:
   // Creates a new page of zeros. Throws failure (run) if the system refuses it.
@@ -43,13 +43,14 @@ public:
   status_page(status_page&& other) noexcept;
   status_page& operator=(status_page&& other) noexcept;
 
-  // Returns the descriptor of a page that this object created, for a child process; it is close-on-exec, which the child
-  // must clear. -1 if the page was mapped from a descriptor, or after close_descriptor(). The size is sealed, so that no
-  // process can shrink the memory under the coordinator.
+  // Returns the descriptor of a page that this object created, for a child process; it is close-on-exec, which the
+  // child must clear. -1 if the page was mapped from a descriptor, or after close_descriptor(). The size is sealed, so
+  // that no process can shrink the memory under the coordinator.
   int descriptor() const noexcept { return descriptor_; }
   void close_descriptor() noexcept; // the mapping remains
 
-  // The rank's side. operation() copies at most 59 bytes of `what`; progress() takes totals so far. Both count as progress.
+  // The rank's side. operation() copies at most 59 bytes of `what`; progress() takes totals so far. Both count as
+  // progress.
   void operation(const char* what, pace p) noexcept;
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
   void worked() noexcept; // counts one more sign of progress
