@@ -19,7 +19,7 @@ struct folders {
   std::filesystem::path file, current;
 };
 // [any] Returns `path` below the folder that belongs to its origin, lexically normalised (symbolic links are not
-// resolved). An absolute path only is normalised; "" gives the folder.
+// resolved). An absolute path is only normalised; "" gives the folder.
 std::string absolute_path(const std::string& path, const origin& from, const folders& start);
 
 // [any] Fills in `name`, `plugin_path`, `cases`, `swept`, `report` and, if there is no error, `notices`. Requires

@@ -47,7 +47,7 @@ struct data_config {
   std::string endpoint;    // stream: "tcp://HOST:PORT"
   std::string producer;    // stream: a shell command; empty: the user starts the producer
   std::int64_t timeout_ns = 60'000'000'000; // stream: longest wait for a batch, then the run fails
-  std::uint64_t first_records = 0; // not 0: only so many records are read, and no vocabulary is written. Not a key
+  std::uint64_t first_records = 0; // not 0: only so many records are read (cifar10: all), no vocabulary is written. Not a key
 };
 
 struct train_config {
@@ -117,7 +117,8 @@ struct measure_config {
 
 // One combination of a sweep's values, run `repeats` times.
 struct case_config {
-  std::vector<std::pair<std::string, nlohmann::json>> swept; // in the order of the sweep: "train.batch" -> 64
+  std::vector<std::pair<std::string, nlohmann::json>> swept; // in the order of the sweep: "train.batch" -> 64, as
+                                                             // written; without parameters of plugins not chosen
   std::string name;
   std::uint64_t seed = 1;
   component_choice model, strategy{"allreduce", {}}, transport{"shm", {}};

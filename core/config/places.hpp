@@ -31,7 +31,8 @@ public:
   // [any] Returns "f.toml:4:8: notice: KEY TEXT"; "notice: --set KEY TEXT" for a key from an option; "f.toml: notice:
   // KEY TEXT" if the key is not given.
   std::string notice(const std::string& key, const std::string& text) const;
-  // [any] Returns true if the file or the command line gives this key, with or without a sweep.
+  // [any] Returns true if the file or the command line gives this key, with or without a sweep, or if the file has
+  // this section.
   bool has(const std::string& key) const;
 
 private:

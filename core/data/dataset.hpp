@@ -27,7 +27,7 @@ struct sample_slot {
   std::uint64_t elements() const noexcept { return input->elements; }
   // Writes `id` to element `i`, in the input's type. Requires an RG_INPUT_INDEX and an id below its range.
   void index(std::uint64_t i, std::uint64_t id) const noexcept;
-  // Return the elements. Require an input of type RG_F32 and RG_U8.
+  // Return the elements. floats() requires an input of type RG_F32, bytes() of RG_U8.
   std::span<float> floats() const noexcept { return {static_cast<float*>(at), input->elements}; }
   std::span<std::uint8_t> bytes() const noexcept { return {static_cast<std::uint8_t*>(at), input->elements}; }
   // Writes `ids`, cut to the number of elements or padded with zeros. Requires what index() requires.
@@ -48,7 +48,7 @@ public:
   // [any] Returns the number of samples of one epoch; does not change.
   virtual std::uint64_t size() const noexcept = 0;
 
-  // See data_source::frequencies().
+  // [main] Returns weights proportional to the frequency of each index of an input; empty: unknown.
   virtual std::vector<double> frequencies(const data_input&) const { return {}; }
 
   // [any, several threads at once] Writes sample `index` (below size()) into one slot per input, in the order of the
