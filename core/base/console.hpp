@@ -7,15 +7,17 @@
 
 namespace regatta {
 
-// [any] Writes `text` to standard error. Text that cannot be written (full disk, pipe without reader, closed
-// descriptor) is lost without further consequence. Requires that SIGPIPE is ignored.
+// [any] Writes `text` as it is to standard error, unbuffered; blocks while a pipe there is full. Text that cannot be
+// written (full disk, pipe without reader, closed descriptor) is lost without further consequence. Requires that
+// SIGPIPE is ignored.
 void print_error(std::string_view text) noexcept;
 
-// [main] Writes `text` to standard output. A failure is reported by finish_output().
+// [main] Writes `text` as it is to document_stream() (standard_output.hpp) and flushes it. Requires that SIGPIPE is
+// ignored. A failure is remembered; finish_output() reports it.
 void print_output(std::string_view text) noexcept;
 
-// [main] Flushes standard output, at the end of a program that would exit with `code`. Returns `code`; if output was
-// lost, reports it on standard error and returns exit_code::run in place of 0.
+// [main] Flushes document_stream(); the last call before the program exits. Returns `code`, the exit code so far. If
+// any output was lost, reports that on standard error and returns exit_code::run in place of 0.
 int finish_output(int code);
 
 } // namespace regatta

@@ -7,7 +7,8 @@
 
 namespace regatta {
 
-// Which of two exit codes the program ends with. [any]
+// [any] Returns the one of two exit codes with which the program ends: the first in the order below. If neither is in
+// that order (done, interrupted), returns the larger number.
 inline int worse_exit_code(int a, int b) {
   constexpr exit_code order[] = {exit_code::usage, exit_code::plugin, exit_code::wrong,
                                  exit_code::run,   exit_code::gate,   exit_code::skipped};

@@ -9,12 +9,13 @@
 
 namespace regatta {
 
-// Collects failures, so that a user sees all of them at once and not one a run. [any]
+// Collects failures, so that one run shows all of them to the user. Not synchronised: each thread uses its own.
 class findings {
 public:
-  // Keeps each line of the failure's text; a line that is known counts once.
+  // Adds each line of the failure's text as a finding, unless an equal line is kept already; and remembers the
+  // failure's exit code.
   void add(const failure& f);
-  // Calls f() and keeps the failure that it throws. Other exceptions pass.
+  // Calls f() and adds the failure that it throws, if any. Other exceptions propagate.
   template <class F> void attempt(F&& f) {
     try {
       f();
@@ -23,8 +24,9 @@ public:
     }
   }
   bool none() const noexcept { return lines_.empty(); }
-  // Throws one failure with a line for each finding, the first twenty of them, and with the exit code that counts most
-  // (see exit_code). Does nothing where there is none.
+  // Returns if there are no findings. Otherwise throws one failure: the first twenty findings, one a line, then the
+  // number of the others. Its exit code is that of an added failure, the first in the order interrupted, usage, plugin,
+  // wrong, run, gate, skipped.
   void raise() const;
 
 private:

@@ -15,7 +15,8 @@ namespace regatta {
 // Regatta's own documents nest less than ten levels deep.
 inline constexpr int deepest_json = 64;
 
-// [any] Throws failure (run) if the text is no JSON, or if arrays and objects nest deeper than `max_depth`.
+// [any] Returns the value of a whole text. Throws failure (run) if it is not exactly one JSON value in UTF-8, or if
+// arrays and objects nest more than `max_depth` levels deep.
 nlohmann::json parse_json(std::string_view text, int max_depth = deepest_json);
 // [any] As parse_json(), for CBOR.
 nlohmann::json parse_cbor(std::span<const std::uint8_t> bytes, int max_depth = deepest_json);

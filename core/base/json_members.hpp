@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members of JSON that somebody else wrote. nlohmann's own conversions cut 1.5 to 1 and make a large number of -1.
+// Checked reading of JSON from other programs. nlohmann's own conversions truncate 1.5 to 1 and turn -1 into a large
+// unsigned number.
 #pragma once
 
 #include "base/failure.hpp"
@@ -61,8 +62,9 @@ template <class A, class B> struct json_type<std::pair<A, B>> {
 
 } // namespace detail
 
-// Returns member `key` of an object: a bool, number, string, json, or a vector, map by string or pair of these. Throws
-// failure (run), which names the key, where the member is missing or is of another type, or a number does not fit. [any]
+// [any] Returns member `key` of an object. T is bool, a number, std::string, json, or a std::vector, std::map by string
+// or std::pair of these. A floating-point T accepts any number, an integral T only an integer that fits. Throws failure
+// (run), which names the key, if `object` is no object, or the member is missing or of another type.
 template <class T> T member(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (found == object.end()) throw failure(exit_code::run, fmt::format("\"{}\" is missing", key));
@@ -71,11 +73,13 @@ template <class T> T member(const nlohmann::json& object, const char* key) {
   return found->template get<T>();
 }
 
+// [any] Assigns member<T>() to `to`; leaves `to` unchanged if that throws.
 template <class T> void take(const nlohmann::json& object, const char* key, T& to) {
   to = member<T>(object, key);
 }
 
-// Element `index` of an array, as member().
+// [any] Returns element `index`, counted from 0, of an array, with the types of member(). Throws failure (run), which
+// names the index, if `array` is no array, is too short, or the element is of another type.
 template <class T> T element(const nlohmann::json& array, std::size_t index) {
   if (!array.is_array() || index >= array.size() || !detail::json_type<T>::holds(array[index]))
     throw failure(exit_code::run, fmt::format("element {} is missing or has a value of the wrong type", index));

@@ -8,12 +8,13 @@
 
 namespace regatta {
 
-// [main] Reserves standard output for document_stream(). Descriptor 1, to which the code of plugins writes, becomes
-// standard error. Call it once, before any plugin is loaded. Changes nothing if standard output cannot be duplicated.
+// [main] Reserves standard output for document_stream(). Afterwards descriptor 1 and stdout, which plugins write to,
+// lead to standard error. Call it before any plugin is loaded; further calls do nothing. Changes nothing if standard
+// output cannot be duplicated.
 void claim_standard_output();
 
-// [main] Returns the stream that print_output() (console.hpp) writes to: stdout until claim_standard_output() was called.
-// Never null.
+// [main] Returns the stream that print_output() (console.hpp) writes to: stdout, or after claim_standard_output() the
+// reserved standard output. Never null; the caller must not close it.
 std::FILE* document_stream() noexcept;
 
 } // namespace regatta

@@ -6,14 +6,17 @@
 
 namespace regatta {
 
-// Replaces `file` by `text`: a reader sees either the old or the new contents completely, also after a crash. Replaces
-// a link at that path, never follows it. Throws failure (run) and leaves the old file unchanged.
+// [any] Creates or replaces `file` with the contents `text`, through a temporary file in the same folder, which must
+// exist, and fsync: a reader sees the old or the new contents completely, also after a crash of the machine. The new
+// file has default permissions. Replaces a link at that path, never follows it. Throws failure (run) if any step fails;
+// the old file is then unchanged.
 void write_atomically(const std::filesystem::path& file, const std::string& text);
 
-// Returns whether `name` is a temporary file that write_atomically() made for `file` before its process was killed.
+// Returns whether `name` has the form of a temporary file that write_atomically() leaves if its process is killed while
+// it writes `file`. Both are names without a folder.
 bool is_leftover(const std::string& name, const std::string& file);
 
-// Writes the directory entry of `file` to the disk (fsync of its folder).
+// Writes the directory entry of `file` to the disk (fsync of its folder). Ignores errors.
 void sync_folder_of(const std::filesystem::path& file);
 
 } // namespace regatta

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings become cases: one for each combination of the sweep, with all plugin parameters checked and completed.
+// Turns settings into cases: one for each combination of the sweep's values, with all plugin parameters checked, and
+// defaults for those that are not given.
 #pragma once
 
 #include "config/experiment.hpp"
@@ -17,9 +18,13 @@ namespace regatta {
 struct folders {
   std::filesystem::path file, current;
 };
+// [any] Returns `path` below the folder that belongs to its origin, lexically normalised (symbolic links are not
+// resolved). An absolute path is only normalised; "" gives the folder.
 std::string absolute_path(const std::string& path, const origin& from, const folders& start);
 
-// Fills in `name`, `plugin_path`, `cases`, `swept` and `report`. Adds every error to `wrong`.
+// [any] Fills in `name`, `plugin_path`, `cases`, `swept`, `report` and, if there is no error, `notices`. Requires
+// `out.file`, and `out.name` as the default name. Combinations that differ only in parameters of plugins that they do
+// not choose become one case. Adds every error to `wrong`; the cases are then unusable. `all` comes from collect().
 void make_cases(const settings& all, const catalogue& components, const folders& start, experiment& out,
                 problems& wrong);
 

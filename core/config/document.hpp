@@ -16,7 +16,7 @@
 
 namespace regatta {
 
-// Counted from 1, columns in characters; 0:0 means no position.
+// Line and column, counted from 1; columns count Unicode code points. 0:0 means no position.
 struct position {
   std::uint32_t line = 0, column = 0;
   auto operator<=>(const position&) const = default; // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 in it
@@ -27,13 +27,13 @@ struct toml_member;
 struct toml_node {
   enum class kind { scalar, array, table };
   kind is = kind::scalar;
-  position key;                     // of the key; for an element of an array the same as `at`
+  position key;                     // of the key; for an element of an array, the same as `at`
   position at;                      // of the value
   nlohmann::json scalar;            // null: a date or time, which no key accepts
   std::vector<toml_node> items;     // array
   std::vector<toml_member> members; // table, in the file's order
 
-  const toml_node* find(std::string_view name) const; // table: returns null if there is no such key
+  const toml_node* find(std::string_view name) const; // a table's value of this key; null: no such key, or no table
 };
 
 struct toml_member {
@@ -41,11 +41,12 @@ struct toml_member {
   toml_node node;
 };
 
-// Returns a scalar or array as JSON; tables become null.
+// Returns a scalar or array as JSON; a table, also one within an array, becomes null.
 nlohmann::json value_of(const toml_node& node);
-// Returns the value as messages quote it: `"many"`, `[1, 2]`, `a table`; cuts long text.
+// Returns the value as messages quote it: `"many"`, `[1, 2]`, `a table`; at most 60 bytes, then "...".
 std::string quoted(const toml_node& node);
 
+// A text that is no TOML, or a file that cannot be read; `what` has no position.
 class toml_error : public std::runtime_error {
 public:
   toml_error(position at, const std::string& what) : std::runtime_error(what), at_(at) {}
@@ -55,15 +56,17 @@ private:
   position at_;
 };
 
-// Throws toml_error for any text that is not TOML; accepts any bytes.
+// Returns the table of the whole text. Any bytes are safe as input. Throws toml_error if the text is not valid TOML in
+// UTF-8, is larger than 1 MiB, or nests too deeply.
 toml_node parse_toml(std::string_view text);
-// Returns the bytes of a file. Throws toml_error (at 0:0: the file itself) if the file cannot be read. Reads at most
-// one byte more than parse_toml accepts.
+// Returns the bytes of a file, cut at one byte more than parse_toml() accepts, so that it rejects a file that is too
+// large. Throws toml_error without position (0:0) if the file cannot be read.
 std::string read_text(const std::filesystem::path& file);
 
 bool is_utf8(std::string_view text);
 
-// Returns a scalar or array as TOML text; a float keeps its decimal point, so that it is read back as a float.
+// Returns a scalar or array as TOML text. A float gets a decimal point or an exponent, so that it is read back as a
+// float. Requires that `value` contains no null and no object.
 std::string toml_literal(const nlohmann::json& value);
 
 } // namespace regatta

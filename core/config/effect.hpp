@@ -10,11 +10,13 @@
 
 namespace regatta {
 
-// Returns true if the value of a key of the schema makes a difference to this case. Does not know whether the strategy
-// has servers; campaign/preflight.hpp checks those keys. [any]
+// [any] Returns false for a key of the schema that is ignored in this case because of another key's value; else true,
+// also for unknown keys and for parameters of plugins. Does not know whether the strategy has servers;
+// campaign/preflight.hpp checks the keys about servers.
 bool has_effect(std::string_view key, const case_config& c);
 
-// Returns the key that decides whether `key` has an effect; empty if it always has.
+// [any] Returns the key that decides whether `key` has an effect: "optimizer.plugin" for "optimizer.momentum". Empty if
+// `key` always has an effect.
 std::string decided_by(std::string_view key);
 
 } // namespace regatta

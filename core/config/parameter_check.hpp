@@ -10,13 +10,14 @@
 
 namespace regatta {
 
+// Why a parameter is rejected.
 struct parameter_problem {
-  bool of_name; // there is no such parameter; else its value does not fit
-  std::string text;
+  bool of_name;     // true: the plugin has no such parameter; false: the value does not fit
+  std::string text; // "expected X, got Y" or "model "mlp" has no such parameter, ...": without position and key
 };
 
-// Checks a value for parameter `name` of plugin `id`. Returns nothing where it fits. Requires that the catalogue has the
-// plugin. [any]
+// [any] Checks a value for parameter `name` of plugin `id` of section `s`. Returns std::nullopt if the plugin accepts
+// it. Requires that the catalogue has this plugin.
 std::optional<parameter_problem> check_parameter(const catalogue& components, plugin_section s, const std::string& id,
                                                  const std::string& name, const toml_node& value);
 

@@ -12,23 +12,27 @@ namespace regatta {
 // Where the keys of a case were written, for errors that are found after the file was read.
 class places {
 public:
-  // From a key to "f.toml:4:9", or to the name of an option such as "--set"; from a section to where it begins.
+  // Maps a key to the position of its value, "f.toml:4:9", or to the name of an option, "--set"; and a section to the
+  // position of its table.
   using map = std::map<std::string, std::string>;
 
-  places() = default;
+  places() = default; // no file: before() changes nothing
+  // `file` is the file's name in messages; `written` (may be null) and `swept` come from written_in().
   places(std::string file, std::shared_ptr<const map> written, map swept)
       : file_(std::move(file)), written_(std::move(written)), swept_(std::move(swept)) {}
 
-  // [any] Returns `text` with its position in front: for "data.path: no such file", "f.toml:4:8: error: data.path: no
-  // such file". A text of several lines gets a position for each line. A line that begins with a plugin ("model mlp:
-  // ...") is about the key that chose it. If the key is not written, the position is that of its section; a line without
-  // a key is about the file. Returns `text` unchanged if no file is known.
+  // [any] Returns `text` with a position before each line: "data.path: no such file" becomes "f.toml:4:8: error:
+  // data.path: no such file", or "--set data.path: no such file" if the option gives the key. A line that begins with a
+  // plugin ("model mlp: ...") gets the position of model.plugin. If the key is not given, the position is that of its
+  // section, else 1:1. A line without a key gets "f.toml: error: ". Returns `text` unchanged if no file is known.
   std::string before(const std::string& text) const;
-  // [any] Returns the failure's text, with before() if the file is wrong (exit_code::usage).
+  // [any] Returns the failure's text; through before() if its exit code is usage.
   std::string reason_of(const failure& f) const;
-  // [any] Returns "f.toml:4:8: notice: KEY TEXT".
+  // [any] Returns "f.toml:4:8: notice: KEY TEXT"; "notice: --set KEY TEXT" for a key from an option; "f.toml: notice:
+  // KEY TEXT" if the key is not given.
   std::string notice(const std::string& key, const std::string& text) const;
-  // Returns true if the file or the command line gives this key. [any]
+  // [any] Returns true if the file or the command line gives this key, with or without a sweep, or if the file has
+  // this section.
   bool has(const std::string& key) const;
 
 private:

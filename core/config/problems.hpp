@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The errors of an experiment, collected so that all are shown at once.
+// Collects the errors of an experiment, so that all are shown at once.
 #pragma once
 
 #include "config/document.hpp"
@@ -18,16 +18,20 @@ struct origin {
 
 class problems {
 public:
+  // `file` is the file's name in messages.
   explicit problems(std::string file) : file_(std::move(file)) {}
 
-  // `text` says what was expected and what came. An error that two cases of a sweep share is kept once.
+  // Adds the error "FILE:LINE:COL: error: PATH: TEXT", for an option "--set PATH: TEXT". `path` is the key; empty if
+  // the error is about no key. `text` says what was expected and what came. An equal error is kept once, because cases
+  // of a sweep share errors.
   void add(const origin& from, const std::string& path, const std::string& text);
-  // Adds an error of a file that is right, but names a plugin that is not there.
+  // Adds an error as add() does, for a file that is correct but names a plugin that is not installed.
   void add_missing(const origin& from, const std::string& path, const std::string& text);
   bool none() const { return lines_.empty(); }
-  // Throws failure with all errors, in the order of the file, then those of options, then `notes`.
+  // Throws failure with one line for each error, in the order of the file, then those of options, then the lines
+  // `notes`. Its exit code is usage; plugin if all errors come from add_missing(). Requires at least one error.
   [[noreturn]] void raise(const std::vector<std::string>& notes) const;
-  bool missing() const { return missing_; }
+  bool missing() const { return missing_; } // whether add_missing() was called
 
 private:
   struct line {

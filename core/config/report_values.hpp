@@ -7,11 +7,13 @@
 
 namespace regatta {
 
-// Returns the figures of a case's entry in result.json that `[report] value` may name: "efficiency",
-// "bytes.sent_per_step.worker". The name of an object with a median stands for that median.
+// [any] Returns the figures that `[report] value` may name, as paths in a case's entry in result.json: "efficiency",
+// "bytes.sent_per_step.worker". A path of an object with a member "median" means that median. Statistics of strategies
+// are not in the list.
 const std::vector<std::string>& report_values();
 
-// Returns true if `path` is one of them, or a statistic of a strategy: "strategy.NAME.mean", ".max" or ".per_step".
+// [any] Returns true if `path` is one of report_values(), or has the form of a statistic of a strategy:
+// "strategy.NAME.mean", "strategy.NAME.max" or "strategy.NAME.per_step".
 bool is_report_value(std::string_view path);
 
 } // namespace regatta

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings of a file and of the command line, key by key: names and values checked. Parameters in a table of no id
-// wait until a case has chosen its plugins.
+// The settings of a file and of the command line, key by key, with names and values checked. Parameters in a table
+// without an id ([strategy], not [strategy.tree]) are checked later by make_cases(), once a case has chosen its
+// plugins.
 #pragma once
 
 #include "config/document.hpp"
@@ -18,53 +19,58 @@
 
 namespace regatta {
 
-// A value somebody wrote.
+// A value as the user wrote it, not converted.
 struct setting {
   toml_node node;
-  origin from;
-  enum class layer { file, set, sweep } from_layer = layer::file; // later ones win
+  origin from; // of the value
+  // The source of the value. If several give a key, the last of this list takes precedence.
+  enum class layer { file, set, sweep } from_layer = layer::file;
 };
 
-// What a path names.
+// The key that a path names: either a key of the schema, or a parameter of a plugin.
 struct key_name {
-  const schema_key* key = nullptr;       // a key of the schema, or else
-  std::optional<plugin_section> section; // a parameter of a plugin of this section,
-  std::string id;                        // of this one, empty: of whichever is chosen
+  const schema_key* key = nullptr;       // null: a parameter, which the other members name
+  std::optional<plugin_section> section; // of the plugin
+  std::string id;                        // of the plugin; empty: of the plugin that the case chooses
   std::string parameter;
 };
 
 struct swept_key {
   std::string path;
   origin from;
-  std::vector<setting> values;
+  std::vector<setting> values; // at least one
 };
 
-// Keys that go in step: one of [sweep] alone, or the keys of one [[sweep.zip]].
+// One dimension of the sweep: a key of [sweep] or --sweep alone, or the keys of one [[sweep.zip]], whose k-th values
+// belong together.
 struct axis {
   origin from;
-  std::vector<swept_key> keys;
+  std::vector<swept_key> keys; // at least one, all with the same number of values
   std::size_t length() const { return keys.front().values.size(); }
 };
 
 struct settings {
-  std::map<std::string, setting> values;    // by path
+  std::map<std::string, setting> values;    // by path, of file and --set; a key may be in `axes` too
   std::vector<axis> axes;                   // the first varies slowest
-  std::map<std::string, position> sections; // where they begin
-  std::set<std::string> spoiled;            // given, but not as expected: a problem, and left out above
+  std::map<std::string, position> sections; // the positions of the file's top-level tables
+  std::set<std::string> spoiled;            // paths whose value or sweep is invalid: an error, and left out above
 };
 
-// Nothing, and a problem, where `path` names no key. [any]
+// [any] Returns the key that `path` names. If there is no such key or no plugin of that id, adds an error at `from` to
+// `wrong` and returns std::nullopt. Does not check whether a plugin has the parameter.
 std::optional<key_name> find_name(const std::string& path, const origin& from, const catalogue& components,
                                   problems& wrong);
 
-// All of it; what is wrong is added to `wrong` and left out.
+// [any] Returns all settings of the file `root` and of the options. Adds each invalid one to `wrong` and leaves it out.
 settings collect(const toml_node& root, const overrides& o, const catalogue& components, problems& wrong);
 
+// Returns the kind of the section's plugins.
 kind kind_of(plugin_section s);
-// "sync_ps, allreduce": for messages.
+// Returns the ids of the section's plugins for messages, sorted: "allreduce, sync_ps"; "there is none".
 std::string ids_text(const catalogue& components, plugin_section s);
 
-// "path=value" split, the value parsed as TOML, else a string. Nothing where there is no path.
+// [any] Splits "PATH=VALUE" at the first '='. Returns the path, and the value as TOML, or as a string if it is no TOML
+// value, because the shell removes quotes; without an origin. Returns std::nullopt if there is no '=' or no path.
 std::optional<std::pair<std::string, setting>> parse_set(const std::string& text);
 
 } // namespace regatta

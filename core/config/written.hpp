@@ -13,13 +13,14 @@
 
 namespace regatta {
 
-// Returns the positions of all keys and sections outside sweeps; `file` is its name in messages. [any]
+// [any] Returns the positions of all given keys and of the sections, without sweeps; `file` is the file's name in
+// messages.
 places::map written_in(const settings& all, const std::string& file);
-// Returns the positions of one case's values of the swept keys. [any]
+// [any] Returns the positions of the swept keys' values in one case.
 places::map written_in(const std::vector<std::pair<std::string, const setting*>>& swept, const std::string& file);
 
-// Returns "FILE:LINE:COL: notice: KEY has no effect with ..." for each key that is given and has no effect on any case,
-// in the order of the file, then those of options. [any]
+// [any] Returns "FILE:LINE:COL: notice: KEY has no effect with ..." for each key of the schema that is given and has no
+// effect on any case, in the order of the file; then "notice: --set KEY ..." for keys from options.
 std::vector<std::string> without_effect(const settings& all, const std::string& file,
                                         const std::vector<case_config>& cases);
 

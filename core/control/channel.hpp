@@ -4,7 +4,7 @@
 //
 //   4 bytes magic | header bytes, u32 little endian | payload bytes, u64 little endian | header | payload
 //
-// A channel may only be used on the thread that runs its io_context.
+// A channel may only be used on the thread that runs its io_context, and must be owned by a std::shared_ptr.
 #pragma once
 
 #include <array>
@@ -32,19 +32,23 @@ inline constexpr std::uint64_t max_payload_bytes = 1ull << 30;
 
 class channel : public std::enable_shared_from_this<channel> {
 public:
+  // Takes over a socket on which the handshake is done.
   explicit channel(tcp::socket socket);
 
-  // Returns the next frame. Throws system_error if the connection ends, failure if the bytes are no frame. One call at
-  // a time.
+  // Returns the next frame. Throws boost::system::system_error if the connection ends or is closed, failure (run) if
+  // the bytes are no frame or exceed the limits. One call at a time.
   asio::awaitable<message> receive();
 
-  // Returns when bytes last arrived; advances within a frame too, because a frame may take long.
+  // Returns when bytes last arrived in receive(), at first the time of construction. Advances within a frame too,
+  // because a long frame takes time.
   std::chrono::steady_clock::time_point heard() const noexcept { return heard_; }
 
-  // Queues a frame and returns. Calls `done` once the frame was passed to the kernel or can no longer be sent.
+  // Queues a frame behind the others and returns. `header` must be an object within the limits. Calls `done` once the
+  // frame was passed to the kernel or can no longer be sent: within this call if the channel is closed, else later.
+  // Keeps `payload` until then.
   void send(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}, std::function<void()> done = {});
 
-  // Shuts down both directions at once; receive() then throws. Queued frames are dropped.
+  // Closes the connection at once; receive() then throws. Queued frames are dropped, and their `done` is called later.
   void close();
 
 private:

@@ -18,68 +18,77 @@
 
 namespace regatta {
 
-// Whom a rank blames for its failure. The coordinator accepts `peer` (a lost connection) only if no process died;
-// otherwise the death is the cause.
+// The cause of a rank's failure. own: an error of this rank. peer: a consequence, for example a lost connection to
+// another rank; the coordinator reports it only if no process died, because the death is then the cause.
 enum class blame { own, peer };
 
 class control_client {
 public:
-  // Connects, authenticates and waits for the job, at most 10 s. `secret` comes from the pipe that the coordinator left
-  // in this process (read_invitation), `page` is the status page that it left. Throws failure. If the connection is
-  // lost later (the coordinator was killed), this process has 1 s to end; then the control thread ends it by _exit.
+  // [main] Connects, authenticates and receives the job, within 10 s; then starts the control thread. `secret` comes
+  // from read_invitation(), `page` is the page that the coordinator reads. Throws failure: usage if `host` is no IP
+  // address, else run. The calling thread is the one that dumps show as main. If the connection is lost later (the
+  // coordinator was killed), this process has 1 s to end; then the control thread ends it by _exit.
   control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, status_page page);
-  ~control_client(); // sends what was logged
+  ~control_client(); // waits at most 1 s until queued messages are passed to the kernel; not on the control thread
 
   // This rank's number, and the number of ranks of the case.
   std::uint32_t rank() const noexcept;
   std::uint32_t ranks() const noexcept;
-  // The job of this rank, from the coordinator's launch_plan.
+  // Returns the job of this rank: rank_plan::job of the coordinator (launch/launch.hpp). Valid as long as this object.
   const nlohmann::json& job() const;
 
-  // exchange(), barrier() and sum() are collective: all ranks of the case call them in the same order with the same
-  // tag. They throw failure (run) if the case ends meanwhile: a rank died, Ctrl-C, the coordinator is gone.
+  // exchange(), barrier() and sum() are collective and block: all ranks of the case call them in the same order with
+  // the same tag; otherwise the coordinator ends the case. They throw failure (run) if the case has ended or ends
+  // meanwhile: a rank died, Ctrl-C, the coordinator is gone.
   //
-  // [main] All-gather. Returns every rank's blob, by rank. All blobs together are at most 1 GiB.
+  // [main] All-gather. Returns every rank's blob, by rank; sizes may differ. Throws failure (run) if `mine` is larger
+  // than 1 GiB / ranks().
   std::vector<blob> exchange(std::string_view tag, const blob& mine);
-  // [main] Returns once every rank of the case has called it with this name.
+  // [main] Returns once every rank of the case has called barrier(name).
   void barrier(std::string_view name);
-  // [main] Sums elementwise, in the order of ranks, so that the result is bit-identical on all. All ranks pass the same
-  // number of values.
+  // [main] Returns the elementwise sum over all ranks, added in the order of ranks, so that it is bit-identical on all.
+  // Throws failure (run) if ranks pass different numbers of values.
   std::vector<double> sum(std::string_view tag, const std::vector<double>& mine);
 
-  // [main] The two halves of sum(), for work in between. No other collective call may come in between.
+  // [main] The two halves of sum(), for work in between: begin_sum() sends the values and returns, end_sum() blocks and
+  // returns the sum. No other collective call and no result() may come in between. Requires a tag that is not empty.
   void begin_sum(std::string_view tag, const std::vector<double>& mine);
   std::vector<double> end_sum();
 
-  // [any] Publishes the steps and samples done; the coordinator sees them at once, like everything on status().
-  // Lock-free.
+  // [any] Publishes the total numbers of steps and samples done so far, on the status page, where the coordinator sees
+  // them at once. Lock-free.
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
-  // [any] Publishes the operation that this rank begins and how long it may show no progress. Errors name it if the
-  // rank dies or hangs. Lock-free.
+  // [any] Publishes on the status page which operation this rank begins and how long it may show no progress. Errors
+  // name it if the rank dies or hangs. Copies at most 59 bytes of `what`. Lock-free.
   void operation(const char* what, pace p = pace::step) noexcept;
   // [any] The status page that the coordinator reads.
   status_page& status() noexcept;
-  // [main] Sends this rank's result; the last call. Returns once the coordinator has it.
+  // [main] Sends this rank's result. Returns once the coordinator has it; throws failure (run) if the case ends before.
+  // Collective calls are not allowed afterwards.
   void result(const nlohmann::json& j);
   // [any] Reports why this rank ends; the coordinator ends the case. `code` is an exit_code. Returns once the message
   // was passed to the kernel, after at most 1 s, so that the process may end at once. Never throws.
   void failed(const std::string& why, int code, blame b = blame::own) noexcept;
-  // [any] Sends a line for the coordinator's standard error or log; `level` as RG_LOG_*.
+  // [any] Queues a line for the coordinator's standard error or log; `level` is RG_LOG_*. The line is lost if the
+  // connection is.
   void log(int level, const std::string& text) noexcept;
 
-  // [main] Sets the callback for an early end of the case. It runs once, on the control thread, at once: with the
-  // number of the rank that died, or UINT32_MAX for another reason; also if that happened before this call. Replaces
-  // the previous callback, which no longer runs when this returns; an empty function withdraws it. Do not call this
-  // from the callback.
+  // [main] Sets the callback for an early end of the case. It runs on the control thread, with the number of the rank
+  // that died, or UINT32_MAX for another reason; soon after this call if the case has ended already. At most one
+  // callback runs, once in the life of this object. It must not block. Replaces the previous callback, which no longer
+  // runs when this returns; an empty function withdraws it. Do not call this from the callback.
   void on_death(std::function<void(std::uint32_t rank)> f);
-  // [main] Sets the function that describes this rank when the run stands still. The coordinator prints its answer with
-  // the stacks: an object with "lines" and, if another thread's stack is of interest, its id as "loop". It runs on the
-  // control thread, even while all others hang, and must not take longer than some 100 ms. Replaced as for on_death().
+  // [main] Sets the function that describes this rank when the run makes no progress. It returns an object with
+  // "lines", texts that the coordinator prints, and "loop", the id (gettid) of a thread whose stack is printed beside
+  // the main thread's; both optional. It runs on the control thread, even while all others hang, and must not take
+  // longer than some 100 ms; the text of an exception becomes a line. Replaces the previous function as on_death()
+  // does.
   void on_describe(std::function<nlohmann::json()> f);
-  // [any] Returns whether the case has ended early. Lock-free.
+  // [any] Returns whether the case has ended early, or the connection is lost. Lock-free.
   bool aborted() const noexcept;
 
-  // [any] Computes HMAC-SHA-256 with a key derived from the run's secret, for transports that authenticate their peers.
+  // [any] Writes the HMAC-SHA-256 of `data` to `out`, with a key that is derived from the run's secret and is the same
+  // on all ranks: transports authenticate their peers with it.
   void mac(const void* data, std::size_t bytes, std::uint8_t out[32]) const;
 
 private:

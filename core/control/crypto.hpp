@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cryptographic functions that authenticate the ranks of a run, over OpenSSL's libcrypto. All functions: [any].
+// The cryptographic functions that authenticate the ranks of a run, over OpenSSL's libcrypto. All functions are [any],
+// and throw failure (run) if OpenSSL fails.
 #pragma once
 
 #include <array>
@@ -15,17 +16,18 @@ namespace regatta {
 using digest = std::array<std::uint8_t, 32>;
 using bytes_view = std::span<const std::uint8_t>;
 
-// Returns cryptographically secure random bytes (RAND_bytes). Throws failure if the machine has none.
+// Returns cryptographically secure random bytes (RAND_bytes).
 blob random_bytes(std::size_t count);
 
 // Returns the HMAC-SHA-256 (RFC 2104) of the concatenated parts. For the concatenation to be unambiguous, the caller
 // must give all parts but one a fixed length.
 digest hmac_sha256(bytes_view key, std::initializer_list<bytes_view> parts);
 
-// Compares in a time that does not depend on where the arguments differ, so that a forger learns nothing from it.
+// Returns whether both have the same length and bytes. For equal lengths the time does not depend on where the
+// arguments differ, so that a forger learns nothing from it.
 bool equal_in_constant_time(bytes_view a, bytes_view b) noexcept;
 
-// Returns the text's bytes, without the terminating zero.
+// Returns a view of the text's bytes, without the terminating zero.
 bytes_view bytes_of(const char* text) noexcept;
 
 } // namespace regatta

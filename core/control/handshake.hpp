@@ -16,13 +16,15 @@
 
 namespace regatta {
 
-// The coordinator's side. Returns the rank that has proven itself. Throws failure for a stranger, system_error if the
-// connection ends. The caller limits the time by closing the socket, and does not do so once `proven` is true: the
-// rank's proof is valid. `secret` and `proven` must outlive the coroutine.
+// The coordinator's side. Returns the number that the rank has proven; the caller checks that the run has such a rank.
+// Throws failure (run) if the other side does not know the secret, boost::system::system_error if the connection ends.
+// Sets `proven` once the rank's proof is valid. Until then the caller may close the socket to limit the time;
+// afterwards it must not. `socket`, `secret` and `proven` must outlive the coroutine.
 asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secret, bool& proven);
 
-// The rank's side. Throws failure if the coordinator does not know the secret, system_error if the connection ends.
-// `secret` must outlive the coroutine.
+// The rank's side; `rank` is its number. Throws failure (run) if the other side is no coordinator of this version or
+// does not know the secret, boost::system::system_error if the connection ends. `socket` and `secret` must outlive the
+// coroutine.
 asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::uint32_t rank);
 
 } // namespace regatta

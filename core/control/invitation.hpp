@@ -15,7 +15,7 @@ namespace regatta {
 inline constexpr std::size_t secret_bytes = 32;
 
 struct invitation {
-  std::string host;
+  std::string host; // an address without brackets
   std::uint16_t port = 0;
   std::uint32_t rank = 0;
   blob secret;
@@ -25,7 +25,9 @@ struct invitation {
 std::vector<std::string> invitation_arguments(const std::string& host, std::uint16_t port, std::uint32_t rank,
                                               int secret_fd, int status_fd);
 
-// Parses these arguments, without the verb. Reads the secret and closes its descriptor. Throws failure (usage).
+// Returns the invitation in the values of --connect, --rank and --secret-fd. Reads the secret from its descriptor and
+// closes it. The caller passes the value of --status-fd to status_page. Throws failure (usage) if `connect` is not
+// HOST:PORT or the descriptor holds no secret.
 invitation read_invitation(const std::string& connect, std::uint32_t rank, int secret_fd);
 
 } // namespace regatta

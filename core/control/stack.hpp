@@ -8,13 +8,14 @@
 
 namespace regatta {
 
-// [any] Returns the call stack of a thread of this process, innermost function first, each as "name+0x1f (library)", or
-// "library+0x1f23" if the library exports no name. Interrupts the thread, and its system call, by a signal. Empty if
-// the thread is gone or does not take the signal within 200 ms. One call at a time; not for the calling thread.
+// [any] Returns the call stack of another thread of this process (`thread` is its gettid), innermost function first, at
+// most some 45: each as "name+0x1f (library)", or "library+0x1f23" if the library exports no name. Interrupts the
+// thread by a signal; system calls that Linux can restart continue. Empty if the thread is gone or does not take the
+// signal within 200 ms. One call at a time. Requires prepare_stacks().
 std::vector<std::string> stack_of(pid_t thread);
 
-// [main] Loads the libraries that stack_of() needs, so that no interrupted thread has to. Call it once, before the
-// first stack_of().
+// [main] Installs the signal handler of stack_of(), and loads the libraries that it needs, so that no interrupted
+// thread has to. Without it, the signal of stack_of() would end the process.
 void prepare_stacks();
 
 } // namespace regatta

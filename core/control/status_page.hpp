@@ -9,11 +9,12 @@
 
 namespace regatta {
 
-// How long an operation may show no progress; standstill_limits in launch/launch.hpp has the values.
+// Classes of operations by the time that they may show no progress; standstill_limits (launch/standstill.hpp) has the
+// times.
 enum class pace : std::uint32_t {
-  step,   // an operation of every step
+  step,   // an operation of every step: some multiple of a usual step
   rare,   // an operation that comes once, or now and then: set-up, evaluation, drain
-  unseen, // may take minutes without any sign to the engine: autotuning, opening a data set
+  unseen, // an operation that may take minutes without a sign to the engine: autotuning, opening a data set
 };
 
 // Reasons for which a rank waits.
@@ -22,38 +23,39 @@ enum class waiting : std::uint32_t { nothing, coordinator, peers };
 // One reading of the page. The fields are read one after the other, not atomically together.
 struct rank_status {
   std::uint64_t step = 0, samples = 0; // completed so far
-  std::uint64_t work = 0;              // increases with every sign of progress
-  waiting waits = waiting::nothing;    // peers: its main thread runs the exchange
-  std::uint64_t rounds = 0;            // of the exchange; does not increase while a plugin's function does not return
+  std::uint64_t work = 0;              // a count that increases with every sign of progress
+  waiting waits = waiting::nothing;    // peers, if any thread polls the exchange; else coordinator, if any waits for it
+  std::uint64_t rounds = 0;            // polls of the exchange; stands still while a plugin's function does not return
   std::string operation;               // empty: none yet
   regatta::pace pace = regatta::pace::rare;
 };
 
-// All functions that write are lock-free, async-signal-safe and [any]; so is read(), except that it allocates. Rank and
-// coordinator each have their own mapping, which ends with their object.
+// operation() to end_wait() are [any], lock-free and async-signal-safe; so is read(), except that it allocates. Rank
+// and coordinator each have their own mapping, which ends with their object.
 class status_page {
 public:
-  // Creates a new page of zeros. Throws failure (run).
+  // Creates a new page of zeros. Throws failure (run) if the system refuses it.
   status_page();
-  // Maps the page of another process's status_page and closes `descriptor`. Throws failure (usage) if the descriptor is
-  // no status page.
+  // Maps the page of another process's status_page and closes `descriptor`. Throws failure: usage if `descriptor` is no
+  // status page, run if it cannot be mapped; the descriptor then stays open.
   explicit status_page(int descriptor);
   ~status_page();
   status_page(status_page&& other) noexcept;
   status_page& operator=(status_page&& other) noexcept;
 
-  // Returns the descriptor of the page, for a child process that inherits it; -1 if the page was mapped from a
-  // descriptor, or after close_descriptor(). The size is sealed, so that no process can shrink the memory under the
-  // coordinator.
+  // Returns the descriptor of a page that this object created, for a child process; it is close-on-exec, which the
+  // child must clear. -1 if the page was mapped from a descriptor, or after close_descriptor(). The size is sealed, so
+  // that no process can shrink the memory under the coordinator.
   int descriptor() const noexcept { return descriptor_; }
   void close_descriptor() noexcept; // the mapping remains
 
-  // The rank's side. `what` is copied, at most 59 bytes.
+  // The rank's side. operation() copies at most 59 bytes of `what`; progress() takes totals so far. Both count as
+  // progress.
   void operation(const char* what, pace p) noexcept;
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
-  void worked() noexcept;
-  void round() noexcept;
-  // The calling thread waits between begin_wait() and end_wait(). Several threads may wait at once.
+  void worked() noexcept; // counts one more sign of progress
+  void round() noexcept;  // counts one more poll of the exchange
+  // The calling thread waits for `what` between begin_wait() and end_wait(what). Several threads may wait at once.
   void begin_wait(waiting what) noexcept;
   void end_wait(waiting what) noexcept;
 
@@ -68,7 +70,7 @@ private:
   layout* page_ = nullptr;
 };
 
-// [any] Marks the calling thread as waiting for `what` during the lifetime of this object.
+// [any] Marks the calling thread as waiting for `what` during the lifetime of this object. `page` must outlive it.
 class waiting_scope {
 public:
   waiting_scope(status_page& page, waiting what) : page_(page), what_(what) { page_.begin_wait(what_); }

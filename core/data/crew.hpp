@@ -12,15 +12,18 @@
 
 namespace regatta {
 
-// A thread pool that shares a loop: the caller of each() and `threads` - 1 more threads, which sleep between calls.
+// A thread pool for loops: the caller of each() and `threads` - 1 more threads, which sleep between calls. 0 is as 1.
 class crew {
 public:
+  // Throws failure (run), which names data.threads, if a thread cannot be started.
   explicit crew(std::uint64_t threads);
   ~crew();
   crew(const crew&) = delete;
   crew& operator=(const crew&) = delete;
 
-  // Calls f(k) for k = 0 .. n - 1, each once, on any of the threads. Throws the first exception of f.
+  // Calls f(k) once for each k = 0 .. n - 1, on any of the threads at the same time and in any order. Returns when all
+  // calls have ended. If a call throws, no further ones start, and the first exception is rethrown here. One call at a
+  // time, and none from f.
   void each(std::uint64_t n, const std::function<void(std::uint64_t)>& f);
 
 private:

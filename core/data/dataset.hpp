@@ -22,45 +22,51 @@ struct data_config;
 // The memory for one sample of one input.
 struct sample_slot {
   const data_input* input;
-  void* at; // the sample's first element
+  void* at; // the sample's first element, of type input->type
 
   std::uint64_t elements() const noexcept { return input->elements; }
-  // Writes element `i` of an RG_INPUT_INDEX. Requires an id within the input's range.
+  // Writes `id` to element `i`, in the input's type. Requires an RG_INPUT_INDEX and an id below its range.
   void index(std::uint64_t i, std::uint64_t id) const noexcept;
+  // Return the elements. floats() requires an input of type RG_F32, bytes() of RG_U8.
   std::span<float> floats() const noexcept { return {static_cast<float*>(at), input->elements}; }
   std::span<std::uint8_t> bytes() const noexcept { return {static_cast<std::uint8_t*>(at), input->elements}; }
-  // Writes `ids`, cut to the length of the input and padded with zeros.
+  // Writes `ids`, cut to the number of elements or padded with zeros. Requires what index() requires.
   void indices(std::span<const std::uint32_t> ids) const noexcept;
 };
 
-// A record that cannot be read; the text names file, line or record, and the reason. data.on_bad_record = "skip" skips
-// it.
+// A record that cannot be read; the text names file, line or record, and the reason. It ends the run, or with
+// data.on_bad_record = "skip" the record after it is read in its place.
 class bad_record : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The samples of one dataset in one format, made for the inputs of one model.
 class dataset_format {
 public:
   virtual ~dataset_format() = default;
 
-  // Returns the number of samples of one epoch.
+  // [any] Returns the number of samples of one epoch; does not change.
   virtual std::uint64_t size() const noexcept = 0;
 
-  // See data_source::frequencies().
+  // [main] Returns weights proportional to the frequency of each index of an input; empty: unknown.
   virtual std::vector<double> frequencies(const data_input&) const { return {}; }
 
-  // [any, several threads at once] Writes sample `index` into one slot per input, in the order of the inputs. Random
-  // choices depend only on `draw`, a seed of this sample in this epoch. Throws bad_record.
+  // [any, several threads at once] Writes sample `index` (below size()) into one slot per input, in the order of the
+  // inputs that the format was made for. Random choices depend only on `draw`, a seed of this sample in this epoch.
+  // Throws bad_record if the record is damaged.
   virtual void read(std::uint64_t index, std::uint64_t draw, std::span<const sample_slot> out) const = 0;
 };
 
-// Throws failure (usage) for an input whose name `format` does not know; `known` lists the known ones.
+// Throws failure (usage): `input` is none of the inputs that `format` can fill, which `known` lists for the message.
 [[noreturn]] void refuse_input(const data_input& input, const char* format, const std::string& known);
-// Throw failure (usage) unless the input takes indices in at most one dimension, or a single index.
+// Throw failure (usage) unless the input is an RG_INPUT_INDEX and, require_indices(), has at most one dimension, or,
+// require_scalar(), has one element. `format` is named in the message.
 void require_indices(const data_input& input, const char* format);
 void require_scalar(const data_input& input, const char* format);
 
-// `config` decides threads and the handling of damaged records; `shuffle` and `seed` the order.
+// [main] Returns a source that reads `format`, which was made for `inputs`. `config` gives threads and on_bad_record;
+// `shuffle` and `seed` decide the order of samples. Throws failure: usage for more than 16 inputs, run if the format
+// has no sample or a thread cannot be started.
 std::unique_ptr<data_source> make_dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format,
                                                  const data_config& config, bool shuffle, std::uint64_t seed);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data sources from which source.cpp chooses.
+// The data sources and formats from which source.cpp chooses. All functions are [main] and open and check their files.
+// They throw failure: usage if the configuration, a path or the model's inputs do not fit, run if data is damaged or a
+// file or thread cannot be made. `inputs` comes from checked_inputs(); fill() takes its buffers in that order.
 #pragma once
 
 #include "data/dataset.hpp"
@@ -17,24 +19,30 @@ namespace regatta {
 
 enum class data_split { train, evaluation };
 
-// Generated input. `content`: zeros | uniform | normal. `constant`: every step gets the samples of step 0. `zipf`:
-// exponent for indices of large ranges; 0: uniform.
+// Generated input, a function of seed, step, sample and input alone. `content`: zeros | uniform | normal, for values.
+// `constant`: every step gets the samples of step 0. `zipf`: Zipf exponent for indices with ranges from 4096; 0:
+// uniform.
 std::unique_ptr<data_source> make_synthetic(std::vector<data_input> inputs, std::string_view content, double zipf,
                                             bool constant, std::uint64_t seed);
-// Runs `of` on a separate thread, `prefetch` micro-batches ahead.
+// Calls fill() of `of` on a separate thread, up to `prefetch` (at least 1) micro-batches ahead; plan() starts the
+// thread. Its own fill() throws failure (plugin) for any other call than the next that was planned.
 std::unique_ptr<data_source> make_queue(std::vector<data_input> inputs, std::unique_ptr<data_source> of,
                                         std::uint64_t prefetch);
-// Batches of another process, which binds a ZeroMQ PUSH socket at data.endpoint; at most data.prefetch of them are
-// queued. With data.producer, plan() starts that process and the destructor ends it.
+// Micro-batches from another process, which binds a ZeroMQ PUSH socket at data.endpoint; at most data.prefetch of them
+// wait here. plan() connects and, with data.producer, starts that process; the destructor kills it. fill() ignores step
+// and position: it takes the next message, and throws failure (run) if none comes within data.timeout.
 std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config);
+// `path` is a file, or a folder with data_batch_*.bin (train) or test_batch*.bin (evaluation).
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
                                           data_split split, bool shuffle, std::uint64_t seed);
-// Checks the indices of all samples, or of the first `first_samples` if that is not 0.
+// Reads NAME.npy in `folder` for each input NAME. Checks the indices of all samples here, or of the first
+// `first_samples` if that is not 0.
 std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
                                       bool shuffle, std::uint64_t seed, std::uint64_t first_samples = 0);
 
-// Formats that are read one sample at a time; the files in formats/ describe them. `path` is the data to read.
-// Vocabulary and classes always come from the training data at config.path.
+// Formats that are read one sample at a time; the files in formats/ describe them. `path` is the data to read, for
+// training or evaluation. Vocabulary and classes always come from the training data at config.path. `training`: crop
+// and mirror images at random; else crop the centre.
 std::unique_ptr<dataset_format> make_imagenet(const std::vector<data_input>& inputs, const data_config& config,
                                               const std::filesystem::path& path, bool training);
 std::unique_ptr<dataset_format> make_criteo(const std::vector<data_input>& inputs, const data_config& config,

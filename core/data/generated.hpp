@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learnable data in the formats of data.format, where the real data is not available: written by `regatta data make`,
-// and by `data.generate` at first use.
+// Learnable data in the formats of data.format, for users who lack the real data. `regatta data make` writes it, and a
+// run with `data.generate` that finds nothing at data.path.
 #pragma once
 
 #include <filesystem>
@@ -17,25 +17,28 @@ struct generated_data {
   const char* format;   // as in data.format
   const char* contents; // describes the folder, for people
   const char* train;    // the path below the folder that data.path must name; "": the folder itself
-  void (*make)(const std::filesystem::path& folder);
+  void (*make)(const std::filesystem::path& folder); // writes the files, one after the other; make_data() calls it
 };
 
+// [any] Returns all generators; valid for ever.
 std::span<const generated_data> all_generated_data();
 
-// Returns null if there is no generator for this format.
+// [any] Returns the generator for a format, as in data.format; null: there is none.
 const generated_data* find_generated_data(std::string_view format);
 
-// [main] Writes the data into `folder`, which must be missing or empty: completely or not at all. A format always gives
-// the same files. Throws failure: usage if the folder is not empty, run if it cannot be written.
+// [main] Writes the data into `folder`, which must be missing or empty, completely or not at all: a temporary folder
+// beside it is renamed. Creates its parents. A format always gives the same files. If another process fills `folder`
+// meanwhile, keeps that. Throws failure: usage if it is not empty at the start, run if it cannot be written.
 void make_data(const generated_data& data, const std::filesystem::path& folder);
 
+// Arguments for make_data(); `data` is valid for ever.
 struct missing_data {
   const generated_data* data;
   std::filesystem::path folder;
 };
-// [main] Returns the data to generate and its folder if data.generate is set and nothing exists at data.path; else
-// std::nullopt. Throws failure (usage) if there is no generator for the format, or if data.path would not name the
-// generated data.
+// [main] Returns the data to generate and its folder if the case trains on a dataset, data.generate is set and nothing
+// exists at data.path; else std::nullopt. Throws failure (usage) if there is no generator for the format, or if
+// data.path does not end as generated_data::train says. Writes nothing.
 std::optional<missing_data> data_to_generate(const data_config& config);
 
 } // namespace regatta

@@ -13,15 +13,17 @@ struct picture {
   std::vector<std::uint8_t> pixels; // [height][width][red, green, blue]
 };
 
-// [any] Decodes the bytes of a JPEG file. The image may be scaled down by up to 8, which saves most of the work, but
-// not below `least` on its shorter side unless it is smaller already. Returns false and sets `why` if the file is no
-// valid JPEG.
+// [any] Decodes the bytes of a JPEG file into `out`, in RGB. Scales the image down, to n/8 of its size for the smallest
+// n of 1 to 8 that leaves at least `least` pixels on its shorter side, which saves most of the work. Returns false and
+// sets `why` if the file is no valid JPEG or has more than 2^27 pixels; `out` is then unspecified. Throws failure
+// (usage) if this build has no JPEG decoder.
 bool decode_jpeg(std::span<const std::uint8_t> file, std::uint32_t least, picture& out, std::string& why);
 
-// [any] `quality` from 1 to 100.
+// [any] Returns the bytes of a JPEG file; `quality` is from 1 to 100. Throws failure: usage if this build has no JPEG
+// encoder, run if the image cannot be encoded.
 std::vector<std::uint8_t> encode_jpeg(const picture& in, int quality);
 
-// Throws failure (usage) if this build has no JPEG decoder.
+// [any] Throws failure (usage) if this build has no JPEG decoder and encoder.
 void require_jpeg();
 
 } // namespace regatta

@@ -8,11 +8,12 @@
 
 namespace regatta {
 
-// The bytes of a regular file, mapped into memory. If the file is truncated meanwhile, a read raises SIGBUS: the
-// process names the file on standard error and dies of the signal.
+// The bytes of a regular file, mapped into memory, read-only, during the lifetime of this object. If the file is
+// truncated meanwhile, a read raises SIGBUS: the process names the file on standard error and dies of the signal.
 class mapped_file {
 public:
-  // Throws failure (usage) if there is no such file or it cannot be read.
+  // [any] Maps the whole file; an empty file gives empty bytes(). Throws failure (usage) if there is no such file, it
+  // is no regular file or cannot be read.
   explicit mapped_file(const std::filesystem::path& path);
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;

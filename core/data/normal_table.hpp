@@ -16,13 +16,15 @@ class normal_table {
 public:
   normal_table();
 
+  // [any] Return the numbers for 16 bits (below 65536) and for the eight times 16 bits of `b`, low halves first.
   float one(std::uint32_t sixteen_bits) const noexcept { return quantiles_[sixteen_bits]; }
   std::array<float, 8> eight(const rg::bits4& b) const noexcept {
     return {one(b[0] & 0xffff), one(b[0] >> 16), one(b[1] & 0xffff), one(b[1] >> 16),
             one(b[2] & 0xffff), one(b[2] >> 16), one(b[3] & 0xffff), one(b[3] >> 16)};
   }
 
-  const float* quantiles() const noexcept { return quantiles_.data(); } // for 0 .. 65535
+  // Returns the table, one(0) to one(65535); valid as long as this object.
+  const float* quantiles() const noexcept { return quantiles_.data(); }
 
 private:
   std::vector<float> quantiles_;

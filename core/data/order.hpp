@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of a dataset's samples: a function of the position alone, so that no rank keeps a list.
+// The order of a dataset's samples: a function of seed and position alone, so that no rank keeps a list. Here a
+// position is the number of a sample in the sequence of all samples of all epochs.
 #pragma once
 
 #include <bit>
@@ -31,12 +32,14 @@ constexpr std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t
   return i;
 }
 
-// Returns the sample at a position; positions continue over epochs.
+// The order of a dataset of `size` samples.
 struct sample_order {
-  std::uint64_t size; // at least 1
-  bool shuffle;
+  std::uint64_t size; // at least 1 when at() is called
+  bool shuffle;       // true: another order in each epoch; false: always that of the files
   std::uint64_t seed;
 
+  // [any] Returns the index, below `size`, of the sample at a position. Positions continue over epochs: position / size
+  // is the epoch. Each epoch has every sample once.
   constexpr std::uint64_t at(std::uint64_t position) const noexcept {
     const std::uint64_t epoch = position / size, place = position % size;
     return shuffle ? permuted(place, size, rg::derive_seed(seed, epoch, 0, rg::stream_shuffle)) : place;

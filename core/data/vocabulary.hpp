@@ -24,22 +24,28 @@ enum special_id : std::uint32_t { id_pad = 0, id_unknown = 1, id_begin = 2, id_e
 class vocabulary {
 public:
   virtual ~vocabulary() = default;
-  virtual std::uint64_t size() const noexcept = 0; // all ids are below it
-  // [any, several threads at once] Appends the ids of a line. An unknown word becomes id_unknown, or nothing if there
-  // are no special ids.
+  virtual std::uint64_t size() const noexcept = 0; // number of ids, the special ones included; all ids are below it
+  // [any, several threads at once] Appends the ids of a line to `ids`. An unknown word becomes id_unknown; it is left
+  // out if id_unknown is not among the special ids.
   virtual void encode(std::string_view line, std::vector<std::uint32_t>& ids) const = 0;
-  // Returns how often each id occurs in the text; empty if not counted.
+  // [any] Returns by id how often it occurs in the text, 0 for special ids; empty if not counted. Valid as long as this
+  // object.
   virtual std::span<const std::uint64_t> counts() const noexcept { return {}; }
 };
 
-// Returns the vocabulary that `config` describes. data.tokens = "words": words between spaces that occur at least
-// min_count times, the most frequent first, at most `most` ids, of which the first `specials` are reserved. "subwords":
-// a model of sentencepiece (unigram, Kudo 2018), always with the five special ids. The file is data.vocabulary, or lies
-// beside the first text. With config.first_records and no data.vocabulary: words of the texts, without a file. Throws
-// failure.
+// [main] Returns the vocabulary that `config` describes. data.tokens = "words": words between blanks that occur at
+// least min_count times, the most frequent first, at most `most` ids, of which the first `specials` are reserved.
+// "subwords": a model of sentencepiece (unigram, Kudo 2018), always with the five special ids. Reads the file
+// data.vocabulary, or builds one from `texts` beside the first of them, unless it is there and the texts are unchanged.
+// With config.first_records and no data.vocabulary: all words of the texts, without a file. The result keeps no
+// reference to `texts`. Throws failure: usage if there are no words or data.vocabulary does not fit, run if a file is
+// damaged or a model cannot be trained or written.
 std::unique_ptr<vocabulary> open_vocabulary(const data_config& config, const std::vector<const text_file*>& texts,
                                             std::uint64_t most, std::uint32_t specials);
 
+// [main] The two kinds of open_vocabulary(). `given`: the file is the user's, used as it is; else it is a cache of
+// `texts`, which is rebuilt if it is missing or the texts have changed. A cache of words that cannot be written is no
+// error.
 std::unique_ptr<vocabulary> open_words(const std::filesystem::path& cache, bool given, std::uint64_t min_count,
                                        const std::vector<const text_file*>& texts, std::uint64_t most,
                                        std::uint32_t specials);

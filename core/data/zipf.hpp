@@ -8,18 +8,19 @@
 
 namespace regatta {
 
-// Random numbers 0 .. n - 1; k has a probability proportional to (k + 1)^-s. With s near 1 that is the frequency of
-// words in a language. Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates from
-// monotone discrete distributions" (1996): a few logarithms per number, whatever n is, and no table.
+// Random numbers from 0 to n - 1; k has a probability proportional to (k + 1)^-s. With s near 1 that is the frequency
+// of words in a language. Rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates
+// from monotone discrete distributions" (1996): a few logarithms per number, whatever n is, and no table.
 class zipf {
 public:
+  // Requires n >= 1 and s >= 0.
   zipf(std::uint64_t n, double s) : n_(static_cast<double>(n)), s_(s) {
     low_ = area(1.5) - 1;
     high_ = area(n_ + 0.5);
     sure_ = 2 - position(area(2.5) - height(2));
   }
 
-  // Returns the number at an address; it depends on (seed, at) alone.
+  // [any] Returns random number `at` of the sequence of `seed`; it depends on these two alone.
   std::uint64_t at(std::uint64_t seed, std::uint64_t at) const noexcept {
     for (std::uint32_t tried = 0;; ++tried) {
       const rg::bits4 bits = rg::random_bits(seed, at, tried, rg::stream_data);
