@@ -34,7 +34,7 @@ namespace regatta {
 // The ranks of a run and their roles; owns the arrays that rg_cluster points to.
 struct cluster_layout {
   std::uint32_t workers = 1, servers = 0;
-  std::vector<std::uint32_t> server_rank, host_of;
+  std::vector<std::uint32_t> server_rank, host_of; // a rank by server, a host by rank; both count from 0
 
   // Ranks 0 .. workers-1 are workers. With `colocate`, server k < workers shares rank k with worker k; all other
   // servers have the ranks after the workers. Workers are spread over `hosts` hosts in contiguous blocks, and so are
@@ -60,7 +60,7 @@ rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const clust
 // for an optimizer that cannot be divided like this.
 double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, optimizer_config& config);
 
-// All pointers, also those in transport_self and device, must outlive the exchange.
+// Everything that the pointers refer to must outlive the exchange; so must the names of `tensors`.
 struct exchange_setup {
   const rg_strategy* strategy;
   const rg_value* values;
@@ -71,19 +71,20 @@ struct exchange_setup {
   rg_transport_caps caps;
   plugin_host* transport_host;
   cluster_layout layout;
-  std::uint32_t rank, lanes;
+  std::uint32_t rank, lanes;       // lanes: of the plan
   std::vector<rg_tensor> tensors;  // of the model; dense ones form the arena, ROWS ones the sparse tables
   std::uint64_t micro_batches = 1; // per step; their rows share the windows of the sparse tables
-  bool rows_in_place = false;      // the model can read rows of sparse tables without a copy
+  bool rows_in_place = false;      // the model can read rows of sparse tables in the shard, without a copy
   optimizer_config optimizer;
-  std::uint64_t seed;
+  std::uint64_t seed;  // for the strategy
   double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
-  bool ghosts = false;
+  bool ghosts = false; // buffers have a size but no bytes
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
-  // Writes the initial weights of elements [first, first + count) of the arena, which a server owns. Null with ghosts.
+  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns. Null with
+  // ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
-  // [loop] Writes the initial weights of rows of a sparse table; also called when a row is first requested.
+  // [loop] Writes the initial weights of rows of a sparse table, when they are first requested.
   tables::init_function initial_rows;
   plugin_host::log_function log;
   std::string link; // text of the extension "regatta.link/1" for the strategy; empty under virtual time: no extension
@@ -150,8 +151,8 @@ public:
   // strategy; bytes may have moved although it returns false. Throws failure: of the transport, the strategy or an
   // operation.
   bool poll(std::uint64_t timeout_ns, std::uint64_t spin_ns);
-  // [loop] Returns when the next timer of the strategy is due, in ns on the transport's virtual clock if it has one,
-  // else on the monotonic clock. UINT64_MAX: there is none.
+  // [loop] Returns when the next timer (or, under virtual time, operation) of the strategy is due, in ns on the
+  // transport's virtual clock if it has one, else on the monotonic clock. UINT64_MAX: there is none.
   std::uint64_t next_timer() const;
   // [loop] Returns whether poll() must still be called: an operation or timer is pending, or serve is not over.
   bool busy() const { return transfers_.outstanding() || !timers_.empty() || !awaited_.empty() || running_[serve]; }

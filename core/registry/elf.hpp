@@ -10,8 +10,8 @@
 
 namespace regatta {
 
-// Returns why dlopen() must not open the file (it is missing, truncated, no shared object, or for another architecture),
-// and what to do; empty if it may. The text does not name the file.
+// Returns why dlopen() must not open the file, and what to do: it is missing, truncated, no shared object, or for
+// another architecture. Empty if it may. The text does not name the file.
 std::string elf_problem(const std::filesystem::path& file);
 
 } // namespace regatta
