@@ -13,8 +13,8 @@
 
 namespace regatta {
 
-// Holds one buffer per input for a batch of `samples`. The buffers are pinned memory of `reader` where `reader` is not
-// null. Inputs that a device generates (`made`) have no buffer.
+// Holds one buffer per input for a batch of `samples`. With a `reader` the buffers are its pinned memory, which the
+// device frees when it is destroyed. Inputs that a device generates (`made`, one per input or empty) have no buffer.
 class batch_memory {
 public:
   batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr,
@@ -38,9 +38,10 @@ public:
     }
   }
 
+  // Returns the buffers, by input; null for an input that a device generates.
   std::span<void* const> pointers() const { return pointers_; }
 
-  // Returns a batch over this memory with no step, seed, counts or tables set.
+  // Returns a batch over this memory with no step, seed, counts or tables set. Valid as long as this object.
   rg_batch batch() const {
     auto b = rg::make_versioned<rg_batch>();
     b.input_count = static_cast<std::uint32_t>(pointers_.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Supplies a worker's steps with micro-batches from the data source. For a model that counts (tokens, masked words) it
-// also determines the counts of the step's global batch. With synchronous workers, these are summed over all workers on
-// the control channel. So that no step waits for the sum, the next step's batch is read and counted, and its sum begun,
-// before the current step computes. Workers that are not synchronous multiply their own counts by the number of
+// also determines the counts of the step's global batch. With a synchronous strategy, these are summed over all workers
+// on the control channel. So that no step waits for the sum, the next step's batch is read and counted, and its sum
+// begun, before the current step computes. With other strategies each worker multiplies its own counts by the number of
 // workers, except in step 0: there all workers sum their counts, so that the first loss equals that of any other
 // strategy on the same samples.
 //
@@ -22,29 +22,33 @@ namespace regatta {
 
 class batches {
 public:
-  // Takes part in the sum of counts of this step, if there is one. Called on a rank that is no worker.
+  // [main] Takes part in the workers' sum of counts of this step, if there is one. A rank that is no worker calls it
+  // for every step, in order. Throws failure (run) if the case ends.
   static void attend(session& s, std::uint64_t step);
 
+  // [main] `s` is open and outlives this object. Throws failure (plugin) if the model's functions, counts and inputs do
+  // not fit together.
   explicit batches(session& s);
 
-  // Sets the number of steps; no step from `end` on is read ahead. Unknown until the warm-up is over.
+  // Sets the number of steps: `end` and later steps are not read ahead. Call it after the warm-up, when it is known.
   void end_at(std::uint64_t end) { end_ = end; }
-  // Returns whether begin(step) may wait for other ranks.
+  // Returns whether begin(step) may wait for other workers, because the counts of `step` are summed.
   bool meets(std::uint64_t step) const { return summed_ || (counted_ && step == 0); }
-  // [compute] Reads the step's batch unless it was read ahead. Its counts are known when this returns.
+  // [compute] Begins `step`: 0, 1, ... in order. Reads its batch unless it was read ahead. Its counts are known when
+  // this returns. Throws failure, also (run) if the case ends while it waits.
   void begin(std::uint64_t step);
   // [compute] Reads the batch of the step after the current one, if there is one, while a device computes.
   void read_ahead();
-  // [compute] Returns micro-batch `m` of the step that was begun. It is valid until the next call of begin() or
-  // micro(); where the model counts or has sparse tables, all micro-batches are in memory at once and valid until the
-  // next step.
+  // [compute] Returns micro-batch `m` of the step that was begun, reading it if necessary: call it with ascending m. It
+  // is valid until the next call of begin() or micro(); where the model counts or has sparse tables, all micro-batches
+  // are in memory at once and valid until the next step.
   rg_batch micro(std::uint64_t m);
   // [compute] Completes a pending sum of counts. Call it before any other collective call on the control channel.
   void settle();
-  // This worker's counts for the step that was begun; empty if the model counts nothing.
+  // This worker's counts for the step that was begun, by kind of count; empty if the model counts nothing.
   const std::vector<std::uint64_t>& mine() const { return current().mine; }
-  // Returns the tokens, without padding, of the micro-batches returned so far in this step; std::nullopt unless
-  // train.batch_unit is "tokens".
+  // Returns the tokens, without padding, of all micro-batches that calls of micro() have returned in this step;
+  // std::nullopt unless train.batch_unit is "tokens" and the model has an input of tokens.
   std::optional<std::uint64_t> tokens() const { return token_places_ ? std::optional(tokens_) : std::nullopt; }
 
 private:

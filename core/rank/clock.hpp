@@ -16,7 +16,7 @@ inline std::int64_t read_clock_ns(clockid_t clock) noexcept {
 inline std::int64_t steady_ns() noexcept {
   return read_clock_ns(CLOCK_MONOTONIC);
 }
-// CPU time of the calling thread.
+// Nanoseconds of CPU time of the calling thread.
 inline std::int64_t thread_cpu_ns() noexcept {
   return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }

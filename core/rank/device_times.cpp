@@ -14,8 +14,8 @@ void device_times::step_ends(std::uint64_t step, std::vector<device::span> updat
   if (device_) under_way_.push_back({{}, step_end{step, device_->mark(device::computing), std::move(updates), host}});
 }
 
-// The stream `watching` is idle, so its mark passes at once. Stream `computing` waits for it, so that the mark of the
-// step's end comes later.
+// Stream `watching` has no pending work here, so its mark passes at once. Stream `computing` waits for it, so that the
+// mark of the step's end passes later.
 rg_fence device_times::now() {
   if (!device_) return 0;
   const rg_fence f = device_->mark(device::watching);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Evaluates the model on held-out data (data.evaluation_path) after the last step and, with measure.evaluate_every,
-// between steps, outside the timed region. The workers share the batches in rotation. Running statistics are averaged
-// over workers first, and the model's sums are added up over ranks, so that all workers report the same metric.
+// between steps, outside the timed region. Worker w evaluates batches w, w + workers, ... Running statistics are
+// averaged over workers first, and the model's sums are added up over ranks, so that all workers report the same
+// metric.
 #pragma once
 
 #include "data/source.hpp"
@@ -18,17 +19,20 @@ namespace regatta {
 
 class evaluation {
 public:
-  // [any] wanted() returns whether the run evaluates at all; due() whether it does so between steps, after `done` of
-  // them.
+  // [any] wanted() returns whether the run evaluates at all; due() whether measure.evaluate_every asks for an
+  // evaluation after `done` steps.
   static bool wanted(session& s) { return !s.job.config.data.evaluation_path.empty(); }
   static bool due(session& s, std::uint64_t done);
-  // [main] Takes part in the collective calls of one evaluation. Called on a rank that is no worker.
+  // [main] Takes part in the collective calls of one run(). A rank that is no worker calls it once for each run() of
+  // the workers. Throws failure (run) if the case ends.
   static void attend(session& s);
 
-  // Opens the data. Throws failure if the data does not fit the model or the model has no evaluate().
+  // [main] Opens the data. Requires wanted(s). Throws failure if the data does not fit the model, or (usage) if the
+  // model has no evaluate(). The session must outlive this object.
   explicit evaluation(session& s);
-  // [compute] Call it on all workers at once, when all weights have arrived. Calls `prepare` with every batch before
-  // the model sees the batch. Returns the metric; std::nullopt if the model derives none from its sums.
+  // [compute] Collective on the control channel: call it on all workers, when all weights have arrived and no sum of
+  // counts is pending (batches::settle). Calls `prepare` with every batch before the model sees it, for example to set
+  // its sparse tables. Returns the metric; std::nullopt if the model derives none from its sums. Throws failure.
   std::optional<double> run(const std::function<void(rg_batch&)>& prepare);
 
 private:

@@ -34,11 +34,11 @@ namespace regatta {
 // The ranks of a run and their roles; owns the arrays that rg_cluster points to.
 struct cluster_layout {
   std::uint32_t workers = 1, servers = 0;
-  std::vector<std::uint32_t> server_rank, host_of;
+  std::vector<std::uint32_t> server_rank, host_of; // a rank by server, a host by rank; both count from 0
 
-  // Ranks 0 .. workers-1 are workers. Server k has rank k if it is co-located and k < workers; the other servers have
-  // the ranks after the workers. Workers are spread over `hosts` hosts in contiguous blocks, and so are the servers
-  // that have ranks of their own.
+  // Ranks 0 .. workers-1 are workers. With `colocate`, server k < workers shares rank k with worker k; all other
+  // servers have the ranks after the workers. Workers are spread over `hosts` hosts in contiguous blocks, and so are
+  // the servers that have ranks of their own. Requires at least one worker and one host.
   static cluster_layout make(std::uint32_t workers, std::uint32_t servers, bool colocate, std::uint32_t hosts = 1);
   std::uint32_t size() const { return static_cast<std::uint32_t>(host_of.size()); }
   // Returns the cluster as `rank` sees it; UINT32_MAX gives a view of no rank, for plan() and talks(). Points into this
@@ -46,11 +46,12 @@ struct cluster_layout {
   rg_cluster view(std::uint32_t rank) const;
 };
 
-// Returns whether any two ranks exchange messages. `all` is a view of no rank.
+// Returns whether the strategy, by its talks(), lets any two ranks exchange messages. `all` is a view of no rank.
 bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all);
 
-// Returns the strategy's plan with defaults filled in: at least one lane, a period of at least 1. Throws failure, also
-// if the plan contradicts itself.
+// Returns the strategy's plan with defaults filled in: at least one lane, a period of at least 1. `id` names the
+// strategy in errors. Throws failure: (plugin) if the plan contradicts itself, else as check() does for plan()'s
+// status.
 rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout,
                 const optimizer_config& config, plugin_host& host, const std::string& id);
 
@@ -59,6 +60,7 @@ rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const clust
 // for an optimizer that cannot be divided like this.
 double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, optimizer_config& config);
 
+// Everything that the pointers refer to must outlive the exchange; so must the names of `tensors`.
 struct exchange_setup {
   const rg_strategy* strategy;
   const rg_value* values;
@@ -69,19 +71,20 @@ struct exchange_setup {
   rg_transport_caps caps;
   plugin_host* transport_host;
   cluster_layout layout;
-  std::uint32_t rank, lanes;
+  std::uint32_t rank, lanes;       // lanes: of the plan
   std::vector<rg_tensor> tensors;  // of the model; dense ones form the arena, ROWS ones the sparse tables
   std::uint64_t micro_batches = 1; // per step; their rows share the windows of the sparse tables
-  bool rows_in_place = false;      // the model can read rows of sparse tables without a copy
+  bool rows_in_place = false;      // the model can read rows of sparse tables in the shard, without a copy
   optimizer_config optimizer;
-  std::uint64_t seed;
+  std::uint64_t seed;  // for the strategy
   double momentum = 0; // coefficient for a strategy that computes momentum itself; `optimizer` then has none
-  bool ghosts = false;
-  // holds everything except rows of sparse tables; null: the host does. Outlives the exchange
+  bool ghosts = false; // buffers have a size but no bytes
+  // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
-  // Writes the initial weights of elements [first, first + count) of the arena, which a server owns. Null with ghosts.
+  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns. Null with
+  // ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
-  // [loop] Writes the initial weights of rows of a sparse table; also called when a row is first requested.
+  // [loop] Writes the initial weights of rows of a sparse table, when they are first requested.
   tables::init_function initial_rows;
   plugin_host::log_function log;
   std::string link; // text of the extension "regatta.link/1" for the strategy; empty under virtual time: no extension
@@ -91,80 +94,95 @@ class exchange {
 public:
   enum activity : std::uint64_t { begin_step = 1, end_step = 2, serve = 3, finish = 4, pull_rows = 5 };
 
-  // [main] Lays out the arena and registers its memory. Call start(), which creates the strategy, once the weights are
-  // written.
+  // [main] Lays out the arena and allocates and registers its memory, zeroed. Throws failure: (plugin) if the model has
+  // no weights or an invalid table, else if memory is not available. A worker then writes the initial weights and calls
+  // start().
   explicit exchange(exchange_setup setup);
   ~exchange();
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
+  // [main] Creates the strategy, which allocates buffers and sets the buckets. Call it once, before all that follows
+  // except arena(), weights(), gradients() and tables(). Throws failure with the plugin's text.
   void start();
 
+  // Valid as long as the exchange. Its buffers of weights and gradients are empty on a rank that is no worker.
   const rg_arena& arena() const { return arena_; }
-  // Empty on a rank that is no worker, and with ghosts. With a device these point to device memory, which the host must
-  // not access.
+  // The whole arena, padding included. Empty on a rank that is no worker, and with ghosts. With a device these point to
+  // device memory, which the host must not access.
   std::span<float> weights() const;
   std::span<float> gradients() const;
-  // Passes the weights, or the gradients, to host code in pieces, in ascending order. Call them between steps; they
-  // wait for a device.
+  // Passes the weights, or the gradients, to host code: all at once, or from a device in pieces, in ascending order.
+  // The spans are valid during the call of `to`. Call them between steps; they wait for a device.
   using show_function = std::function<void(std::span<const float>)>;
   void show_weights(const show_function& to) const { show(weights(), to); }
   void show_gradients(const show_function& to) const { show(gradients(), to); }
-  // Returns the gradients of the rows of sparse table `t` that the step touched. Call it between steps.
+  // Returns the gradients of the rows that were last set for sparse table `t`, one row after the other in the order of
+  // tables().rows()[t]. Empty on a rank that is no worker, and with ghosts. Call it between steps.
   std::span<const float> row_gradients(std::uint32_t t) const;
-  // Returns the name of memory that was written although it belongs to no buffer; std::nullopt if there is none. Call
-  // it between steps; waits for a device.
+  // Checks the guards before and behind each region. Returns the place of the first write there, such as "memory behind
+  // the gradients"; std::nullopt if there is none. Call it between steps; waits for a device.
   std::optional<std::string> find_damage() const;
-  // Returns whether a step before `end` has a learning rate above 0, so that its update changes weights.
+  // Returns whether any step below `end` has a learning rate above 0, so that its update changes weights.
   bool learns_before(std::uint64_t end) const;
-  // [loop] Returns the bytes that were submitted to the transport since the start.
+  // [loop] As transfers::given_bytes().
   std::uint64_t given_bytes() const { return transfers_.given_bytes(); }
   regatta::tables& tables() { return *tables_; }
   const regatta::tables& tables() const { return *tables_; }
+  // [any] Returns, for each bucket, the end of its elements in the arena, ascending; the last is the arena's end. Does
+  // not change after start(). Empty if there are no dense weights.
   std::span<const std::uint64_t> bucket_ends() const { return bucket_ends_; }
 
-  // [loop] Begins an activity of the strategy; done() returns whether it is over. begin_step and pull_rows use the rows
-  // that were last set in tables(). Throws failure if the activity fails before it waits for anything; a later failure
-  // makes poll() throw.
+  // [loop] Begins an activity of the strategy. Its end comes at once, or during a later poll(); done() returns whether
+  // the activity is over or never began. In each step: begin_step, gradients_ready() up to the arena's end, end_step.
+  // begin_step and pull_rows use the rows that were last set in tables(). `step` is ignored by serve, finish and
+  // pull_rows. Throws failure if the activity fails before it waits for anything, and (plugin) if the strategy has no
+  // pull_rows(); a later failure makes poll() throw.
   void begin(activity a, std::uint64_t step);
   bool done(activity a) const { return !running_[a]; }
   // [loop] Throws the first failure that the strategy reported, even if begin() or poll() threw it before. Call it once
   // more before the result is computed: a strategy may report a failure outside of begin() and poll().
   void require_success() const;
   // [compute] Declares that elements [0, end) of the arena hold this step's gradients; on a device, once `fence` has
-  // passed. poll() forwards it to the strategy. Lock-free.
+  // passed. `end` only grows within a step. poll() and begin(end_step) report complete buckets to the strategy.
+  // Lock-free.
   void gradients_ready(std::uint64_t end, rg_fence fence = 0) noexcept;
   // [loop] Runs one round: moves bytes, and reports completions and complete buckets to the strategy. Waits at most
-  // `timeout_ns` for an event and spins for the first `spin_ns` of it. Returns false if nothing happened. Throws
-  // failure.
+  // `timeout_ns` for an event and spins for the first `spin_ns` of it. Returns whether it reported anything to the
+  // strategy; bytes may have moved although it returns false. Throws failure: of the transport, the strategy or an
+  // operation.
   bool poll(std::uint64_t timeout_ns, std::uint64_t spin_ns);
-  // [loop] Returns when the next timer is due; UINT64_MAX: there is none.
+  // [loop] Returns when the next timer (or, under virtual time, operation) of the strategy is due, in ns on the
+  // transport's virtual clock if it has one, else on the monotonic clock. UINT64_MAX: there is none.
   std::uint64_t next_timer() const;
-  // [loop] Returns whether any operation is pending that needs calls of poll().
+  // [loop] Returns whether poll() must still be called: an operation or timer is pending, or serve is not over.
   bool busy() const { return transfers_.outstanding() || !timers_.empty() || !awaited_.empty() || running_[serve]; }
 
   // [loop] Describes the pending operations, for messages to people.
   std::vector<transfers::open_operation> open_operations() const { return transfers_.open(); }
-  // [any] Returns the end of the elements [0, end) of the arena that have this step's gradients. Lock-free.
+  // [any] Returns the `end` of the last gradients_ready() in this step; 0: there was none. Lock-free.
   std::uint64_t gradients_ready_to() const noexcept { return ready_.load(std::memory_order_relaxed); }
 
-  // [any] Returns the first element from which on the model may read weights; the weights before it have not arrived
-  // yet. Lock-free.
+  // [any] Returns the first element of the arena from which on the model may read weights; the weights before it have
+  // not arrived yet. 0: all have arrived. Lock-free.
   std::uint64_t weights_from() const noexcept { return weights_from_.load(std::memory_order_acquire); }
-  // [any] Returns the fence after which those weights may be read on a device. Call it after weights_from() or after
-  // the end of an activity.
+  // [any] Returns the fence after which a device may read those weights and write gradients; 0 without a device. Call
+  // it after weights_from() or after the end of an activity. Lock-free.
   rg_fence weights_after() const noexcept { return weights_after_.load(std::memory_order_acquire); }
-  // [loop] Waits until a device has completed all enqueued work. Not within steps.
+  // [loop] Waits until a device has completed all enqueued work, the model's gradients included. Do not call it within
+  // a step. Does nothing without a device.
   void settle();
 
   // [loop] The values that the strategy recorded since the last call of forget_records().
   const strategy_records& records() const { return records_; }
   void forget_records() { records_ = {}; }
 
-  // [loop] Time spent on updating weights since the start, in the worker role.
+  // [loop] Time that this thread spent on updating weights since the start, in the worker role. Work on a device counts
+  // only with the time for enqueueing it.
   std::uint64_t worker_update_ns() const { return update_ns_[0]; }
-  // Moves the time spans of the worker's updates on the device since the last call into `out`: the first 600, and only
-  // if the device has timing marks. The old memory of `out` is reused for the next spans.
+  // [loop] Replaces `out` by the time spans of the worker's updates on the device since the last call, the first 600 of
+  // them; empty if the device has no timing marks. The old memory of `out` is reused for the next spans.
   void take_updates(std::vector<device::span>& out);
+  // [loop] As worker_update_ns(), in the server role.
   std::uint64_t server_update_ns() const { return update_ns_[1]; }
   // Returns the bytes of optimizer state for the arena elements that this rank owns in both roles, without sparse
   // tables.

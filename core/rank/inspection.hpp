@@ -20,16 +20,18 @@ void require_no_damage(const exchange& x, const std::string& when);
 [[noreturn]] void report_damage(const std::string& when, const std::string& what);
 
 // [loop] Throws failure (wrong) if a gradient has elements that are infinite or NaN. `when` as in require_no_damage().
-// Returns whether a trained tensor (lr_scale above 0) has an element whose gradient is not 0. On workers only.
+// Returns whether a trained tensor (lr_scale above 0) has an element whose gradient is not 0. On workers only; waits
+// for a device.
 bool require_finite_gradients(const exchange& x, const std::string& when);
 // [loop] Returns whether all gradients are finite and a trained tensor has one that is not 0. For fp16, whose gradients
-// may overflow.
+// may overflow. On workers only; waits for a device.
 bool finite_and_not_zero(const exchange& x);
 
 // [loop] Returns a hash of a worker's dense weights: equal for equal weights, and almost always different otherwise.
 // Waits for a device.
 std::uint64_t checksum_of_weights(const exchange& x);
-// [loop] Returns whether this rank holds a row of a sparse table that differs from its initial value.
+// [loop] Returns whether this rank, as worker or server, holds a row of a sparse table that differs from its initial
+// value.
 bool any_row_changed(const exchange& x);
 
 } // namespace regatta

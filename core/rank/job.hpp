@@ -18,13 +18,13 @@ struct rank_job {
   case_config config;
   cluster_layout layout;
   std::vector<std::string> files;      // paths of the plugins that the case needs
-  std::string address;                 // address to listen on
-  std::uint64_t batch = 0;             // samples that a worker trains on in one step
+  std::string address;                 // of this rank, for the transport to listen on
+  std::uint64_t batch = 0;             // samples of a worker in one step, over all its micro-batches
   std::uint64_t warmup = 0, steps = 0; // steps: 0 if config.measure.seconds limits the run
   std::uint64_t period = 1;            // the number of steps is a multiple of it
   std::string kernels;                 // choices of the autotuning process; empty: the rank chooses by fixed rules
-  std::uint64_t spin_ns = 0;
-  bool tune = false; // only time kernels and return the choices
+  std::uint64_t spin_ns = 0;           // how long a waiting rank spins before it sleeps
+  bool tune = false;                   // only time kernels and return the choices
 
   // Returns the case's optimizer. With fp16 it always defers the update until the norm is known, as clipping does:
   // gradients may overflow, and a step with overflow must leave all weights unchanged.
@@ -33,6 +33,7 @@ struct rank_job {
 };
 
 nlohmann::json to_json(const rank_job& job);
+// Throws nlohmann::json::exception if a member is missing or of another type.
 rank_job job_from_json(const nlohmann::json& j);
 
 } // namespace regatta

@@ -19,21 +19,28 @@ namespace regatta {
 
 class loop {
 public:
-  // `wake` ends the exchange's poll from any thread; `aborted` is called whenever poll returns. Spins for `spin_ns`
-  // while the compute thread waits. The second thread never spins, because it shares a core with the computation.
-  // `lost` receives a failure of the second thread at once, on that thread.
+  // Starts the second thread. The arguments must outlive this object. `wake` ends the exchange's poll from any thread.
+  // `aborted` is called whenever poll returns; if it returns true, the case has ended and peer_failure is thrown. Spins
+  // for `spin_ns` while the compute thread waits; the second thread never spins, because it shares a core with the
+  // computation. `lost` is called on the second thread as soon as that thread fails; take() throws the failure later.
   loop(exchange& x, control_client& control, state_report& report, std::function<void()> wake,
-       std::function<bool()> aborted, std::uint64_t spin_ns,
-       std::function<void(std::exception_ptr)> lost = {}); // [second thread]
-  ~loop();
+       std::function<bool()> aborted, std::uint64_t spin_ns, std::function<void(std::exception_ptr)> lost = {});
+  ~loop(); // ends the second thread and waits for it
 
-  // All [compute]. The compute thread holds the exchange at first.
-  void take();    // returns once this thread holds the exchange; throws a failure of the second thread
-  void release(); // this thread leaves the exchange: hands it over if any operation is pending
-  void gradients_ready(std::uint64_t end, rg_fence fence); // elements [0, end) are final, on a device after `fence`
-  // Takes the exchange and runs it until `done` returns true. Throws failure, also if the case is aborted.
+  // All [compute]. The compute thread holds the exchange at first. Only while it does may it call [loop] functions.
+  //
+  // Returns once this thread holds the exchange. Throws a failure of the second thread; this thread then holds it too.
+  void take();
+  // Hands the exchange to the second thread if it is busy(). Either way, call take() before [loop] functions again.
+  // Requires that this thread holds it.
+  void release();
+  // Calls exchange::gradients_ready(). Hands the exchange to the second thread if a bucket other than the last is now
+  // complete. In each step, call release() before the first of these calls.
+  void gradients_ready(std::uint64_t end, rg_fence fence);
+  // Takes the exchange and runs it until `done`, called on this thread before each round, returns true. This thread
+  // then holds the exchange. Throws failure, also if the case is aborted.
   void run_until(const std::function<bool()>& done);
-  std::uint64_t thread_cpu_ns() const; // of the second thread
+  std::uint64_t thread_cpu_ns() const; // CPU time of the second thread since its start; 0: not available
 
 private:
   void hand_over();

@@ -19,25 +19,28 @@
 
 namespace regatta {
 
-// Returns the setup of the model for case `c`, `batch` samples per step and an RG_PURPOSE_*. `picks` are autotuned
-// kernels or null.
+// Returns the setup of the model for case `c`, `batch` samples per call of step() (a micro-batch) and an RG_PURPOSE_*;
+// the caller sets `device`. `picks` are autotuned kernels or null; the setup points to them.
 rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose, const char* picks);
 
-// Returns the executor that computes graphs on `device`. Throws failure if there is none.
+// Returns the first executor that computes graphs on `device` ("cpu", "cuda"), as registry::find() does. Throws failure
+// (skipped) if there is none.
 const component& executor_for(const registry& plugins, const std::string& device);
 
-// Returns the index of the device that a rank computes on: devices are assigned to ranks in rotation. 0 on the CPU.
-// Throws failure if there is none.
+// Returns the index of the device that a rank computes on: devices are assigned to ranks in rotation. 0 on the CPU, and
+// if the executor does not list devices. Throws failure (skipped) without an executor, or if counting devices fails.
 std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank);
 
-// Opens memory and arithmetic of a device. Returns null on the CPU, and if the executor does not offer them: its models
-// then keep their weights in host memory.
+// Opens memory and arithmetic of device `index`. Returns null on the CPU, and if the executor does not offer them: its
+// models then keep their weights in host memory. `wake` is called from any thread when work that device::notify() waits
+// for has completed. `plugins` must outlive the device. Throws failure (skipped if there is no such device).
 std::unique_ptr<device> open_device(const registry& plugins, const std::string& name, std::int32_t index,
                                     const plugin_host::log_function& log, std::function<void()> wake);
 
 class model_instance {
 public:
-  // Throws failure with the plugin's own text.
+  // `plugins` must outlive this object; `setup` and its `picks` only this call. Throws failure with the plugin's own
+  // text, (plugin) if the description is invalid, (skipped) if the model or `device` needs an executor that is missing.
   model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
                  const rg_model_setup& setup, const plugin_host::log_function& log);
   ~model_instance();
@@ -47,18 +50,21 @@ public:
   const rg_model_info& info() const { return info_; }
   const std::vector<rg_tensor>& tensors() const { return tensors_; }
   const std::vector<rg_input>& inputs() const { return inputs_; }
+  // For calls of the model: ask(functions().step(self(), ...), "step").
   const rg_model& functions() const { return functions_; }
   void* self() const { return self_; }
   std::string kernels() const; // the chosen kernels; "" if there is no choice
-  // Throws failure if `status` is an error.
+  // Throws failure with the plugin's text if `status`, returned by the model's function `what`, is an error. [any]
   void ask(rg_status status, const char* what);
 
-  // Passes to a model that asks for it how often each index occurs: weights(i) for input i, empty if not known.
+  // Passes to a model with "regatta.frequencies/1" how often each index occurs. weights(i) returns the relative
+  // frequency of each index of input i; empty if not known.
   void tell_frequencies(const std::function<std::vector<double>(std::size_t input)>& weights);
   // Elements in the outputs of all nodes, per sample; 0 for a model that is no graph.
   std::uint64_t node_elements() const { return node_elements_; }
-  bool has_tables() const;
-  // Writes the initial weights of tensor i in the layout of memory, or those of some rows of a sparse table.
+  bool has_tables() const; // sparse ones
+  // Writes the initial weights of a tensor in the model's layout (rg::storage_of elements), or those of some rows of a
+  // sparse table, one after the other. They depend only on `seed`. Throws failure.
   void init(std::uint32_t tensor, std::uint64_t seed, float* out);
   void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out);
 

@@ -19,7 +19,8 @@ namespace regatta {
 namespace {
 
 // Returns the SHA-256 of the dense weights, followed by the changed rows of each sparse table in ascending order: row
-// number and weights. "" if the worker holds no weights, as with servers and a model of sparse tables only.
+// number and weights. "" if the worker holds no weights, because the model has only sparse tables and servers hold
+// them.
 std::string hash_of_weights(exchange& x) {
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> hash(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   bool good = hash && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1;

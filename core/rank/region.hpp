@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timed region of one rank: reads the rank's counters at its begin and end.
+// The timed region of one rank: reads the rank's counters at its begin and end, and puts the differences into its
+// record.
 #pragma once
 
 #include "measure/record.hpp"
@@ -14,14 +15,15 @@ namespace regatta {
 class timed_region {
 public:
   explicit timed_region(session& s) : session_(s), sensors_(s.device()) {}
-  // [loop] All functions are called by the thread that holds the exchange.
+  // [loop] All functions are called by the thread that holds the exchange. begin() also discards what the strategy has
+  // recorded so far. Each of begin(), end(), pause() and resume() takes milliseconds if a device has sensors.
   void begin(rank_record& record);
   void end(rank_record& record);
-  // Takes the strategy's per-step records once serve() and finish() are over, because servers record the last steps
-  // late.
+  // Copies the strategy's per-step records. Call it once serve() and finish() are over, because servers record the last
+  // steps late.
   void take_records_of_steps(rank_record& record);
-  // [loop] Exclude the time between the two calls, an evaluation, from the region. Each call takes milliseconds if a
-  // device has sensors.
+  // Exclude an evaluation, between the two calls, from the region's bytes, CPU time and sensors. Wall time is not
+  // excluded: the caller puts it into step_time::paused.
   void pause();
   void resume();
 

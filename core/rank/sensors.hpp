@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the sensors of a rank's GPU at both ends of the timed region and once a second in between. A separate thread
-// reads them, so that no step has to.
+// Reads the sensors of a rank's GPU when the timed region begins and ends, and once a second in between. The readings
+// in between are on a separate thread, so that no step waits for them.
 #pragma once
 
 #include "device/device.hpp"
@@ -17,11 +17,15 @@ namespace regatta {
 
 class sensor_watch {
 public:
-  explicit sensor_watch(device* d); // `d` is null or has no sensors: nothing is read
-  // [one thread] Call begin() and end() alternately.
+  // Reads once. `d` must outlive this object; if it is null or has no sensors, nothing is read.
+  explicit sensor_watch(device* d);
+  // Call begin() and end() alternately, from one thread; a further pair adds to the figures. Each reads the sensors,
+  // which takes milliseconds.
   void begin();
   void end();
-  std::optional<gpu_figures> figures() const; // call it between end() and begin()
+  // Returns the figures over all intervals so far; std::nullopt if nothing is read. Do not call it between begin() and
+  // end().
+  std::optional<gpu_figures> figures() const;
 
 private:
   device* device_;

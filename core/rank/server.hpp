@@ -6,7 +6,9 @@
 
 namespace regatta {
 
-// [main] Serves until every worker has finished.
+// [main] Runs a rank that is only a server: serves until every worker has finished, and takes part in the workers'
+// collective calls on the control channel. Requires an open session and a passed barrier "ready". Throws failure; one
+// of the serving thread is already reported to the coordinator.
 rank_record run_server(session& s);
 
 } // namespace regatta

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that one rank holds during a run: plugins, transport connected to the peers, model, exchange. All ranks
-// must create them in the same order, because the steps in between are collective on the control channel. [main]
+// Everything that one rank holds during a run: plugins, transport connected to the peers, model, exchange. [main]
+// except where noted. The functions throw failure: a plugin's own (registry/plugin_host.hpp), or run if the case ends
+// while a collective call on the control channel waits.
 #pragma once
 
 #include "control/client.hpp"
@@ -22,6 +23,7 @@ namespace regatta {
 
 class session {
 public:
+  // Loads the plugins and asks the strategy for its plan. `control` must outlive the session.
   session(control_client& control, rank_job job, std::uint32_t rank);
   ~session();
   session(const session&) = delete;
@@ -32,9 +34,11 @@ public:
   const std::uint32_t rank;
   const rg_cluster cluster;
 
-  // Connects to the peers, creates the model, initialises the weights, and starts the strategy.
+  // Creates the model, connects to the peers, initialises the weights, and starts the strategy. Collective on the
+  // control channel: all ranks call it once, before everything below.
   void open();
-  // Closes the transport in order, once everything that was sent has arrived. Do not call it after an error.
+  // Closes the transport after everything that was sent has arrived, or after 10 s. Requires that no operation is
+  // pending; do not call it after an error.
   void close();
 
   model_instance& model() { return *model_; }
@@ -42,26 +46,27 @@ public:
   bool synchronous() const { return plan_.flags & RG_PLAN_SYNCHRONOUS; }
   // Returns whether all workers have the same weights after finish().
   bool agrees() const { return plan_.flags & (RG_PLAN_SYNCHRONOUS | RG_PLAN_AGREES); }
-  // Returns how many steps a worker may be ahead of the slowest; std::nullopt: any number.
+  // Returns how many steps a worker may be ahead of the slowest (0: synchronous); std::nullopt: any number.
   std::optional<std::uint64_t> bound() const {
     if (synchronous()) return 0;
     return plan_.flags & RG_PLAN_BOUNDED ? std::optional(plan_.bound) : std::nullopt;
   }
   regatta::exchange& exchange() { return *exchange_; }
   const regatta::exchange& exchange() const { return *exchange_; }
+  // [loop] Returns the transport's counters since open(); all 0 if it has none.
   rg_counters counters();
   state_report& report() { return report_; }
-  // [any] Makes the exchange's poll return.
+  // [any] Makes the exchange's poll return. Does nothing before the transport exists.
   void wake();
-  // Averages the state tensors (such as running statistics) over the workers. Call it on all workers at once; waits for
-  // a device.
+  // Averages the state tensors (such as running statistics) over the workers. Collective on the control channel: ranks
+  // that are no workers call evaluation::attend() instead. Waits for a device.
   void average_states();
   // [loop] Throws failure (plugin) if memory outside of a buffer or a tensor was written, states included; see
   // inspection.hpp. Call it while nothing is pending; waits for a device.
   void require_no_damage(const std::string& when);
   // Returns the device that holds the weights and computes the model; null: the host.
   regatta::device* device() { return device_.get(); }
-  // Returns the strategy's warnings, for the result.
+  // Returns the warnings that the strategy has logged since open(), for the result.
   const std::vector<std::string>& strategy_warnings() const { return strategy_warnings_; }
 
 private:

@@ -94,7 +94,7 @@ void state_report::describe_tensors(std::vector<std::string>& lines) const {
 std::vector<std::string> state_report::describe_exchange(exchange& x) const {
   std::vector<std::string> lines;
   auto open = x.open_operations();
-  // Those that the transport refuses come first: the others may well wait for them.
+  // Operations that the transport refuses come first: the others may be waiting for them.
   std::ranges::stable_partition(open, &transfers::open_operation::refused);
   for (std::size_t i = 0; i < std::min(open.size(), most_listed); ++i) lines.push_back(in_words(open[i]));
   if (open.size() > most_listed) lines.push_back(fmt::format("{} operations more", open.size() - most_listed));

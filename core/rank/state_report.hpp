@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Describes the state of a rank when the run stands still, for the coordinator: tensors that lack gradients or weights,
-// and operations that have not ended. The thread that runs the exchange describes its own state in poll(); if that
-// thread does not get there, the report says so.
+// and operations that have not ended. The thread that runs the exchange describes the operations at its next call of
+// poll(); if that call does not come, the report says so.
 #pragma once
 
 #include "control/client.hpp"
@@ -21,21 +21,22 @@ namespace regatta {
 
 class state_report {
 public:
-  // `wake` makes the exchange's poll return, from any thread. `bytes` returns the bytes that the transport has moved so
-  // far [loop].
+  // `control` must outlive this object. `wake` makes the exchange's poll return; describe() calls it from any thread.
+  // `bytes` returns the bytes that the transport has moved so far; poll() calls it [loop].
   state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes);
 
-  // [main] After watch(), describe() reports on the exchange too, until end_watch() returns. Call end_watch() before
-  // the exchange is destroyed.
+  // [main] Begin and end the use of the exchange by describe(), which before and afterwards reports nothing. Call
+  // end_watch() before the exchange is destroyed.
   void watch(const exchange& x);
   void end_watch();
 
-  // [loop] Runs one round of the exchange. Waits at most 250 ms, so that the coordinator learns of bytes that move and
-  // of rounds that return. Throws failure as exchange::poll() does.
+  // [loop] Runs one round of the exchange, and publishes on the status page that it ran and whether it made progress.
+  // Waits at most 250 ms, so that the page stays up to date. Throws failure as exchange::poll() does.
   void poll(exchange& x, std::uint64_t spin_ns);
 
-  // [any] Returns one line for each pending item, and the id of the thread that is in poll() (0: none): {"lines":
-  // ["..."], "waits": "for the first of them", "answers": true, "loop": 4711}. One call at a time.
+  // [any] Wakes the exchange and waits at most 150 ms for its answer. Returns {"lines": a text for each item, "waits":
+  // the first pending operation, "answers": false if a thread is in exchange::poll() but has not answered, "loop": the
+  // id of that thread, else 0}. One call at a time.
   nlohmann::json describe();
 
 private:

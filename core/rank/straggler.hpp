@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slows a worker down by a factor (cluster.slow): after computing, it sleeps for a multiple of the computing time. It
-// sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
+// Slows a worker down by a factor (cluster.slow): after computing, it sleeps for (factor - 1) times the computing time.
+// It sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
 #pragma once
 
 #include "rank/clock.hpp"
@@ -15,15 +15,16 @@ namespace regatta {
 
 class straggler {
 public:
-  // A factor of 1 changes nothing.
+  // A factor of 1 or less changes nothing.
   explicit straggler(double factor) : more_(factor - 1) {}
 
   // [compute] Computing begins, or continues after a time that does not count as computing.
   void resume() noexcept {
     if (more_ > 0) since_ = steady_ns();
   }
-  // [compute] Sleeps for the time that was computed since the last call. Shorter sleeps than 0.5 ms are saved up until
-  // `last`, because the kernel cannot keep to them.
+  // [compute] Sleeps for (factor - 1) times the time since the last call of resume() or compute(). A sleep below 0.5 ms
+  // is added to the next one, because the kernel cannot keep to it; with `last`, at the end of a pass, it is not put
+  // off.
   void compute(bool last) noexcept {
     if (!(more_ > 0)) return;
     owed_ += static_cast<std::int64_t>(more_ * static_cast<double>(steady_ns() - since_));

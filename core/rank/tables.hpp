@@ -21,31 +21,42 @@ namespace regatta {
 
 class tables {
 public:
+  // Writes the initial weights of rows of the table, one after the other.
   using init_function = std::function<void(std::uint32_t tensor, std::span<const std::uint64_t> rows, float* out)>;
 
-  // Allocates windows for `micro_batches` batches per step if the rank is a worker. in_place: the model can read rows
-  // in the tables without a copy. `regions` and `rule` must outlive this object.
+  // Copies the ROWS tensors of `tensors`, in order: table t is the t-th of them. Allocates windows for `micro_batches`
+  // batches per step if the rank is a worker. in_place: the model can read rows in the shard without a copy to the
+  // window (RG_OP_SHOW). `regions` and `rule` must outlive this object. Throws failure (plugin) if a table has no rows,
+  // no elements or no max_rows.
   tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
          region_table& regions, const update_rule& rule, init_function init);
 
+  // Returns the windows, by table; their buffers are empty on a rank that is no worker.
   const std::vector<rg_table>& list() const { return list_; }
 
   // Copies the row numbers of a step into the windows; one entry per table, in table order. Throws failure (plugin) if
-  // they do not fit, do not ascend or lie outside the table.
+  // they are more than max_rows, do not strictly ascend or lie outside the table. On workers only.
   void set_rows(std::span<const rg_rows> rows);
-  // Returns the rows that were last set; the numbers lie in the windows.
+  // Returns the rows that were last set, by table; the numbers lie in the windows.
   std::span<const rg_rows> rows() const { return rows_; }
-  // Sets the tables of `batch` to the windows. They are valid as long as this object.
+  // Makes `batch` point to the rows that were last set, and to the windows with their weights and gradients. Without
+  // `with_gradients` the gradients are null, as for an evaluation. Valid until the next set_rows() or show().
   void show(rg_batch& batch, bool with_gradients);
 
-  // Returns the rank's shard of table `t`; null: it holds none.
+  // Returns the shard of table `t` that the rank holds in this role, valid as long as this object; null: it holds none.
   row_table* held(bool as_server, std::uint32_t t) const { return held_[as_server][t].get(); }
   // own() and operate() throw failure (plugin) if their arguments are invalid.
+  //
+  // Makes this rank the holder, in one role, of the rows r of table `t` with r mod shards == shard. At most once for
+  // each role and table. With ghosts it creates nothing.
   void own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard);
   // Executes RG_OP_ROWS_*, RG_OP_GATHER or RG_OP_SCATTER and returns the bytes touched. With ghosts it only returns the
   // bytes.
   std::uint64_t operate(const rg_op& op);
 
+  // For an update that is deferred until the norm of all gradients is known. partial() returns the norm of the
+  // gradients that wait in all shards of the role; commit() executes their updates, clipped by `total`, the norm over
+  // all ranks.
   arithmetic::norm partial(bool as_server) const;
   void commit(bool as_server, const arithmetic::norm& total, std::uint64_t step);
 

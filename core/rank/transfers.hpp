@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends and receives over any transport, with the parts that a transport need not implement:
+// Sends and receives over any transport, and implements the parts that a transport may lack:
 //
-// Messages to the own rank are copied. Operations that the transport refuses with RG_AGAIN are queued. Scratch memory
-// is used for a receive that adds where the transport cannot add, for a wire type where it cannot convert, and for
-// device buffers that it cannot access. A send from such a buffer is queued until its bytes are in scratch. A receive
-// into such a buffer has ended once the copy from scratch is enqueued on the device, ahead of all later work there.
-// Receives into overlapping bytes take effect in the order in which they were posted, whichever way each of them takes.
+// Messages to the own rank are copied. Operations that the transport refuses with RG_AGAIN are queued, and submitted
+// again in poll(). Scratch memory is used for a receive that adds where the transport cannot add, for a wire type where
+// it cannot convert, and for device buffers that it cannot access. A send from such a buffer is queued until its bytes
+// are in scratch. A receive into such a buffer has ended once the copy from scratch is enqueued on the device, ahead of
+// all later work there. Receives into overlapping bytes take effect in the order in which they were posted, whichever
+// way each of them takes.
 //
-// Everything is [loop]. Nothing is allocated once the largest number of simultaneous operations has been reached.
+// Everything is [loop]. Nothing is allocated once the largest number and size of simultaneous operations has been
+// reached.
 #pragma once
 
 #include "device/staging.hpp"
@@ -35,34 +37,41 @@ public:
             std::uint32_t size, std::uint32_t lanes);
   ~transfers();
 
-  // Begins a send or a receive; a later completion of poll() carries `cookie`. The caller has checked the arguments.
-  // `wire` is RG_F16 or RG_BF16 to convert a buffer of RG_F32 for the wire; 0: no conversion.
+  // Begins a send or a receive; a later poll() reports its completion, with `cookie`. Until then the buffer of a send
+  // must not change, and that of a receive must not be used. Sends and receives of one peer and lane match in order; a
+  // receive may be longer than its message. The caller has checked the arguments. `add`: adds to the buffer's elements
+  // instead of replacing them. `wire` is RG_F16 or RG_BF16 to convert a buffer of RG_F32 for the wire; 0: no
+  // conversion. Throws failure if the transport rejects the operation, except for a lost peer (RG_E_PEER,
+  // RG_E_CANCELLED): that becomes the completion's status.
   void send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
             std::uint32_t wire = 0);
   void recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
             std::uint32_t wire = 0);
-  // `function` is one of the transport's rg_collectives.
+  // Begins a collective of `group`, which split() has returned; completes and fails as send(). `function` is one of the
+  // transport's rg_collectives. `root`: of a broadcast, an index into the group.
   using collective_function = rg_status (*)(void* self, const rg_collective* collective);
   void collective(std::uint64_t cookie, collective_function function, std::uint32_t group, std::uint32_t root,
                   const rg_buffer& buffer);
 
-  // Moves bytes and appends completions to `out`. While there is nothing to do it waits as rg_transport.poll does.
-  // Throws failure, also for a completion that belongs to no pending operation: it came twice, or its cookie was never
-  // issued.
+  // Moves bytes and appends completions to `out`, those with an error included. While there is nothing to do it waits
+  // as rg_transport.poll does. Throws failure, also (plugin) for a completion that belongs to no pending operation: it
+  // came twice, or its cookie was never issued.
   void poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vector<rg_completion>& out);
-  // Throws failure if an operation ended with an error. Call it after the strategy has read its completions without
-  // failing itself, so that an error that the strategy ignores is not lost.
+  // Throws the failure of the first operation that ended with an error; does nothing if there is none. Call it after
+  // the strategy has read its completions without failing itself, so that an error that the strategy ignores is not
+  // lost.
   void require_success() const;
 
-  // Returns the bytes of the sends and collectives that the transport accepted since the start.
+  // Returns the bytes of the sends and collectives that the transport accepted since the start, in the type of memory.
+  // Receives and messages to the own rank do not count.
   std::uint64_t given_bytes() const noexcept { return given_bytes_; }
 
-  // [loop] Lists the operations that have not ended, receives first, for messages to people.
+  // Lists the operations that have not ended, receives first, for messages to people.
   struct open_operation {
     const char* kind;   // "send", "receive", "collective operation"
     std::uint32_t peer; // UINT32_MAX for a collective
     std::uint32_t lane;
-    std::uint64_t bytes;
+    std::uint64_t bytes;    // of the buffer
     bool receives, refused; // refused: the transport has not accepted it yet
   };
   std::vector<open_operation> open() const;

@@ -296,7 +296,7 @@ step_time worker::step(std::uint64_t n, rank_record& record) {
   loop_.run_until([&] { return x.done(exchange::begin_step); });
   loop_.release();
   device_times::host_part host;
-  if (sparse_) { // without sparse tables it is over at once
+  if (sparse_) { // without sparse tables begin_step takes no time
     t.update = static_cast<std::int64_t>(x.worker_update_ns() - updated_before);
     t.stalled = t.blocked = std::max<std::int64_t>(0, steady_ns() - asked - t.update);
     t.stalled_at = asked;
@@ -411,7 +411,7 @@ std::uint64_t worker::steps_to_time() {
   return static_cast<std::uint64_t>(session_.control.sum("steps", {mine})[0]);
 }
 
-// Lets servers end their regions after all workers have ended theirs and before any worker finishes. Releases the
+// Lets servers end their timed regions after all workers have ended theirs and before any worker finishes. Releases the
 // exchange.
 void worker::end_together() {
   loop_.release(); // a co-located server keeps serving workers that are not there yet

@@ -77,7 +77,7 @@ void write_frame(int fd, const json& what) {
 }
 
 json failed_frame(exit_code code, const std::string& text) {
-  std::vector<std::string> lines; // each of them foreign text
+  std::vector<std::string> lines; // each may contain control characters of the plugin's text; one_line() replaces them
   for (const std::string& line : lines_of(text)) lines.push_back(one_line(line));
   return {{"code", static_cast<int>(code)}, {"failed", join(lines, "\n")}};
 }
@@ -150,7 +150,7 @@ public:
   }
   child(const child&) = delete;
   child& operator=(const child&) = delete;
-  // Kills the child. All its answers have been read, or it gives no more; a thread of a plugin may keep it alive.
+  // Kills the child, which a plugin's thread may still keep alive. No further answer is expected from it.
   ~child() { reap(); }
 
   // Reads until the next answer, the end of the pipe, the end of `patience`, or an interruption.

@@ -20,9 +20,10 @@ struct description_texts {
   std::deque<std::vector<const char*>> lists;
 };
 
-// Writes everything but functions and the file's path.
+// Leaves out functions and the file's path.
 nlohmann::json to_json(const loaded_plugin& plugin);
-// The functions of the result are null. `texts` must outlive the components.
+// Returns components whose `file` is the argument and whose functions are null. Appends to `texts`, which must outlive
+// them. Throws nlohmann::json::exception if `j` is not from to_json().
 loaded_plugin plugin_from_json(const nlohmann::json& j, const std::filesystem::path& file, description_texts& texts);
 
 } // namespace regatta

@@ -10,7 +10,8 @@
 
 namespace regatta {
 
-// Returns why the file cannot be a shared object for this machine, and what to do; empty if it can be one.
+// Returns why dlopen() must not open the file, and what to do: it is missing, truncated, no shared object, or for
+// another architecture. Empty if it may. The text does not name the file.
 std::string elf_problem(const std::filesystem::path& file);
 
 } // namespace regatta

@@ -7,8 +7,8 @@
 
 namespace regatta {
 
-// Returns the functions by which a process joins the others that an outside launcher has started; null if
-// component::launcher is empty. Requires a registry that loads.
+// Returns the functions by which a process of a launcher (mpirun, srun) joins the others; null if component::launcher
+// is empty. Requires a component from a registry that loads.
 inline const rg_launched* launched_of(const component& c) {
   return c.extension ? static_cast<const rg_launched*>(c.extension(RG_EXT_LAUNCHED)) : nullptr;
 }

@@ -16,7 +16,8 @@ namespace regatta {
 // Owns an rg_host. It must outlive the instance that received it, and it cannot move: plugins keep its address.
 class plugin_host {
 public:
-  // Both may be empty, and may be called from any thread. The table that `extension` returns must outlive this host.
+  // Both may be empty, and may be called from any thread; what they throw is dropped. `level` is an RG_LOG_*, `text`
+  // one line. `extension` returns null for an id that it does not have; a table that it returns must outlive this host.
   using log_function = std::function<void(int level, const std::string& text)>;
   using extension_function = std::function<const void*(std::string_view id)>;
 
@@ -25,7 +26,8 @@ public:
   plugin_host& operator=(const plugin_host&) = delete;
 
   const rg_host* c() const noexcept { return &host_; }
-  // Returns and clears the text of the last fail(), one line; empty if there was none since the last call. [any]
+  // Returns and clears the text of the plugin's last rg_host.fail(), one line; empty if there was none since the last
+  // call of this function. [any]
   std::string take_error();
 
 private:
@@ -36,18 +38,18 @@ private:
   std::string error_;
 };
 
-// Throws regatta::failure with "<what>: <the plugin's text>" if `status` is an error, which is anything but RG_OK,
-// RG_DONE, RG_AGAIN and RG_TIMEOUT. `what` names the instance: "transport tcp". Exit codes: RG_E_CONFIG usage,
-// RG_E_UNSUPPORTED skipped, RG_E_PLUGIN plugin, others run; RG_E_PEER and RG_E_CANCELLED throw peer_failure. [any]
+// Throws failure with "<what>: <the plugin's text>" if `status` is an error, that is below 0; RG_OK, RG_DONE, RG_AGAIN
+// and RG_TIMEOUT pass. `what` names the instance: "transport tcp". Exit codes: RG_E_CONFIG usage, RG_E_UNSUPPORTED
+// skipped, RG_E_PLUGIN plugin, others run; RG_E_PEER and RG_E_CANCELLED throw peer_failure. [any]
 void check(rg_status status, plugin_host& host, std::string_view what);
 
-// Calls `f`, which calls a plugin and returns an rg_status, then check(). An exception, which the interface forbids,
-// becomes RG_E_PLUGIN.
+// Calls `f`, which calls a plugin and returns an rg_status, then check(). An exception of the plugin, which the
+// interface forbids, becomes a failure too, as for rg::fence().
 template <class F> void call(plugin_host& host, std::string_view what, F&& f) {
   check(rg::fence(host.c(), std::forward<F>(f)), host, what);
 }
 
-// Returns "it cannot run as configured" and the like, for plugins that fail without a text.
+// Returns the meaning of a status, such as "it cannot run as configured", for plugins that fail without a text.
 std::string_view meaning_of(rg_status status) noexcept;
 
 } // namespace regatta

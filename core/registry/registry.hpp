@@ -28,12 +28,14 @@ enum class kind {
 };
 std::string_view name_of(kind k);                            // "model"
 std::string plural_of(kind k);                               // "models"
-std::optional<kind> kind_of(std::string_view name) noexcept; // for "model" or "models"
+std::optional<kind> kind_of(std::string_view name) noexcept; // of "model" or "models"; std::nullopt for other names
 
 // A checked component: texts are not null (except defaults and choices), and the parameter table is consistent. In a
-// registry that only describes, functions are null. In one that loads, these functions are not null. Model without
-// graph: all except evaluate, metric, canonical, from_canonical and kernels. Executor: all, and its model's as above,
-// without create. Transport: all except now and extension. Strategy: plan, talks, create, destroy and completed.
+// registry that only describes, all functions are null, `extension` too. In one that loads, these are not null:
+//  - model without graph: all except evaluate, metric, canonical, from_canonical and kernels
+//  - executor: all, and those of executor_model as for a model, without create
+//  - transport: all except now and extension
+//  - strategy: plan, talks, create, destroy and completed
 struct component {
   enum kind kind;
   std::string id, summary;
@@ -44,7 +46,7 @@ struct component {
   bool evaluates = false;                   // a model that can be evaluated
   bool has_devices = false;                 // an executor that lists devices ("regatta.devices/1")
   std::string launcher;                     // "mpirun -n": must start this transport's ranks; empty: none is needed
-  const void* (*extension)(const char* id); // may be null
+  const void* (*extension)(const char* id); // returns an extension of the component; may be null
   // Versioned copies; functions that the plugin lacks are null. Only the members for `kind` are filled in.
   rg_model model;
   rg_graph_source graph; // of a model with a graph; else create is null
@@ -67,21 +69,23 @@ struct shadowed {
   std::filesystem::path file, by;
 };
 
-// Whether this process may run a file's code. `tried`: the coordinator has loaded the file in a child before.
+// Whether this process may run a file's code. `tried`: yes, the coordinator has loaded the file in a child before.
+// `untried`: no, a child describes it.
 enum class trust { untried, tried };
 
 class registry {
 public:
   // Describes every plugin in the folders (files that end in .so, in the order of their names). The first folder with a
-  // (kind, id) takes precedence; files of one folder that hold the same component are all refused. Throws failure if a
-  // folder is missing or cannot be read. Forks a child for each file (registry/ask.hpp): requires that the process has
-  // no other threads. [main]
+  // (kind, id) takes precedence; files of one folder that hold the same component are all refused. A file that cannot
+  // be used becomes an entry of failures(). Throws failure (plugin) if a folder is missing or cannot be read. Forks a
+  // child for each file (registry/ask.hpp): requires that the process has no other threads. [main]
   explicit registry(const std::vector<std::filesystem::path>& folders);
   // Returns a registry of these files only. `tried` loads them in this process; a rank does so with the files that the
-  // coordinator names. `untried` describes them. A missing file becomes an entry of failures().
+  // coordinator names. `untried` describes them, as above. A file that is missing or cannot be used becomes an entry of
+  // failures().
   static registry of_files(const std::vector<std::filesystem::path>& files, trust t = trust::tried);
-  // Returns the same components, but find() loads the file of the component that it returns. Requires a process that
-  // may crash: a child of ask(), or a test.
+  // Returns the same components, but find() loads the file of the component that it returns, into this process for
+  // good. Requires a process that may crash: a child of ask(), or a test.
   registry loading() const;
   ~registry();
   registry(registry&&) noexcept;
@@ -92,8 +96,9 @@ public:
   const std::vector<shadowed>& hidden() const;
   // As find(), but never loads a file.
   const component& described(enum kind k, std::string_view id) const;
-  // Throws regatta::failure (exit code 3) with the components that exist, a near name, and the failures that may be the
-  // reason. The reference is valid as long as the registry.
+  // Returns the component; its functions are null in a registry that only describes. The reference is valid as long as
+  // the registry. Throws failure (plugin) if there is none: with the components that exist, a near name, and the
+  // entries of failures() that may be the reason.
   const component& find(enum kind k, std::string_view id) const;
 
 private:
@@ -102,19 +107,19 @@ private:
   explicit registry(std::unique_ptr<state> s);
 };
 
-// Returns the folders in which plugins are searched: --plugin-path, REGATTA_PLUGIN_PATH (separated by ':'),
-// experiment.plugin_path, then the folder beside the program (../lib/regatta) if it exists. Throws failure (exit code
-// 2) if one of the first three names a folder that does not exist.
+// Returns the absolute paths of the folders in which plugins are searched, in order of precedence: `command_line`
+// (--plugin-path), REGATTA_PLUGIN_PATH (separated by ':'), `experiment` (experiment.plugin_path), then ../lib/regatta
+// beside the program's folder if it exists. Throws failure (usage) if one of the first three names no folder.
 std::vector<std::filesystem::path> plugin_folders(const std::vector<std::string>& command_line,
                                                   const std::vector<std::string>& experiment = {});
 
-// Values of parameters in the order of the component's table. Owns the memory to which they point. Movable; data()
-// stays valid after a move.
+// Values of parameters in the order of the component's table. Owns the memory to which they point. Movable: the pointer
+// from data() stays valid, now owned by the new object.
 class parameter_values {
 public:
-  // Parameters that are not in `chosen` get their defaults. Throws failure (exit code 2) if a value does not fit, a
-  // required parameter is missing, or a name is unknown. Messages have no position in a file: core/config checks the
-  // same before, with positions.
+  // Parameters that are not in `chosen` get their defaults. Throws failure (usage) if a value does not fit, a required
+  // parameter is missing, or a name is unknown. Messages have no position in a file: core/config checks the same
+  // before, with positions. Keeps no reference to its arguments.
   parameter_values(const component& c, const std::map<std::string, nlohmann::json>& chosen);
   ~parameter_values();
   parameter_values(parameter_values&&) noexcept;
@@ -125,7 +130,8 @@ private:
   std::unique_ptr<storage> storage_;
 };
 
-// Returns the SHA-256 of the file in hex: results record which binary ran.
+// Returns the SHA-256 of the file in hex: results record which binary ran. Throws failure (plugin) if it cannot be
+// read.
 std::string sha256_of(const std::filesystem::path& file);
 
 } // namespace regatta

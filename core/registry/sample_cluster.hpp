@@ -8,8 +8,8 @@
 
 namespace regatta {
 
-// Two workers and a server on one host, as seen from outside (no rank is this process): a strategy plans for it if
-// there is no run.
+// Returns a view of no rank of a cluster of two workers and a server on one host. Commands without a run, such as
+// `describe`, call a strategy's plan() and talks() with it.
 inline rg_cluster sample_cluster() {
   static constexpr std::uint32_t server_rank[] = {2}, host_of[] = {0, 0, 0};
   auto cluster = rg::make_versioned<rg_cluster>();

@@ -9,13 +9,13 @@ namespace regatta {
 // SHA-256 of bytes that are added in pieces.
 class sha256 {
 public:
-  // Throws std::runtime_error if OpenSSL cannot compute it; add() and hex() do so too.
+  // This, add() and hex() throw std::runtime_error if OpenSSL cannot compute it.
   sha256();
   ~sha256();
   sha256(const sha256&) = delete;
   sha256& operator=(const sha256&) = delete;
   void add(std::string_view bytes);
-  std::string hex(); // 64 digits; must be the last call
+  std::string hex(); // 64 digits, lower case; must be the last call
 
 private:
   void* context_;

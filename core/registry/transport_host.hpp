@@ -15,10 +15,11 @@ namespace regatta {
 
 class transport_host : public plugin_host {
 public:
-  // `plugins` must outlive this. `more` resolves extensions other than "regatta.nest/1".
+  // `plugins` must outlive this object, and find() must load. `more` resolves extensions other than "regatta.nest/1";
+  // it may be empty.
   explicit transport_host(const registry& plugins, log_function log = {}, extension_function more = {});
 
-  // Returns the files of the transports that were opened through this host. [main]
+  // Returns the files of the transports that a transport has opened through this host so far. [main]
   const std::vector<std::string>& nested_files() const noexcept { return nested_files_; }
 
 private:
@@ -36,8 +37,9 @@ struct transport_summary {
   std::vector<std::string> files; // plugin files that it needs: its own, and those of nested transports
 };
 
-// Creates and destroys an instance. Requires that plugins.find() loads. Throws failure with the plugin's text, or if
-// the transport contradicts itself. [main]
+// Creates an instance, reads its properties and destroys it. Calls `stage` before each piece of plugin code. Requires
+// that plugins.find() loads, in a process that may crash. Throws failure with the plugin's text, or (plugin) if the
+// properties are invalid. [main]
 transport_summary summarise_transport(const registry& plugins, const std::string& id,
                                       const std::map<std::string, nlohmann::json>& parameters,
                                       const stage_function& stage);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks descriptions that plugins return, and throws if they cannot be true. Every path by which they enter the engine
-// (`run`, `describe`, `check`) calls these functions first.
+// Checks descriptions that plugins return. Every path by which they enter the engine (`run`, `describe`, `check`) calls
+// these functions first.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace regatta {
 
-// A larger number is taken for a mistake.
+// Largest numbers that are accepted; a larger one is taken for a mistake.
 inline constexpr std::uint32_t most_tensors = 1 << 20, most_lanes = 256, most_own_threads = 4096;
 
-// A copy of a model's description, checked.
+// A checked copy of a model's description. Names and other texts still belong to the plugin.
 struct model_description {
   rg_model_info info;
   std::vector<rg_tensor> tensors;
   std::vector<rg_input> inputs;
 };
 
-// All throw failure (plugin) with a line for each problem: `what` ("model mlp"), the tensor or input, the field, its
-// value and the allowed values.
+// All throw failure (plugin) if anything is wrong, with a line for each problem (20 at most): `what` ("model mlp"), the
+// tensor or input, the field, its value and the allowed values.
 model_description validated(const rg_model_info& info, const std::string& what);
 void validate(const rg_graph& graph, const std::string& what);
 void validate(const rg_transport_caps& caps, const std::string& what);
-// `talks` is true if any two ranks of the cluster exchange messages.
+// `talks`: any two ranks of the cluster exchange messages; the plan then needs a lane.
 void validate(const rg_plan& plan, bool talks, const std::string& what);
 
 } // namespace regatta

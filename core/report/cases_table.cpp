@@ -121,7 +121,7 @@ std::string ratio_of(const json& value) {
   return value.is_number() ? fmt::format("{:.2f}", value.get<double>()) : "-";
 }
 
-// Staleness of an asynchronous strategy; it limits how far a loss can follow from its speed.
+// Returns mean and maximum of an asynchronous strategy's staleness, which is a reason for a higher loss.
 std::string staleness_of(const json& seen) {
   // Another strategy may record other values under this name.
   if (!seen.is_object() || !seen.value("mean", json()).is_number() || !seen.contains("max")) return "-";

@@ -13,10 +13,12 @@ namespace regatta {
 // The cases of a result as rows: speed, scaling, and causes of lost efficiency.
 struct cases_table {
   text_table table;
-  std::vector<std::string> constant; // "2 workers": columns whose cells are all equal, as text
+  // Columns that are left out of the table because their cells are all equal, as text: "workers: 2".
+  std::vector<std::string> constant;
 };
 
-// `parts`: number of causes of lost efficiency that are named; the others are added up, or with 0 left out.
+// Returns a row for each entry of `result`. The column of lost efficiency names the `parts` largest causes and adds up
+// the others; with 0 it names the largest, and "…" stands for the others.
 cases_table table_of_cases(const nlohmann::json& result, std::size_t parts);
 
 } // namespace regatta

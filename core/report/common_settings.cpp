@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-const char* const always_told[] = {"k", "sparsity"}; // parameters of a strategy
+const char* const always_told[] = {"k", "sparsity"}; // strategies' parameters that are listed at their defaults, too
 
 std::string setting_text(const json& value) {
   if (value.is_null() || value == "") return "";

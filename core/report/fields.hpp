@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the values of a case by path, and formats numbers for tables.
+// Finds the values of a case by path, and formats numbers for tables. `result` is a document of schema
+// regatta.result/1, `entry` an element of its "results".
 #pragma once
 
 #include <string>
@@ -11,15 +12,18 @@
 namespace regatta {
 
 // Returns the value of `path` for an entry: a swept key ("train.batch"), else a member of the entry ("lost.wait"), else
-// a key of the experiment ("strategy.plugin"). For an object with a median, returns the median. Null if there is none.
+// a key of the experiment ("strategy.plugin"). Of a figure with repeats, which is an object, returns its member
+// "median". JSON's null if there is no such value.
 nlohmann::json field(const nlohmann::json& result, const nlohmann::json& entry, const std::string& path);
 
-// Returns the keys that differ between the entries' cases, in the order of the sweep.
+// Returns the swept keys whose values differ between the entries, in the order of the sweep.
 std::vector<std::string> swept_keys(const nlohmann::json& result);
 
-// Returns texts unchanged, numbers with at most four significant digits, null as "-".
+// Returns a value as text in one line: floats with four significant digits, from 1000 on rounded to integers; null as
+// "-"; anything else in full, as JSON except for strings.
 std::string plain_text(const nlohmann::json& value);
-// Returns a column of numbers with as many digits as the smallest needs; null as "-".
+// Returns the values as texts: all numbers with the same number of decimals, 0 to 4, as the smallest one other than 0
+// needs. If that is below 0.001, and for values that are no numbers, as plain_text().
 std::vector<std::string> aligned_numbers(const std::vector<nlohmann::json>& values);
 std::string percent(double share); // 0.0114 -> "1.1 %"
 

@@ -13,13 +13,15 @@ namespace regatta {
 // other, and no other code of the process may open and close the file.
 class folder_lock {
 public:
-  // Throws failure (usage) with the pid of the process that holds the lock, or failure (run) if locking is impossible.
+  // Locks at once or throws: failure (usage) with the pid of the process that holds the lock, or failure (run) if
+  // locking is impossible.
   explicit folder_lock(const std::filesystem::path& folder);
   ~folder_lock();
   folder_lock(const folder_lock&) = delete;
   folder_lock& operator=(const folder_lock&) = delete;
 
-  // Returns whether the lock is still the file in the folder; false if file or folder were removed.
+  // Returns whether the locked file is still in the folder. False if file or folder were removed or replaced: another
+  // process may then have locked the folder.
   bool holds() const;
 
 private:

@@ -8,13 +8,15 @@
 
 namespace regatta {
 
-// Returns the values that hold for all cases, as lines of items: the experiment; `constant`; the machine, the program
-// and the repeats.
+// Returns the values that hold for all cases, as lines of items: the experiment; `constant` (of cases_table); settings
+// that differ from their defaults; the machine, the program and the repeats. Leaves out lines without items.
 std::vector<std::vector<std::string>> heading_of(const nlohmann::json& result,
                                                  const std::vector<std::string>& constant);
 
-// Return the lines below the table: warnings with the cases that they concern, and the verdict on the results.
+// Returns the warnings, each once, with the cases that it concerns.
 std::vector<std::string> warnings_of(const nlohmann::json& result);
+// Returns the items of the last line: "1 of 4 cases failed", "replicas identical" or "REPLICAS DIFFER", "canary passed"
+// or "CANARY FAILED" (check_results()).
 std::vector<std::string> verdict_of(const nlohmann::json& result);
 
 } // namespace regatta

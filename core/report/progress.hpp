@@ -14,17 +14,17 @@ struct progress {
   std::string label;                      // "allreduce shm 2 workers"
   std::string phase;                      // "baseline", "contention", or empty: the case itself
   std::size_t repeat = 1, repeats = 1;    // repeat counts from 1
-  std::uint64_t step = 0, steps = 0;      // steps is 0: unknown, or the run has not begun
-  std::optional<double> samples_per_second, seconds_left;
+  std::uint64_t step = 0, steps = 0;      // steps is 0: unknown, or the run has not begun; the line then shows no step
+  std::optional<double> samples_per_second, seconds_left; // seconds_left: of the campaign; std::nullopt: not shown
 };
 
-// Returns one line for a terminal, without line end, of at most `width` columns (0: any). The least important parts are
-// left out first.
+// Returns one line for a terminal, without line end, of at most `width` columns (0: any). A line that is too long loses
+// its least important parts first, then the end of its text.
 //   [2/6] allreduce shm 2 workers   repeat 1/3   step 17/35   271.3 samples/s   1 min 20 s left
 // To draw: "\r" + line + "\x1b[K"; to clear: "\r\x1b[K".
 std::string progress_line(const progress& p, std::size_t width);
 
-// 45 s, 3 min 20 s, 1 h 5 min
+// Returns "45 s", "3 min 20 s", "1 h 5 min"; "0 s" for a negative duration.
 std::string human_duration(double seconds);
 
 } // namespace regatta

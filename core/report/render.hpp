@@ -14,20 +14,23 @@
 namespace regatta {
 
 enum class format { console, markdown, csv, json };
-std::optional<format> format_named(std::string_view name); // "console", ...
+// Takes "console", "markdown", "csv", "json"; std::nullopt for other names.
+std::optional<format> format_named(std::string_view name);
 
 struct render_options {
-  std::size_t width = 0; // of the terminal; 0: unlimited
-  std::string path;      // path of result.json; shown if not empty
+  std::size_t width = 0; // columns of the terminal, for format::console; 0: unlimited
+  std::string path;      // path of result.json; console and markdown show it if it is not empty
 };
 
-// Returns the whole document, ending in a newline. Bytes that are not UTF-8 are replaced.
+// Returns the whole document, ending in a newline. CSV and JSON include the figure that [report] names (with_report()).
+// Bytes that are not UTF-8 are replaced. Requires a valid result: other documents throw nlohmann::json::exception.
 std::string render(const nlohmann::json& result, format f, const render_options& options = {});
 
 // Parts of render(), which tests and other reports use directly.
 std::string render_csv(const nlohmann::json& result); // one row per case, JSON paths as headers
-// Returns the table that [report] asks for: one for each combination of the other swept values, in blocks of columns if
-// `width` (0: any) is too small. Empty if [report] asks for none.
+// Returns a table of [report]'s value, rows and columns for each combination of the other swept values, each with a
+// title. Divides a table into blocks of columns if it is wider than `width` (0: never). Empty if [report] lacks one of
+// the three.
 std::string render_pivot(const nlohmann::json& result, bool markdown, std::size_t width = 0);
 
 } // namespace regatta

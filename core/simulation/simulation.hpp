@@ -2,7 +2,7 @@
 //
 // Several ranks of one strategy in one process, under virtual time: the engine's own exchange over a virtual network,
 // with a model that is a formula. Its gradient depends on the weights that it reads, so weights that arrive late, early
-// or from another step change the result.
+// or from another step change the result. One thread.
 #pragma once
 
 #include "virtual_network.hpp"
@@ -20,8 +20,8 @@
 namespace regatta {
 
 struct simulation_setup {
-  std::string strategy;
-  std::map<std::string, nlohmann::json> parameters; // in place of the defaults
+  std::string strategy;                             // its id
+  std::map<std::string, nlohmann::json> parameters; // of the strategy; others get their defaults, which must exist
   std::uint32_t workers = 1, servers = 0;
   bool colocate = false;
   std::uint32_t hosts = 1; // the ranks lie on these hosts in contiguous blocks
@@ -30,50 +30,55 @@ struct simulation_setup {
   optimizer_config optimizer;
   std::vector<std::int64_t> tensors = {40, 7, 100, 16}; // elements of each
   std::vector<std::vector<std::int64_t>> shapes;        // of each tensor, with as many elements; empty: all are vectors
-  // How strongly each element is pulled to a target value; 0: not at all, gradients only fluctuate. The targets of
-  // neighbouring workers differ by `pull_apart`; training with all gradients converges to their mean.
+  // How strongly each element of the arena is pulled to a target value; 0: not at all, gradients only fluctuate. The
+  // targets of neighbouring workers differ by `pull_apart`; training with all gradients converges to their mean.
   double pull = 0, pull_apart = 0;
   std::int64_t table_rows = 0; // of a sparse table; 0: there is none
   std::int64_t table_row = 5;  // elements per row
   std::uint64_t touched = 9;   // maximum number of rows that a worker touches in a step
   bool ghosts = false;
-  std::uint64_t straggler_ns = 0; // additional computing time of rank 1
+  std::uint64_t straggler_ns = 0; // additional computing time of rank 1 in every step
   plugin_host::log_function log;  // receives the messages of strategies
   std::uint64_t late_ns = 0;      // delay of the first step of rank 0
 };
 
 struct simulation_result {
   std::vector<std::vector<float>> weights; // final weights, by worker
-  // Rows of the table that differ from their initial values, by rank: in the worker role and in the server role.
+  // Rows of the table that differ from their initial values, by rank and row number: in the worker role and in the
+  // server role.
   std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
-  std::vector<std::uint64_t> server_held;       // rows that take memory, by rank
+  std::vector<std::uint64_t> server_held;       // rows that take memory in the server role, by rank
   std::vector<virtual_network::counts> counted; // by rank
   std::vector<strategy_records> records;        // by rank
-  std::vector<std::uint64_t> state_bytes;       // of the optimizer, by rank
-  std::uint64_t virtual_ns = 0;
-  std::size_t left_over = 0; // operations that never ended
+  std::vector<std::uint64_t> state_bytes;       // optimizer state of the arena in both roles, by rank
+  std::uint64_t virtual_ns = 0;                 // time when the last rank finished
+  std::size_t left_over = 0;                    // operations of the network that never ended
 };
 
 // Runs to the end. Throws std::runtime_error on a deadlock, if weights change while a step still reads them, or if
-// ghosts are requested and the strategy works on bytes.
+// ghosts are requested and the strategy works on bytes; and failure as the exchange does, also (plugin) if the strategy
+// wrote outside of its buffers. Requires that plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
-// The same training on one worker, with gradients summed in the order of the workers, in double. Returns the arena,
-// then the table.
+// Reference: the same training on one worker, with gradients summed in the order of the workers, in double. Of the
+// optimizer it applies lr, momentum and clip_norm only. Returns the final weights: the arena, padding included, then
+// all rows of the table.
 std::vector<double> train_serially(const simulation_setup& setup);
-// Returns the rows that worker w touches in a step, ascending.
+// Returns the rows that worker w touches in a step, ascending; may be none. Requires a table.
 std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint32_t w, std::uint64_t step);
 
-// Training of every worker by itself, with a gradient divided by its own batch; weights are averaged every k steps and
-// at the end. Returns the arena, then the table.
+// Reference: every worker trains by itself, with a gradient divided by its own batch; weights are averaged over workers
+// every k steps and at the end, momentum is not. Applies lr and momentum only, and ignores simulation_setup::pull.
+// Returns the weights as train_serially() does.
 std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k);
 
-// The simulated model: the initial value of a weight, and the gradient of worker `w` of `n` at `weight`.
+// The simulated model. `element` is an index into the arena, or into the table with its rows one after the other.
 float initial_weight(std::uint64_t element);
+// Returns the gradient of worker `w` at `weight`, divided by the `n` workers so that the sum over workers is the mean.
 // Ignores simulation_setup::pull.
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight);
 
-// Returns the elements of the arena: each tensor starts at a multiple of 16.
+// Returns the number of elements of the arena, padding included: each tensor takes a multiple of 16.
 std::uint64_t arena_elements(const simulation_setup& setup);
 
 } // namespace regatta
