@@ -68,8 +68,8 @@ struct test {
 
 // Returns the tests of a shared object, in the order in which they run.
 std::vector<test> tests_of_file();
-// Returns the tests of the component s.what, which must not be null, in the order in which they run. Tests that cannot
-// run are included: with or without a launcher as the transport needs it, they throw skipped.
+// Returns the tests of the component s.what, which must not be null, in the order in which they run. Tests
+// that lack a launcher, or cannot run under one, are included; they throw skipped.
 std::vector<test> tests_of(const subject& s);
 
 // Tests by subject, from which tests_of() builds its list.
