@@ -47,11 +47,11 @@ public:
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
-  // SIGHUP). Does not throw for failures of cases: they become records. A case that has failed is not run again. Call
-  // it once.
+  // SIGHUP). Does not throw for failures of cases: they become records. After a failure the case's other
+  // repeats do not run. Call it once.
   bool run();
 
-  int worst_exit_code() const { return worst_; } // of the failed cases; 0: none, or only skipped cases of a sweep
+  int worst_exit_code() const { return worst_; } // of all failures; 0: none, or only cases that a sweep skips
 
 private:
   struct planned;

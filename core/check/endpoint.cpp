@@ -275,7 +275,7 @@ rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
   while (!ended(cookie)) {
     if (poll(second / 2) > 0) since = now();
     if (now() - since < second) continue;
-    auto c = rg::make_versioned<rg_counters>(); // bytes are the only progress of a message of gigabytes
+    auto c = rg::make_versioned<rg_counters>(); // a message of gigabytes shows no other progress
     const bool counted = functions_.counters(self_, &c) == RG_OK;
     if (counted && c.bytes_sent + c.bytes_received != moved) {
       moved = c.bytes_sent + c.bytes_received;
