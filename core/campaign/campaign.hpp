@@ -47,8 +47,8 @@ public:
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
-  // SIGHUP). Does not throw for failures of cases: they become records. After a failure the case's other
-  // repeats do not run. Call it once.
+  // SIGHUP). Does not throw for failures of cases: they become records. After a failure the case's
+  // other repeats do not run. Call it once.
   bool run();
 
   int worst_exit_code() const { return worst_; } // of all failures; 0: none, or only cases that a sweep skips

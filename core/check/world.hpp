@@ -51,10 +51,10 @@ void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std
 
 // Connects the ranks, runs the body on each at the same time, each in its own thread or process, and closes. Returns
 // one line for each rank that failed, "rank 1: ..."; ranks that gave up because of it are left out, and "every rank:
-// ..." stands for the same error in all. A process that a signal kills is "rank 1: signal 9". If processes hang
-// (hang_watch with 9 s, more under a sanitizer), all are killed. Throws timed_out, in place of returning, if a rank
-// hung or an operation did not end in time; skipped if the transport connects no ranks or a launcher started too few.
-// [main]
+// ..." stands for the same error in all. A process that a signal kills is "rank 1: signal 9". Whatever the body throws
+// is an error of its rank, also skipped. With as::processes, all are killed if they hang (hang_watch with 9 s, more
+// under a sanitizer). Throws timed_out, in place of returning, if a rank hung or an operation did not end in time;
+// skipped if the transport connects no ranks or a launcher started too few. [main]
 std::vector<std::string> run(const subject& which, const world_shape& shape, const std::function<void(member&)>& body);
 
 // As run(), but throws failed with the errors if there are any.
