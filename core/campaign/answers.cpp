@@ -48,7 +48,8 @@ void ask_strategy(const registry& plugins, const case_config& c, const stage_fun
   rank_job job; // holds the optimizer settings that a rank will have
   job.config = c;
   const optimizer_config optimizer = job.optimizer();
-  // Only the plan says whether the strategy wants servers. If it does not, or the case has none, plan again without.
+  // Only the plan says whether the strategy wants servers. If it does not, or the case has none, plan again without
+  // servers.
   auto layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
   rg_plan plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
   const bool served = (plan.flags & RG_PLAN_SERVERS) && servers;
@@ -135,7 +136,7 @@ void plugin_answers::ask(const std::vector<case_config>& cases) {
       options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& failed = answers[i].failed;
-    if (failed && failed->code() == exit_code::interrupted) continue; // no answer to keep
+    if (failed && failed->code() == exit_code::interrupted) continue; // not an answer: a later of() asks again
     known_[keys[i]] = failed ? kept{{}, failed} : kept{read_answers(answers[i].value), {}};
   }
 }

@@ -73,7 +73,7 @@ bool campaign::run() {
     std::size_t missing = 0;
     for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(c.measure.repeats); ++r) missing += !records_.has(i, r);
     if (!missing) continue;
-    // Without a baseline, cases share nothing: each is a group.
+    // Without a baseline cases share no runs, so each case is a group.
     const std::string key = c.measure.baseline ? baseline_key(c) : fmt::format("case {}", i);
     if (!groups.count(key)) keys.push_back(key);
     groups[key].cases.push_back({i, &c, {}, false});
@@ -115,8 +115,8 @@ bool campaign::run_group(group& g) {
         throw failure(exit_code::usage,
                       fmt::format("needs about {} MiB of memory, and {} MiB are free", needed >> 20, there >> 20));
     } catch (const failure& e) {
-      // A case that cannot run is an error if it is the only one of the experiment; in a sweep it is skipped. A plugin
-      // that crashes is an error in both.
+      // A case that cannot run is an error if it is the experiment's only case; a sweep skips it. A plugin that crashes
+      // is an error in both.
       const bool skip =
           e.code() == exit_code::skipped || (experiment_.cases.size() > 1 && e.code() == exit_code::usage);
       fail(p, skip ? "skipped" : "failed", c.written.reason_of(e),

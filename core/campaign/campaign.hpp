@@ -23,11 +23,14 @@
 
 namespace regatta {
 
+// Called in campaign::run() on its thread. Each may be empty. They must not throw: an exception would fail the case
+// that runs, or leave run().
 struct campaign_hooks {
-  std::function<void(const regatta::progress&)> progress;
+  std::function<void(const regatta::progress&)> progress; // a few times a second, and when a run begins
+  // A message of a rank, or of the coordinator (coordinator_rank); `level` is one of RG_LOG_*.
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
   // begin_run: a run begins; its name is like "case-1-repeat-2-baseline". log_file: returns the log file of a rank in
-  // this run, "" if there is none.
+  // the current run, for the error message of a failure; "" if there is none.
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
   // A run ended, or a case failed; `record` has been added to the campaign's records.
@@ -38,15 +41,17 @@ struct campaign_hooks {
 class campaign {
 public:
   // `records` receives the records of runs, and may hold records of earlier ones. Everything but `hooks` must outlive
-  // this object.
+  // this object. Sets answers.interrupted to a function that uses this object: replace it before you use `answers`
+  // after this object is destroyed.
   campaign(plugin_answers& answers, const experiment& e, plugin_files& files, campaign_records& records,
            campaign_hooks hooks);
 
-  // Runs every repeat of every case that has no record. Returns false if the user interrupted. Does not throw for
-  // failures of cases: they become records.
+  // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
+  // SIGHUP). Does not throw for failures of cases: they become records. After a failure the case's
+  // other repeats do not run. Call it once.
   bool run();
 
-  int worst_exit_code() const { return worst_; } // of the failed cases; 0: no case failed
+  int worst_exit_code() const { return worst_; } // of all failures; 0: none, or only cases that a sweep skips
 
 private:
   struct planned;
@@ -55,7 +60,7 @@ private:
 
   bool run_group(group& g);
   bool run_repeat(group& g, std::uint64_t repeat);
-  // Runs `c`. The record of a successful run holds the members of `done` and the measurements.
+  // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements.
   outcome run_once(const case_config& c, finished_run done);
   std::string kernels_for(const case_config& c);
   void keep(const nlohmann::json& record);

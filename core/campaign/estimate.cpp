@@ -25,8 +25,8 @@ namespace {
 
 constexpr double efficiency = 0.75;              // of the GEMMs of a step, as a fraction of measure_flops()
 constexpr double gpu_flops = 15e12;              // in fp32; an assumption: before a run the GPU is not used
-constexpr double gpu_short_flops = 150e12;       // in shorter types; an assumption too
-constexpr double timing_steps = 10;              // timing all kernels takes as long as the GEMMs of so many steps
+constexpr double gpu_short_flops = 150e12;       // in bf16 and fp16; an assumption too
+constexpr double timing_steps = 10;              // timing all kernels takes as long as the GEMMs of this many steps
 constexpr double process_seconds = 0.1;          // CPU time of a process from exec to the first step, and for its end
 constexpr double parameter_seconds = 12e-9;      // to initialise one parameter
 constexpr double pair_seconds = 0.5e-3;          // to connect two ranks, CPU time of both together
@@ -35,7 +35,7 @@ constexpr double peer_seconds = 40e-6;           // for each step and each rank 
 constexpr double compress_seconds = 4e-9;        // to select gradients, for each parameter
 constexpr double passes_shm = 3, passes_tcp = 8; // passes over memory for each byte that is sent
 
-double in_flight(double a, double b) { // computing and exchange overlap, except in the forward pass: about a third
+double in_flight(double a, double b) { // computing and exchange overlap, except in the forward pass (about 1/3)
   return std::max(a, b) + std::min(a, b) / 3;
 }
 
@@ -173,7 +173,7 @@ time_estimate estimate_run(const case_config& c, const case_answers& said, const
   const traffic t = traffic_of(c, said, layout, strategy);
   const double passes = (transport.id == "shm" ? passes_shm : passes_tcp) / machine.bytes;
   const double peers = said.communicates ? (servers > 0 ? servers : std::min(workers - 1, 4.0)) : 0;
-  const double compress = said.communicates && density_of(strategy, c.strategy) < 0.5 // more than a shorter type
+  const double compress = said.communicates && density_of(strategy, c.strategy) < 0.5 // not only by a shorter type
                               ? compress_seconds * static_cast<double>(said.model.weight_bytes) / sizeof(float)
                               : 0;
   const double engine = step_seconds + peer_seconds * peers + compress;
@@ -297,7 +297,7 @@ double measure_flops() {
 machine_speed measure_machine() {
   machine_speed m;
   m.flops = measure_flops();
-  // Blocks of half a millisecond: other processes then leave at least one of them uninterrupted.
+  // A copy takes about half a millisecond, so at least one of 20 is likely to run without interruption.
   constexpr std::size_t size = std::size_t{4} << 20;
   std::vector<char> from(size, 1), to(size, 2);
   for (int i = 0; i < 20; ++i) {

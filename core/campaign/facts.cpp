@@ -110,7 +110,7 @@ std::optional<std::uint64_t> count_words(const data_config& d) {
   std::ifstream in(d.path);
   if (!dataset || !text || d.tokens != "words" || ec || !in) return {};
   std::unordered_set<std::string> seen;
-  double read = 0, half = 0; // bytes; words in the first half
+  double read = 0, half = 0; // bytes read; distinct words in the first half of them
   constexpr double most = 4 << 20;
   for (std::string word; read < most && in >> word; read += static_cast<double>(word.size() + 1)) {
     seen.insert(word);
@@ -163,7 +163,7 @@ model_facts facts_of(const registry& plugins, const case_config& c, const stage_
   described_model model(plugins, c, stage);
   model_facts f;
   findings wrong;
-  std::uint64_t micro = 1; // where the batch cannot be, model and data are looked at all the same
+  std::uint64_t micro = 1; // if the batch is invalid: model and data are checked with one sample
   wrong.attempt([&] {
     f.batch_per_worker = batch_per_worker(model, c);
     micro = f.batch_per_worker / static_cast<std::uint64_t>(c.train.accumulate);

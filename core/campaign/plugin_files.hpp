@@ -10,15 +10,16 @@ namespace regatta {
 
 class registry;
 
-// The plugin files as they were when the campaign began. Ranks open the files in every run, so the sums in a result are
-// right only if the files do not change.
+// The plugin files as they were when this object was created. Ranks open the files in every run, so the SHA-256 sums in
+// a result are right only if the files do not change during the campaign.
 class plugin_files {
 public:
   // Computes the SHA-256 of every plugin file. Throws failure (plugin) if a file cannot be read. [main]
   explicit plugin_files(const registry& plugins);
 
-  // Returns the SHA-256 of these files by path; call it before the run that opens them. Throws failure (run) with the
-  // plugin's name if the contents of a file changed. Reads a file only if its inode, size or times changed. [main]
+  // Returns the SHA-256 (hexadecimal) of these files by path; call it before the run that opens them. The files must be
+  // the registry's. Throws failure (run) with the plugin's name if a file is missing or its contents changed. Reads a
+  // file only if its inode, size or times changed. [main]
   std::map<std::string, std::string> verified(const std::vector<std::string>& files);
 
 private:
@@ -28,7 +29,7 @@ private:
     bool operator==(const identity&) const = default;
   };
   struct known {
-    std::string name; // "model mlp"
+    std::string name; // all components in the file: "model mlp, strategy ring"
     identity id;
     std::string sum;
   };

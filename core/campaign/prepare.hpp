@@ -15,37 +15,44 @@
 namespace regatta {
 
 struct prepared_run {
-  rank_job job; // the same for every rank
-  std::vector<rank_plan> ranks;
-  std::string address;
-  bool exchanges_rows = false; // whether rows of sparse tables are exchanged over this transport
-  bool synchronous = true;
-  bool communicates = false;           // true if any two ranks ever exchange a message
-  std::optional<std::string> launched; // file of a transport that needs an outside launcher's processes
-  std::vector<std::string> warnings;
+  rank_job job;                 // the same for every rank
+  std::vector<rank_plan> ranks; // by rank
+  std::string address;          // IP address of cluster.interface, on which ranks and coordinator listen
+  bool exchanges_rows = false;  // the strategy exchanges rows of sparse tables, and this transport can carry them
+  bool synchronous = true;      // the strategy's RG_PLAN_SYNCHRONOUS
+  bool communicates = false;    // true if any two ranks ever exchange a message
+  std::optional<std::string> launched; // file of a transport whose ranks a launcher must start, if it needs one
+  std::vector<std::string> warnings;   // settings that were changed, such as rounded steps; oversubscribed cores
 };
 
-// Throws failure if the case cannot run: for example, the strategy needs something that the transport lacks, or the
-// batch is not divisible. `kernels` is the choice that tuning made, "" without tuning.
+// Returns the run of a case. Throws one failure with all reasons if the case cannot run: for example, the strategy
+// needs something that the transport lacks; or the failure of answers.of(c). `kernels` is the record of chosen kernels,
+// "" without tuning. [main]
 prepared_run prepare(plugin_answers& answers, const case_config& c, const std::string& kernels);
 
-// Prepares the process that times kernels for this case.
+// Returns the run of one process that times kernels for this case, with the batch of one worker. Its result has the
+// member "kernels". Throws failure as prepare() does. [main]
 prepared_run prepare_tuning(plugin_answers& answers, const case_config& c);
 
-// Returns the case as one worker without communication, with the same train.batch: per worker with weak scaling, global
-// with strong scaling.
+// Returns the case as one worker without communication, evaluation or straggler, with the same train.batch: per worker
+// with weak scaling, global with strong scaling.
 case_config baseline_of(const case_config& c);
-// Returns the case with the same number of workers, without communication: the cost of sharing the machine.
+// Returns the case with the same number of workers, without communication, evaluation or straggler. It measures the
+// cost of sharing the machine.
 case_config contention_of(const case_config& c);
+// Returns true if the case is one worker with strategy "none" itself, so that it needs no baseline.
 bool is_baseline(const case_config& c);
-// Returns true if a case with a baseline has a contention control, too.
+// Returns true if the case has a contention control if it has a baseline: several workers, and a strategy but "none".
 bool has_control(const case_config& c);
-// Returns all runs of one repeat: the case, then its baseline and its contention control if it has them.
+// Returns all runs of one repeat: the case; then, with measure.baseline, its baseline and its contention control if it
+// has them.
 std::vector<case_config> runs_of(const case_config& c);
 
-// Equal for cases that may share a baseline: they differ only in strategy, transport, workers and servers.
+// Returns a text that is equal for cases that share a baseline: they differ only in strategy, transport, evaluation,
+// and the cluster's workers, servers, hosts and straggler.
 std::string baseline_key(const case_config& c);
-// Equal for runs that use the same kernels.
+// Returns a text that is equal for cases that use the same kernels: same model, batch of a worker, micro-batches,
+// precision, device and threads.
 std::string kernels_key(const case_config& c);
 
 } // namespace regatta

@@ -11,17 +11,20 @@
 
 namespace regatta {
 
+// [main]
 class rank_logs {
 public:
   // Creates no folder and no file before the first line.
   explicit rank_logs(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Later lines belong to this run: "case-1-repeat-2" becomes FOLDER/case-1-repeat-2-rank-0.log.
+  // Later lines belong to this run: with "case-1-repeat-2", lines of rank 0 go to FOLDER/case-1-repeat-2-rank-0.log.
+  // Call it before add().
   void begin(const std::string& run);
-  // Appends a line, without characters that control a terminal. `level` is one of RG_LOG_*. Drops lines after the first
-  // 16 MiB of a file. Returns a warning the first time that a line cannot be written; never throws.
+  // Appends a line with the time and the level (RG_LOG_*), without characters that control a terminal, and writes it at
+  // once. Drops lines after the first 16 MiB of a file. Returns a warning the first time that a line cannot be written,
+  // else nullopt; does not throw for errors of files.
   std::optional<std::string> add(std::uint32_t rank, int level, const std::string& text);
-  // Returns the file of a rank in this run; empty if the rank has written nothing.
+  // Returns the path of a rank's file of this run; "" if no line of the rank was written.
   std::string file(std::uint32_t rank) const;
 
 private:

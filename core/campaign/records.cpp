@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t most_runs = 1'000'000'000; // no campaign comes near
+constexpr std::uint64_t most_runs = 1'000'000'000; // run numbers above this are damage: no campaign has that many runs
 
 json swept_of(const case_config& c) {
   json j = json::object();
@@ -146,7 +146,7 @@ void campaign_records::add_run(const json& record) {
     auto facts = facts_in(record);
     c.repeats[repeat_number] = std::move(repeat);
     c.facts = std::move(facts);
-    c.failure = nullptr; // a failure of an earlier attempt
+    c.failure = nullptr; // a failure before this run no longer counts
     if (!c.complete) summarise(index);
   } else {
     compared_[number] = std::move(figures);

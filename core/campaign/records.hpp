@@ -7,7 +7,8 @@
 //              "contention", "index" and "case" of the case that it belongs to, "repeat", counted from 0,
 //              "asynchronous", "plugins": SHA-256 by path, "ranks": measurements of each rank}. With role "case" also
 //              {"facts", "baseline" and "contention": numbers of the runs that it is compared with, or null}
-//   failure    a case that failed or was skipped: {"index", "case", "status", "error", "facts"}
+//   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
+//              and {"dump"} with a line for each rank if the run made no progress
 //   kernels    the kernels chosen for all runs with the same shapes: {"key", "picks"}
 #pragma once
 
@@ -42,23 +43,26 @@ public:
   // The experiment must outlive this object and not change.
   explicit campaign_records(const experiment& e);
 
-  // Adds a record. Throws failure if the record is damaged or belongs to another experiment, and then ignores the record.
+  // Adds a record in memory; the caller writes it to the file. Throws failure if the record is damaged or belongs to
+  // another experiment, and then ignores the record.
   void add(const nlohmann::json& record);
 
+  // Return records for add(), without adding them. A run's record has the number last_run() + 1.
   nlohmann::json campaign_record(const nlohmann::json& context) const;
-  nlohmann::json run_record(const finished_run& r) const; // with the next number
+  nlohmann::json run_record(const finished_run& r) const;
   nlohmann::json failure_record(std::size_t index, const std::string& status, const std::string& error,
                                 const case_facts& facts, const std::string& dump = "") const;
   nlohmann::json kernels_record(const std::string& key, const std::string& picks) const;
 
-  const nlohmann::json& context() const { return context_; }           // null before the first record
+  const nlohmann::json& context() const { return context_; }           // null before a campaign's record
   std::uint64_t last_run() const { return last_; }                     // the highest number; 0: no run
-  bool has(std::size_t index, std::uint64_t repeat) const;             // whether the case's own run has a record
+  bool has(std::size_t index, std::uint64_t repeat) const;             // a record of the case's run
   std::optional<std::string> picks(const std::string& key) const;      // kernels in a record; nullopt: none
   std::map<std::string, std::string> plugins() const { return sums_; } // of all runs: SHA-256 by path
-  std::size_t finished_cases() const;                                  // cases whose status is "ok"
+  std::size_t finished_cases() const;                                  // those with all repeats
 
-  const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; } // null: no entry yet
+  // Returns the entry of a case in result.json, valid until the next add(); null: it has no record yet.
+  const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; }
   // Returns result.json: schema, context, and the entries of all cases that have one, in the order of the cases. A case
   // that lacks some repeats has the status "partial".
   nlohmann::json document() const;
@@ -66,7 +70,7 @@ public:
 private:
   struct case_state {
     case_facts facts;
-    std::map<std::uint64_t, repeat_figures> repeats; // freed once the case is complete: a long campaign has many steps
+    std::map<std::uint64_t, repeat_figures> repeats; // freed once the case is complete: they hold every step
     bool complete = false;
     nlohmann::json failure; // null: no failure since its last run
     nlohmann::json entry;   // null: no record yet

@@ -23,7 +23,7 @@ struct process_stat {
   double used = 0;
 };
 
-// Reads /proc/PID/stat. The name in it may contain any character.
+// Reads /proc/PID/stat. The process name in it may contain any character, so fields are counted from its last ')'.
 process_stat read_stat(const std::filesystem::path& file) {
   process_stat s;
   std::ifstream in(file);
@@ -66,7 +66,7 @@ hang_watch::hang_watch(pid_t group, std::chrono::seconds limit)
 void hang_watch::progress() {
   begin_ = last_ = clock_type::now();
   asleep_ = 0;
-  used_before_.reset(); // read when the next check finds no progress
+  used_before_.reset(); // the next hangs() reads it
 }
 
 bool hang_watch::hangs() {
@@ -76,7 +76,7 @@ bool hang_watch::hangs() {
   last_ = now;
   const activity seen = activity_of(group_);
   if (!used_before_) used_before_ = seen.used;
-  // A long gap means that this process was kept from the processor, too: one look says little of it.
+  // A gap of more than 1 s means that this process did not get CPU time either; one sample cannot stand for all of it.
   if (!seen.runnable) asleep_ += std::min(passed, 1.0);
   double computed = 0;
   for (const auto& [thread, used] : seen.used) computed = std::max(computed, used - (*used_before_)[thread]);

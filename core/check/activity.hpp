@@ -12,16 +12,18 @@
 
 namespace regatta::conformance {
 
-// Watches the processes of a group, except the caller's own, and decides when missing progress means a hang.
+// Watches all processes of a process group except the calling one, and decides when missing progress means a hang.
+// Not thread-safe.
 class hang_watch {
 public:
-  // `limit` is how long a call of the plugin may sleep, or compute.
+  // A call of the plugin may sleep for `limit` in total, or use that much CPU time on one thread.
   hang_watch(pid_t group, std::chrono::seconds limit);
 
-  // Reports progress.
+  // Reports that the group made progress: hangs() measures from now on.
   void progress();
-  // Returns true if, since the last progress, all threads slept for `limit`, one thread used `limit` of CPU time, or 12 x
-  // `limit` passed. Call it several times a second; it reads /proc at most 5 times a second.
+  // Returns true if since the last progress() no thread was runnable for more than `limit` in total, one thread used
+  // more CPU time than `limit`, or more than 12 x `limit` passed. Call it more than once a second: after a longer gap,
+  // only 1 s counts as sleep. Reads /proc at most 5 times a second, and returns false without reading in between.
   bool hangs();
 
 private:
@@ -30,7 +32,7 @@ private:
   double limit_; // seconds
   clock_type::time_point begin_, last_;
   double asleep_ = 0;                                        // seconds since begin_ in which no thread was runnable
-  std::optional<std::map<std::string, double>> used_before_; // CPU seconds by thread when the silence began
+  std::optional<std::map<std::string, double>> used_before_; // CPU seconds by thread, at the first check
 };
 
 } // namespace regatta::conformance

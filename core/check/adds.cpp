@@ -83,7 +83,7 @@ void posting_order(const subject& which) {
         fill_terms(expected.data(), whole, 77 + round);
         std::memcpy(m.data, expected.data(), 4 * whole);
         std::vector<std::uint64_t> receives;
-        // Two receives from every peer, each at another offset, so that all of them overlap.
+        // Post two receives from every peer, each at another offset, so that all of them overlap.
         for (std::uint32_t pass = 0; pass < 2; ++pass)
           for (std::uint32_t peer = 1; peer < 4; ++peer) {
             const std::uint64_t first = peer * shift - shift * pass;
@@ -97,7 +97,7 @@ void posting_order(const subject& which) {
         const memory second_message = self->allocate(4 * count);
         fill_terms(second_message.floats(), count, me * 10 + 1);
         fill_terms(m.floats(), count, me * 10);
-        if (me < 3) self->finish(self->recv(me + 1, 0, token, 0, 8)); // by then, its messages are posted
+        if (me < 3) self->finish(self->recv(me + 1, 0, token, 0, 8)); // the next rank has posted its messages by then
         sends.push_back(self->send(0, 1, second_message, 0, 4 * count));
         sends.push_back(self->send(0, 0, m, 0, 4 * count));
         self->poll(0);

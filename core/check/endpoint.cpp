@@ -72,7 +72,8 @@ void endpoint::check(rg_status status, const std::string& what) {
   if (status != RG_OK) throw failed(what + ": status " + std::to_string(status) + ", \"" + last_error() + "\"");
 }
 
-// Also skips the test if the transport cannot send from host memory, in which all buffers of the suite are.
+// Throws failure if the capabilities contradict themselves, and skipped if the transport cannot run on this machine or
+// cannot reach host memory, in which all buffers of the suite are.
 void endpoint::require_sound_caps() {
   auto c = rg::make_versioned<rg_transport_caps>();
   const rg_status s = functions_.caps(self_, &c);
@@ -127,7 +128,7 @@ memory endpoint::allocate(std::uint64_t bytes) {
       theirs) {
     m.data = static_cast<std::byte*>(theirs);
     require(reinterpret_cast<std::uintptr_t>(theirs) % 64 == 0, "allocate gives memory that is not aligned");
-  } else { // as the engine does: its own fresh pages, which take memory only once touched
+  } else { // as the engine does: fresh pages, which take memory only once they are touched
     void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     require(p != MAP_FAILED, "no memory for the test");
     ours_.emplace_back(p, room);
@@ -274,7 +275,7 @@ rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
   while (!ended(cookie)) {
     if (poll(second / 2) > 0) since = now();
     if (now() - since < second) continue;
-    auto c = rg::make_versioned<rg_counters>(); // bytes are the only progress of a message of gigabytes
+    auto c = rg::make_versioned<rg_counters>(); // a message of gigabytes shows no other progress
     const bool counted = functions_.counters(self_, &c) == RG_OK;
     if (counted && c.bytes_sent + c.bytes_received != moved) {
       moved = c.bytes_sent + c.bytes_received;

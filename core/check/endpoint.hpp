@@ -22,7 +22,8 @@
 
 namespace regatta::conformance {
 
-// Memory for transfers: the transport's own if it offers any, else the suite's, registered with the transport.
+// Memory for transfers, from endpoint::allocate(): the transport's own if it offers any, else the suite's, registered
+// with the transport. The endpoint owns it.
 struct memory {
   rg_region region;
   std::byte* data;
@@ -31,20 +32,24 @@ struct memory {
 };
 
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
-constexpr std::uint64_t second = 1'000'000'000;
+constexpr std::uint64_t second = 1'000'000'000; // all times are in nanoseconds
 // How long an operation may make no progress before the test fails.
 constexpr std::uint64_t patience = 15 * second * slower;
-// The same for operations that wait for a peer that died or left: a transport may detect that by heartbeats.
+// The same for operations whose peer died or left: a transport may detect that by missing heartbeats only.
 constexpr std::uint64_t patience_with_peers = 30 * second * slower;
-// The longest time of connecting, and of closing, each of which is one call of the plugin.
+// Timeout that connect() and close() pass to the transport. Each is one call of the plugin, during which it reports no
+// progress.
 constexpr std::uint64_t patience_to_connect = 15 * second * slower;
 
-// One rank's instance. Functions throw failed if a call of the plugin fails, except those that return its status.
+// One rank's instance of the transport under test; call it from one thread. Functions throw failed if a call of the
+// plugin fails; those that return rg_status return the plugin's status instead. `which` must outlive this object.
 class endpoint {
 public:
+  // Creates the instance, without listening. Throws skipped if the transport cannot run on this machine or cannot reach
+  // host memory; failure if its capabilities contradict themselves.
   endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
            const std::string& secret = "secret of the run");
-  ~endpoint();
+  ~endpoint(); // destroys the instance without close(), and frees its memory
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
 
@@ -52,25 +57,32 @@ public:
   std::uint32_t ranks() const { return ranks_; }
   std::uint32_t lanes() const { return lanes_; }
   rg_transport_caps caps();
-  // Returns the text of the last failure, and keeps it.
+  // Returns the text of the plugin's last failure, also if it was returned before; empty if there was none.
   const std::string& last_error();
+  // Returns the plugin's table of functions of this extension, of type T; null if the plugin does not have it.
   template <class T> const T* extension(const char* id) {
     return functions_.extension ? static_cast<const T*>(functions_.extension(self_, id)) : nullptr;
   }
   void* self() { return self_; }
 
-  // Sets the address in place of 127.0.0.1; call it before listen. `address` must outlive this object.
+  // Sets the address in place of subject::address; call it before listen(). `address` must outlive this object.
   void listen_on(const char* address) { world_.address = address; }
   rg_status try_listen(rg_blob& blob) { return functions_.listen(self_, &world_, &blob); }
-  // Throws skipped if there are peers and the transport connects no ranks.
+  // Returns this rank's blob for connect(). Throws skipped if there are peers and the transport connects no ranks.
   std::vector<std::uint8_t> listen();
+  // `blobs` are those of all ranks, by rank. Call these after listen(); they return once all ranks are connected.
   rg_status try_connect(const std::vector<std::vector<std::uint8_t>>& blobs, std::uint64_t timeout_ns);
   void connect(const std::vector<std::vector<std::uint8_t>>& blobs);
 
+  // Returns memory that begins at a multiple of 64 bytes, with undefined contents. Valid until this object is
+  // destroyed.
   memory allocate(std::uint64_t bytes);
 
-  // Begin a transfer of `bytes` at `offset`; the cookie identifies it. send and recv keep a transfer that gets
-  // RG_AGAIN, and retry it with every poll, as the engine does; try_send and try_recv return RG_AGAIN.
+  // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies it; try_send() and try_recv()
+  // write it to `cookie`. send() and recv() keep a transfer that gets RG_AGAIN and retry it with every poll(), as the
+  // engine does; if it gets an error, wait() returns that error. try_send() and try_recv() return every status, also
+  // RG_AGAIN. With RG_TRANSFER_ADD in `flags` the elements are floats, else bytes. All throw failed if the range does
+  // not lie in `m`.
   rg_status try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint64_t& cookie);
   rg_status try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
@@ -79,35 +91,43 @@ public:
                      std::uint64_t bytes);
   std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint32_t flags = 0);
-  // Transfer `count` floats with wire type `wire` (RG_CAP_CONVERT).
+  // Begin a transfer of `count` floats from element `first` of `m`, on lane 0 with wire type `wire` (RG_CAP_CONVERT).
+  // Return the cookie.
   std::uint64_t send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
                         std::uint64_t count);
   std::uint64_t recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
                         std::uint64_t count, std::uint32_t flags = 0);
-  // Begin a function of rg_collectives on `count` elements of `type` at byte `offset`. try_collective returns RG_AGAIN;
-  // collective polls until the transport accepts it.
+  // Begin the collective `f` on `count` elements of `type` at byte `offset` of `m`; `group` is a number from
+  // rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES. try_collective() returns every status.
+  // collective() polls while the status is RG_AGAIN, throws timed_out after `patience`, and returns the cookie.
   using collective_function = rg_status (*rg_collectives::*)(void*, const rg_collective*);
   rg_status try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
                            std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie);
   std::uint64_t collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
                            std::uint32_t type, std::uint64_t count, std::uint32_t root = 0);
 
-  // Polls once and keeps the completions. Returns their number.
+  // Retries kept transfers, polls the transport once and keeps the completions. Returns their number, at most 7. Waits
+  // up to timeout_ns, or up to 1 ms while transfers wait for a retry. Throws failed if a completion belongs to no
+  // operation, or if an operation completes twice.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
+  // Returns whether the operation has completed, as far as poll() has seen it.
   bool ended(std::uint64_t cookie) const { return completions_.contains(cookie); }
-  // Waits for a completion with any status. Throws timed_out if neither a completion nor a byte arrives for `longest`.
+  // Polls until the operation completes and returns its completion, with any status; a second call returns it again.
+  // Throws timed_out if for `longest` no operation completes and no byte is sent or received.
   rg_completion wait(std::uint64_t cookie, std::uint64_t longest = patience);
-  std::uint64_t finish(std::uint64_t cookie); // throws unless the status is RG_OK; returns bytes
+  std::uint64_t finish(std::uint64_t cookie); // as wait(), throws failed unless the status is RG_OK; returns the bytes
   void finish(std::span<const std::uint64_t> cookies);
-  // Returns cookies in the order of their completions.
+  // Returns the cookies of all completions that poll() has seen, in their order.
   const std::deque<std::uint64_t>& order_of_completion() const { return order_; }
 
   void wake() { functions_.wake(self_); }
   void cancel(std::uint32_t peer);
+  // Call these once, after all operations have completed.
   rg_status try_close(std::uint64_t timeout_ns) { return functions_.close(self_, timeout_ns); }
   void close();
   rg_counters counters();
 
+  // Throws failed with `what`, the status and last_error() unless the status is RG_OK.
   void check(rg_status status, const std::string& what);
 
 private:
@@ -143,13 +163,14 @@ private:
   std::unordered_map<std::uint64_t, std::string> begun_; // a description of each operation by cookie, for messages
 };
 
-// Returns the capabilities of the transport.
+// Returns the capabilities of the transport. Creates and destroys an instance, and throws as endpoint() does.
 rg_transport_caps caps_of(const subject& which);
-// Returns true if the transport has an extension.
+// Returns true if the transport has the extension. Creates and destroys an instance, and throws as endpoint() does.
 bool offers(const subject& which, const char* extension);
 
-// Fills memory with bytes that depend on their position and on `seed`. is_filled() checks them.
+// Writes `bytes` bytes that depend on `seed` and on their distance from `data`.
 void fill(void* data, std::uint64_t bytes, std::uint64_t seed);
+// Returns true if the bytes are those that fill() writes with this seed.
 bool is_filled(const void* data, std::uint64_t bytes, std::uint64_t seed);
 
 } // namespace regatta::conformance

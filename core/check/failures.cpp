@@ -116,7 +116,7 @@ void cancel(const subject& which) {
       self->cancel(1);
       for (const std::uint64_t c : doomed) {
         const rg_status s = self->wait(c).status;
-        require(s == RG_E_CANCELLED || (c == doomed[4] && s == RG_OK), // it may have completed before
+        require(s == RG_E_CANCELLED || (c == doomed[4] && s == RG_OK), // it may have completed before the cancel
                 "ends with status " + std::to_string(s));
       }
       std::uint64_t cookie = 0;
@@ -135,7 +135,7 @@ void killed_peer(const subject& which) {
   const auto wrong = run(which, {.ranks = 3, .lanes = 2, .kind = as::processes, .close = false}, [](member& self) {
     const memory m = self->allocate(32 * MiB), ready = self->allocate(8);
     if (self->rank() == 2) {
-      // Two messages that arrive, one that it receives, and one that it sends without completing.
+      // It sends two messages that arrive, begins one that will not complete, and receives one. Then it dies.
       const std::uint64_t sends[] = {self->send(0, 1, m, 0, 8), self->send(1, 1, m, 0, 8)};
       self->finish(sends);
       self->send(0, 0, m, 0, 32 * MiB);
@@ -185,7 +185,7 @@ void drained_close(const subject& which) {
     });
 }
 
-// One rank leaves while the other waits for a message that cannot come any more.
+// One rank closes while the other waits for a message from it.
 void left_peer(const subject& which) {
   run_ranks(which, {.close = false}, [](member& self) {
     const memory m = self->allocate(64);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients against the loss itself: their integral along short paths through every tensor is the change of the loss.
+// Compares gradients with the loss itself: along a path through the weights of a tensor, the integral of its gradient
+// must be the change of the loss.
 #include "check/gradient.hpp"
 
 #include "base/text.hpp"
@@ -19,7 +20,7 @@ namespace regatta::conformance {
 namespace {
 
 constexpr std::uint64_t samples_a_step = 16;
-constexpr double allowed = 0.025; // of the slope: half of the smallest error that must be found
+constexpr double allowed = 0.025; // relative error of a gradient: half of the smallest one that must be found
 constexpr std::size_t most_tensors = 64, most_paths = 16;
 
 double product(const floats& a, const floats& b) {
@@ -31,34 +32,37 @@ double length(const floats& a) {
   return std::sqrt(product(a, a));
 }
 
-// The loss at the end of a path through the weights less that at its begin, and what the gradients on the path say it is.
+// The change of the loss along a path through the weights: measured, and predicted by the integral of the gradient.
 struct change {
   double found, predicted;
 };
 
-// A gradient is right if its integral along a path is the change of the loss, whatever corners of ReLUs the path crosses.
-// So paths may be long, and the change far above the rounding of the loss.
+// Measures the loss and its gradient along straight paths through the weights of one tensor. In place of finite
+// differences it integrates the gradient: that stays right if the path crosses kinks of ReLUs, so paths may be long
+// enough for a change of the loss far above its rounding.
 class path_meter {
 public:
+  // `per_gradient` is the factor from the model's gradients to those of the loss that step() returns.
   path_meter(model_under_test& m, const samples& x, double per_gradient)
       : m_(m), x_(x), per_gradient_(per_gradient), loss_(m.step(x)) {}
 
-  // From `distance` against `direction`, of any length but zero, to as far along it. The integral is by Simpson's rule, of
-  // twice as many intervals each time until it no longer changes, but no more than `most_intervals`. `middle` is the
-  // gradient where the weights are now.
+  // Measures the path from the current weights minus `distance` along `direction` to the weights plus `distance` along
+  // it, and restores the weights. `direction` may have any length but zero. Integrates by Simpson's rule, and doubles
+  // the number of intervals up to `most_intervals` until the integral no longer changes. `middle` is the gradient at
+  // the current weights.
   change along(std::uint32_t tensor, const floats& direction, double distance, const floats& middle,
                std::uint32_t most_intervals) {
     floats& w = m_.weights(tensor);
     const floats start = w;
     const double unit = distance / length(direction);
-    const auto loss_at = [&](double part) { // of the path: -1 to 1
+    const auto loss_at = [&](double part) { // position on the path, -1 to 1
       for (std::size_t i = 0; i < w.size(); ++i) w[i] = start[i] + static_cast<float>(part * unit * direction[i]);
       return m_.step(x_);
     };
     const double first_loss = loss_at(-1);
     floats way = w, end_gradients = m_.gradients(tensor);
     const double found = loss_at(1) - first_loss;
-    std::transform(w.begin(), w.end(), way.begin(), way.begin(), std::minus<>()); // as fp32 rounds it
+    std::transform(w.begin(), w.end(), way.begin(), way.begin(), std::minus<>()); // as fp32 rounded the weights
     const double ends = product(end_gradients, way) + product(m_.gradients(tensor), way);
     double odd = product(middle, way), even = 0, integral = (ends + 4 * odd) / 6;
     for (std::uint32_t n = 4; n <= most_intervals && hidden_part({found, per_gradient_ * integral}) < 0.01; n *= 2) {
@@ -75,7 +79,8 @@ public:
     return {found, per_gradient_ * integral};
   }
 
-  // Where a slope of `expected` changes the loss by such a share of it, but no more than `most` of the weights' length.
+  // Returns the distance at which a directional derivative of `expected` changes the loss by the fraction `share`, but
+  // at most the fraction `most` of the length of the tensor's weights.
   double distance(std::uint32_t tensor, double expected, double share, double most) {
     const floats& w = m_.weights(tensor);
     const double size = std::max(length(w), 0.03 * std::sqrt(static_cast<double>(w.size())));
@@ -83,9 +88,9 @@ public:
   }
 
   double per_gradient() const { return per_gradient_; }
-  // The share of a change that rounding makes.
+  // Returns the rounding error of a change, as a fraction of the change.
   double hidden_part(const change& c) const { return rounding() / std::max(std::abs(c.found), std::abs(c.predicted)); }
-  // What rounding adds to a difference, about: of all shipped models it is less.
+  // Returns an upper estimate of the rounding error of a difference of two losses; in all shipped models it is less.
   double rounding() const { return 1.2e-7 * std::abs(loss_); }
 
 private:
@@ -98,7 +103,8 @@ std::uint32_t random_word(std::uint64_t seed, std::size_t element, std::uint32_t
   return rg::random_bits(seed, element, direction, rg::stream_sampling)[0];
 }
 
-// A random half of the gradient's elements; all of them as direction 0, and where nothing but zeros would be left.
+// Returns a random half of the gradient's elements, the others set to 0; all elements for direction 0, or if only zeros
+// would be left.
 floats part_of(const floats& gradient, std::uint64_t seed, std::uint32_t direction) {
   floats d = gradient;
   for (std::size_t i = 0; i < d.size() && direction; ++i)
@@ -106,7 +112,7 @@ floats part_of(const floats& gradient, std::uint64_t seed, std::uint32_t directi
   return length(d) > 0 ? d : gradient;
 }
 
-// Random signs where the gradient is exactly zero. Padding, which no canonical layout has, stays zero.
+// Returns 1 or -1 at random where the gradient is exactly 0, and 0 elsewhere and in padding of the memory layout.
 floats signs_of_zeros(model_under_test& m, std::uint32_t t, const floats& gradient, std::uint64_t seed,
                       std::uint32_t direction) {
   floats d = m.canonical(t, gradient);
@@ -115,14 +121,14 @@ floats signs_of_zeros(model_under_test& m, std::uint32_t t, const floats& gradie
   return m.from_canonical(t, d);
 }
 
-// Elements whose gradient is zero must not change the loss. Whole parts that are missing show nowhere else: along what is
-// left the gradient is right. Empty, or the complaint.
+// Checks that the loss does not change with elements whose gradient is 0. Paths along the gradient do not move these
+// elements, so only this check finds a part of the gradient that was never computed. Returns the error, or "".
 std::string try_zeros(path_meter& meter, model_under_test& m, std::uint32_t t, const floats& gradient,
                       std::uint64_t seed) {
   const auto zeros = static_cast<std::size_t>(std::count(gradient.begin(), gradient.end(), 0.0F));
   const auto others = static_cast<double>(gradient.size() - zeros);
   const double usual =
-      others > 0 ? meter.per_gradient() * length(gradient) / std::sqrt(others) : 0; // where it is not zero
+      others > 0 ? meter.per_gradient() * length(gradient) / std::sqrt(others) : 0; // of nonzero elements
   for (std::uint32_t k = 0; k < 4; ++k) {
     const floats d = signs_of_zeros(m, t, gradient, seed, k);
     if (length(d) == 0) return {};
@@ -137,33 +143,35 @@ std::string try_zeros(path_meter& meter, model_under_test& m, std::uint32_t t, c
   return {};
 }
 
+// Median of measured over predicted changes of the loss, with its uncertainty.
 struct estimate {
   std::vector<double> ratios; // ascending
   double median = 1, error = 0;
 
-  void add(double ratio) { // NaN counts for nothing
+  void add(double ratio) { // NaN is ignored
     if (!std::isfinite(ratio)) return;
     ratios.insert(std::upper_bound(ratios.begin(), ratios.end(), ratio), ratio);
     const std::size_t n = ratios.size();
     median = (ratios[(n - 1) / 2] + ratios[n / 2]) / 2;
-    error = (ratios[n * 3 / 4] - ratios[n / 4]) / std::sqrt(static_cast<double>(n)); // about that of a median
+    error = (ratios[n * 3 / 4] - ratios[n / 4]) / std::sqrt(static_cast<double>(n)); // about that of the median
   }
   bool tells() const { return ratios.size() >= most_paths / 2 && 4 * error < allowed; }
 };
 
-// zero: everywhere; hidden: 5 % more or less would look the same.
+// zero: the gradient is 0 everywhere; hidden: an error of 5 % could not be told from noise.
 enum class finding { right, wrong, zero, hidden };
 struct judgement {
   finding what = finding::right;
-  std::string how{}; // where it is wrong
+  std::string how{}; // only with finding::wrong: the error
 };
 
-// Whether the integral of this tensor's gradient is the change of the loss.
+// Checks that the integral of this tensor's gradient is the change of the loss.
 judgement try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient, std::uint64_t seed) {
   if (!std::isfinite(length(gradient))) return {finding::wrong, "its gradient is not finite"};
   if (length(gradient) == 0) return {finding::zero};
-  // Of the loss's change to what the gradient says; NaN where rounding hides it. Direction 0 is the gradient itself. Paths
-  // grow until the loss changes enough, and the next one begins as long.
+  // Returns the measured over the predicted change of the loss along a path; NaN if rounding hides the change. Triples
+  // the length of the path until rounding is less than the fraction `hidden` of the change. Later paths start with that
+  // length, because the next one needs about the same. Direction 0 is the gradient itself.
   double stretch = 1;
   const auto ratio = [&](std::uint32_t direction, double longer, std::uint32_t most_intervals, double hidden) {
     const floats d = part_of(gradient, seed, direction);
@@ -172,14 +180,14 @@ judgement try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient,
       const double distance = meter.distance(t, slope, 6e-5 * longer * stretch, 3e-3 * longer * stretch);
       const change c = meter.along(t, d, distance, gradient, most_intervals);
       if (meter.hidden_part(c) < hidden) return c.found / c.predicted;
-      if (stretch > 999) return std::numeric_limits<double>::quiet_NaN(); // paths of three times the weights' length
+      if (stretch > 999) return std::numeric_limits<double>::quiet_NaN(); // path of 3 x the weights' length
     }
   };
-  // Most tensors are right beyond doubt after two paths.
+  // Two paths that agree to 0.5 % are proof enough, and suffice for most tensors.
   const auto right = [&](std::uint32_t direction) { return std::abs(ratio(direction, 1, 2, 0.003) - 1) < 0.005; };
   if (right(0) && right(1)) return {};
-  // The others take several, of other lengths so that they do not cross the same corners, until the median is sure. They
-  // are shorter, of which rounding averages out.
+  // The others take more paths until the median is certain enough. Their lengths differ, so that they do not cross the
+  // same kinks. They may be shorter than the first two, with more rounding, because the median averages it out.
   stretch = 1;
   estimate found;
   for (std::uint32_t k = 0; k < most_paths && !found.tells(); ++k) {
@@ -193,7 +201,8 @@ judgement try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient,
   return {found.tells() ? finding::right : finding::hidden};
 }
 
-// All of them, or of a very deep model the first, the last and a choice of the others.
+// Returns all tensors if they are at most 64; else the first 16, the last 16, and 32 of the others that the seed
+// chooses.
 std::vector<std::uint32_t> chosen(std::vector<std::uint32_t> tensors, std::uint64_t seed) {
   constexpr std::ptrdiff_t ends = most_tensors / 4;
   if (tensors.size() <= most_tensors) return tensors;
@@ -213,8 +222,8 @@ void check_gradients(const subject& s) {
   m.bind();
   const samples x = m.make_samples(0, samples_a_step);
   m.prepare({&x});
-  // Gradients are those of the loss over the global batch; where terms have counts of their own, of the loss over what it
-  // is a sum of.
+  // The model's gradients are those of the summed loss divided by the samples of the global batch, or, if the model
+  // counts terms (count_kinds), by the number of terms. step() returns the sum.
   double per_gradient = static_cast<double>(samples_a_step);
   if (m.info().count_kinds) {
     rg_step_result result;

@@ -291,11 +291,11 @@ void shares(const subject& s) {
     expect_near(sum[t], expected[t], whole.tensors()[whole.trained()[t]].name);
 }
 
-// Finite differences of a loss that is rounded to 8 bits mean nothing, so compare gradients with those in fp32. A term
-// that is missing, counted twice or of the wrong sign makes an error as long as the gradient itself. Rounding, and
-// ReLUs near 0 that are open in only one precision, stay below half of that. Behind batch normalisation over so few
-// samples they do not: there all gradients except the last layer's are dominated by rounding. Those of ResNet50 in bf16
-// differ from fp32 by 1.3 of their length, here and in PyTorch.
+// Compares gradients with those in fp32: a loss that is rounded to 8 bits is too coarse to compare gradients with it. A
+// term that is missing, counted twice or of the wrong sign makes an error as long as the gradient itself. Rounding, and
+// inputs of ReLUs that are positive in only one precision, make less than half of that. With batch normalisation over
+// so few samples they make more, in all gradients except the last layer's: gradients of ResNet50 in bf16 differ from
+// fp32 by 1.3 of their length, here and in PyTorch.
 void half_precision(const subject& s) {
   constexpr double most = 0.6;
   model_under_test exact(s, batch), rounded(s, batch, RG_PURPOSE_TRAIN, RG_BF16);
@@ -335,7 +335,7 @@ void evaluation(const subject& s) {
   const std::vector<double> nothing(m.info().metric_sums);
   const samples x = m.make_samples(0, batch), rest = m.make_samples(1, batch);
   const auto all = sums_of(x, batch, nothing), twice = sums_of(x, batch, all);
-  // The first sample, then the others, which come first in another batch.
+  // Evaluate sample 0 from one batch, and the others from a batch that begins with sample 1.
   const auto parts = sums_of(rest, batch - 1, sums_of(x, 1, nothing));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double near = 1e-4 * (1 + std::abs(all[i]));

@@ -17,7 +17,8 @@
 namespace regatta::conformance {
 namespace {
 
-// For executors: the ops of most networks. Without batch normalisation, so that parts of a batch are independent.
+// For executors: a network of the most common ops. It has no batch normalisation, so that the samples of a batch are
+// independent.
 struct small_network {
   void build(rg::network& net, const rg::parameters_t<small_network>&) const {
     rg::value x = net.values("image", {3, 8, 8});
@@ -50,7 +51,7 @@ template <class T> void put(byte_array& to, std::uint64_t i, T value) {
   std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
 }
 
-// Writes element i of the whole batch's input at index `at`.
+// Generates element i of an input of the global batch, and writes it to element `at` of `to`.
 void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, std::uint64_t i, std::uint64_t at,
                   byte_array& to) {
   const auto random = rg::random_bits(seed, i, input, rg::stream_data);
@@ -67,7 +68,7 @@ void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, s
   }
 }
 
-// Returns the op that all these messages name with the words "no op NAME", which executors use; empty if there is none.
+// Returns NAME if every message has the words "no op NAME", as executors write them, with the same NAME; else "".
 std::string missing_op(const std::vector<std::string>& refusals) {
   std::string op;
   for (const std::string& text : refusals) {
@@ -104,7 +105,7 @@ model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::u
   rows_.resize(tensors_.size());
 }
 
-// Compiles with the executor under test, else with the first executor that can.
+// Compiles with the executor under test; if a model is tested, with the first executor that can compile it.
 void model_under_test::compile(const rg_model_setup& setup) {
   const component& c = *subject_.what;
   const bool own_graph = c.kind == kind::executor;

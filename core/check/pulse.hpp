@@ -8,18 +8,18 @@
 
 namespace regatta::conformance {
 
-// Writes one line feed to `descriptor` for every fifth of a second with progress, of this process and of processes that
-// it forks afterwards. Call it once, before any thread starts. [main]
+// From now on, pulse() in this process and in processes that it forks writes to `descriptor`, which must stay open: at
+// most one line feed in each fifth of a second. Call it once, before any other thread starts. [main]
 void tell_pulse_to(int descriptor);
 
 // Reports that a call of the plugin has returned. Does nothing before tell_pulse_to(). [any]
 void pulse() noexcept;
 
-// Returns a counter of pulse() calls in this process and in those forked after tell_pulse_to(); 0 before that call.
-// [any]
+// Returns a number that grows by 1 with each pulse() in this process and in those forked after tell_pulse_to(). It is 0
+// before tell_pulse_to() and at least 1 afterwards. [any]
 std::uint64_t pulses() noexcept;
 
-// A sanitizer makes plugins several times slower.
+// Factor of all time limits: a sanitizer makes plugins several times slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t slower = 4;
 #else

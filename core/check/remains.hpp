@@ -9,16 +9,18 @@
 namespace regatta::conformance {
 
 struct remains {
+  // Returns the resources that exist now.
   static remains now();
-  // Throws failed if a resource exists that did not when this object was taken. Waits up to 2 s for resources that end
-  // by themselves, such as a peer's process or a thread.
+  // Throws failed with the resources that exist now but are not in this object. Files and segments that a running
+  // process uses do not count: they may belong to another program. Waits up to 2 s for resources that end by
+  // themselves, such as a peer's process or a thread.
   void expect_nothing_new() const;
 
   std::size_t threads = 0;
   std::multiset<std::string> descriptors; // kinds: "socket", "/memfd:heap (deleted)"
   std::multiset<std::string> shared;      // mappings that other processes could share
   std::set<std::string> children;         // child processes
-  std::set<std::string> segments;         // in /dev/shm, System V, TMPDIR; not used by any process
+  std::set<std::string> segments;         // this user's files in /dev/shm and TMPDIR; unattached System V segments
 };
 
 } // namespace regatta::conformance

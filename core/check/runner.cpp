@@ -40,7 +40,8 @@ std::vector<std::string>& remarks() { // of the test that runs in this process
   return all;
 }
 
-// Reads both pipes until they end. Returns false if nothing arrives through the first one and the process hangs.
+// Reads both pipes until the first one, of reports and pulses, ends. Returns false if nothing arrives through that one
+// and the process hangs.
 bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds silence) {
   hang_watch watch(p.pid, silence);
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};

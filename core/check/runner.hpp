@@ -21,30 +21,36 @@ const char* name_of(outcome o) noexcept; // "passed"
 
 struct verdict {
   outcome what = outcome::passed;
-  std::string came; // the result in place of the expected one, or why it was skipped
+  std::string came; // one line: why it failed or was skipped; empty if it passed
   double seconds = 0;
-  bool hung = false;                  // it failed because an operation did not end
+  bool hung = false;                  // it failed because an operation or a call of the plugin did not end
   std::vector<std::string> remarks{}; // from remark()
 };
 
-// Runs the test in this process. Never throws.
+// Runs the test in this process and keeps its remarks. Whatever the test throws becomes the verdict: `skipped`, and
+// failure with exit code skipped, become outcome::skipped, anything else outcome::failed. [main]
 verdict run_here(const test& t, const subject& s);
 
-// Returns the arguments of `regatta` for a process that runs only this test and reports it (report_to_parent).
+// Returns the arguments of `regatta` for a process that runs only this test and sends its verdict to this process
+// (report_to_parent).
 std::vector<std::string> arguments_for(const test& t, const subject& s);
 
-// Runs the test in its own process. Kills that process, and all that it has forked, if no call of the plugin returns
-// for silence_of(s). Throws failure if the process cannot be started.
+// Runs the test in its own process, with the allocation counter preloaded. Kills that process, and all that it has
+// forked, if no call of the plugin returns and it hangs (hang_watch with the limit silence_of(s)). The verdict is
+// `failed` then, and also if the process ends without a report. Throws failure (run) if the process cannot be started.
+// [main]
 verdict run_apart(const test& t, const subject& s);
 
-// Returns how long a call of this plugin may take. Steps of large models take seconds.
+// Returns how long a call of this plugin may sleep or compute before it counts as a hang: 10 s, or 60 s for models and
+// executors, because steps of large models take seconds; more under a sanitizer.
 std::chrono::seconds silence_of(const subject& s);
 
 // For a process that runs one test: reserves standard output for the report and for pulse(), and redirects output of
-// the plugin to standard error. Construct it before any plugin code runs.
+// the plugin to standard error. Create it once, before any plugin code runs.
 class report_to_parent {
 public:
-  report_to_parent();
+  report_to_parent(); // throws failure (run) if there is no standard output
+  // Writes the verdict as a line of JSON. Does nothing if the parent has closed the pipe.
   void send(const verdict& v) const;
 
 private:

@@ -103,7 +103,7 @@ void expect_identical(const simulation_setup& x, const simulation_result& r) {
                                                               title(x), i, r.weights[0][i], r.weights[w][i], w));
 }
 
-// Compares fp32 with double after a few steps with gradients of about 1.
+// Returns true if the values are equal up to the rounding of fp32 in a few steps with gradients of about 1.
 bool agree(float value, double expected) {
   return std::abs(value - expected) <= 1e-5 * (1 + std::abs(expected));
 }
@@ -114,7 +114,7 @@ void expect_serial(const simulation_setup& x, const simulation_result& r) {
     require(agree(r.weights[0][i], expected[i]),
             fmt::format("{}element {} is {}, of one worker {}", title(x), i, r.weights[0][i], expected[i]));
 }
-// Checks the rows that `who` has changed, which are in `held`.
+// Throws failed unless `held`, the rows that `who` has changed, are those of a serial run. `who` is for the message.
 void expect_serial_rows(const simulation_setup& x, const std::map<std::uint64_t, std::vector<float>>& held,
                         const std::string& who) {
   std::set<std::uint64_t> touched;
@@ -173,7 +173,7 @@ void clipped(const subject& s) {
   });
 }
 
-// More than a bucket of the usual size, in tensors that no bucket fits.
+// Weights of more than one bucket of the usual size, in tensors whose ends are not the ends of buckets.
 void many_buckets(const subject& s) {
   need_synchronous(s, true);
   for (const bool eager : {true, false}) {
@@ -187,7 +187,7 @@ void many_buckets(const subject& s) {
   }
 }
 
-// A sparse table: workers touch different rows, none in some steps, and others in each step.
+// A sparse table: the rows that a worker touches differ between workers and steps; in some steps it touches none.
 void sparse_rows(const subject& s) {
   const rg_plan p = plan_for(s, 2, 1);
   if (!(p.flags & RG_PLAN_ROWS)) throw skipped("it exchanges no rows of sparse tables (RG_PLAN_ROWS)");
@@ -205,8 +205,8 @@ void sparse_rows(const subject& s) {
   });
 }
 
-// Returns the distance of the workers' weights from those of one worker with all gradients, relative to the distance
-// that those have moved.
+// Returns the distance of the workers' weights from the weights of a serial run, relative to the distance that the
+// weights of the serial run have moved.
 double apart_after(const simulation_setup& x, const simulation_result& r) {
   const auto expected = train_serially(x);
   simulation_setup still = x;
@@ -221,16 +221,16 @@ double apart_after(const simulation_setup& x, const simulation_result& r) {
   return std::sqrt(apart / moved);
 }
 
-// A strategy whose steps differ from those of one worker must still train: its weights end where those of one worker
-// end. Without servers, each asynchronous worker is pulled to a different point, so that none gets there alone. The run
-// needs many steps. With compression a step sends a small part of the gradient: if it sends one of a tensor's 100
-// elements, weights wait for a hundred steps. Workers that only average move 1/n as far in a step.
+// A strategy whose steps differ from those of one worker must still train: its weights must come near those of a serial
+// run. Without servers, the gradients of each asynchronous worker lead to a different point, so that no worker gets
+// there alone. The run needs many steps: a compressing strategy that sends one of a tensor's 100 elements in each step
+// updates a weight once in a hundred steps, and workers that average weights move 1/n as far in a step.
 void trains(const subject& s) {
   const rg_plan p = plan_for(s, 3, 2);
   if (equals_serial_run(p)) throw skipped("test `serial` says more");
   simulation_setup x = setup_for(s, 3, 2);
-  // Small enough that a gradient which waits for a hundred steps still has the right sign when it is applied (with 1,
-  // dgc of every tensor diverges); large beside gradients that only oscillate (with 0.02, geo_ps ends 0.9 apart).
+  // Small enough that a gradient which is applied a hundred steps late still has the right sign (with 1, dgc of every
+  // tensor diverges); large enough against gradients that only oscillate (with 0.02, geo_ps ends 0.9 apart).
   x.pull = 0.1;
   if (!(p.flags & RG_PLAN_SYNCHRONOUS) && !needs_servers(s)) x.pull_apart = 2;
   const std::uint64_t period = std::max<std::uint64_t>(p.period, 1);

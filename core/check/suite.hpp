@@ -21,15 +21,16 @@ namespace regatta::conformance {
 struct failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// Thrown if an operation did not end within its time limit.
+// Thrown if an operation did not end within its time limit; the report counts the test as hung.
 struct timed_out : failed {
   using failed::failed;
 };
-// Thrown if a test cannot run, because the plugin does not offer what it tests.
+// Thrown if a test cannot run, because the plugin does not offer what it tests or cannot run on this machine.
 struct skipped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Throws failed with the text `otherwise` unless the condition holds.
 inline void require(bool condition, const std::string& otherwise) {
   if (!condition) throw failed(otherwise);
 }
@@ -38,17 +39,18 @@ inline void require(bool condition, const char* otherwise) {
   if (!condition) throw failed(otherwise);
 }
 
-// [main] Adds a line to the report of the running test, whether it passes or fails: "64 of 161 tensors are checked".
+// Adds a line to the report of the running test, whether it passes or fails: "64 of 161 tensors are checked". [main]
 void remark(const std::string& text);
 
-// A component under test. The pointers are null if only the file is tested.
+// A component under test. The pointers are null if only the file is tested; otherwise `plugins` must outlive the
+// subject and all that a test creates with it.
 struct subject {
   std::filesystem::path file;
   const registry* plugins = nullptr; // holds `what`
   const component* what = nullptr;
-  std::map<std::string, nlohmann::json> parameters; // in place of defaults
+  std::map<std::string, nlohmann::json> parameters; // values by name; the others keep their defaults
   std::vector<std::filesystem::path> others;        // other files in `plugins`: executors, transports to nest
-  std::filesystem::path reference;                  // for models: a folder with gradients; empty: none
+  std::filesystem::path reference;                  // for models: a folder with gradients to compare; empty: none
   std::filesystem::path write_to;                   // for write_reference_test(): the folder to write; empty: none
   std::uint64_t seed = 1;                           // seed of all random numbers in a test
   std::string address = "127.0.0.1";                // address on which ranks of a transport listen
@@ -56,16 +58,18 @@ struct subject {
 };
 
 struct test {
-  const char* name;     // "fifo": for --only and in reports
-  const char* expected; // what the interface requires, one line
-  void (*run)(const subject& s);
-  bool large = false;    // takes gigabytes or minutes; --quick skips it
-  bool launched = false; // can also run in processes of a launcher, each one rank of every world
-  bool form = false;     // only reads the file and its tables: does not test behaviour
+  const char* name;              // "fifo": for --only and in reports
+  const char* expected;          // what the interface requires, one line
+  void (*run)(const subject& s); // throws failed, timed_out or skipped; returns if the test passes
+  bool large = false;            // takes gigabytes or minutes; --quick skips it
+  bool launched = false;         // can also run in processes of a launcher, each one rank of every world
+  bool form = false;             // only reads the file and its tables: does not test behaviour
 };
 
-// Return the tests of a shared object, and those of a component, in the order in which they run.
+// Returns the tests of a shared object, in the order in which they run.
 std::vector<test> tests_of_file();
+// Returns the tests of the component s.what, which must not be null, in the order in which they run. Tests
+// that lack a launcher, or cannot run under one, are included; they throw skipped.
 std::vector<test> tests_of(const subject& s);
 
 // Tests by subject, from which tests_of() builds its list.
@@ -79,8 +83,8 @@ const std::vector<test>& failure_tests();     // transports: errors and dead pee
 const std::vector<test>& collective_tests();  // transports: extensions
 const std::vector<test>& leftover_tests();    // transports: nothing is left behind
 const std::vector<test>& unconnected_tests(); // transports that connect no ranks
-const std::vector<test>& model_tests();
-const std::vector<test>& reference_tests(); // models, with gradients of another implementation
-const std::vector<test>& strategy_tests();
+const std::vector<test>& model_tests();       // models and executors
+const std::vector<test>& reference_tests();   // models: gradients against subject::reference
+const std::vector<test>& strategy_tests();    // strategies
 
 } // namespace regatta::conformance

@@ -19,14 +19,14 @@ std::vector<message> plan(std::uint64_t seed, std::uint32_t from, std::uint32_t 
   std::mt19937_64 random(seed * 1000003 + from * 1009 + to * 31 + lane);
   std::vector<message> messages(20 + random() % 40);
   for (message& m : messages) {
-    const std::uint64_t order = random() % 21; // sizes are spread evenly over orders of magnitude
+    const std::uint64_t order = random() % 21; // spreads sizes evenly over orders of magnitude
     m = {random() % (std::uint64_t{1} << order), random() % 100000, may_add && random() % 3 == 0};
     if (m.adds) m.bytes = m.bytes / 4 * 4;
   }
   return messages;
 }
 
-// Small integers, so that sums are exact.
+// Fills memory with floats that are small integers, so that sums are exact.
 void fill_numbers(std::byte* to, std::uint64_t bytes, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < bytes / 4; ++i) reinterpret_cast<float*>(to)[i] = static_cast<float>((seed + i) % 1000);
 }

@@ -58,7 +58,7 @@ void idle(const subject& which) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     const double used =
         static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
-    // A rank that spins uses more than that, even if many processes share the cores.
+    // A rank that spins uses more than 0.02 s, even if many processes share the cores.
     require(used < 0.02, "waiting for 0.5 s uses " + std::to_string(used) + " s of processor time");
     self.meet();
     const std::uint64_t sent = self->send((self->rank() + 2) % 3, 0, m, 8, 8);
@@ -103,7 +103,7 @@ void counters(const subject& which) {
         sends ? after.bytes_sent - before.bytes_sent : after.bytes_received - before.bytes_received;
     require(count == messages, "counts " + std::to_string(count) + " messages");
     require(bytes >= payload, "counts fewer bytes than the payload");
-    // Room for headers, also those of the chunks of a message.
+    // The transport may count headers, one or more for each message.
     require(bytes <= payload + payload / 50 + 256 * messages, "counts many more bytes than the payload");
   });
 }

@@ -45,8 +45,9 @@ public:
     pthread_cond_init(&changed_, &c);
   }
 
-  // Other ranks may be in the middle of large messages, so `longest` counts from the last call of the plugin that
-  // returned in any rank. Calls `meanwhile`, if it is not empty, about a thousand times a second.
+  // Throws timed_out after `longest` nanoseconds, counted from the last call of the plugin that returned in any rank:
+  // other ranks may be in the middle of large messages. Calls `meanwhile`, if it is not empty, about a thousand times a
+  // second; its calls of the plugin would count too, so `longest` then counts from the begin.
   void meet(std::uint64_t longest = patience + patience_with_peers, const std::function<void()>& meanwhile = {}) {
     pthread_mutex_lock(&mutex_);
     const std::uint32_t round = round_;
@@ -129,7 +130,7 @@ void member::meet_polling() {
 
 namespace {
 
-// Shared memory in which processes of a launcher meet.
+// Memory that the processes of a launcher share.
 struct hall {
   std::atomic<bool> open; // process 0 has constructed `everybody`
   alignas(meeting_place) std::byte everybody[sizeof(meeting_place)];
@@ -139,17 +140,17 @@ struct launched_here {
   hall& shared;
   std::uint32_t rank, size;
   meeting_place& world() const { return *reinterpret_cast<meeting_place*>(shared.world); }
-  void meet() const { // a test may take long
+  void meet() const { // the others may still run a test
     reinterpret_cast<meeting_place*>(shared.everybody)->meet(16 * patience);
   }
 };
-// nullopt: no launcher started this process.
+// Returns this process's place among those of the launcher; nullopt before join_launched().
 std::optional<launched_here>& launched() {
   static std::optional<launched_here> here;
   return here;
 }
 
-// Shared with children that are forked afterwards.
+// A meeting place in memory that children share if they are forked afterwards.
 struct shared_place {
   explicit shared_place(std::uint32_t ranks) {
     void* p = mmap(nullptr, sizeof(meeting_place), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -183,7 +184,7 @@ void run_launched(const launched_here& here, const subject& which, const world_s
   if (shape.ranks > here.size)
     throw skipped("it takes " + std::to_string(shape.ranks) + " processes, and " + std::to_string(here.size) +
                   " were started");
-  here.meet(); // no process is still in the previous world
+  here.meet(); // only then has every process left the previous world
   if (here.rank == 0) new (here.shared.world) meeting_place(shape.ranks);
   here.meet();
   if (here.rank < shape.ranks) run_rank(which, shape, here.rank, here.world(), body);
@@ -195,11 +196,11 @@ struct child {
   std::string ended; // how it ended, if not with exit code 0
 };
 
-// Waits until all children have ended. Kills them if no call of the plugin returns in any of them, and returns whether
-// it had to.
+// Waits until all children have ended. Kills them if they hang: no call of the plugin returns in any of them
+// (hang_watch). Returns true if it killed them.
 bool reap(std::vector<child>& children) {
   constexpr std::chrono::seconds silence(9 * slower);
-  const bool watched = pulses() > 0; // without pulses, as under a debugger, there is no limit
+  const bool watched = pulses() > 0; // without pulses, as with --in-process, there is no limit
   std::uint64_t seen = 0;
   hang_watch watch(getpgrp(), silence);
   bool silent = false;
@@ -291,7 +292,7 @@ std::vector<std::string> run(const subject& which, const world_shape& shape, con
       const pid_t forked = fork();
       require(forked >= 0, "cannot fork");
       if (forked == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); // ranks end with the test, however it ends
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // ranks must not outlive the test, however it ends
         if (getppid() != parent) _exit(1);
         run_rank(which, shape, r, *shared.place, body);
         _exit(0);

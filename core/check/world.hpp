@@ -14,17 +14,20 @@ namespace regatta::conformance {
 
 enum class as { threads, processes };
 
-// Where the ranks of a world meet outside the transport, in memory that processes share.
+// Barriers and error texts of a world's ranks, without the transport, in memory that its processes share.
 class meeting_place;
 
+// One rank, as run() passes it to the body. Use it only in that call, on its thread.
 class member {
 public:
   member(endpoint& e, meeting_place& place) : endpoint_(e), place_(place) {}
   endpoint& operator*() { return endpoint_; }
   endpoint* operator->() { return &endpoint_; }
-  // A barrier: returns when every rank has called it as often. Throws if a rank has failed.
+  // A barrier: returns when every rank has called it as often. Throws failed if another rank has failed, and timed_out
+  // if no call of the plugin returns in any rank for patience + patience_with_peers.
   void meet();
-  // The same, and polls the transport while it waits.
+  // As meet(), and polls the transport about a thousand times a second meanwhile. Throws timed_out after that time in
+  // any case.
   void meet_polling();
 
 private:
@@ -33,24 +36,28 @@ private:
 };
 
 struct world_shape {
-  std::uint32_t ranks = 2;
+  std::uint32_t ranks = 2; // at most 8
   std::uint32_t lanes = 1;
-  as kind = as::threads;
-  bool close = true; // after the body; must be false if the body leaves operations pending
+  as kind = as::threads; // ignored after join_launched()
+  bool close = true;     // after the body; must be false if the body leaves operations pending
 };
 
-// Under a launcher (regatta.launched/1): this process is one of `size` and has the same rank in every world. All
-// processes run the same tests in the same order; a process without a rank in a world waits for its end. They meet in
-// the file `meeting`, which is removed once all are there. Throws failed if a process does not come. Call it once.
-// [main]
+// Makes this process one of `size` processes of a launcher (regatta.launched/1): later calls of run() use these
+// processes, and this one has rank `rank` in every world. All processes must run the same tests in the same order; a
+// process without a rank in a world waits for its end. The processes share memory through the file `meeting`, which is
+// removed once all have joined. Throws failed if process 0 does not join within 60 s, and timed_out if another one does
+// not within 240 s. Call it once. [main]
 void join_launched(const std::filesystem::path& meeting, std::uint32_t rank, std::uint32_t size);
 
-// Connects the ranks, runs the body on each, and closes. Returns errors, one line for each rank; empty if there is
-// none. A process that a signal kills is reported as "rank 1: signal 9". If no call of the plugin returns for 9 s in
-// any process, all are killed. Throws timed_out if an operation did not end in time.
+// Connects the ranks, runs the body on each at the same time, each in its own thread or process, and closes. Returns
+// one line for each rank that failed, "rank 1: ..."; ranks that gave up because of it are left out, and "every rank:
+// ..." stands for the same error in all. A process that a signal kills is "rank 1: signal 9". Whatever the body throws
+// is an error of its rank, also skipped. With as::processes, all are killed if they hang (hang_watch with 9 s, more
+// under a sanitizer). Throws timed_out, in place of returning, if a rank hung or an operation did not end in time;
+// skipped if the transport connects no ranks or a launcher started too few. [main]
 std::vector<std::string> run(const subject& which, const world_shape& shape, const std::function<void(member&)>& body);
 
-// Does the same, and throws failed if a rank had an error.
+// As run(), but throws failed with the errors if there are any.
 void run_ranks(const subject& which, const world_shape& shape, const std::function<void(member&)>& body);
 
 } // namespace regatta::conformance

@@ -69,7 +69,7 @@ target find_target(const check_options& o) {
   for (const unusable& u : own.failures())
     throw failure(exit_code::plugin, fmt::format("{}: {}", u.file.string(), u.reason));
 
-  // Plugins that the tests may need beside it. The component under test takes precedence over others with its id.
+  // Other plugins that the tests may need. The component under test takes precedence over others with its id.
   std::vector<fs::path> files = {t.file};
   const auto is_own = [&](const component& other) {
     return std::any_of(own.components().begin(), own.components().end(),
@@ -150,7 +150,7 @@ struct tally {
   std::map<std::pair<outcome, std::string>, std::vector<std::string>> causes; // names of tests by verdict and message
   std::vector<std::string> hung;
   std::size_t of_substance = 0, asked = 0; // tests of behaviour: passed or failed, and all
-  std::string why_not;                     // why the first of them was skipped
+  std::string why_not;                     // the reason of the first skipped test of behaviour
 };
 
 constexpr std::size_t most_hung = 2;
@@ -187,7 +187,7 @@ void count(tally& all, const test& t, const verdict& v) {
 
 // After several tests that hung, the others would probably hang too: skip them.
 verdict verdict_of(const check_options& o, const subject& s, const test& t, const tally& so_far) {
-  if (so_far.hung.size() >= most_hung && !s.launched) // else the other processes of the launcher would run it alone
+  if (so_far.hung.size() >= most_hung && !s.launched) // else the launcher's other processes would run the test alone
     return {outcome::skipped, fmt::format("not run after {} hung (--only {} runs it)", join(so_far.hung), t.name)};
   return o.in_process || s.launched ? run_here(t, s) : run_apart(t, s);
 }
@@ -215,7 +215,7 @@ std::optional<outside_place> join_others(target& t) {
 
 int run_all(target& t, const check_options& o) {
   const auto place = join_others(t);
-  const bool says = !place || place->rank == 0; // the other processes only take part
+  const bool says = !place || place->rank == 0; // the launcher's other processes run the tests and print nothing
   std::size_t counts[3] = {};
   ordered_json subjects = ordered_json::array();
   std::vector<std::string> untested; // components whose behaviour no test could check, and why

@@ -9,16 +9,20 @@ namespace regatta {
 
 struct check_options {
   std::string target; // FILE.so or KIND/ID
+  // Folders; NAME=VALUE for the component; patterns of test names (fnmatch), empty: all tests.
   std::vector<std::string> plugin_path, set, only;
   std::uint64_t seed = 1;
   std::string reference, write_reference; // folders; empty: none
   bool in_process = false, list = false, quick = false, json = false;
-  // Options of a process that runs one test.
-  std::string one, component;
-  std::vector<std::string> with;
+  // Options of a process that another `regatta check` started for one test (conformance::arguments_for).
+  std::string one, component;    // name of the test, empty: not such a process; KIND/ID, empty: the file itself
+  std::vector<std::string> with; // other plugin files
 };
 
-// Runs `regatta check`. Returns the exit code; throws failure if there is nothing to test. [main]
+// Runs `regatta check` and prints the report. Returns 1 if a test failed; else 77 if all tests of a component's
+// behaviour were skipped; else 0. Throws failure before any test: usage if options are wrong or --only
+// names no test, plugin if the file or component is missing or cannot be used. With write_reference it throws failure
+// (run or skipped) if no reference is written. [main]
 int check_verb(const check_options& options);
 
 } // namespace regatta

@@ -11,7 +11,8 @@
 
 namespace regatta {
 
-// Returns a header and the rows, one cell for each column, with two blanks before each line.
+// Returns a table as text: a header and the rows, each line with two blanks before it and a newline behind it. Every
+// row has one cell for each column.
 std::string indented(std::vector<table_column> columns, std::vector<std::vector<std::string>> rows);
 
 // Returns the number of columns of the terminal behind the descriptor; 0 if it is not a terminal.

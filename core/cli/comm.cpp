@@ -51,7 +51,7 @@ std::uint64_t size_of_option(const char* option, const std::string& text) {
   return static_cast<std::uint64_t>(*bytes);
 }
 
-// As measure.timeout has it.
+// Throws failure (usage) unless the text is "auto", "none" or a time of 100 ms or more, as for measure.timeout.
 void check_timeout(const std::string& text) {
   if (text == "auto" || text == "none") return;
   const auto ns = parse_nanoseconds(text);
@@ -120,7 +120,8 @@ std::vector<std::string> files_of(const registry& plugins, const component_choic
   });
 }
 
-// Throws failure if the transport, or this many ranks, need another launch.
+// Throws failure (usage) if the transport needs a launcher and there is none, or if the launcher started fewer ranks.
+// Makes the launcher's processes join the transport.
 void check_launch(const component& c, const std::vector<unsigned>& ranks, outside_ranks* outside) {
   const unsigned most = *std::max_element(ranks.begin(), ranks.end());
   if (outside && most > outside->size())
@@ -131,7 +132,8 @@ void check_launch(const component& c, const std::vector<unsigned>& ranks, outsid
   outside->join(c.file.string(), c.id);
 }
 
-// Throws failure if the run fails.
+// Runs one plan and returns its entries for "results". Adds a warning if ranks share cores. Throws failure if the run
+// fails or the user interrupts it.
 json measure(const comm::plan& p, const comm_options& o, outside_ranks* outside, std::vector<std::string>& warnings) {
   comm::plan mine = p;
   const cpu_assignment cpus = assign_cpus(p.ranks, 1, !o.no_pin);

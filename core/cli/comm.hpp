@@ -7,18 +7,23 @@
 namespace regatta {
 
 struct comm_options {
+  // Empty `algorithms`: all that an operation has. `set`: "ID.NAME=VALUE" for parameters of a transport.
   std::vector<std::string> transports = {"shm", "tcp"}, ops = {"allreduce", "send", "push_pull"}, algorithms, set;
-  std::vector<unsigned> ranks = {2};
+  std::vector<unsigned> ranks = {2}; // each number of ranks is one run
+  // `least` and `most`: the smallest and largest message. `spin`: how long a waiting rank polls before it sleeps.
+  // `timeout`: as measure.timeout. `log`: the level up to which messages of ranks are shown.
   std::string least = "8B", most = "64MiB", spin = "0s", format = "console", interface = "lo", timeout = "auto",
               log = "warning";
-  unsigned factor = 4;
-  double seconds = 0.2;
-  bool no_pin = false;
+  unsigned factor = 4;  // ratio of a size to the one before
+  double seconds = 0.2; // to measure each size, about (comm::plan)
+  bool no_pin = false;  // ranks may run on any CPU
   std::vector<std::string> plugin_path;
   std::string command; // as typed
 };
 
-// Runs `regatta comm`. Returns the exit code; throws failure. [main]
+// Runs `regatta comm`: measures each transport with each number of ranks and prints the results. A run that fails is
+// reported, and the others go on; the exit code is then the worst of their codes. Returns 4 if a result was wrong.
+// Throws failure if options are wrong or a plugin is missing, before any run starts, or if the user interrupts. [main]
 int comm_verb(const comm_options& options);
 
 } // namespace regatta

@@ -110,13 +110,13 @@ ordered_json transport_json(const registry& plugins, const component& c, const c
           {"collectives", t.collectives}};
 }
 
-// When all workers have the same weights.
+// Returns when all workers have the same weights, in words.
 std::string same_weights(const rg_plan& plan) {
   if (plan.flags & RG_PLAN_SYNCHRONOUS) return "after every step";
   return plan.flags & RG_PLAN_AGREES ? "at the end" : "not promised";
 }
 
-// When a worker waits for the slowest one.
+// Returns when a worker waits for the slowest one, in words.
 std::string waiting(const rg_plan& plan) {
   if (plan.flags & RG_PLAN_SYNCHRONOUS) return "in every step";
   if (!(plan.flags & RG_PLAN_BOUNDED)) return "never";
@@ -198,7 +198,7 @@ ordered_json network_json(const network_summary& n) {
           {"tables", tables}, {"layers", layers}};
 }
 
-// 15254602 becomes "15,254,602".
+// Returns the number with commas: 15254602 becomes "15,254,602".
 std::string grouped(std::uint64_t n) {
   auto text = std::to_string(n);
   for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
@@ -250,7 +250,8 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   const auto& c = find(plugins, name);
   const auto chosen = read_set(set);
 
-  // Capabilities need an instance. They are left out if a parameter without default was not given; the table says so.
+  // Capabilities and network need an instance. They are left out if a parameter without default was not given; then
+  // `unknown` tells the user to give it.
   std::string unknown;
   ordered_json can;
   std::optional<network_summary> network;
@@ -258,10 +259,10 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
     if (!p.default_value && !chosen.contains(p.name)) unknown = fmt::format("give --set {}=...", p.name);
   std::string unavailable; // why it cannot run on this machine
   if (unknown.empty()) {
-    (void)parameter_values(c, chosen); // throws if they do not fit
+    (void)parameter_values(c, chosen); // throws failure (usage) if a value is wrong
     try {
       can = ask([&](const stage_function& stage) -> nlohmann::json {
-        return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text, to keep the order
+        return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text: nlohmann::json would sort the keys
       });
       can = ordered_json::parse(can.get_ref<const std::string&>());
     } catch (const failure& f) {

@@ -7,10 +7,12 @@
 
 namespace regatta {
 
-// Runs `regatta describe KIND/ID`: prints the parameters (type, default, allowed values, help) and the capabilities.
-// For a graph these are layers, parameters and operations; for an executor, where it runs; for a strategy, its plan for
-// two workers and a server. `set` ("name=value") changes parameters of that instance; values are parsed as JSON, else
-// taken as strings. Returns 0. Throws failure (2: unknown kind or wrong value; 3: no such component). [main]
+// Runs `regatta describe KIND/ID` with the plugins in `folders`: prints the parameters (default, allowed values, help),
+// the capabilities, and for a model its layers, parameters and operations. Capabilities of a strategy are its plan for
+// two workers and a server. `set` ("name=value") changes parameters of the described instance; values are parsed as
+// JSON, else taken as strings. Prints capabilities only if every parameter without default is given and the component
+// can run on this machine. Returns 0. Throws failure: usage for an unknown kind or a wrong value, plugin for a missing
+// component or a plugin that crashes. [main]
 int describe_verb(const std::vector<std::filesystem::path>& folders, const std::string& component, bool json,
                   const std::vector<std::string>& set = {});
 

@@ -7,8 +7,9 @@
 
 namespace regatta {
 
-// Asks an executor, in a child, about the devices of this machine. Returns `executor`, `devices` (a line each),
-// `topology` (null: unknown) and `error` (null, or why nothing is known). Requires component::has_devices. [main]
+// Asks an executor, in a child process, about the devices of this machine. Returns an object: `executor` (its id),
+// `devices` (a line of text for each), `topology` (null: unknown) and `error` (null, or the failure of the plugin; then
+// no device is listed). Does not throw for failures of the plugin. Requires component::has_devices. [main]
 nlohmann::ordered_json devices_of(const registry& plugins, const component& executor);
 
 } // namespace regatta

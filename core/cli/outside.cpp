@@ -31,7 +31,7 @@ template <class F> int guarded(F&& f) {
 }
 
 int join(const std::string& file, const std::string& transport) {
-  static std::vector<std::unique_ptr<plugin_host>> hosts; // must live until the process ends, as the membership does
+  static std::vector<std::unique_ptr<plugin_host>> hosts; // live until the process ends: it stays joined until then
   const registry plugins = registry::of_files({file});
   const component& c = plugins.find(kind::transport, transport);
   const rg_launched* launched = launched_of(c);

@@ -86,7 +86,7 @@ json plugins_of(const registry& plugins, const experiment& e, plugin_files& file
     if (plugins.find(kind::model, c.model.id).is_graph) {
       try {
         add(kind::executor, {executor_for(plugins, c.train.device).id, {}});
-      } catch (const failure&) { // the case itself reports that there is none
+      } catch (const failure&) { // there is no such executor: the case itself reports that
       }
     }
     add(kind::strategy, c.strategy);
@@ -95,7 +95,7 @@ json plugins_of(const registry& plugins, const experiment& e, plugin_files& file
   return list;
 }
 
-// Includes the topology of devices only if a case uses them: else their executor is not loaded.
+// Returns describe_machine() with `gpu_topology`: null unless a case uses a device, because asking loads the executor.
 json this_host(const registry& plugins, const experiment& e) {
   json host = describe_machine();
   host["gpu_topology"] = nullptr;
@@ -104,7 +104,7 @@ json this_host(const registry& plugins, const experiment& e) {
   if (on_device == e.cases.end()) return host;
   try {
     host["gpu_topology"] = devices_of(plugins, executor_for(plugins, on_device->train.device)).at("topology");
-  } catch (const failure&) { // the case itself reports that there is none
+  } catch (const failure&) { // there is no such executor: the case itself reports that
   }
   return host;
 }
@@ -224,7 +224,7 @@ int run_verb(const run_options& o) {
   print_output(render(document, *form, {terminal_width(fileno(document_stream())), folder.result().string()}));
   int wrong = 0;
   for (const std::string& problem : check_results(document.at("results"))) {
-    // The tables show it themselves.
+    // Console and markdown tables already show which results are wrong.
     if (*form == format::csv || *form == format::json) s.say("wrong: " + problem);
     wrong = static_cast<int>(exit_code::wrong);
   }

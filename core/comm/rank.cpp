@@ -130,7 +130,7 @@ private:
   const rg_transport& functions() const { return component_.transport; }
   void wake() { functions().wake(self_); }
 
-  // That have crossed the transport so far.
+  // Returns the bytes that this rank has sent and received so far.
   std::uint64_t bytes() {
     auto c = rg::make_versioned<rg_counters>();
     if (functions().counters) check(functions().counters(self_, &c), host_, name_);
@@ -191,7 +191,7 @@ public:
     const std::string name = fmt::format("measuring {} of {}", in_words(what_), exact_bytes(m.bytes));
     control_.operation(name.c_str(), pace::rare); // sizes grow, so the time of one does not predict the next
     m.wrong = checked();
-    zero(); // repeated sums of zeros stay zero
+    zero(); // repeated sums of other values would overflow
     const std::uint64_t iterations = warm_up();
     m.seconds.reserve(iterations);
     control_.barrier("measure");
@@ -242,7 +242,8 @@ private:
     }
   }
 
-  // Warms up and returns the number of iterations to measure, the same on every rank.
+  // Warms up for about a tenth of plan::seconds. Returns the number of iterations that take about plan::seconds, from 5
+  // to 5000, the same on every rank.
   std::uint64_t warm_up() {
     for (std::uint64_t rounds = 2;; rounds *= 4) {
       const std::int64_t begin = steady_ns();
@@ -275,7 +276,7 @@ std::vector<measurement> measure(control_client& control, const plan& p, std::op
     measuring m(control, p, o, c);
     control.barrier("ready");
     for (std::size_t size = 0; size < p.counts.size(); ++size) all.push_back(m.run(size));
-    control.barrier("operation done"); // no rank may free memory that others still read
+    control.barrier("operation done"); // a rank must not free memory that peers still read
   }
   control.operation("closing the transport", pace::rare);
   c.close();
@@ -290,7 +291,7 @@ bool is_job(const control_client& control) {
 }
 
 int run_rank(control_client& control) {
-  std::optional<connection> open; // must outlive the report of a failure, as in a training run
+  std::optional<connection> open; // outlives the report: destroying a transport may end the process
   return report_to_coordinator(
       control, [&] { return to_json(measure(control, plan_from_json(control.job().at("comm")), open)); });
 }

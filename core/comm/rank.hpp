@@ -5,10 +5,11 @@
 
 namespace regatta::comm {
 
-// Returns true if the job of the control channel is one of `regatta comm`.
+// Returns true if the coordinator sent a job of `regatta comm`.
 bool is_job(const control_client& control);
 
-// Runs one rank of `regatta comm`: connects, measures, and sends its measurements. Returns the exit code. [main]
+// Runs one rank of `regatta comm`: connects, measures, and sends its measurements, or the reason of a failure, to the
+// coordinator. Returns the exit code of the process. Requires is_job(). [main]
 int run_rank(control_client& control);
 
 } // namespace regatta::comm

@@ -20,14 +20,15 @@
 
 namespace regatta::comm {
 
-// Returns the entries of one run. `by_rank` has the measurements of each rank, with equal operations and sizes in
-// order.
+// Returns the entries of one run for "results". `by_rank` has the measurements of every rank, all with the same
+// operations and sizes in the same order.
 nlohmann::json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_rank);
 
-// Returns the whole document, ended by a newline. `width` is that of the terminal; 0: unlimited.
+// Returns the document as text in this format, ended by a newline. csv and markdown have the results only; console also
+// has the machine, warnings, formulas and failures. `width` is that of the terminal, for console; 0: unlimited.
 std::string render_comm(const nlohmann::json& document, format f, std::size_t width);
 
-// Returns the meaning of the columns, for --help and above the table.
+// Returns lines that explain the columns, for --help and above the table.
 std::string formulas();
 
 } // namespace regatta::comm
