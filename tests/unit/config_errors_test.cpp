@@ -348,7 +348,8 @@ TEST_CASE("what is found out later is said with the place in the file") {
   CHECK(before("cluster.hosts: too many") == "--set cluster.hosts: too many");
   CHECK(before("cluster.workers: too many") == "f.toml:3:1: error: cluster.workers: too many"); // its section
   CHECK(before("data.path: not there") == "f.toml:1:1: error: data.path: not there");
-  CHECK(before("model mlp: out of memory") == "f.toml: error: model mlp: out of memory");
+  CHECK(before("model mlp: no such depth") == "f.toml:2:10: error: model mlp: no such depth"); // the key that chose it
+  CHECK(before("out of memory") == "f.toml: error: out of memory");
   CHECK(case_config{}.written.before("data.path: x") == "data.path: x");
 }
 
