@@ -30,7 +30,7 @@ constexpr auto stranger_limit = 2s; // from accepting a connection to its proof 
 constexpr std::size_t strangers_beyond_ranks = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto suspicion_limit = 500ms;
-constexpr auto last_frames = 500ms;  // after a death, for its frames that are still in this host's socket buffers
+constexpr auto last_frames = 500ms;  // for the frames of a dead rank that are still in this host's socket buffers
 constexpr auto grace = 1s;           // for the other ranks to end, after the run has failed
 constexpr auto outside_grace = 60s;  // as `grace`, but a kill would end the whole campaign, and a step may take long
 constexpr auto accept_pause = 100ms; // if no descriptor is free
@@ -189,8 +189,7 @@ void coordinator::welcome(member& m, tcp::socket socket) {
   for (const auto& s : strangers_) s->drop(); // any further connection is not a rank
 }
 
-// -------------------------------------------------------------------------------------------------------- processes
-// ---
+// ------------------------------------------------------------------------------------------------------- processes ---
 
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
@@ -274,8 +273,7 @@ void coordinator::ended(member& m, const std::string& how, bool well) {
   if (running_ == 0) io_.stop();
 }
 
-// ----------------------------------------------------------------------------------------------------------- frames
-// ---
+// ---------------------------------------------------------------------------------------------------------- frames ---
 
 asio::awaitable<void> coordinator::serve(member& m) {
   std::string broken;
@@ -338,8 +336,7 @@ void coordinator::handle(member& m, message&& f) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------------------ the end
-// ---
+// --------------------------------------------------------------------------------------------------------- the end ---
 
 std::string coordinator::name_of(const member& m) const {
   return fmt::format("rank {} ({}, pid {})", m.rank, plan_.ranks[m.rank].role, m.pid);
