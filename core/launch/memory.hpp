@@ -15,8 +15,8 @@ namespace regatta {
 // gives 1). 0: none of these can be read. `root` is "/" except in tests.
 std::uint64_t available_bytes(const std::filesystem::path& root = "/");
 
-// Detects whether the kernel's OOM killer has killed a process of this process's own control group since construction.
-// Kills in parent or child groups are not seen.
+// Detects whether the kernel's OOM killer has killed a process of this process's own control group (v2: or of a group
+// below it) since construction. Kills of other processes are not seen.
 class oom_watch {
 public:
   explicit oom_watch(std::filesystem::path root = "/");
