@@ -19,21 +19,25 @@
 
 namespace regatta {
 
-// [any] except where noted: a lock serialises the calls. An evaluation calls it beside the loop.
+// [any] except where noted: a lock serialises the calls, because an evaluation calls a device while the loop does. Any
+// call throws failure (by the status of the executor's function, check() in plugin_host.hpp) if it fails; errors of
+// enqueued work appear in a later call.
 class device final : public processor {
 public:
-  // `watching` computes nothing: it waits for other streams in order to notify the host
+  // `watching` computes nothing: it waits for other streams in order to notify the host; `streams` is their number
   enum stream : std::uint32_t { computing, to_host, from_host, watching, streams };
 
-  // `name` begins errors. Any thread may call `wake` when work for which notify() was called has completed. Throws
-  // failure (skipped if there is no such device).
+  // [main] Opens device `index` by the executor's `functions`, which are copied. `name` begins the text of errors.
+  // `wake` is called on a thread of the executor when work for which notify() was called has completed; it must not
+  // block or call the device. Throws failure: skipped if there is no such device, plugin if a function is missing.
   device(const rg_device& functions, std::string name, std::int32_t index, const plugin_host::log_function& log,
          std::function<void()> wake);
-  ~device() override; // waits for all streams
-  // [main] Prepares for destruction: wake() is not running any more and is not called again. Memory that is released
-  // from now on is freed by the destructor, because streams may still access it.
+  ~device() override; // waits for all streams and frees all memory
+  // [main] Prepares for destruction: when it returns, wake() is not running and is not called again. Memory that is
+  // released from now on is freed by the destructor, because streams may still access it.
   void silence();
 
+  // Returns the kind of the device's memory (RG_MEMORY_*).
   std::uint32_t memory() const noexcept { return functions_.memory; }
 
   // These implement processor on stream `computing`.
@@ -42,14 +46,15 @@ public:
   bool run(const rg_work& work) override;
   void copy(void* to, const void* from, std::uint64_t bytes) override;
 
-  // Host memory that all streams can access (pinned). The owner must free it only when no stream accesses it any more.
+  // Host memory that all streams can access (pinned), not zeroed. The owner must free it only when no stream accesses
+  // it any more, and before the device is destroyed.
   struct free_host {
     device* of;
     void operator()(void* p) const noexcept;
   };
   using host_memory = std::unique_ptr<void, free_host>;
   host_memory allocate_host(std::uint64_t bytes);
-  // Device memory. The owner must free it only when no stream accesses it any more.
+  // Zeroed device memory. The owner must free it as host_memory.
   struct free_own {
     device* of;
     void operator()(void* p) const noexcept;
@@ -57,18 +62,21 @@ public:
   using own_memory = std::unique_ptr<void, free_own>;
   own_memory allocate_own(std::uint64_t bytes);
 
-  // Executes `work` on any stream; RG_OP_COPY too.
+  // Enqueues `work` in a stream; RG_OP_COPY (between any two kinds of memory) too. Work on no elements is dropped.
   void run(stream s, const rg_work& work);
-  void hold(stream s, rg_fence fence); // makes later work of `s` wait for the fence; 0: no fence
+  void hold(stream s, rg_fence fence); // makes later work of `s` wait for the fence; 0: does nothing
+  // Returns a fence that passes once all work that was enqueued in `s` so far is done.
   rg_fence record(stream s);
   // Makes later work of `s` wait for all work that was enqueued in `other` so far.
   void after(stream s, stream other) { hold(s, record(other)); }
+  // Returns whether a fence of record() or mark() has passed; does not block.
   bool passed(rg_fence fence);
-  // Calls wake() once all work that was enqueued in `s` so far has completed.
+  // Makes the device call wake() once, when all work that was enqueued in `s` so far has completed.
   void notify(stream s);
 
-  // Timing marks by the device's own clock. mark() places one in a stream; elapsed() returns the nanoseconds between
-  // two marks that have passed.
+  // Timing marks by the device's own clock. mark() places one in a stream, as record() does; elapsed() returns the
+  // nanoseconds between two marks that have passed. A mark is valid until its stream has 4096 more. Both require
+  // tells_time().
   bool tells_time() const noexcept { return functions_.mark && functions_.elapsed; }
   rg_fence mark(stream s);
   double elapsed(rg_fence from, rg_fence to);
@@ -76,13 +84,15 @@ public:
     rg_fence from, to;
   };
 
-  // Returns the sensors' values; takes milliseconds. Returns std::nullopt if the device has none, or they fail.
+  // Returns the sensors' readings; blocks for milliseconds. Returns std::nullopt if the device has none, or they fail.
   std::optional<rg_sensors> sensors();
 
-  // The only functions that wait for the device. [main], or outside of the timed region.
-  void settle(); // for all work that was enqueued in stream `computing`
-  void read(void* to, const void* from, std::uint64_t bytes);
-  void write(void* to, const void* from, std::uint64_t bytes);
+  // These wait for all work that was enqueued in stream `computing`: call them outside of the timed region. Besides
+  // them, only allocating and freeing memory may wait for the device.
+  void settle();
+  // Copy between device memory and pageable host memory, after that work; complete when they return.
+  void read(void* to, const void* from, std::uint64_t bytes);  // from the device
+  void write(void* to, const void* from, std::uint64_t bytes); // to the device
 
 private:
   void ask(rg_status status, const char* what);

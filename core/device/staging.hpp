@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves bytes between regions and memory that the transport can access. Packing and unpacking are in order with all
-// other work of the processor; the host does them at once, a device asynchronously.
+// other work of the processor; the host does them at once, a device asynchronously. [loop]
 #pragma once
 
 #include "device/device.hpp"
@@ -12,10 +12,12 @@
 
 namespace regatta {
 
-// Memory that the transport accesses in place of a region's; it grows on demand.
+// Memory that the transport accesses in place of a region's, for one operation at a time. It grows on demand.
 class scratch {
 public:
   virtual ~scratch() = default;
+  // Returns memory of at least `bytes`, valid until a larger reserve(). Growing discards the contents. Requires that no
+  // operation uses the memory. Throws failure if there is not enough.
   void* reserve(std::uint64_t bytes) {
     if (bytes > bytes_) {
       memory_ = nullptr;
@@ -24,6 +26,7 @@ public:
     }
     return memory_;
   }
+  // Returns the memory; null before the first reserve().
   void* get() const noexcept { return memory_; }
 
 private:
@@ -41,18 +44,24 @@ public:
 
   // Returns whether the transport cannot access regions, so that everything goes through scratch.
   virtual bool always() const noexcept = 0;
+  // Returns empty scratch memory; destroy it before this object's processor.
   virtual std::unique_ptr<scratch> make_scratch() = 0;
-  // Fills scratch by `w`. The transport may access it once the returned fence has passed; 0: at once.
+  // Executes `w`, whose target is scratch memory. Post the operation to the transport once passed() is true for the
+  // returned fence; 0: at once.
   virtual rg_fence pack(const rg_work& w) = 0;
   // Executes `w`, which copies received bytes to their target, from scratch or from another part of a region. Scratch
-  // is in use until the returned fence has passed; 0: it is not in use.
+  // may be reused once passed() is true for the returned fence; 0: at once.
   virtual rg_fence unpack(const rg_work& w) = 0;
+  // Returns whether the host need not wait for a fence of pack() or unpack() any more. Does not block.
   virtual bool passed(rg_fence fence) = 0;
-  // Returns the fence for which the transport must wait before it accesses the memory of a region or of scratch.
+  // Returns the fence after all work so far, for which the transport must wait before it accesses the memory of a
+  // region or of scratch (rg_transfer.after); 0: none.
   virtual rg_fence before() = 0;
-  // Makes later work wait for a fence that the transport returned.
+  // Makes later work of the processor wait for the fence of a completion; 0: none.
   virtual void came(rg_fence fence) = 0;
 };
+
+// The argument of these functions must outlive the result.
 
 // Stages host memory; `host` executes the work at once.
 std::unique_ptr<staging> stage_on_host(processor& host);

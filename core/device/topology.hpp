@@ -10,9 +10,10 @@
 
 namespace regatta {
 
-// [main] Returns a matrix. Row a, column b: the connection from device a to device b, "NV18" or "SYS"; on the diagonal:
-// the nearest part of the host ("CPUs 0-31, NUMA node 0"). Unknown entries are null. The result is null if nothing is
-// known or there is no device. `name` is the executor's name in errors.
+// [main] Returns a matrix as an array of rows. Row a, column b: the connection from device a to device b in the words
+// of `nvidia-smi topo -m`, "NV18" or "SYS"; on the diagonal: the nearest part of the host ("CPUs 0-31, NUMA node 0").
+// Unknown entries are null. Returns null if nothing is known or there is no device. `devices` and `name` are those of
+// the executor; its errors are not reported, but count as unknown.
 nlohmann::json topology_of(const rg_devices& devices, const std::string& name);
 
 } // namespace regatta

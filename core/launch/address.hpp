@@ -5,8 +5,9 @@
 
 namespace regatta {
 
-// Returns the numeric address of a network interface: its first IPv4 address, else its first IPv6 address that is not
-// link-local. Throws failure (usage) that lists the interfaces of this machine.
+// Returns the numeric address of a network interface of this machine, such as "eth0": its first IPv4 address, else its
+// first IPv6 address that is not link-local. Throws failure (usage), which lists the interfaces, if there is no such
+// interface or it has no such address; failure (run) if the interfaces cannot be listed.
 std::string address_of_interface(const std::string& name);
 
 } // namespace regatta

@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto quiet = 400ms; // a heartbeat is late, so silence may follow; less than suspicion_limit
-constexpr auto lateness = 1s; // the coordinator itself was stopped or starved
-constexpr auto description_limit = 1500ms; // for all ranks to describe themselves
+constexpr auto quiet = 400ms;              // a heartbeat is late, so silence may follow; less than suspicion_limit
+constexpr auto lateness = 1s;              // the coordinator itself was stopped or starved
+constexpr auto description_limit = 1500ms; // for the answers of all ranks to "describe"
 constexpr auto description_pause = 20ms;
 
 // Returns true if a rank has answered "describe", and the thread that runs its exchange could take part in the answer.

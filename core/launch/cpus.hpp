@@ -9,21 +9,22 @@
 
 namespace regatta {
 
-// Returns the CPUs in this thread's affinity mask, ascending.
+// Returns the CPUs in this thread's affinity mask, ascending; empty if the mask cannot be read.
 std::vector<int> available_cpus();
 
-// Returns the number of CPUs whose time the control groups of this process grant (v2: cpu.max, v1: cpu.cfs_quota_us);
-// the smallest up to the root, infinity without a limit. `root` is "/" except in tests.
+// Returns the CPU quota of this process, in CPUs, such as 1.5: the smallest (v2: cpu.max, v1: cpu.cfs_quota_us) of its
+// control groups and their parents; infinity without a limit. `root` is "/" except in tests.
 double cgroup_cpu_limit(const std::filesystem::path& root = "/");
 
 struct cpu_assignment {
   std::vector<std::vector<int>> cpus; // by rank, `threads` each; all empty: ranks are not pinned
-  std::size_t available = 0;          // whole CPUs: the smaller of affinity mask and quota
+  std::size_t available = 0;          // the smaller of affinity mask and quota, in whole CPUs (1.5 counts as 1)
   bool oversubscribed = false;        // ranks times threads exceed `available`
 };
 
-// Gives each rank its own CPUs; first one hardware thread of each core, then the second ones. If ranks would have to
-// share a CPU, none is pinned: the scheduler shares more fairly than a fixed assignment.
+// Assigns each rank `threads` CPUs of its own from this thread's affinity mask: first one hardware thread of each core,
+// then the second ones. Pins no rank if `pin` is false or the mask has fewer than ranks * threads CPUs: the scheduler
+// shares CPUs more fairly than a fixed assignment. Fills `available` and `oversubscribed` in any case.
 cpu_assignment assign_cpus(std::size_t ranks, std::size_t threads, bool pin);
 
 } // namespace regatta

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's side of an all-gather. A rank takes part in one at a time, so the state is one blob for each rank.
+// The coordinator's side of an all-gather. All ranks take part in each one, named by its tag, and a rank takes part in
+// one at a time, so the state is one blob for each rank.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,16 @@ class gathering {
 public:
   explicit gathering(std::size_t ranks) : ranks_(ranks) {}
 
-  // Adds the part of a rank. Returns all parts by rank once the last has arrived, and resets. Throws failure if this
-  // rank already waits in an all-gather or has left.
+  // Adds the part of a rank to the all-gather `tag`. Once all ranks wait in the same `tag`, returns their parts by rank
+  // and forgets them; before, nullopt. Throws failure (run) if this rank already waits in an all-gather or has left,
+  // and std::out_of_range for a rank that does not exist.
   std::optional<std::vector<blob>> add(std::uint32_t rank, std::string tag, blob part);
 
-  // The rank takes part in no later all-gather.
+  // Notes that the rank takes part in no further all-gather.
   void leave(std::uint32_t rank);
 
-  // Returns why waiting ranks would wait for ever; nullopt if more ranks can still arrive.
+  // Returns the sentence for an error if ranks wait for ever: every rank waits or has left, and some wait, because tags
+  // differ or a rank has left. Else nullopt.
   std::optional<std::string> deadlock() const;
 
 private:

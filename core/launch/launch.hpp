@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the ranks of one run on this machine, watches them, and collects their results. No rank outlives the call.
+// Starts the ranks of one run on this machine, watches them, and collects their results. No rank outlives the call,
+// except the processes of an outside launcher, which serve the next run.
 #pragma once
 
 #include <chrono>
@@ -26,50 +27,52 @@ struct rank_plan {
 
 struct launch_plan {
   std::vector<rank_plan> ranks;
-  std::string address = "127.0.0.1";       // to listen on
-  std::string program;                     // empty: this program; arguments as in control/invitation.hpp
+  std::string address = "127.0.0.1";       // numeric, to listen on
+  std::string program;                     // path; empty: this program; its arguments: control/invitation.hpp
   std::chrono::milliseconds silence{3500}; // a rank that sends nothing for this long counts as dead
   std::chrono::milliseconds start{15000};  // so does one that has not connected; a busy machine starts ranks slowly
   std::chrono::milliseconds stopped{2000}; // so does one that is stopped by a signal, connected or not
   standstill_limits standstill{};          // for ranks that run, but make no progress
-  bool debugged = false;                   // ranks may be stopped or silent for any time
-  outside_ranks* outside = nullptr;        // invites ranks of an outside launcher; null: starts processes
+  bool debugged = false;                   // ignore `silence`, `start` and `stopped`
+  outside_ranks* outside = nullptr;        // must outlive launch(): invites its processes; null: starts `program`
 };
 
 struct rank_progress {
-  std::uint64_t step = 0, samples = 0;
+  std::uint64_t step = 0, samples = 0; // completed so far, warm-up included
 };
 
-// In launch_hooks::log: the message is the coordinator's own.
+// The value of `rank` in launch_hooks::log for a message of the coordinator itself.
 inline constexpr std::uint32_t coordinator_rank = UINT32_MAX;
 
-// Called on the thread that called launch(). An exception in a hook ends the run, and launch() rethrows it.
+// Called on the thread that called launch(); a hook may be empty. While a hook runs, nothing watches the ranks. An
+// exception in a hook ends the run, and launch() rethrows it.
 struct launch_hooks {
-  std::function<void(const std::vector<rank_progress>&)> progress; // a few times a second
+  std::function<void(const std::vector<rank_progress>&)> progress; // by rank; a few times a second
   // Messages that ranks log (`level` is RG_LOG_*), and lines that they write to standard output (info) and error
   // (warning).
   std::function<void(std::uint32_t rank, int level, const std::string& text)> log;
 };
 
-// How a rank ended the run. Only the first cause is kept: later failures are its consequences.
+// Which rank ended the run, and why. Only the first cause is kept: later failures are its consequences.
 struct rank_failure {
   std::uint32_t rank = 0;
   std::string message; // "rank 1 (worker 1, pid 4711): killed by SIGKILL; last operation: backward (12 steps done)"
   int code = 1;        // exit_code
-  std::string dump;    // if a run made no progress: lines that say what each rank waits for
+  std::string dump;    // if the run made no progress: lines that say what each rank waits for; else empty
 };
 
 struct launch_result {
   std::vector<nlohmann::json> results; // by rank; null: no result came
-  std::optional<rank_failure> failure;
-  std::vector<std::pair<std::uint32_t, std::string>> warnings; // by rank: how it ended wrongly after its result
+  std::optional<rank_failure> failure; // std::nullopt: every rank gave its result, or the run was interrupted
+  std::vector<std::pair<std::uint32_t, std::string>> warnings; // rank, and how it ended wrongly after its result
   bool interrupted = false;                                    // SIGINT, SIGTERM or SIGHUP
 };
 
-// Runs the ranks to the end. Within 5 s of a rank's death no process of the run is left. Until it returns, SIGINT,
-// SIGTERM and SIGHUP end the run, and a second signal ends the program (launch/interruption.hpp; a signal that came
-// before, within an interruption of the caller, counts as the first). Meanwhile SIGPIPE is ignored, and SIGCHLD has its
-// default action. Only one launch at a time in a process. Throws failure if the run cannot start.
+// [main] Runs the ranks, and returns when all have ended. Within 5 s of a rank's death no process that it started is
+// left. A rank that fails is not thrown, but returned in `failure`. Until launch() returns, SIGINT, SIGTERM and SIGHUP
+// end the run, and a second signal ends the program (launch/interruption.hpp; a signal that came before, within an
+// interruption of the caller, counts as the first). Meanwhile SIGPIPE is ignored, and SIGCHLD has its default action.
+// Only one launch at a time in a process. Throws failure (run) if it cannot listen or start a process.
 launch_result launch(const launch_plan& plan, const launch_hooks& hooks);
 
 } // namespace regatta

@@ -9,12 +9,13 @@
 
 namespace regatta {
 
-// Splits a stream into lines for messages: without characters that control a terminal, without line ends, and without
-// empty lines. Longer lines than `longest` are split.
+// Splits a stream of bytes into lines for messages. Empty lines and all carriage returns are dropped, and cleaned()
+// (base/text.hpp) replaces characters that control a terminal. Lines of more than `longest` bytes are split.
 class line_splitter {
 public:
   static constexpr std::size_t longest = 4096;
 
+  // feed() and flush() call `line` for each line before they return.
   explicit line_splitter(std::function<void(const std::string&)> line) : line_(std::move(line)) {}
 
   void feed(std::string_view text) {
@@ -24,7 +25,7 @@ public:
     }
   }
 
-  // Passes on text at the end that has no newline.
+  // Passes on text that no newline has ended yet. Call it at the end of the stream.
   void flush() {
     if (partial_.empty()) return;
     const std::string line = cleaned(std::exchange(partial_, {}));
@@ -32,6 +33,7 @@ public:
     line_(line);
   }
 
+  // Returns the last line that was passed on; empty before the first. Valid until the next feed() or flush().
   const std::string& last() const noexcept { return last_; }
 
 private:

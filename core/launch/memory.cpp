@@ -48,7 +48,8 @@ std::uint64_t least_limit(const fs::path& root) {
   return least;
 }
 
-// Counts kills in the process's own group: the kernel counts a kill in the group of its victim.
+// Counts kills in this process's own group (v2: and below it), not in its parents: the kernel counts a kill in the
+// group of its victim, and ranks share the group of this process.
 std::uint64_t oom_kills(const fs::path& root) {
   std::uint64_t sum = 0;
   bool seen[2] = {}; // the first group of each version is the process's own

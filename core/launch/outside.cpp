@@ -32,8 +32,8 @@ namespace {
 using nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr auto patience = 30s;
-constexpr std::size_t longest_packet = 64 << 10;
+constexpr auto patience = 30s;                   // for all processes that the launcher started to find each other
+constexpr std::size_t longest_packet = 64 << 10; // bytes
 
 std::optional<std::uint32_t> number_of(const char* name) {
   const char* text = std::getenv(name);
@@ -100,7 +100,8 @@ void put(int socket, const json& what, int descriptor = -1) {
     throw failure(exit_code::run, fmt::format("a process that the launcher started is gone: {}", std::strerror(errno)));
 }
 
-// Receives a packet; nullopt if the other end is gone. Stores a descriptor that came with it in `descriptor`.
+// Receives a packet; nullopt if the other end is gone or the packet is no object. Stores a descriptor that came with it
+// in `descriptor`.
 std::optional<json> get(int socket, unique_fd* descriptor = nullptr) {
   std::vector<std::uint8_t> packet(longest_packet);
   iovec data{packet.data(), packet.size()};
@@ -306,7 +307,7 @@ std::unique_ptr<outside_ranks> enter_outside_launch(const outside_duties& duties
       return std::make_unique<outside_ranks>(std::move(listener), *place);
     }
   }
-  take_oom_score(raised_oom_score().c_str()); // not in the campaign's process
+  take_oom_score(raised_oom_score().c_str()); // the kernel kills a rank before the campaign's process
   forget_interruptions();                     // the launcher ends the processes that it started
   serve(find_campaign(*place).get(), duties);
   int status = 0;

@@ -84,7 +84,7 @@ struct trouble {
   struct sigaction action {};
   for (int signal = 1; signal < NSIG; ++signal) {
     action.sa_handler = signal == SIGINT || signal == SIGPIPE || signal == SIGXFSZ ? SIG_IGN : SIG_DFL;
-    ::sigaction(signal, &action, nullptr); // fails for SIGKILL, SIGSTOP and signals of the C library
+    ::sigaction(signal, &action, nullptr); // fails for SIGKILL, SIGSTOP and signals that the C library reserves
   }
   sigset_t none;
   ::sigemptyset(&none);

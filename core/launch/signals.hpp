@@ -6,7 +6,8 @@
 
 namespace regatta {
 
-// Sets SIGPIPE and SIGCHLD as launching needs them, and restores them at its end. For one thread.
+// For its lifetime, ignores SIGPIPE and gives SIGCHLD its default action, as launching needs; then restores both.
+// Signal actions belong to the whole process, so only one such object may exist at a time.
 class signal_scope {
 public:
   signal_scope() {

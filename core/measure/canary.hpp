@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks whether results can be right at all. Any finding ends the program with exit_code::wrong.
+// Checks whether results can be right at all. A caller ends the program with exit_code::wrong if there is any finding.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,24 @@
 
 namespace regatta {
 
-// Returns one sentence for each problem in the entries of result.json's "results"; entries without figures are ignored.
+// Returns one sentence for each problem; empty: there is none. `entries` is the array "results" of result.json; entries
+// without figures (has_figures(), summary.hpp) are ignored.
 //  - the loss of a step is not finite
 //  - replicas that must agree differ
 //  - the weights never moved, though a gradient was not zero and a learning rate above 0
 //  - a synchronous strategy of several workers sent nothing in all timed steps
 //  - the loss of the first step differs between cases that train on the same samples with the same weights in that
-//    step: cases of equal model, data, precision and global batch. Only the order of additions may differ: 1e-5
-//    relative in fp32, 1e-2 in other precisions.
+//    step: cases of equal model, data, precision and global batch are compared with the first of them. Only the order
+//    of additions may differ: a relative difference of 1e-5 is allowed in fp32, of 1e-2 in other precisions.
 std::vector<std::string> check_results(const nlohmann::json& entries);
 
-// Returns a message if the metric of an "ok" entry misses measure.target; std::nullopt if it reaches the target, or if
-// `target` is 0. A metric named "perplexity" or "loss" must be at most the target, any other at least.
+// Returns a message if the metric of an entry misses `target`, the value of measure.target, or if nothing was
+// evaluated; std::nullopt if it reaches the target, if `target` is 0, or if the status is not "ok". A metric named
+// "perplexity" or "loss" must be at most the target, any other at least.
 std::optional<std::string> missed_target(const nlohmann::json& entry, double target);
 
-// Returns the short form of a key: "train.batch" -> "batch", "strategy.plugin" -> "strategy", "strategy.geo_ps.k" ->
-// "geo_ps.k".
+// Returns the key without its section, or the section for SECTION.plugin: "train.batch" -> "batch", "strategy.geo_ps.k"
+// -> "geo_ps.k", "strategy.plugin" -> "strategy".
 std::string short_name(const std::string& key);
 
 // Returns the swept values of an entry, which distinguish it: "strategy allreduce, workers 2"; "the case" without a

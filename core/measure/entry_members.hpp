@@ -3,7 +3,8 @@
 
 namespace regatta {
 
-// The members of a case's entry in result.json, in output order. Every case has all of them; unknown values are null.
+// The members of a case's entry under "results" in result.json, in output order. Every case has all of them; unknown
+// values are null.
 inline constexpr const char* entry_members[] = {"case",
                                                 "status",
                                                 "error",

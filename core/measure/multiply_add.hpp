@@ -5,11 +5,11 @@
 
 namespace regatta {
 
-// Floating-point operations of one round of multiply_add().
+// Floating-point operations of one round of multiply_add(), which advances 256 values.
 inline constexpr double multiply_add_flops = 2.0 * 256;
 
-// [any] Keeps the multiply-add units of a core busy, in registers, for `rounds` rounds. Returns a value that depends on
-// all rounds.
+// [any] Computes x = x * a + b on 256 values, which begin at 0, `rounds` times: the load of a core's multiply-add units
+// alone, without memory accesses. Returns the sum of the values: use it, so that the compiler cannot drop the work.
 float multiply_add(std::size_t rounds, float a, float b);
 
 } // namespace regatta

@@ -41,7 +41,8 @@ struct step_time {
 struct strategy_records {
   std::map<std::string, std::map<std::int64_t, std::uint64_t>, std::less<>> counts; // how often each value was recorded
   std::map<std::string, double, std::less<>> sums;
-  // Values that belong to one step of one worker. Whether the step counts is known only from the records of all ranks.
+  // A value that belongs to one step of one worker, and how often it was recorded in succession. Whether the step
+  // counts is known only from the records of all ranks.
   struct of_step {
     std::uint32_t worker;
     std::uint64_t step, times;
@@ -49,7 +50,8 @@ struct strategy_records {
   };
   std::map<std::string, std::vector<of_step>, std::less<>> by_step;
 
-  // These allocate only for new names, values and steps.
+  // These allocate only for new names, values and steps. count() records a value once, in `counts`, or in `by_step` if
+  // it belongs to a step of a worker; add() adds to a sum.
   void count(std::string_view name, std::int64_t value);
   void count(std::string_view name, std::int64_t value, std::uint32_t worker, std::uint64_t step);
   void add(std::string_view name, double amount);
@@ -74,18 +76,18 @@ struct rank_record {
   std::uint64_t samples = 0; // that this worker trained on in the region
 
   // Workers only, one element per step from step 0 on, warm-up included: the sum of the losses and the number of losses
-  // in it.
+  // in it; 0: the step has no loss.
   std::vector<double> loss_sums;
   std::vector<std::uint64_t> loss_counts;
 
-  // This worker's timed steps, one element per step: the tokens without padding if batches are counted in tokens; else,
-  // if the model counts, its first count.
+  // One element per timed step of this worker: the tokens without padding if batches are counted in tokens; else the
+  // model's first count; empty if it counts nothing.
   std::vector<std::uint64_t> unit_counts;
   bool counts_tokens = false;
 
   std::int64_t communication_ns = 0;                // CPU time of the loop (transport, strategy, sums) in the region
   std::int64_t server_update_ns = 0;                // the optimizer's time as a server in the region
-  std::int64_t drain_ns = 0;                        // from region_end until finish() was over
+  std::int64_t drain_ns = 0;                        // from region_end until finish() was over, without an evaluation
   std::uint64_t bytes_sent = 0, bytes_received = 0; // in the region, as the transport counts them
   std::uint64_t memory_peak_bytes = 0;              // 0: unknown
   double cpu_seconds = 0;                           // of all threads in the region
@@ -101,34 +103,37 @@ struct rank_record {
   std::uint64_t given_bytes = 0;
   bool weights_should_move = false, weights_moved = false;
 
-  std::string weights_hash; // hex, of the final weights; empty: not hashed
-  std::string layout;       // of the weights in memory, as the model names it
-  std::string kernels;      // one line "name: kernel" each
-  std::string metric;       // its name; empty: none
-  std::optional<double> metric_value;
+  std::string weights_hash;                                   // hex, of the final weights; empty: not hashed
+  std::string layout;                                         // of the weights in memory, as the model names it
+  std::string kernels;                                        // one line "name: kernel" each
+  std::string metric;                                         // its name; empty: none
+  std::optional<double> metric_value;                         // of the last evaluation; std::nullopt: none
   std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then
   std::uint64_t skipped_records = 0;                          // of the dataset, because they are damaged
   std::vector<std::string> warnings;
 };
 
+// [any] Returns an object with the record's members under their names.
 nlohmann::json to_json(const rank_record& record);
-// Throws failure (run) with the member's name if a member is missing or has the wrong type. An infinite or NaN loss is
-// null in JSON and returns as NaN.
+// [any] Returns the record that to_json() wrote. Throws failure (run) with the member's name if a member is missing or
+// has the wrong type. An infinite or NaN loss is null in JSON text and returns as NaN.
 rank_record record_from_json(const nlohmann::json& j);
 
 // Returns the peak resident memory of this process in bytes; 0: unknown. Pages of shared memory that it touched are
 // included, and so count once in every process that maps them.
 std::uint64_t memory_peak_bytes();
 
-// CPU time of all threads of this process since its start.
+// Returns the CPU time of all threads of this process since its start, in seconds.
 double process_cpu_seconds();
 
-// The host's CPU time since boot, over all cores. Read it at each end of the region.
+// The host's CPU time since boot, over all cores, in the kernel's ticks (USER_HZ).
 struct cpu_ticks {
-  std::uint64_t total = 0, steal = 0;
+  std::uint64_t total = 0, steal = 0; // steal: the part that the hypervisor gave to others
 };
+// Reads /proc/stat; std::nullopt if it cannot be read. Read it at each end of the region.
 std::optional<cpu_ticks> read_cpu_ticks();
-// Returns the share of the time between that the hypervisor gave to others, 0 to 1; std::nullopt if unknown.
+// Returns the share of steal in the time from `from` to `to`, 0 to 1; std::nullopt if either is unknown or no time has
+// passed.
 std::optional<double> steal_between(const std::optional<cpu_ticks>& from, const std::optional<cpu_ticks>& to);
 
 } // namespace regatta

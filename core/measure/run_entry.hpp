@@ -7,17 +7,19 @@
 
 namespace regatta {
 
-// [main] Returns one run as an object of result.json, with the samples behind every figure of a case, so that each
-// figure can be recomputed. docs/measurement.md names the members. Curves and steps are limited to 1000 points, with
-// their numbers.
+// [any] Returns one run as an object for "repeats" in result.json, with the values behind every figure of a case, so
+// that each figure can be recomputed. docs/measurement.md names the members. Of more than 1000 steps (of a worker) or
+// losses, at most 1000 evenly spread ones are listed, with the numbers of their steps.
 nlohmann::json run_entry(const run_figures& run);
 
-// {"first", "last", "steps", "curve", "seconds"}; null if there is no loss.
+// Returns {"first", "last", "steps", "curve", "seconds"}: the first and last loss, and arrays of the listed losses'
+// steps, values and times as in run_figures. Null if there is no loss.
 nlohmann::json loss_entry(const run_figures& run);
 
-// An array of {"step", "value", "seconds"}, one per evaluation.
+// Returns an array of {"step": completed steps, "value", "seconds"}, one per evaluation; empty if there was none.
 nlohmann::json metric_curve(const run_figures& run);
 
+// Returns the number, or null for std::nullopt.
 nlohmann::json or_null(const std::optional<double>& value);
 
 } // namespace regatta

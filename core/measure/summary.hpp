@@ -50,26 +50,26 @@ struct repeat_figures {
   std::optional<run_figures> baseline, contention; // of the same repeat; std::nullopt: not run
 };
 
-// [main] Returns the entry of a case all of whose repeats ran. Requires at least one repeat.
+// [any] Returns the entry of a case all of whose repeats ran: its status is "ok". Requires at least one repeat.
 nlohmann::json case_entry(const case_config& config, const case_facts& facts,
                           const std::vector<repeat_figures>& repeats);
 
-// Returns the entry of a case that is not "ok": `status` is "failed", "skipped" or "partial". Repeats that ran still
-// give figures; values that were not measured are null.
+// [any] Returns the entry of a case that is not "ok": `status` is "failed", "skipped" or "partial" (which requires a
+// repeat). `error` says why. Repeats that ran still give figures; values that were not measured are null.
 nlohmann::json case_entry(const case_config& config, const case_facts& facts, const std::string& status,
                           const std::string& error, const std::vector<repeat_figures>& repeats = {});
 
-// Returns whether an entry of result.json has the figures of at least one repeat and did not fail: "ok" or "partial".
+// Returns whether the status of an entry is "ok" or "partial": it has the figures of at least one repeat.
 bool has_figures(const nlohmann::json& entry);
 
-// [any] Returns the fingerprint of a case, as named members. Two cases with an equal member are comparable in what it
-// covers:
+// [any] Returns the fingerprint of a case as an object. Two cases with an equal member are comparable in that respect:
 //   model       hash of plugin and parameters       optimizer   hash of rule, coefficients, scaling of the rate
 //   synchrony   synchronous, asynchronous, independent (several workers under `none`)
-//   precision   type that the model computes in     kernels     hash of the chosen kernels (null before a run)
+//   precision   type that the model computes in     kernels     hash of `kernels`, the chosen ones (null if empty)
 //   data        hash of the samples of a step: source, content, order, seed; and of the size of a worker's batch, for
 //               models that normalise over it
-//   layout_id   hash of the layout of the weights in memory
+//   layout_id   hash of `layout`, that of the weights in memory (null if empty)
+// `kernels` and `layout` are those of run_figures; before a run both are empty.
 nlohmann::json fingerprint(const case_config& config, const case_facts& facts, const std::string& kernels,
                            const std::string& layout);
 

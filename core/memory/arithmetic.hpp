@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Element-wise arithmetic on host memory. Results do not depend on the machine's instruction set. [any]; allocates
-// nothing. Requires that both spans of a call have the same length; nothing checks it.
+// nothing. Requires that all spans of a call have the same length; nothing checks it.
 #pragma once
 
 #include <span>
@@ -27,13 +27,14 @@ void scale(std::span<float> y, float a) noexcept;
 // u = a * u + g, then v += u: momentum and its accumulation (Lin et al., Deep Gradient Compression, equation 4)
 void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept;
 
-// Norm of gradients, by which an update is clipped or skipped.
+// Parts of the Euclidean norm of gradients, by which an update is clipped, or skipped if an element is not finite.
+// Norms of parts of an array add up member by member.
 struct norm {
   double not_finite = 0;     // number of elements that are infinite or NaN
   double sum_of_squares = 0; // of the finite elements
 };
 
-// Computes the norm in one pass; sums in double, in an order that depends on the length alone.
+// Returns both members for x. Sums in double, in an order that depends on the length alone.
 norm sum_of_squares(std::span<const float> x) noexcept;
 
 } // namespace regatta::arithmetic

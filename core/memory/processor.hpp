@@ -10,7 +10,8 @@
 
 namespace regatta {
 
-// One call at a time.
+// One call at a time, unless the class says otherwise (device.hpp). Addresses, also those in an rg_work, are in memory
+// from allocate() or allocate_shared(), or in any host memory if the processor is the host.
 class processor {
 public:
   processor() = default;
@@ -18,17 +19,18 @@ public:
   processor(const processor&) = delete;
   processor& operator=(const processor&) = delete;
 
-  // Returns zeroed memory of the processor's kind, aligned to at least a cache line. The processor owns it until its
-  // destruction. Throws failure if there is none.
+  // Returns zeroed memory of the processor's kind, aligned to at least 64 bytes. The processor owns it until its
+  // destruction. Throws failure (run) if there is not enough.
   virtual void* allocate(std::uint64_t bytes) = 0;
   // Returns zeroed host memory that the processor reads and writes at full speed (pinned memory for a device). Same
   // ownership, alignment and errors as allocate().
   virtual void* allocate_shared(std::uint64_t bytes) = 0;
-  // Executes `work` as rg_device.work does, after all earlier work. Returns false if an index lies outside the target;
-  // then nothing was written. A device always returns true and ignores such elements, because the host does not wait
-  // for it.
+  // Executes `work` as rg_device.work does, after all earlier work; a device only enqueues it, so its memory must stay
+  // until the device has executed it. Returns false if an index lies outside the target; then nothing was written. A
+  // device always returns true and ignores such elements, because the host does not wait for it.
   virtual bool run(const rg_work& work) = 0;
-  // Copies after all earlier work. On a device the two ranges must not overlap.
+  // Copies `bytes` bytes after all earlier work; a device only enqueues the copy, and the ranges must not overlap
+  // there.
   virtual void copy(void* to, const void* from, std::uint64_t bytes) = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory regions of an exchange. They are allocated here, registered with the transport if it can access them, and
-// never move. [main] except where noted. Guard values lie before and after the bytes of each region, in the same
-// allocation: find_damage() detects writes there.
+// The memory regions of an exchange. They are allocated here, registered with the transport if it can access them,
+// never move, and live as long as their table. [main] except where noted. Guard values lie before and after the bytes
+// of each region, in the same allocation: find_damage() detects writes there.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,31 @@ namespace regatta {
 struct aligned_free {
   void operator()(void* p) const noexcept;
 };
-// Returns zeroed host memory, aligned to a cache line; large memory to a page.
+// Returns zeroed host memory, aligned to 64 bytes; from 1 MiB on to a page, from 2 MiB on to a huge page (2 MiB).
+// Throws failure (run) if there is not enough.
 std::unique_ptr<void, aligned_free> allocate_aligned(std::uint64_t bytes);
 
 class region_table {
 public:
-  // `transport` may be null: it then provides no memory and learns of none. `ghosts`: regions have a size but no bytes.
-  // With `device`, regions are its memory, of type `kind` (RG_MEMORY_*), except those allocated on the host. Memory of
-  // the types in `reaches` is registered with the transport.
+  // `transport` is copied and may be null: the transport then provides no memory and learns of none. The transport and
+  // `device` must outlive the table. `ghosts`: regions have a size but no bytes. With `device`, allocate() takes its
+  // memory, of type `kind` (RG_MEMORY_*). Memory of the types in `reaches` (a mask) is registered with the transport;
+  // the destructor removes it.
   region_table(const rg_regions* transport, void* transport_self, bool ghosts, processor* device = nullptr,
                std::uint32_t kind = RG_MEMORY_HOST, std::uint32_t reaches = RG_MEMORY_HOST);
   ~region_table();
   region_table(const region_table&) = delete;
   region_table& operator=(const region_table&) = delete;
 
-  // Allocates zeroed memory, aligned to 64 bytes, on the device if there is one. `name` names the region in
-  // find_damage(). Throws failure if the memory is not available.
+  // Allocates zeroed memory for `count` elements of `type` (RG_F32, ...) as a new region, aligned to 64 bytes, on the
+  // device if there is one. Returns the buffer that covers it. `name` names the region in find_damage(). Throws failure
+  // (plugin) if `type` is unknown or `count` above 2^48, failure (run) if there is not enough memory or the transport
+  // cannot use it.
   rg_buffer allocate(std::uint32_t type, std::uint64_t count, std::string name) {
     return allocate(type, count, std::move(name), device_ ? place::device : place::host);
   }
-  // As allocate(), but always host memory: allocate_on_host() prefers the transport's memory, allocate_shared() takes
-  // memory that the device can access.
+  // As allocate(), but always host memory: allocate_on_host() takes the transport's memory if it provides some;
+  // allocate_shared() takes memory that the device can access (without a device: as allocate_on_host()).
   rg_buffer allocate_on_host(std::uint32_t type, std::uint64_t count, std::string name) {
     return allocate(type, count, std::move(name), place::host);
   }
@@ -48,9 +52,11 @@ public:
     return allocate(type, count, std::move(name), device_ ? place::shared : place::host);
   }
   bool ghosts() const noexcept { return ghosts_; }
+  // Returns the size of all regions without guards, ghosts included.
   std::uint64_t bytes() const noexcept { return bytes_; }
 
-  // [loop] Returns whether the buffer lies inside a region of this table.
+  // [loop] Returns whether the whole buffer lies inside a region of this table and has a known type. Any values are
+  // allowed.
   bool contains(const rg_buffer& b) const noexcept;
   // [loop] Returns whether the buffer is device memory; false if there is no such region.
   bool on_device(const rg_buffer& b) const noexcept {
@@ -59,13 +65,14 @@ public:
   // [loop] Returns the address of the first byte; null for ghosts. On a device it is a device address, which the host
   // must not access. Requires contains(b).
   void* address(const rg_buffer& b) const noexcept;
+  // [loop] Returns the buffer's elements at address(b). Requires that its type is T and that these are no ghosts.
   template <class T> std::span<T> elements(const rg_buffer& b) const noexcept {
     return {static_cast<T*>(address(b)), b.count};
   }
 
-  // Returns the first region whose guards have changed: "memory behind the gradients". Returns std::nullopt if none
-  // has, and with ghosts. Call it while no operation is pending. `read` copies bytes from a device and waits for them;
-  // unused without a device.
+  // Returns which guard of the first damaged region has changed, such as "memory behind the gradients"; std::nullopt if
+  // none has, and with ghosts. Call it while no operation is pending. `read` copies bytes from the device and returns
+  // once they have arrived; it is not called without a device.
   using read_function = std::function<void(void* to, const void* from, std::uint64_t bytes)>;
   std::optional<std::string> find_damage(const read_function& read) const;
 

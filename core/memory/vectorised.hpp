@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// REGATTA_VECTORISED before a function compiles it once per instruction set; the loader chooses one at program start.
-// Its file must be compiled with the options that core/CMakeLists.txt sets for such files: no contraction into fused
-// multiply-adds, so that every instruction set computes the same bits. Such a function is free, not a template, and the
-// functions that its loops call are inline.
+// REGATTA_VECTORISED before a function definition compiles it once per instruction set (AVX-512, AVX2, baseline); the
+// loader chooses one at program start. With clang, with sanitizers and on other processors it does nothing. A file that
+// uses it must be compiled with the options that core/CMakeLists.txt sets for such files: no contraction into fused
+// multiply-adds, so that every instruction set computes the same bits. Such a function must be free and no template,
+// and the functions that its loops call must be inline.
 #pragma once
 
 // Sanitizers are not initialised when the loader runs the resolvers of these functions. Instruction sets are named

@@ -34,34 +34,37 @@ class optimizer {
 public:
   using norm = arithmetic::norm;
 
-  // `slices` cover the arena: ascending, without gaps. `unit` must outlive this object. Throws failure (usage) for an
-  // unsupported configuration.
+  // `workers` is the number of workers of the run, for lr_scaling. `slices` cover the arena: ascending, without gaps.
+  // `unit` computes the updates and must outlive this object. Throws failure (usage) for an unsupported configuration.
   optimizer(const optimizer_config& config, std::int64_t workers, std::vector<optimizer_slice> slices, processor& unit);
   ~optimizer();
   optimizer(const optimizer&) = delete;
   optimizer& operator=(const optimizer&) = delete;
 
-  // Returns whether updates wait for commit(): clip_norm needs every owner's part of the norm first.
+  // Returns whether updates wait for commit(), because optimizer.clip_norm needs every owner's part of the norm first.
   bool deferred() const noexcept { return rule_.clips(); }
 
-  // Makes this rank the owner of elements first .. first + count of the arena. Their weights begin at `weights` and
-  // must stay there. Allocates their state, zeroed and aligned to 64 bytes. Throws failure (plugin) if owned ranges
-  // overlap.
+  // Makes this rank the owner of elements [first, first + count) of the arena; does nothing if `count` is 0. weights[0]
+  // is the weight of `first`; the array must outlive this object. Allocates the elements' state, zeroed and aligned to
+  // 64 bytes. Throws failure (plugin) if the range leaves the arena or overlaps an owned one.
   void own(std::uint64_t first, std::uint64_t count, float* weights);
 
-  // Updates elements first .. first + gradient.size() for one step. Throws failure (plugin) and changes nothing if some
-  // are not owned. If deferred(), only adds to the norm, and the gradient must remain unchanged until commit().
+  // Updates elements [first, first + gradient.size()) with the learning rate of `step`; the range may span several
+  // owned ranges. Throws failure (plugin) and changes nothing if some elements are not owned. If deferred(), only
+  // computes the gradient's norm; the gradient must then remain unchanged until commit(), and `step` is ignored.
   // Allocates nothing once every split has occurred.
   void apply(std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
 
-  // Writes the norm of everything applied since the last commit() into two doubles of the processor's memory; zeros if
-  // not deferred(). The result does not depend on the order of the calls of apply().
+  // Writes the norm of everything applied since the last commit() to out[0] (not_finite) and out[1] (sum_of_squares),
+  // in the processor's memory; zeros if not deferred(). It does not depend on the order of the calls of apply().
   void partial(double* out);
 
-  // Requires deferred(). Executes the waiting updates, scaled to clip_norm by the norm `total` over all owners. If
-  // `total` is not finite, skips all updates and returns false.
+  // Requires deferred(). `total` is the sum of partial() over all owners. Executes the waiting updates with the
+  // learning rate of `step`, gradients scaled so that their norm is at most clip_norm, and returns true. If `total` is
+  // not finite, drops the waiting updates and returns false.
   bool commit(const norm& total, std::uint64_t step);
 
+  // Returns the size of the state arrays of all owned ranges.
   std::uint64_t state_bytes() const noexcept;
 
   // Returns a text that identifies everything about the update except the slices: equal texts mean equal algorithms.

@@ -33,13 +33,15 @@ class update_rule {
 public:
   using coefficients = optimizer_kernels::coefficients;
 
-  // Throws failure (usage) for an unsupported configuration.
+  // `workers` is the number of workers of the run, for lr_scaling. Throws failure (usage), which names the key, for an
+  // unsupported configuration.
   update_rule(const optimizer_config& config, std::int64_t workers);
 
   int states() const noexcept { return states_; }                   // floats of state per element
   bool counts_updates() const noexcept { return kind_ == RG_ADAM; } // the update depends on t
-  // clips() returns whether an update needs the norm of the whole gradient first. clip() returns the factor for that
-  // norm; std::nullopt if the update must be skipped because the gradient is not finite.
+  // clips() returns whether optimizer.clip_norm is set: an update then needs the norm of the whole gradient first.
+  // clip() returns the factor on gradients for that norm, at most 1; std::nullopt if the update must be skipped because
+  // the gradient is not finite. clip() requires clips().
   bool clips() const noexcept { return clip_norm_ > 0; }
   std::optional<double> clip(const arithmetic::norm& total) const noexcept;
 
@@ -48,15 +50,18 @@ public:
     double lr = 1, epsilon = 1;
   };
   bias_correction correction(std::uint64_t t) const noexcept;
-  // lr() returns the learning rate of a step; of() the constants of elements that share all arguments.
+  // Returns the learning rate of a step, without lr_scale of a tensor.
   double lr(std::uint64_t step) const noexcept { return lr_ * schedule_.at(step); }
+  // Returns the constants for elements that share all arguments: `lr` from lr(), `correction` from correction(t),
+  // `factor` from clip() (1 without clipping), `decay` and `lr_scale` of the tensor. The state pointers are null.
   coefficients of(double lr, const bias_correction& correction, double factor, float decay,
                   float lr_scale) const noexcept;
-  // Updates n elements in host memory once. a, b: the state, as many arrays as states() says. The arrays must not
-  // overlap.
+  // Updates n elements in host memory once. a, b: their state; only the first states() of them are accessed. The arrays
+  // must not overlap.
   void update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 
-  // Returns a text that identifies everything about the update: equal texts mean equal algorithms.
+  // Returns a text that identifies everything about the update, the schedule included: equal texts mean equal
+  // algorithms.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
 private:

@@ -24,14 +24,15 @@ struct schedule_config; // config/experiment.hpp
 
 class schedule {
 public:
-  // Throws failure (usage) for an invalid schedule: an unknown name, a missing length, or epochs for a source without
-  // end (epoch_steps is 0).
+  // Throws failure (usage), which names the key, for an invalid schedule: an unknown name or unit, a missing or too
+  // small length, milestones that do not ascend, or epochs for a data source without end (epoch_steps is 0).
   explicit schedule(const schedule_config& config);
 
   // [any] Returns the factor at step t.
   double at(std::uint64_t t) const noexcept;
 
-  // "" for a constant rate.
+  // Returns a text that identifies the schedule: equal texts mean equal factors, as long as an epoch has equally many
+  // steps. Empty for the constant schedule without warm-up.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
 private:

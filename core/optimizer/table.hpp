@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's shard of a sparse table: the rows r with r mod shards == shard, each with its optimizer state and, at
-// times, a gradient that waits for apply(). A row takes memory once it is first requested, so a table may be larger
-// than the machine. The values of a row do not depend on which other rows are held.
+// One rank's shard of a sparse table in host memory: the rows r with r mod shards == shard, each with its optimizer
+// state and, at times, a gradient that waits for apply(). A row is allocated and initialised when it is first named in
+// a call, so a table may be larger than the machine's memory. The values of a row do not depend on which other rows are
+// held.
 //
 // One thread at a time: [loop], or [main] before the first step.
 #pragma once
@@ -23,44 +24,52 @@ class row_table {
 public:
   using norm = arithmetic::norm;
   using row_numbers = std::span<const std::int64_t>;
-  // Writes the initial weights of rows of the table, one after the other.
+  // Writes the initial weights of rows of the table to out [rows.size(), row]. Called from within the functions below;
+  // the same row may be initialised twice, and must get the same values.
   using init_function = std::function<void(std::span<const std::uint64_t> rows, float* out)>;
 
   struct shape {
-    std::uint64_t rows, row; // of the whole table; elements of a row
+    std::uint64_t rows, row; // number of rows of the whole table; elements of a row
     std::uint64_t shards = 1, shard = 0;
-    float decay = 1, lr_scale = 1;
+    float decay = 1, lr_scale = 1; // of the tensor: factors on optimizer.weight_decay and on the learning rate
   };
 
-  // `rule` must outlive the table.
+  // `rule` must outlive the table. Throws failure (plugin) if `rows`, `row` or `shards` is 0, or `shard` >= `shards`.
   row_table(const update_rule& rule, const shape& s, init_function init);
   ~row_table();
   row_table(const row_table&) = delete;
   row_table& operator=(const row_table&) = delete;
 
-  // These functions take n row numbers; values are [n, row]. Each row must be owned by this rank, else they throw
-  // failure (plugin) and change nothing; only add() may name a row twice. They allocate memory for new rows, and until
-  // the largest number of waiting gradients has occurred.
+  // These functions take n row numbers of the whole table; values are [n, row]. Each row must be in this shard, else
+  // they throw failure (plugin) and change nothing. Only add() may name a row twice. They allocate memory for new rows,
+  // and until the largest number of waiting gradients has occurred; they throw std::bad_alloc if there is not enough.
+  // Copies the rows' weights to `out`.
   void read(row_numbers rows, float* out);
-  // Returns pointers to the weights of the rows. The weights never move; the list is valid until the next call.
+  // Returns pointers to the weights of the rows, in their order. The weights never move; the list is valid until the
+  // next of these calls.
   std::span<const float* const> places(row_numbers rows);
-  // Adds `gradients` to the rows' waiting gradients, in the order of the calls.
+  // Adds `gradients` to the rows' waiting gradients, in the order of the calls. Throws failure (plugin) between apply()
+  // and commit() if the rule clips.
   void add(row_numbers rows, const float* gradients);
-  // Updates every row whose gradient waits. With optimizer.clip_norm the update waits for commit(), and add() must not
-  // be called until then.
+  // Updates every row whose gradient waits, with the learning rate of `step`. If the rule clips (optimizer.clip_norm),
+  // only computes partial(), and the updates wait for commit().
   void apply(std::uint64_t step);
-  // add() and then apply(), in one pass if no other gradient waits.
+  // Like add() and then apply(step), in one pass if no other gradient waits.
   void apply(row_numbers rows, const float* gradients, std::uint64_t step);
   // Adds a * source to the rows' weights, without the optimizer.
   void write(row_numbers rows, float a, const float* source);
 
-  // As optimizer::partial() and commit(); the rows may have been applied in an earlier step.
+  // Returns the norm of the gradients that wait for commit(); zeros if apply() was not called since the last one.
   norm partial() const noexcept { return norm_; }
+  // Executes the updates that wait since apply(), with the learning rate of `step`, scaled by the norm `total` over all
+  // owners as in optimizer::commit(); drops them if `total` is not finite. Does nothing if none wait.
   void commit(const norm& total, std::uint64_t step);
 
   std::uint64_t held() const noexcept { return held_; } // rows that take memory
+  // Returns the memory of rows, their state and waiting gradients, as allocated.
   std::uint64_t bytes() const noexcept;
-  // Calls `f` for the rows whose weights have changed since the start, in ascending order.
+  // Calls `f` with the number in the whole table and the weights of each row that was updated or written since
+  // construction, in ascending order. `f` must not call the table.
   void for_each_changed(const std::function<void(std::uint64_t row, std::span<const float> weights)>& f) const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts the GPUs. Where none is usable, the error says why in plain words.
+// Turns CUDA errors into rg::error, and counts the GPUs. If none is usable, the error says why in plain words.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace cuda {
 
-// Throws rg::error unless `e` is cudaSuccess. `what` names the operation in the error.
+// Throws rg::error unless `e` is cudaSuccess: RG_E_OPERATION if memory ran out, else RG_E_DEVICE. `what` names the
+// operation in the error: "CUDA, copying: ...". Clears CUDA's last error.
 inline void check(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return;
   cudaGetLastError(); // clears the error, which the next call would report again
@@ -19,7 +20,8 @@ inline void check(cudaError_t e, const char* what) {
                   std::string("CUDA, ") + what + ": " + cudaGetErrorString(e));
 }
 
-// Returns the number of GPUs, at least 1. Throws RG_E_UNSUPPORTED if there is no usable GPU.
+// Returns the number of GPUs that CUDA shows to this process, at least 1. Throws RG_E_UNSUPPORTED if there is no usable
+// GPU or driver.
 inline std::uint32_t device_count() {
   int count = 0; // unchanged by a call that fails
   const cudaError_t e = cudaGetDeviceCount(&count);

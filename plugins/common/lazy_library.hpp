@@ -13,13 +13,15 @@ namespace cuda {
 
 class lazy_library {
 public:
-  // Throws RG_E_UNSUPPORTED if the library cannot be loaded. It stays loaded until the process ends.
+  // Loads the library, which dlopen() searches by name, such as "libnccl.so.2". It stays loaded until the process ends.
+  // Throws RG_E_UNSUPPORTED if it cannot be loaded.
   explicit lazy_library(const char* name) : name_(name), handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
     if (handle_) return;
     const char* why = dlerror();
     throw rg::error(RG_E_UNSUPPORTED, name_ + " cannot be loaded: " + (why ? why : "unknown reason"));
   }
-  // Sets `function` to the library's `symbol`. Throws RG_E_UNSUPPORTED if it has none.
+  // Sets the function pointer `function`, whose type must be that of the library's `symbol`. Throws RG_E_UNSUPPORTED if
+  // the library has no such symbol.
   template <class F> void find(F& function, const char* symbol) const {
     function = reinterpret_cast<F>(dlsym(handle_, symbol));
     if (!function) throw rg::error(RG_E_UNSUPPORTED, name_ + " has no function " + symbol + ": it is too old");

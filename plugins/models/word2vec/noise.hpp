@@ -13,7 +13,7 @@ namespace word2vec_parts {
 // construction
 class alias_table {
 public:
-  // `p` is proportional to the probabilities.
+  // `p` is proportional to the probabilities. Requires at least one value, none negative, and a sum above 0.
   explicit alias_table(std::vector<double> p) : entries_(p.size()) {
     const double sum = std::accumulate(p.begin(), p.end(), 0.0), n = static_cast<double>(p.size());
     std::vector<std::uint32_t> small, large;
@@ -34,7 +34,8 @@ public:
       }
     }
   }
-  // Draws from 64 random bits: the upper half selects an entry, the lower half one of the entry's two values.
+  // Returns a value drawn by 64 random bits: the upper half selects an entry, the lower half one of the entry's two
+  // values.
   std::uint32_t draw(std::uint64_t bits) const {
     const std::uint32_t i = entry_of(bits);
     const entry e = entries_[i];

@@ -8,18 +8,22 @@
 
 namespace word2vec_parts {
 
-// A set of table rows, one bit each, that numbers its members in ascending order. It orders thousands of rows within
-// microseconds, where sorting takes hundreds of microseconds. Not thread-safe.
+// A set of table rows, one bit each, that numbers its members from 0 in ascending order. It orders thousands of rows
+// within microseconds, where sorting takes hundreds of microseconds. Order of calls: clear(), insert() for all members,
+// finish(), then rows() and place(). Not thread-safe.
 class row_set {
 public:
+  // Members must be below `rows`.
   explicit row_set(std::uint64_t rows) : bits_((rows + 63) / 64), before_(bits_.size()) {}
 
+  // Removes the members that the last finish() returned.
   void clear() {
     for (const std::uint64_t r : rows_) bits_[r / 64] = 0;
     rows_.clear();
   }
   void insert(std::uint64_t row) { bits_[row / 64] |= std::uint64_t{1} << row % 64; }
-  // Returns the members in ascending order. Must be called after the last insert().
+  // Numbers the members and returns them in ascending order; the list is valid until clear(). Call it once after the
+  // last insert().
   const std::vector<std::uint64_t>& finish() {
     for (std::size_t i = 0; i < bits_.size(); ++i) {
       before_[i] = static_cast<std::uint32_t>(rows_.size());
@@ -28,8 +32,9 @@ public:
     }
     return rows_;
   }
+  // Returns what finish() returned; empty before it.
   const std::vector<std::uint64_t>& rows() const { return rows_; }
-  // The number of a member. Requires finish().
+  // Returns the number of a member, its index in rows(). Requires finish() and that `row` is a member.
   std::uint32_t place(std::uint64_t row) const {
     const std::uint64_t below = (std::uint64_t{1} << row % 64) - 1;
     return before_[row / 64] + static_cast<std::uint32_t>(std::popcount(bits_[row / 64] & below));

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+// An all-reduce algorithm of regatta/algorithms.hpp.
 enum class way { ring, halving_doubling, recursive_doubling, hierarchical };
 
 inline const char* name_of(way how) {
@@ -27,8 +28,10 @@ inline const char* name_of(way how) {
 
 class choice {
 public:
-  // Call it in the strategy's constructor. `members` are the ranks of all workers, this one at index `me`. `setting`
-  // describes all else that times depend on. `buckets` and `members` must outlive the object.
+  // Call it in the strategy's constructor. `members` are the ranks of all workers, this one at index `me`. `candidates`
+  // must be equal on all workers and not empty. `setting` describes everything that times depend on besides the
+  // transport and a bucket's size; it is part of the key in the file. `c`, `buckets` and `members` must outlive the
+  // object.
   choice(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, std::vector<way> candidates,
          const std::vector<std::uint32_t>& members, std::size_t me, const std::string& setting)
       : comm_(c), buckets_(buckets), candidates_(std::move(candidates)), members_(members), me_(me),
@@ -52,7 +55,7 @@ public:
     setting_ = std::string(link->description) + "; " + setting;
   }
 
-  // Call it before the first step: sends the results of earlier runs from worker 0 to all workers.
+  // Call it on all workers before the first step: sends the results of earlier runs from worker 0 to all workers.
   static rg::task<> recall(choice& self) {
     if (!self.remembers_) co_return;
     for (const auto& [bytes, e] : self.classes_)
@@ -66,11 +69,13 @@ public:
     }
   }
 
-  // The algorithm for a bucket in this step.
+  // Returns the algorithm for a bucket in this step: the next candidate during trials, then the chosen one. Equal on
+  // all workers.
   way of(std::size_t bucket, std::uint64_t step) const {
     return is_trial(bucket, step) ? candidates_[step % candidates_.size()] : entry_of(bucket).chosen;
   }
-  // Reports that the exchange of `bucket` took `ns` nanoseconds in this step.
+  // Reports that the exchange of `bucket` took `ns` nanoseconds in this step. Counts only during trials; later it
+  // records the bucket's bytes as "picks_from_cache" or "picks_measured".
   void took(std::size_t bucket, std::uint64_t step, std::uint64_t ns) {
     const entry& e = entry_of(bucket);
     if (!is_trial(bucket, step)) {
@@ -82,8 +87,8 @@ public:
     shortest = std::min(shortest, static_cast<double>(ns));
   }
 
-  // Call it at the end of every step: chooses after the last trial. All workers have the same sums of times, and so
-  // make the same choice.
+  // Call it on all workers at the end of every step: after the last trial it exchanges the times and chooses, and
+  // worker 0 writes the file. All workers have the same sums of times, and so make the same choice.
   static rg::task<> conclude(choice& self, std::uint64_t step) {
     if (step + 1 != self.trials() || self.knows_all()) co_return;
     for (std::size_t i = 0; i < self.shortest_.size(); ++i)
@@ -114,7 +119,7 @@ private:
   }
 
   std::string key_of(std::uint64_t bytes) const { return setting_ + "; from " + std::to_string(bytes) + " bytes"; }
-  // 1 + the index of the candidate that the cache names; 0 if there is none.
+  // Returns 1 + the index of the candidate that the cache names; 0 if there is none.
   double number_in_cache(std::uint64_t bytes) const {
     const std::string* known = cache_ ? cache_->find(key_of(bytes)) : nullptr;
     for (std::size_t k = 0; known && k < candidates_.size(); ++k)

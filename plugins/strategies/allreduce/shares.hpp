@@ -11,6 +11,7 @@
 
 #include <vector>
 
+// A bucket's tasks run once per step, on all workers. References that are passed must outlive the object.
 class shares {
 public:
   // Call it in the strategy's constructor. `members` are the ranks of all workers in ascending order, this one at index
@@ -31,11 +32,13 @@ public:
       for (operations& o : *of_bucket) o.resize(members.size());
     }
   }
+  // Returns whether the transport's collectives are used.
   bool is_native() const { return scatters_.has_value(); }
 
-  // Sums and updates this worker's shard of bucket b. Without deferred updates it also sends the new weights; otherwise
-  // they are sent after commit(), by hand_out(). Receives are posted before sends, so that messages arrive directly in
-  // place.
+  // Sums and updates this worker's shard of bucket b, whose gradients must be ready. Without deferred updates it also
+  // exchanges the new weights, so that the whole bucket is new at its end; otherwise hand_out() does that after
+  // commit(). Receives are posted before sends, so that messages arrive directly in place. `lane` must be the same on
+  // all workers; it is not used if is_native().
   static rg::task<> update(shares& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     const rg_buffer mine = self.comm_.gradients(self.share(b, self.me_));
     if (self.is_native()) {
@@ -53,7 +56,8 @@ public:
     if (!self.comm_.deferred()) co_await answer(self, b, lane);
     for (rg::operation& o : self.pushes_[b]) co_await o;
   }
-  // Call it after commit(): sends this worker's weights to all workers and receives theirs.
+  // With deferred updates, call it after commit(), for all buckets in ascending order: sends this worker's shard of the
+  // weights of bucket b to all workers and receives theirs.
   static rg::task<> hand_out(shares& self, std::size_t b, std::uint32_t lane) {
     if (!self.is_native()) self.await_weights(b, lane);
     return answer(self, b, lane);

@@ -21,19 +21,22 @@
 
 namespace geo {
 
+// The kind of a message: a chunk; the end of a period; a worker has finished and pushes no more.
 enum class word : std::int64_t { piece = 1, end = 2, goodbye = 3 };
 constexpr std::uint64_t header = 3; // kind, table, count
 
-// Memory for one chunk.
+// Host memory for one chunk: `message` is the header and the row numbers, `values` [rows, row] their values. Construct
+// it in the strategy's constructor.
 struct piece {
   piece(rg::comm& c, std::uint64_t rows, std::uint64_t elements)
       : message(c.alloc_on_host(header + rows, RG_I64)), values(c.alloc_on_host(elements)) {}
   rg_buffer message, values;
 };
-// Rows of table t in one chunk: as many as fit in 1 MiB.
+// Returns the most rows of table t in one chunk: as many as fit in 1 MiB, at least 1.
 inline std::uint64_t rows_at_once(const rg_table& t) {
   return std::clamp<std::uint64_t>((1 << 18) / t.row, 1, t.rows);
 }
+// Returns memory that is large enough for a chunk of any table.
 inline piece make_piece(rg::comm& c) {
   std::uint64_t rows = 0, elements = 0;
   for (std::uint32_t t = 0; t < c.tables(); ++t) {
@@ -43,11 +46,13 @@ inline piece make_piece(rg::comm& c) {
   }
   return {c, rows, elements};
 }
+// Returns the first `count` row numbers of a chunk.
 inline rg_buffer numbers_in(const piece& p, std::uint64_t count) {
   return rg::sub(p.message, header, count);
 }
 
-// Sends a chunk, or `end` or `goodbye`, which consist of the header only.
+// Writes the header and sends a chunk of `count` rows, whose numbers and values are in `p`; or `end` or `goodbye`,
+// which consist of the header only (`table` and `count` are 0). `p` may be reused once the task has ended.
 inline rg::task<> send(rg::comm& comm, std::uint32_t peer, const piece& p, word what, std::uint32_t table,
                        std::uint64_t count, std::uint32_t lane) {
   const auto words = comm.elements<std::int64_t>(p.message);
@@ -62,7 +67,7 @@ struct received {
   std::uint32_t table;
   rg_buffer numbers, values;
 };
-// Receives a chunk into the memory of `p`, to which the result points.
+// Receives a chunk, `end` or `goodbye` into the memory of `p`, to which the result points until `p` is used again.
 inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piece& p, std::uint32_t lane) {
   co_await comm.recv(peer, p.message, lane);
   const auto words = comm.elements<std::int64_t>(p.message);
@@ -80,6 +85,7 @@ public:
     std::size_t place; // in the order of insertion
     bool is_new;
   };
+  // Adds the row unless it is there already; returns its index.
   found insert(std::uint64_t row) {
     if (2 * (rows_.size() + 1) > slots_.size()) grow();
     std::size_t& slot = slot_of(row);
@@ -115,10 +121,11 @@ private:
   std::vector<std::uint64_t> rows_;
 };
 
-// The worker's side.
+// The worker's side. It does nothing if the model has no sparse tables.
 class row_worker {
 public:
-  // `adds`: merge is "add".
+  // Call it in the strategy's constructor, on every rank; only a worker allocates memory. `adds`: merge is "add".
+  // `to_servers` and `to_workers` are the lanes of pushes and of answers.
   row_worker(rg::comm& c, bool adds, std::uint32_t to_servers, std::uint32_t to_workers)
       : comm(c), adds_(adds), to_servers_(to_servers), to_workers_(to_workers), copies_(c.tables()) {
     if (!comm.tables() || !comm.is_worker()) return;
@@ -129,14 +136,14 @@ public:
     }
   }
 
-  // Reads rows from the worker's own copy.
+  // Copies rows from the worker's own copy to the weights' windows of the step. Sends nothing.
   rg::task<> read(rg::step_rows rows) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const std::uint64_t n = rows[t].size();
       co_await comm.rows_read(t, comm.row_numbers(t, 0, n), comm.row_weights(t, 0, n), rg::role::worker);
     }
   }
-  // Reads the rows of a step and marks them as touched.
+  // As read(), for the rows of a training step; also marks them as touched, so that meet() pushes them.
   rg::task<> begin_step(rg::step_rows rows) {
     co_await read(rows);
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
@@ -152,7 +159,8 @@ public:
       }
     }
   }
-  // Applies the worker's own update, by the mean gradient over its own batch.
+  // Updates the worker's own copy of the step's rows by the mean gradient over its own batch. Call it at the end of
+  // each step that begin_step() began.
   rg::task<> update(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       const rg_buffer gradients = comm.row_gradients(t, 0, copies_[t].now);
@@ -160,7 +168,7 @@ public:
       co_await comm.rows_apply(t, comm.row_numbers(t, 0, copies_[t].now), gradients, step, rg::role::worker);
     }
   }
-  // Ends a period: exchanges chunks with all servers concurrently.
+  // Ends a period: pushes the differences of touched rows to all servers concurrently, and merges their answers.
   rg::task<> meet() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) meeting_.spawn(meet_one(*this, s));
     co_await meeting_.join();
@@ -173,7 +181,7 @@ public:
       c.touched_in.clear();
     }
   }
-  // Tells all servers that this worker has finished.
+  // Tells all servers that this worker has finished. Call it once, after the last meet().
   rg::task<> goodbye() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s)
       co_await send(comm, comm.server_rank(s), pieces_[s], word::goodbye, 0, 0, to_servers_);
@@ -242,8 +250,9 @@ private:
     co_await comm.axpy(old, -1, r.values);
     co_await comm.rows_write(r.table, r.numbers, -1, old, rg::role::worker);
   }
-  // Fills a chunk with the next rows of this server, from touched[next] on, and with their differences. Returns their
-  // number.
+  // Fills a chunk with the next touched rows of this server, from touched[next] on, and with their differences, and
+  // advances `next`. With "add", the differences are divided by the number of workers and added to the old values, as
+  // the server will do. Returns the number of rows.
   static rg::task<std::uint64_t> fill(row_worker& self, std::uint32_t t, std::uint32_t server, std::size_t& next) {
     rg::comm& comm = self.comm;
     copy& c = self.copies_[t];
@@ -286,10 +295,11 @@ private:
   rg::task_group meeting_;
 };
 
-// The server's side.
+// The server's side. It does nothing if the model has no sparse tables.
 class row_server {
 public:
-  // `k` is the number of steps in a period.
+  // Call it in the strategy's constructor, on every rank; only a server allocates memory. `k` is the number of steps in
+  // a period; the other arguments are those of row_worker.
   row_server(rg::comm& c, std::uint64_t k, bool adds, std::uint32_t to_servers, std::uint32_t to_workers)
       : comm(c), k_(k), share_(adds ? 1.0 : 1.0 / c.workers()), to_servers_(to_servers), to_workers_(to_workers),
         pushed_(c.tables()) {
@@ -300,7 +310,8 @@ public:
     for (customer& c2 : customers_) c2.told.resize(comm.tables());
   }
 
-  // Receives the periods of worker w, and answers them, until the worker has finished.
+  // Receives the periods of worker w, adds its differences and answers, until the worker has finished. Run one for each
+  // worker. Records the staleness of each period: the periods that other workers pushed since the last answer to w.
   static rg::task<> attend(row_server& self, std::uint32_t w) {
     rg::comm& comm = self.comm;
     customer& from = self.customers_[w];
@@ -374,7 +385,7 @@ private:
   }
 
   std::uint64_t k_;
-  double share_; // factor on a difference
+  double share_; // factor on a difference; 1 with "add", because the worker has divided it
   std::uint32_t to_servers_, to_workers_;
   std::vector<list> pushed_; // by table
   std::vector<customer> customers_;
