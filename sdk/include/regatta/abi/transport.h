@@ -63,10 +63,10 @@ typedef struct rg_transfer {
   /* send: the message; receive: its destination, at least as long as the message. The count may be 0: a message without
    * bytes is delivered like any other. The memory is valid and, in a send, unchanged until the operation completes. */
   rg_buffer buffer;
-  void* address;    /* of the buffer's first byte; null for ghosts */
-  rg_fence after;   /* on devices: access the bytes only after this fence has passed; 0 on the host */
-  uint64_t cookie;  /* returned in the completion */
-  uint32_t wire;    /* RG_F16, RG_BF16 (memory is RG_F32; needs RG_CAP_CONVERT): wire type; 0: the same as in memory */
+  void* address;   /* of the buffer's first byte; null for ghosts */
+  rg_fence after;  /* on devices: access the bytes only after this fence has passed; 0 on the host */
+  uint64_t cookie; /* returned in the completion */
+  uint32_t wire;   /* RG_F16, RG_BF16 (memory is RG_F32; needs RG_CAP_CONVERT): wire type; 0: the same as in memory */
   uint32_t reserved;
 } rg_transfer;
 
