@@ -19,8 +19,8 @@
  *    says that they may be null. In other tables null means "not supported".
  *  - Extensions. Further optional functions are in tables that are looked up by id, e.g. "regatta.collectives/1". A
  *    table is valid as long as the instance, component or host that returned it.
- *  - Errors. Functions return an rg_status. A negative one is an error; from a plugin's function it ends the run, unless
- *    a comment says otherwise. A plugin's function that returns an error first passes a text to host->fail(). No
+ *  - Errors. Functions return an rg_status. A negative one is an error; from a plugin's function it ends the run,
+ *    unless a comment says otherwise. A plugin's function that returns an error first passes a text to host->fail(). No
  *    exception crosses the boundary, in either direction.
  *  - Ownership. The side that passes a pointer owns the memory behind it. The pointer is valid until the call returns,
  *    unless the comment names a longer time. Strings are UTF-8 and end with a zero byte.
