@@ -107,8 +107,9 @@ typedef struct rg_transport {
    * they stay valid until connect() of this instance returns. */
   rg_status (*listen)(void* self, const rg_world* world, rg_blob* blob);
   /* [main] Connects to all of rg_world.peers; called on all ranks at the same time. blobs[r], for r from 0 to size - 1,
-   * are the bytes that listen() of rank r wrote; they may be empty if r is no peer. Fails with RG_E_PEER, not
-   * RG_TIMEOUT, if a peer is not connected within `timeout_ns`; the text names the rank. */
+   * are the bytes that listen() of rank r wrote; a transport that opens another one may leave out those of ranks that
+   * are no peers. Fails with RG_E_PEER, not RG_TIMEOUT, if a peer is not connected within `timeout_ns`; the text names
+   * the rank. */
   rg_status (*connect)(void* self, const rg_blob* blobs, uint64_t timeout_ns);
   /* [loop] Submits a send. Returns without waiting: RG_OK if the transport accepted it, and poll() will report its
    * completion; RG_AGAIN if there is no room now; an error if it is refused. Without RG_OK no completion follows. */
