@@ -9,19 +9,24 @@
  *
  * These rules hold in every header of abi/:
  *
- *  - Versions. Every struct that may grow starts with `struct_size`, which the side that fills the struct sets to its
- *    sizeof. The side that reads the struct zeroes its own copy and copies min(struct_size, its own sizeof) bytes. A
- *    minor version only appends members. A change that breaks old plugins is a new major version, or a new extension
- *    id. All elements of an array of such structs have the same struct_size, which is the array's stride.
- *  - Functions in tables. A null or missing function means "not supported", unless its comment says otherwise.
- *  - Extensions. Further optional functions are in tables that are looked up by id, e.g. "regatta.collectives/1".
- *  - Errors. Functions return an rg_status. A function that returns an error first passes a text to host->fail(). No
+ *  - Versions. Every struct that may grow starts with `struct_size`. The side that owns the struct's memory sets it to
+ *    its own sizeof. The side that reads the struct zeroes its own copy and copies min(struct_size, its own sizeof)
+ *    bytes. A function that fills its caller's struct (`out`) writes at most struct_size bytes and leaves struct_size
+ *    as it is. A minor version only appends members. A change that breaks old plugins is a new major version, or a new
+ *    extension id; the engine loads only plugins of its own major version. All elements of an array of such structs
+ *    have the same struct_size, which is the array's stride.
+ *  - Functions in tables. Those of rg_model, rg_executor, rg_transport and rg_strategy must be there unless the comment
+ *    says that they may be null. In other tables null means "not supported".
+ *  - Extensions. Further optional functions are in tables that are looked up by id, e.g. "regatta.collectives/1". A
+ *    table is valid as long as the instance, component or host that returned it.
+ *  - Errors. Functions return an rg_status. A negative one is an error; from a plugin's function it ends the run,
+ *    unless a comment says otherwise. A plugin's function that returns an error first passes a text to host->fail(). No
  *    exception crosses the boundary, in either direction.
  *  - Ownership. The side that passes a pointer owns the memory behind it. The pointer is valid until the call returns,
  *    unless the comment names a longer time. Strings are UTF-8 and end with a zero byte.
  *  - Threads. The comment of each function names the context in which it is called:
- *      [main]     set-up and tear-down: one call at a time, and no other function of that instance is running
- *      [compute]  the rank's compute thread
+ *      [main]     set-up and tear-down: one call at a time, and no function of that instance except [any] is running
+ *      [compute]  the rank's compute thread; calls in [loop] may run at the same time
  *      [loop]     the rank's event loop: one call at a time, but not always on the same thread
  *      [any]      any thread, at any time
  *  - Instances share no mutable static variables. One process may hold a thousand instances, each with its own host.

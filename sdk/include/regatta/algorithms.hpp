@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce, reduce-scatter, all-gather and broadcast over send and recv, each as one coroutine. docs/algorithms.md
-// has their steps and bytes. `members` are the participating ranks, the same list on all of them; this rank has index
-// `me`. The buffer holds this rank's summand, and at the end the sum. The sum is equal to the bit on every member: each
-// element is summed on one rank and copied from there, or by the same tree on all ranks. All messages use `lane`; no
-// other messages may be on it meanwhile.
+// All-reduce, reduce-scatter, all-gather and broadcast over send and recv, each as one coroutine that all members run.
+// docs/algorithms.md has their steps and bytes. `members` are the participating ranks, one or more, the same list on
+// all of them; this rank has index `me`. The list, and `comm`, must be valid until the coroutine ends. A buffer that is
+// reduced is RG_F32 and holds this rank's summand, and at the end the sum. The sum is equal to the bit on every member:
+// each element is summed on one rank and copied from there, or by the same tree on all ranks. All messages use `lane`;
+// no other messages between the members may be on it meanwhile. The coroutines throw rg::error if a transfer fails.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -16,14 +17,16 @@
 
 namespace rg {
 
-// Ring reduce-scatter and all-gather (Patarasuk and Yuan, Bandwidth optimal all-reduce, 2009): n - 1 steps each, in
-// which a rank sends 1/n of the buffer to its right neighbour. After the reduce-scatter, the rank with index i holds
-// the sum of chunk i + 1; after the all-gather all ranks hold all chunks. `wire` is the wire type of comm::send; the
-// rank that sums a chunk then rounds it to that type, so that its copy equals those of the receivers.
+// Returns chunk i mod n of the buffer, cut into n chunks as part_of() does.
 inline rg_buffer ring_chunk(rg_buffer buffer, std::size_t i, std::size_t n) {
   const auto part = part_of({0, buffer.count}, i % n, n);
   return sub(buffer, part.first, part.count);
 }
+// Ring reduce-scatter and all-gather (Patarasuk and Yuan, Bandwidth optimal all-reduce, 2009): n - 1 steps each, in
+// which a rank sends 1/n of the buffer to its right neighbour. After the reduce-scatter, the rank with index i holds
+// the sum of chunk (i + 1) mod n, and the rest of its buffer is undefined. The all-gather begins with chunk (i + 1) mod
+// n on the rank with index i; after it all ranks hold all chunks. `wire` is the wire type of comm::send; in the
+// all-gather the rank that holds a chunk rounds it to that type, so that its copy equals those of the receivers.
 inline task<> ring_reduce_scatter(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
                                   std::uint32_t lane, std::uint32_t wire = 0) {
   const std::size_t n = members.size();
@@ -49,7 +52,7 @@ inline task<> ring_all_gather(comm& comm, std::span<const std::uint32_t> members
   }
 }
 
-// Ring reduce-scatter, then ring all-gather: 2(n-1) steps and the least bytes. For large buffers.
+// All-reduce as ring reduce-scatter, then ring all-gather: 2(n-1) steps and the least bytes. For large buffers.
 inline task<> ring_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me, rg_buffer buffer,
                               std::uint32_t lane, std::uint32_t wire = 0) {
   co_await ring_reduce_scatter(comm, members, me, buffer, lane, wire);
@@ -62,7 +65,8 @@ struct host_groups {
   std::vector<std::uint32_t> across; // for each host, the member with the same local index as this rank
   std::size_t place = 0, host = 0;   // this rank's index in `here` and in `across`
 };
-// Returns nothing if the hosts have different numbers of members, or if there is one host only.
+// Groups `members` by host, for the rank members[me]. Returns nothing if the hosts have different numbers of members,
+// or if there is one host only.
 inline std::optional<host_groups> group_by_host(const rg_cluster& c, std::span<const std::uint32_t> members,
                                                 std::size_t me) {
   std::vector<std::uint32_t> hosts;
@@ -92,7 +96,7 @@ inline std::optional<host_groups> group_by_host(const rg_cluster& c, std::span<c
 // Hierarchical all-reduce (as Mikami et al., Massively distributed SGD, 2018, section 3.3, on a 2D torus):
 // reduce-scatter among the m ranks of a host; all-reduce of each 1/m with the ranks that have the same local index on
 // the other h - 1 hosts; all-gather inside the host. 2(m-1) steps inside and 2(h-1) between hosts; between hosts a rank
-// sends 2(h-1)/h of 1/m of the buffer.
+// sends 2(h-1)/h of 1/m of the buffer. `g` is from group_by_host() on every member, and must be valid until the end.
 inline task<> hierarchical_all_reduce(comm& comm, const host_groups& g, rg_buffer buffer, std::uint32_t lane,
                                       std::uint32_t wire = 0) {
   co_await ring_reduce_scatter(comm, g.here, g.place, buffer, lane, wire);
@@ -101,8 +105,8 @@ inline task<> hierarchical_all_reduce(comm& comm, const host_groups& g, rg_buffe
 }
 
 // The corners of a hypercube, for algorithms that pair ranks at distances 1, 2, 4, ... If n is no power of two, with
-// 2^k < n < 2^(k+1), the first 2(n - 2^k) ranks form pairs: the even one gives its data to the odd one, which takes
-// part for both.
+// 2^k < n < 2^(k+1), the first 2(n - 2^k) ranks form pairs: the one with even index gives its data to the other one,
+// which takes part for both. `members` must be valid as long as the object.
 class hypercube {
 public:
   hypercube(std::span<const std::uint32_t> members, std::size_t me)
@@ -111,14 +115,14 @@ public:
   std::size_t size() const { return size_; }
   // Returns this rank's corner. Not for a rank that joins().
   std::size_t self() const { return me_ < 2 * extra_ ? me_ / 2 : me_ - extra_; }
-  // Returns the rank at a corner.
+  // Returns the rank at corner 0 .. size() - 1.
   std::uint32_t rank_of(std::size_t corner) const {
     return members_[corner < extra_ ? 2 * corner + 1 : corner + extra_];
   }
   // joins(): this rank gives its data to the other rank of its pair. is_joined(): it takes part for both.
   bool joins() const { return me_ < 2 * extra_ && me_ % 2 == 0; }
   bool is_joined() const { return me_ < 2 * extra_ && me_ % 2 == 1; }
-  // Returns the other rank of the pair.
+  // Returns the other rank of the pair. Requires joins() or is_joined().
   std::uint32_t other() const { return members_[me_ ^ 1]; }
 
 private:
@@ -126,10 +130,10 @@ private:
   std::size_t size_, extra_, me_;
 };
 
-// Recursive doubling (Thakur et al., 2005, section 4.5): log2(n) steps, in which partners at distances 1, 2, 4, ...
-// exchange the whole buffer and add. The least steps: for small buffers, and for two ranks, where it sends as many
-// bytes as the ring. `scratch`: as large as the buffer, and of its type. Every member computes the sums itself, by the
-// same tree; a + b equals b + a to the bit (except for the payload of a NaN).
+// All-reduce by recursive doubling (Thakur et al., 2005, section 4.5): log2(n) steps, in which partners at distances 1,
+// 2, 4, ... exchange the whole buffer and add. The least steps: for small buffers, and for two ranks, where it sends as
+// many bytes as the ring. `scratch`: a buffer of its own, at least as large, of the same type. Every member computes
+// the sums itself, by the same tree; a + b equals b + a to the bit (except for the payload of a NaN).
 inline task<> recursive_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
                                             rg_buffer buffer, rg_buffer scratch, std::uint32_t lane,
                                             std::uint32_t wire = 0) {
@@ -154,9 +158,9 @@ inline task<> recursive_doubling_all_reduce(comm& comm, std::span<const std::uin
   if (cube.is_joined()) co_await comm.send(cube.other(), buffer, lane, wire);
 }
 
-// Recursive halving, then doubling (Rabenseifner, Optimization of collective reduction operations, 2004; Thakur et al.,
-// 2005, section 4.5). If n is a power of two: 2 log2(n) steps and as many bytes as the ring. For buffers of medium
-// size.
+// All-reduce by recursive halving, then doubling (Rabenseifner, Optimization of collective reduction operations, 2004;
+// Thakur et al., 2005, section 4.5). If n is a power of two: 2 log2(n) steps and as many bytes as the ring. For buffers
+// of medium size.
 inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
                                           rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
   const hypercube cube(members, me);
@@ -204,6 +208,7 @@ inline task<> halving_doubling_all_reduce(comm& comm, std::span<const std::uint3
 
 // Broadcast of the buffer of members[root] down a binomial tree (as Thakur et al., section 4.3): ceil(log2 n) steps, in
 // each of which every rank that has the buffer sends it to one that does not. For small buffers, and for two ranks.
+// With a wire type, the root rounds its own buffer too.
 inline task<> tree_broadcast(comm& comm, std::span<const std::uint32_t> members, std::size_t me, std::size_t root,
                              rg_buffer buffer, std::uint32_t lane, std::uint32_t wire = 0) {
   const std::size_t n = members.size(), self = (me + n - root) % n; // the root is number 0

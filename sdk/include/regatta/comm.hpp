@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // rg::comm, through which a strategy allocates memory, sends messages, and runs collectives, arithmetic and the
-// optimizer. Everything here is called on the rank's loop.
+// optimizer. Everything here is called on the rank's loop, or in the strategy's constructor. All functions throw
+// rg::error if the engine refuses the call: a wrong argument is RG_E_PLUGIN. Let it leave the coroutine: it ends the
+// run.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -21,8 +23,9 @@ struct span_of_arena {
   std::uint64_t end() const { return first + count; }
 };
 
-// Returns part `index` when `whole` is cut into `parts` equal ones. Cuts are at multiples of 16 elements (a cache line
-// of fp32), so that no two parts share a cache line; the last parts may be shorter or empty.
+// Returns part `index`, from 0, when `whole` is cut into `parts` ones that differ by at most 16 elements. Cuts are at
+// multiples of 16 elements (a cache line of fp32) from the begin of `whole`, so that no two parts share a cache line.
+// If there are more parts than cache lines, some are empty: part 0 first.
 inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint64_t parts) {
   const std::uint64_t lines = (whole.count + 15) / 16;
   const std::uint64_t from = std::min(whole.count, lines * index / parts * 16);
@@ -30,14 +33,15 @@ inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint
   return {whole.first + from, to - from};
 }
 
-// Returns elements [from, from + count) of a buffer.
+// Returns elements [from, from + count) of a buffer, which must have them.
 inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
   b.offset += from * size_of(b.type);
   b.count = count;
   return b;
 }
 
-// The rows that a step touches: [table] returns their row numbers, each once and ascending. Valid until the step ends.
+// The rows that a step touches: [table] returns their row numbers, each once and ascending. Valid until the activity of
+// end_step ends; in pull_rows until its own activity ends.
 class step_rows {
 public:
   step_rows() = default;
@@ -56,7 +60,8 @@ private:
 // A rank that is both worker and server holds shards in both roles; the role selects one.
 enum class role : std::uint32_t { worker = 0, server = RG_OP_AS_SERVER };
 
-// Returns the rg_type of a parameter `wire`: "bf16", "fp16", or 0 ("fp32": the same type as in memory).
+// Returns the wire type for a parameter `wire`: RG_BF16 for "bf16", RG_F16 for "fp16", else 0 ("fp32": the same type as
+// in memory).
 inline std::uint32_t wire_type(std::string_view name) {
   return name == "bf16" ? RG_BF16 : name == "fp16" ? RG_F16 : 0;
 }
@@ -76,8 +81,9 @@ struct operation_record {
 };
 } // namespace detail
 
-// An operation that has been submitted. co_await waits for its end, returns the bytes of payload (of receives) and
-// throws rg::error if the operation failed. Destroying this object does not cancel the operation.
+// An operation that has been submitted. co_await, at most once, waits for its end, returns rg_completion.bytes and
+// throws rg::error if the operation failed: RG_E_PEER if a peer is gone. Destroying this object does not cancel the
+// operation, whose buffers stay in use. An object without an operation has ended.
 class [[nodiscard]] operation {
 public:
   operation() = default;
@@ -112,7 +118,7 @@ public:
   bool is_server() const { return cluster_->server >= 0; }
   std::uint32_t server_rank(std::uint32_t server) const { return cluster_->server_rank[server]; }
 
-  // The dense weights and their gradients.
+  // The dense weights and their gradients. weights() and gradients() are for workers only.
   const rg_arena& arena() const { return *arena_; }
   span_of_arena whole() const { return {0, arena_->count}; }
   rg_buffer weights(span_of_arena s) const { return sub(arena_->weights, s.first, s.count); }
@@ -133,8 +139,8 @@ public:
   // Returns whether updates wait for commit(), which needs the sum of norm() over all ranks that own weights.
   bool deferred() const { return host_->flags & RG_HOST_DEFERRED; }
 
-  // Set-up: these functions may be called in the strategy's constructor only.
-  // Allocates a zeroed buffer in the memory that holds the arena (host or device).
+  // Set-up: these functions, up to split(), may be called in the strategy's constructor only, except elements().
+  // Allocates a zeroed buffer in the memory that holds the arena (host or device). It lives as long as the strategy.
   rg_buffer alloc(std::uint64_t count, std::uint32_t type = RG_F32) {
     rg_buffer b{};
     check(host_->alloc(host_->context, type, count, &b), "alloc");
@@ -148,28 +154,31 @@ public:
     check(host_->alloc_on_host(host_->context, type, count, &b), "alloc_on_host");
     return b;
   }
-  // Make this rank the one that updates these elements, as a worker or as a server. Return where their weights are.
+  // Make this rank the one that updates these elements, as a worker or as a server. Return where their weights are: a
+  // part of the arena, or on a server separate memory with their initial values. Nothing happens for an empty span. In
+  // each role, owned spans must not overlap.
   rg_buffer own_as_worker(span_of_arena s) { return own(0, s); }
   rg_buffer own_as_server(span_of_arena s) { return own(1, s); }
-  // Makes this rank the holder of the rows r of table t with r mod shards == shard.
+  // Makes this rank the holder of the rows r of table t with r mod shards == shard; once for each table and role.
   void own_rows(std::uint32_t t, role as, std::uint64_t shards = 1, std::uint64_t shard = 0) {
     check(host_->own_rows ? host_->own_rows(host_->context, as == role::server, t, shards, shard) : RG_E_UNSUPPORTED,
           "own_rows");
   }
-  // Returns the elements of a buffer in host memory, for the strategy's own code. Throws rg::error for ghosts and for
-  // buffers on a device.
+  // Returns the elements of a buffer in host memory, for the strategy's own code; T is the buffer's type. Throws
+  // rg::error (RG_E_UNSUPPORTED) for ghosts and for buffers on a device. Also after the constructor.
   template <class T> std::span<T> elements(rg_buffer b) const {
     void* p = nullptr;
     if (b.count)
       check(host_->pointer ? host_->pointer(host_->context, &b, &p) : rg_status{RG_E_UNSUPPORTED}, "pointer");
     return {static_cast<T*>(p), b.count};
   }
-  // Cuts the arena into buckets that end at `ends`, ascending; the last end is the arena's. on_gradient is called for
-  // each bucket once its gradients are final.
+  // Cuts the arena into buckets that end before the elements `ends`, strictly ascending; the last is the arena's count.
+  // on_gradient is called for each bucket once its gradients are final. Without a call the arena is one bucket.
   void set_buckets(std::span<const std::uint64_t> ends) {
     check(host_->buckets(host_->context, ends.data(), static_cast<std::uint32_t>(ends.size())), "buckets");
   }
-  // Cuts the arena into buckets of at most `bytes` bytes (at least 64). Returns them in order.
+  // As set_buckets(), with buckets of `bytes` bytes, rounded down to a multiple of 64 but at least 64; the last may be
+  // shorter. Returns them in order; none for an empty arena.
   std::vector<span_of_arena> make_buckets(std::uint64_t bytes) {
     const std::uint64_t size = std::max<std::uint64_t>(16, bytes / 64 * 16);
     std::vector<span_of_arena> buckets;
@@ -181,8 +190,8 @@ public:
     set_buckets(ends);
     return buckets;
   }
-  // Creates a group for the transport's collectives. All members call it in the same order. Returns nothing if the
-  // transport has no collectives.
+  // Creates a group of `members`, ranks in ascending order with this one among them, for the transport's collectives.
+  // All members call it in the same order. Returns nothing if the transport has no collectives for them.
   std::optional<std::uint32_t> split(std::span<const std::uint32_t> members) {
     std::uint32_t group = 0;
     const rg_status s =
@@ -192,8 +201,10 @@ public:
     return group;
   }
 
-  // Transfers. Their buffers must not be reused until the operation has ended. `wire`: RG_F16 or RG_BF16 sends fp32 in
-  // that type, which must be the same on both sides; 0: the type in memory.
+  // Transfers; each begins at once. Until the operation has ended, the source must not change and the target must not
+  // be used. The k-th send to a peer on a lane matches its k-th receive there; a message may be shorter than its
+  // receive. `wire`: RG_F16 or RG_BF16 sends fp32 in that type, which must be the same on both sides; 0: the type in
+  // memory.
   operation send(std::uint32_t peer, rg_buffer source, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     rg_op op = make(RG_OP_SEND);
     op.peer = peer;
@@ -205,12 +216,13 @@ public:
   operation recv(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     return receive(peer, target, lane, wire, 0);
   }
-  // Adds the received elements to `target`.
+  // Adds the received elements to `target`, which is RG_F32 or RG_F64.
   operation recv_add(std::uint32_t peer, rg_buffer target, std::uint32_t lane = 0, std::uint32_t wire = 0) {
     return receive(peer, target, lane, wire, RG_OP_ADD);
   }
-  // Returns whether the transport has this collective. The collectives below work over a group from split(), and each
-  // member's chunk is part_of({0, target.count}, index among the members, number of members).
+  // Returns whether the transport has this collective; only then may it be called. The collectives below work over a
+  // group from split(), in place, and each member's chunk is part_of({0, target.count}, index among the members, number
+  // of members). reduce_scatter() leaves the other chunks undefined.
   bool offers(rg_op_kind kind) const {
     return host_->struct_size > offsetof(rg_strategy_host, native) && (host_->native >> kind & 1);
   }
@@ -224,7 +236,9 @@ public:
     return collective(RG_OP_BROADCAST, group, target, root);
   }
 
-  // Arithmetic, done in the memory where the buffers are (host or device).
+  // Arithmetic on RG_F32, done in the memory where the buffers are, which must be the same (host or device). fill:
+  // target = value; copy, of any type: target = source; axpy: target += a * source; scale: target *= a; clip: scales
+  // target down to the Euclidean norm `norm` if its norm is larger.
   operation fill(rg_buffer target, double value) { return arithmetic(RG_OP_FILL, target, {}, value); }
   operation copy(rg_buffer target, rg_buffer source) { return arithmetic(RG_OP_COPY, target, source, 0); }
   operation axpy(rg_buffer target, double a, rg_buffer source) { return arithmetic(RG_OP_AXPY, target, source, a); }
@@ -242,26 +256,29 @@ public:
     op.wire = wire;
     return submit(op);
   }
-  // These two change only the elements of `target` that `index` (RG_I32) names.
+  // These two change only the elements of `target` that `index` (RG_I32) names: target[index[i]] = value, and
+  // target[index[i]] += a * source[i].
   operation fill_at(rg_buffer target, rg_buffer index, double value) {
     return arithmetic(RG_OP_FILL, target, {}, value, index);
   }
   operation axpy_at(rg_buffer target, rg_buffer index, double a, rg_buffer source) {
     return arithmetic(RG_OP_AXPY, target, source, a, index);
   }
-  // Writes the values.count elements of `source` with the largest magnitude, and their indices, in ascending order of
-  // index.
+  // Writes the values.count elements of `source` with the largest magnitude to `values`, and their indices to `index`
+  // (RG_I32, as many), in ascending order of index.
   operation top_k(rg_buffer source, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_TOP_K, values, source, 0, index);
   }
-  // Writes all elements with a magnitude above `threshold`, and their indices. co_await returns the bytes of the
-  // values.
+  // Writes all elements of `source` with a magnitude above `threshold` to `values`, and their indices to `index`, in
+  // ascending order of index. co_await returns the bytes of the values. More than values.count such elements are an
+  // error that ends the run.
   operation select(rg_buffer source, double threshold, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_SELECT, values, source, threshold, index);
   }
 
-  // The optimizer, on elements that this rank owns. `gradient` is the gradient of elements first .. first +
-  // gradient.count.
+  // The optimizer, on elements that this rank owns in the role. `gradient` is the gradient of the arena's elements
+  // [first, first + gradient.count); if it is empty, nothing happens. If updates are deferred, it must not change until
+  // commit().
   operation apply_as_worker(std::uint64_t first, rg_buffer gradient, std::uint64_t step) {
     return apply(first, gradient, step, 0);
   }
@@ -276,7 +293,8 @@ public:
     op.target = target;
     return submit(op);
   }
-  // Does the deferred updates of this step. `total`: the sum of norm() over all ranks that own weights.
+  // Does this rank's deferred updates of this step in one role, or drops them if a gradient is not finite. `total`: the
+  // sum of norm() over all ranks that own weights. Every owner calls it once a step if deferred().
   operation commit(rg_buffer total, std::uint64_t step, bool as_server) {
     rg_op op = make(RG_OP_COMMIT);
     op.flags = as_server ? RG_OP_AS_SERVER : 0;
@@ -285,18 +303,19 @@ public:
     return submit(op);
   }
 
-  // Operations on rows of sparse table t that this rank holds in role `as`. `numbers`: n row numbers (RG_I64); values
-  // are [n, row]. abi/strategy.h defines them at RG_OP_ROWS_READ.
+  // Operations on rows of sparse table t that this rank holds in role `as`; all buffers are in host memory. `numbers`:
+  // n row numbers (RG_I64), each once; values are RG_F32 [n, row]. abi/strategy.h defines them at RG_OP_ROWS_READ.
   operation rows_read(std::uint32_t t, rg_buffer numbers, rg_buffer target, role as) {
     return on_rows(RG_OP_ROWS_READ, t, numbers, target, {}, as, 0, 0);
   }
-  // Provides the model with the weights of the `count` rows of this step, all of which this rank holds as a worker. A
-  // model that can read rows in place gets their addresses; for others they are copied to the table's window. The
-  // strategy must not read the window.
+  // Provides the model with the weights of the `count` rows of this step, all of them, which this rank holds as a
+  // worker. The rows must not change until the model has ended its step. A model that can read rows in place gets their
+  // addresses; for others they are copied to the table's window. The strategy must not read the window.
   operation rows_show(std::uint32_t t, std::uint64_t count) {
     return on_rows(RG_OP_ROWS_READ, t, row_numbers(t, 0, count), row_weights(t, 0, count), {}, role::worker, 0, 0,
                    RG_OP_SHOW);
   }
+  // Adds `gradients` to the rows' pending gradients, which rows_apply() turns into an update.
   operation rows_add(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, role as) {
     return on_rows(RG_OP_ROWS_ADD, t, numbers, {}, gradients, as, 0, 0);
   }
@@ -307,11 +326,13 @@ public:
   operation rows_apply(std::uint32_t t, rg_buffer numbers, rg_buffer gradients, std::uint64_t step, role as) {
     return on_rows(RG_OP_ROWS_APPLY, t, numbers, {}, gradients, as, step, 0);
   }
+  // Adds a * source to the rows' weights, without the optimizer.
   operation rows_write(std::uint32_t t, rg_buffer numbers, double a, rg_buffer source, role as) {
     return on_rows(RG_OP_ROWS_WRITE, t, numbers, {}, source, as, 0, a);
   }
-  // target[i] = source[index[i]] in gather, target[index[i]] = source[i] in scatter. A row has target.count /
-  // index.count elements in gather, source.count / index.count in scatter.
+  // Copy rows between buffers in host memory; `index` is RG_I64, the others RG_F32. target[i] = source[index[i]] in
+  // gather, target[index[i]] = source[i] in scatter. A row has target.count / index.count elements in gather,
+  // source.count / index.count in scatter.
   operation gather(rg_buffer target, rg_buffer source, rg_buffer index) {
     return on_rows(RG_OP_GATHER, 0, index, target, source, role::worker, 0, 0);
   }
@@ -319,7 +340,8 @@ public:
     return on_rows(RG_OP_SCATTER, 0, index, target, source, role::worker, 0, 0);
   }
 
-  // Completes `ns` nanoseconds from now.
+  // after() completes `ns` nanoseconds from now. now() returns the time in nanoseconds since a fixed point; both by the
+  // virtual clock if there is one.
   operation after(std::uint64_t ns) { return arithmetic(RG_OP_TIMER, {}, {}, static_cast<double>(ns)); }
   std::uint64_t now() const { return host_->now(host_->context); }
 
@@ -330,8 +352,8 @@ public:
   void weights_from(std::uint64_t first) {
     if (host_->weights_from) host_->weights_from(host_->context, first);
   }
-  // Recorded figures are in the result under "strategy", for the timed region: how often each value occurred, and sums
-  // per step.
+  // Record figures by name, which the result has under "strategy", for the timed region only. record_value(): how often
+  // each value occurred; record_sum(): the sum of the amounts per step.
   void record_value(const char* name, std::int64_t value) {
     if (host_->record_value) host_->record_value(host_->context, name, value);
   }
@@ -346,7 +368,8 @@ public:
     if (host_->record_sum) host_->record_sum(host_->context, name, amount);
   }
 
-  // Returns the host address of a buffer, or null for an empty buffer, for ghosts and for buffers on a device.
+  // Returns the host address of a buffer, or null for an empty buffer, for ghosts and for buffers on a device. Never
+  // throws.
   template <class T> T* pointer(rg_buffer b) const {
     void* p = nullptr;
     if (!b.count || !host_->pointer || host_->pointer(host_->context, &b, &p) != RG_OK) return nullptr;

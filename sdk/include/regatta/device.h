@@ -25,18 +25,18 @@ typedef struct rg_devices {
   /* [main] Writes the number of devices, at least one. Fails with RG_E_UNSUPPORTED if there is no device or no driver;
    * the text says which. */
   rg_status (*count)(const rg_host* host, uint32_t* count);
-  /* [main] Writes a description of device `index`, one line ended by 0, of at most `room` bytes: "NVIDIA H200, 139.8
-   * GiB, compute capability 9.0". */
+  /* [main] Writes a description of device `index`, one line ended by 0, cut to `room` bytes including the 0: "NVIDIA
+   * H200, 139.8 GiB, compute capability 9.0". */
   rg_status (*describe)(const rg_host* host, uint32_t index, char* text, uint64_t room);
-  /* [main] Writes how device `a` reaches device `b`, one line ended by 0, in the words of `nvidia-smi topo -m`: "NV18",
-   * "PIX", "PXB", "PHB", "NODE", "SYS". If a == b, writes which CPUs are near the device: "CPUs 0-31, NUMA node 0". "":
-   * unknown. */
+  /* [main] Writes how device `a` reaches device `b`, one line as in describe(), in the words of `nvidia-smi topo -m`:
+   * "NV18", "PIX", "PXB", "PHB", "NODE", "SYS". If a == b, writes which CPUs are near the device: "CPUs 0-31, NUMA node
+   * 0". "": unknown. */
   rg_status (*topology)(const rg_host* host, uint32_t a, uint32_t b, char* text, uint64_t room);
 } rg_devices;
 
 /* Extension of an executor's component: the memory and the arithmetic of a device; one instance per rank. With it, the
  * engine keeps weights, gradients and all that strategies exchange on the device where the executor's models compute,
- * and avoids copies through the host.
+ * and avoids copies through the host. All functions but sensors(), mark() and elapsed() must be there.
  *
  *  - Streams. An instance has streams 0 .. streams - 1. A stream executes its work in the order of the calls. Work of
  *    different streams, and of the streams of the model and of the transport, is ordered by fences only: hold() and
@@ -44,8 +44,9 @@ typedef struct rg_devices {
  *  - Addresses are in memory from allocate() or allocate_host(); where a function accepts both, the device reads and
  *    writes either. Buffers may begin and end at any element. The contents of memory are read and written when the
  *    stream executes the work, not during the call.
- *  - Threads. [loop] below includes [main]. Only one function of an instance runs at a time, except those marked
- *    [any]. */
+ *  - Threads. [loop] below includes [main], and an evaluation on the compute thread. Only one function of an instance
+ *    runs at a time, except those marked [any].
+ *  - Errors. An error of enqueued work may surface in any later call. */
 #define RG_EXT_DEVICE "regatta.device/1"
 
 typedef enum rg_rule { RG_SGD = 1, RG_MOMENTUM = 2, RG_NESTEROV = 3, RG_ADAGRAD = 4, RG_ADAM = 5 } rg_rule;
@@ -97,12 +98,12 @@ typedef struct rg_work {
   void* index;
   uint64_t count, index_count, row;
   double a;
-  uint64_t* found;         /* SELECT: an address in memory from allocate_host() */
+  uint64_t* found;         /* SELECT: an address in memory from allocate_host(), written by the stream */
   const rg_update* update; /* APPLY: read during the call */
 } rg_work;
 
-/* Readings of a device's sensors. The caller fills in NaN and empty strings; the device leaves unknown readings
- * unchanged. */
+/* Readings of a device's sensors. The caller fills in NaN and empty strings before sensors(), which leaves unknown
+ * readings unchanged. */
 typedef struct rg_sensors {
   uint32_t struct_size;
   uint32_t reserved;
@@ -119,7 +120,8 @@ typedef struct rg_device {
   uint32_t struct_size;
   uint32_t memory; /* RG_MEMORY_CUDA, the only kind so far */
   /* [main] Opens device `index` with `streams` streams. Stream 0 is for arithmetic, all further ones for copies that
-   * overlap with it. Fails with RG_E_UNSUPPORTED if there is no such device; the text says why. */
+   * overlap with it. `host` is valid until close() returns. Fails with RG_E_UNSUPPORTED if there is no such device; the
+   * text says why. */
   rg_status (*open)(const rg_host* host, int32_t index, uint32_t streams, void** self);
   /* [main] Waits for all streams and releases all memory that is still allocated. */
   void (*close)(void* self);
@@ -127,16 +129,18 @@ typedef struct rg_device {
   rg_status (*allocate)(void* self, uint64_t bytes, void** address);
   /* [loop] Requires: no stream uses the memory any more. */
   void (*release)(void* self, void* address);
-  /* [loop] Allocates pinned host memory, which the device reads and writes at full speed, aligned to 256 bytes. */
+  /* [loop] Allocates pinned host memory, which the device reads and writes at full speed, aligned to 256 bytes. Its
+   * contents are undefined. */
   rg_status (*allocate_host)(void* self, uint64_t bytes, void** address);
   /* [loop] Requires: no stream uses the memory any more. */
   void (*release_host)(void* self, void* address);
-  /* [loop] Enqueues a copy, in any direction or within one memory. The two ranges must not overlap. */
+  /* [loop] Enqueues a copy of at least one byte, in any direction or within one memory. The two ranges must not
+   * overlap. */
   rg_status (*copy)(void* self, uint32_t stream, void* to, const void* from, uint64_t bytes);
   /* [loop] Enqueues work. Fails with RG_E_UNSUPPORTED if the device cannot do this kind; the text names it. */
   rg_status (*work)(void* self, uint32_t stream, const rg_work* work);
-  /* [loop] Makes later work of the stream start after the fence has passed. The fence may be from this instance, from a
-   * model or from a transport. */
+  /* [loop] Makes later work of the stream start after the fence has passed. The fence is not 0, and may be from this
+   * instance, from a model or from a transport. */
   rg_status (*hold)(void* self, uint32_t stream, rg_fence fence);
   /* [loop] Enqueues a fence behind the work that the stream has so far. */
   rg_status (*record)(void* self, uint32_t stream, rg_fence* fence);
@@ -144,8 +148,9 @@ typedef struct rg_device {
   rg_status (*passed)(void* self, rg_fence fence);
   /* [any] Waits until the fence has passed. */
   rg_status (*wait)(void* self, rg_fence fence);
-  /* [loop] Calls f(context) soon after the work that the stream has so far is done, on a thread that f must not block:
-   * f may only wake another thread, and must not call the device. It saves the engine from polling passed(). */
+  /* [loop] Makes the device call f(context) once, soon after the work that the stream has so far is done, on a thread
+   * of the driver. f must not block or call the device; it may only wake another thread. It saves the engine from
+   * polling passed(). No call comes after close() has returned. */
   rg_status (*notify)(void* self, uint32_t stream, void (*f)(void* context), void* context);
   /* [any] Reads the sensors. Does not wait for the device's work, but may take milliseconds. Null: the device has no
    * sensors. */
@@ -160,7 +165,8 @@ typedef struct rg_device {
   rg_status (*elapsed)(void* self, rg_fence from, rg_fence to, double* ns);
 } rg_device;
 
-/* Extension of a transport's host: where the rank's tensors are. Without it they are in host memory. */
+/* Extension of a transport's host: where the rank's dense weights and gradients are. Without it they are in host
+ * memory. */
 #define RG_EXT_PLACE "regatta.place/1"
 
 typedef struct rg_place {

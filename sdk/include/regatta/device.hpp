@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C++ layer for executors whose models compute on a device with its own memory. The class below is the device
-// (rg_device of device.h, which says what each function does and in which context it is called):
+// (rg_device of device.h, which says what each function does and in which context it is called). Errors are thrown as
+// rg::error:
 //
 //   struct gpu {
 //     static constexpr std::uint32_t memory = RG_MEMORY_CUDA;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C++ layer for executors. An executor compiles a graph into a model: an instance of a class as in
-// regatta/model.hpp, except that its constructor may have any parameters.
+// regatta/model.hpp, except that its constructor may have any parameters. compile() reports errors by throwing
+// rg::error, and must not return null.
 //
 //   struct interpreter {
 //     using model = interpreted;
@@ -11,7 +12,8 @@
 //   };
 //   RG_PLUGIN("interpreter", "1.0", rg::executor<interpreter>("interpreter", "slow and plain"))
 //
-// The structs in the graph's arrays of nodes, tensors and inputs may be of another version, shorter or longer than the
+// `graph` and `setup` are valid during the call; the arrays and texts in the graph until the model is destroyed. The
+// structs in the graph's arrays of nodes, tensors and inputs may be of another version, shorter or longer than the
 // ones here: read element i with rg::copy_versioned(rg::at_stride(array, i)).
 #pragma once
 

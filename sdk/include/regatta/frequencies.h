@@ -15,8 +15,8 @@ typedef struct rg_frequencies {
   uint32_t reserved;
   /* [main] Passes the frequencies of one input; input is an index into rg_model_info.inputs. Called on workers, between
    * create and the first step() or rows(), once for each input whose data were counted or are drawn from a known
-   * distribution. weights[i], 0 or more, is proportional to the frequency of index i; indices from `count` on never
-   * occur. `weights` is valid during the call, and equal on all workers. */
+   * distribution. weights[i], 0 or more, is proportional to the frequency of index i, with any sum; indices from
+   * `count` on never occur. `weights` is valid during the call, and equal on all workers. */
   rg_status (*frequencies)(void* self, uint32_t input, const double* weights, uint64_t count);
 } rg_frequencies;
 

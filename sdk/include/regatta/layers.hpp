@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Builds networks of layers. A model describes its network once, as a list of nodes (RG_EXT_GRAPH of abi/model.h); an
-// executor compiles the list for a device. The functions here compute nothing and need the standard library only.
+// executor compiles the list for a device. The functions here compute nothing and need the standard library only. Each
+// layer adds a node, and its weights, to the network of its input, and returns the node's output. Layers throw
+// rg::error (RG_E_CONFIG), naming the layer, if a shape or an option does not fit. `name` must differ for layers with
+// weights.
 //
 //   void build(rg::network& net, const parameters& p) const {
 //     auto image = net.values("image", {1, 28, 28});
@@ -68,7 +71,7 @@ namespace rg {
 
 using shape = std::vector<std::int64_t>; // of one sample
 
-// Returns the number of elements.
+// Returns the number of elements; 1 for a shape without dimensions.
 inline std::int64_t elements(const shape& s) noexcept {
   std::int64_t n = 1;
   for (auto d : s) n *= d;
@@ -100,8 +103,8 @@ struct weight_options {
   bool compressible = true;
 };
 
-// [main] A network under construction. Throws rg::error with RG_E_CONFIG, naming the node, for errors such as shapes
-// that do not fit.
+// [main] A network under construction. Throws rg::error (RG_E_CONFIG) for a shape of more than RG_MAX_DIMS dimensions
+// and for an input that comes after another node; the layers below check shapes.
 class network {
 public:
   network() = default;
@@ -124,7 +127,7 @@ public:
     return input(std::move(name), RG_INPUT_INDEX, RG_I32, range, dims);
   }
 
-  // Adds a weight and returns its number, by which several nodes can share it.
+  // Adds a weight and returns its number, by which several nodes can share it. `name` must be unique in the network.
   std::uint32_t weight(std::string name, const shape& dims, const weight_options& options) {
     auto t = make_versioned<rg_tensor>();
     t.kind = options.kind;
@@ -140,12 +143,14 @@ public:
     return static_cast<std::uint32_t>(tensors_.size() - 1);
   }
 
+  // Returns the shape of weight `number`; throws std::out_of_range if there is none.
   shape weight_dims(std::uint32_t number) const {
     const rg_tensor& t = tensors_.at(number);
     return {t.shape, t.shape + t.ndim};
   }
 
-  // Adds a node; all layers below call it. An empty name becomes the name of the op and a number.
+  // Adds a node without checking it; all layers below call it. An empty name becomes the name of the op and a number.
+  // `op` and the names of attributes are kept by pointer: use literals. `dims`: shape of the output for one sample.
   value node(const char* op, std::string name, const std::vector<value>& inputs, std::vector<std::uint32_t> weights,
              const std::vector<std::pair<const char*, double>>& attributes, shape dims) {
     auto& n = nodes_.emplace_back();
@@ -162,7 +167,7 @@ public:
   // Returns a new number for a layer that draws random numbers, the attribute `layer` of its op.
   std::uint32_t next_random_layer() noexcept { return random_layers_++; }
 
-  // Returns the network for the C ABI; valid until the network changes or is destroyed.
+  // Returns the network for the C ABI; valid until the network changes, graph() is called again or it is destroyed.
   const rg_graph* graph() {
     flat_.clear();
     for (const auto& n : nodes_) {
@@ -267,6 +272,7 @@ struct conv2d_options {
   double gain = relu_gain; // standard deviation of the initial weights: gain / sqrt(fan in)
 };
 
+// The op conv2d: [C,H,W] -> [channels,H',W']. The bias begins with zeros.
 inline value conv2d(value x, const std::string& name, std::int64_t channels, const conv2d_options& o = {}) {
   detail::expect_rank(x, 3, name);
   auto& net = x.net();
@@ -287,10 +293,11 @@ struct dense_options {
   bool bias = true;
   double gain = relu_gain; // 1 if no ReLU follows
   double deviation = 0;    // standard deviation of the initial weights; 0: gain / sqrt(inputs)
-  bool bias_decays = true;
+  bool bias_decays = true; // the bias has weight decay
 };
 
-// Adds the weights of a dense layer, for several layers that share them.
+// Adds the weights of a dense layer from `inputs` to `outputs` features, for several layers that share them: pass the
+// returned numbers to dense().
 inline std::vector<std::uint32_t> dense_weights(network& net, const std::string& name, std::int64_t inputs,
                                                 std::int64_t outputs, const dense_options& o = {}) {
   weight_options start = detail::he_normal(inputs, o.gain);
@@ -300,7 +307,8 @@ inline std::vector<std::uint32_t> dense_weights(network& net, const std::string&
   return weights;
 }
 
-// A dense layer, of a vector [I] or of each position of a sequence [T,I].
+// A dense layer, of a vector [I] or of each position of a sequence [T,I]: with weights from dense_weights(), or with
+// weights of its own.
 inline value dense(value x, const std::string& name, const std::vector<std::uint32_t>& weights) {
   if (x.dims().size() != 2) detail::expect_rank(x, 1, name);
   const shape matrix = x.net().weight_dims(weights.at(0));
@@ -318,10 +326,11 @@ inline value dense(value x, const std::string& name, std::int64_t outputs, const
 
 struct batch_norm_options {
   double epsilon = 1e-5;
-  double momentum = 0.9; // factor on the running statistics in each update
+  double momentum = 0.9; // factor on the running statistics in each update: 1 - momentum of PyTorch
   double scale = 1;      // initial value of the weight `scale`
 };
 
+// The op batch_norm: normalises each channel, the first dimension of x. Scale and bias have no weight decay.
 inline value batch_norm(value x, const std::string& name, const batch_norm_options& o = {}) {
   auto& net = x.net();
   if (x.dims().empty()) detail::bad_layer(name, "needs channels to normalise");
@@ -350,6 +359,7 @@ inline value dropout(value x, double p) {
                   x.dims());
 }
 
+// padding must be less than kernel, here and in conv2d_options.
 struct pool_options {
   std::int64_t kernel = 2, stride = 2, padding = 0;
 };
@@ -396,11 +406,13 @@ inline value add(value a, value b) {
   return a.net().node("add", "", {a, b}, {}, {}, a.dims());
 }
 
+// x as a vector: [C,H,W] -> [C * H * W].
 inline value flatten(value x) {
   return x.net().node("flatten", "", {x}, {}, {}, {elements(x.dims())});
 }
 
-// The loss; must be the network's last node.
+// The loss of logits [K] and a label from index(name, K). A loss must be the network's last node, except inside
+// sum_of_losses().
 inline value softmax_cross_entropy(value logits, value label) {
   detail::expect_rank(logits, 1, "loss");
   detail::expect_rank(label, 0, "loss");

@@ -118,7 +118,7 @@ struct attention_options {
   bool causal = false;
   double dropout = 0;
   double deviation = 0; // standard deviation of the projections' initial weights; 0: 1 / sqrt(D)
-  bool bias = true;     // the projections have biases, without weight decay
+  bool bias = true;     // the projections have biases, without weight decay; attend() ignores this and `deviation`
 };
 
 // Attention of queries to keys and values, without projections. `indices` are the tokens of the keys.
@@ -166,10 +166,12 @@ inline value first_place(value x) {
 }
 
 struct token_cross_entropy_options {
-  double smoothing = 0;
+  double smoothing = 0;  // label smoothing: at least 0 and less than 1
   bool accuracy = false; // the metric is the accuracy instead of the perplexity
 };
 
+// The loss of logits [T,V] and labels [T], of which 0 is padding. A loss must be the network's last node, except inside
+// sum_of_losses().
 inline value token_cross_entropy(value logits, value labels, const token_cross_entropy_options& o = {}) {
   detail::expect_rank(logits, 2, "loss");
   if (labels.dims() != shape{logits.dims()[0]}) detail::bad_layer("loss", "needs one label for each place");

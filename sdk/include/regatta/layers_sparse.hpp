@@ -78,17 +78,18 @@ inline value look_up(const char* op, value ids, const std::string& name, std::ui
 }
 } // namespace detail
 
-// The rows of the table for all ids, concatenated: ids [S] -> [S * dim].
+// The rows of the table for all ids, concatenated: ids [S] -> [S * dim]. `padding`: the id that yields zeros; none by
+// default.
 inline value sparse_embedding(value ids, const std::string& name, std::uint32_t table,
                               std::int64_t padding = no_padding) {
   return detail::look_up("sparse_embedding", ids, name, table, padding, false);
 }
-// The sum of the rows of the table for all ids: ids [L] -> [dim].
+// The sum of the rows of the table for all ids: ids [L] -> [dim]. `padding` as in sparse_embedding().
 inline value embedding_bag(value ids, const std::string& name, std::uint32_t table, std::int64_t padding = no_padding) {
   return detail::look_up("embedding_bag", ids, name, table, padding, true);
 }
 
-// Concatenates vectors.
+// Concatenates vectors, one or more.
 inline value concat(const std::vector<value>& parts) {
   if (parts.empty()) throw error(RG_E_CONFIG, "concat: there is nothing to join");
   std::int64_t length = 0;
@@ -110,7 +111,8 @@ inline value cosine(value a, value b, const std::string& name = "") {
   return a.net().node("cosine", name, {a, b}, {}, {}, {1});
 }
 
-// Losses; each must be the network's last node.
+// Losses; each must be the network's last node, except inside sum_of_losses(). The first takes logits [2] and a label
+// from index(name, 2), the second two scores [1].
 inline value softmax_cross_entropy_auc(value logits, value label, std::int64_t buckets = 4096) {
   if (logits.dims() != shape{2}) detail::bad_layer("loss", "the area under the curve is of two classes");
   detail::expect_rank(label, 0, "loss");

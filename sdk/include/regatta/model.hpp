@@ -16,24 +16,27 @@
 //   class counter {
 //   public:
 //     counter(const rg_host* host, const parameters& p, const rg_model_setup& setup);       // [main]
-//     rg_model_info describe();                                 // [main] valid as long as the instance
+//     rg_model_info describe(); // [main] called once, after the constructor; pointers in it valid as long as the model
+//     // [main] and [loop]; no rows: the whole tensor
 //     void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out);
 //     void bind(const rg_model_memory& memory);                                             // [main]
 //     rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);                   // [compute]
 //
 //     // Optional:
 //     void evaluate(const rg_batch& batch, std::span<double> sums);                         // [compute]
-//     double metric(std::span<const double> sums);                                          // [main] with evaluate
+//     double metric(std::span<const double> sums);                                          // [compute] with evaluate
 //     void canonical(std::uint32_t tensor, const float* memory, float* out);                // [main]
 //     void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);     // [main] with canonical
-//     const char* kernels();                                                                // [main]
+//     const char* kernels();                                    // [main] valid as long as the instance
 //     void rows(const rg_batch& batch, std::span<rg_rows> out);   // [compute] required with sparse tables
 //     void count(const rg_batch& batch, std::span<std::uint64_t> counts);                   // [compute]
 //     void frequencies(std::uint32_t input, std::span<const double> weights);               // [main] frequencies.h
 //   };
 //   RG_PLUGIN("counter", "1.0", rg::model<counter>("counter", "counts"))
 //
-// Errors are thrown as rg::error. struct_size need not be set in returned structs.
+// Errors are thrown as rg::error; the destructor is destroy. struct_size need not be set in structs that are returned,
+// but must be set in the elements of their arrays, as dense_tensor() and make_versioned() do. Arguments are valid
+// during the call, unless abi/model.h names a longer time.
 #pragma once
 
 #include <regatta/frequencies.h>
@@ -52,7 +55,8 @@
 
 namespace rg {
 
-// Returns a dense tensor, for describe().
+// Returns a dense tensor, for describe(): not padded, compressible, with full weight decay and learning rate. `name` is
+// kept by pointer: it must be valid as long as the instance. `dims`: at most RG_MAX_DIMS.
 inline rg_tensor dense_tensor(const char* name, const shape& dims) {
   auto t = make_versioned<rg_tensor>();
   t.kind = RG_TENSOR_DENSE;
@@ -64,7 +68,8 @@ inline rg_tensor dense_tensor(const char* name, const shape& dims) {
   return t;
 }
 
-// Returns a sparse table of which a batch touches at most `max_rows` rows, for describe().
+// Returns a sparse table of `rows` rows of `row` elements, of which a batch touches at most `max_rows` rows, for
+// describe(). Else as dense_tensor().
 inline rg_tensor table_tensor(const char* name, std::int64_t rows, std::int64_t row, std::uint64_t max_rows) {
   auto t = dense_tensor(name, {rows, row});
   t.kind = RG_TENSOR_ROWS;
@@ -72,17 +77,18 @@ inline rg_tensor table_tensor(const char* name, std::int64_t rows, std::int64_t 
   return t;
 }
 
-// need() throws it when the engine wants the step to end at once. step() must not catch it.
+// Thrown by hooks::need() when the engine wants the step to end at once. step() must let it pass.
 struct step_ended {
   rg_status status;
 };
 
-// [compute] The functions that a model calls during a step (rg_hooks of abi/model.h).
+// [compute] The functions that a model calls during a step (rg_hooks of abi/model.h). Valid until step() returns.
 class hooks {
 public:
   explicit hooks(const rg_hooks* h) noexcept : hooks_(h ? copy_versioned(*h) : rg_hooks{}) {}
-  // To be called before weight `tensor` is first read in this step; may wait until the weight has arrived. On devices
-  // work that reads the weight or writes its gradient must be ordered after the returned fence, unless that is 0.
+  // To be called before dense weight `tensor` is first read in this step; may wait until the weight has arrived. On
+  // devices work that reads the weight or writes its gradient must be ordered after the returned fence, unless that is
+  // 0; on the host it returns 0. Throws step_ended.
   rg_fence need(std::uint32_t tensor) const {
     rg_fence after = 0;
     rg_status s = RG_OK;
@@ -93,8 +99,8 @@ public:
     if (s != RG_OK) throw step_ended{s};
     return after;
   }
-  // Reports that the gradients of the dense tensors up to and including `tensor` are final once `fence` has passed, and
-  // that this step reads their weights no more.
+  // Reports that the gradients of the dense tensors up to and including `tensor` are final once `fence` has passed (0:
+  // now), and that this step reads their weights no more. In the last micro-batch only, with ascending tensors.
   void ready(std::uint32_t tensor, rg_fence fence = 0) const {
     if (hooks_.ready) hooks_.ready(hooks_.context, tensor, fence);
   }
@@ -102,11 +108,13 @@ public:
   void forward(rg_fence fence) const {
     if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_FORWARD, fence);
   }
-  // Reports that the forward pass has ended.
+  // Reports that the forward pass has ended, once `fence` has passed (0: now). Once in each step, before the first
+  // ready(). May wait until all weights have arrived.
   void backward(rg_fence fence = 0) const {
     if (hooks_.phase) hooks_.phase(hooks_.context, RG_PHASE_BACKWARD, fence);
   }
-  // Returns the dense tensors, ascending, whose ready() the engine waits for; nothing: all of them.
+  // Returns the dense tensors, ascending and valid during the step, whose ready() the engine waits for: the others' may
+  // be left out. Nothing: all of them.
   std::optional<std::span<const std::uint32_t>> awaited() const {
     if (!hooks_.awaited) return std::nullopt;
     return std::span(hooks_.awaited, hooks_.awaited_count);

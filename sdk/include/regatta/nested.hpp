@@ -9,8 +9,9 @@
 //     rg::nested inner_;
 //   };
 //
-// The member functions are those of rg_transport (abi/transport.h), with the contexts given there. They throw rg::error
-// on failure, without a text: the inner transport has reported the text to the host already.
+// The member functions are those of rg_transport (abi/transport.h), with the contexts and lifetimes given there. They
+// throw rg::error with the inner transport's status on failure, without a text: the inner transport has reported the
+// text to the host already.
 #pragma once
 
 #include <regatta/plugin.hpp>
@@ -24,8 +25,8 @@ namespace rg {
 
 class nested {
 public:
-  // [main] Requires: the outer transport's constructor is running. Throws rg::error if there is no transport `id`, or
-  // if it cannot be created.
+  // [main] Requires: the outer transport's constructor is running. Creates transport `id` with default parameters; the
+  // destructor destroys it. Throws rg::error if there is no transport `id`, or if it cannot be created.
   nested(const rg_host* host, const char* id) : id_(id) {
     const auto* nest = static_cast<const rg_nest*>(host->extension(host->context, RG_EXT_NEST));
     if (!nest) throw error(RG_E_UNSUPPORTED, "this engine cannot open transport \"" + id_ + "\" inside another");
@@ -57,7 +58,7 @@ public:
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) const {
     check(functions_->connect(self_, blobs.data(), timeout_ns));
   }
-  // These two return RG_OK, or RG_AGAIN if the inner transport has no room.
+  // These two return RG_OK, or RG_AGAIN if the inner transport has no room. Its completions come from poll().
   rg_status send(const rg_transfer& t) const { return check(functions_->send(self_, &t)); }
   rg_status recv(const rg_transfer& t) const { return check(functions_->recv(self_, &t)); }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) const {
@@ -74,8 +75,8 @@ public:
     return c;
   }
 
-  // [main] The functions of the extension "regatta.regions/1". Without the extension allocate() returns null, and add()
-  // and remove() do nothing.
+  // [main] The functions of the extension "regatta.regions/1". If the inner transport does not have the extension or
+  // the function, allocate() returns null, and add() and remove() do nothing.
   void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t memory) const {
     void* address = nullptr;
     const auto* regions = extension<rg_regions>(RG_EXT_REGIONS);
@@ -92,6 +93,7 @@ public:
   }
 
   // Returns the functions of an extension, whose first argument is self(), or null if the transport does not have it.
+  // The struct may be shorter than T: copy it with copy_versioned() before use. Valid as long as this object.
   template <class T> const T* extension(const char* id) const {
     return functions_->extension ? static_cast<const T*>(functions_->extension(self_, id)) : nullptr;
   }

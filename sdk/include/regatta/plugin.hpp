@@ -40,8 +40,9 @@ namespace rg {
 
 // ------------------------------------------------------------------------------------------------------ errors ---
 
-// The exception of plugins. `status` says what remains usable (abi/base.h); the text says what happened and what to do.
-// An empty text leaves in place the text that the host got before, e.g. from a transport inside this one.
+// The exception of plugins. `status`, an RG_E_*, says what remains usable (abi/base.h); the text, one line, says what
+// happened and what to do. An empty text leaves in place the text that the host got before, e.g. from a transport
+// inside this one.
 class error : public std::runtime_error {
 public:
   error(rg_status status, const std::string& what) : std::runtime_error(what), status_(status) {}
@@ -87,7 +88,8 @@ template <class T> T copy_versioned(const T& theirs) noexcept {
   return ours;
 }
 
-// [any] As copy_versioned(), without a copy if `theirs` is at least as long as T.
+// [any] As copy_versioned(), without a copy if `theirs` is at least as long as T: it then refers to `theirs`, which
+// must outlive it.
 template <class T> class versioned_view {
 public:
   explicit versioned_view(const T* theirs) noexcept : view_(theirs) {
@@ -109,7 +111,7 @@ template <class T> T make_versioned() noexcept {
   return t;
 }
 
-// Copies `ours` to `theirs`, as far as theirs->struct_size reaches.
+// Copies `ours` to the caller's struct `theirs`, as far as theirs->struct_size reaches, and keeps that struct_size.
 template <class T> void fill_versioned(T* theirs, const T& ours) noexcept {
   const std::uint32_t size = theirs->struct_size;
   std::memcpy(theirs, &ours, size < sizeof(T) ? size : sizeof(T));
@@ -146,7 +148,8 @@ inline std::uint64_t storage_of(const rg_tensor& t) noexcept {
 
 // ------------------------------------------------------------------------------------------------------ logging ---
 
-// [any] Writes lines to the engine's log, which prefixes them with the rank and the plugin's name.
+// [any] Writes lines to the engine's log; without a host it drops them. `host` must outlive it. Failures are thrown,
+// not logged.
 class logger {
 public:
   explicit logger(const rg_host* host = nullptr) : host_(host) {}
@@ -166,7 +169,8 @@ private:
 inline constexpr std::size_t max_choices = 12;
 
 // One member of a `parameters` struct: its name in TOML, a help text of one line, and its allowed values. The default
-// is the member's initialiser.
+// is the member's initialiser. The texts must live as long as the plugin: use literals. range(), unit(), one_of() and
+// must() return a changed copy, so that they can be chained.
 template <class P, class T> struct field_of {
   const char* name;
   T P::*member;
@@ -176,12 +180,14 @@ template <class P, class T> struct field_of {
   std::array<const char*, max_choices + 1> choices{};
   bool required = false;
 
+  // Allows numbers from `low` to `high`, both included; an infinity leaves one side open.
   constexpr field_of range(double low, double high) const {
     field_of f = *this;
     f.min = low;
     f.max = high;
     return f;
   }
+  // `u`: RG_UNIT_*, for integers (bytes, nanoseconds) and floats (bit/s).
   constexpr field_of unit(std::uint32_t u) const {
     field_of f = *this;
     f.units = u;
@@ -287,7 +293,8 @@ struct parameters_of<C> {
 // The `parameters` struct of component C, or an empty struct if it has none.
 template <class C> using parameters_t = typename detail::parameters_of<C>::type;
 
-// Returns C's `parameters` struct, filled with the engine's values.
+// Returns C's `parameters` struct, filled with the engine's values, which are in the order of C::fields. Strings and
+// arrays are copied.
 template <class C> parameters_t<C> read_parameters(const rg_value* values) {
   parameters_t<C> p{};
   if constexpr (requires { C::fields; })
@@ -373,7 +380,8 @@ const rg_plugin* describe_plugin(const char* name, const char* version, std::arr
 } // namespace detail
 } // namespace rg
 
-// Defines the entry symbol of a plugin, from its name, its version and its components.
+// Defines the entry symbol of a plugin, from its name, its version and its components: one or more rg_component, as
+// rg::model() and the like return. Once in a plugin. If a component throws, the engine refuses the plugin.
 #define RG_PLUGIN(name, version, ...)                                                                                  \
   extern "C" RG_EXPORT const rg_plugin* regatta_plugin(const rg_host* host) {                                          \
     const rg_plugin* plugin = nullptr;                                                                                 \

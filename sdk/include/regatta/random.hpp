@@ -20,7 +20,7 @@ using bits4 = std::array<std::uint32_t, 4>;
 // use values from 1024 on.
 enum : std::uint32_t { stream_init = 1, stream_dropout = 2, stream_data = 3, stream_shuffle = 4, stream_sampling = 5 };
 
-// [any] Ten rounds of Philox. Different counters give independent bits.
+// [any] Returns 128 random bits: ten rounds of Philox. Different counters or keys give independent bits.
 constexpr bits4 philox(bits4 counter, std::uint32_t key0, std::uint32_t key1) noexcept {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0];
@@ -47,26 +47,27 @@ constexpr std::uint64_t derive_seed(std::uint64_t seed, std::uint64_t a, std::ui
   return r[0] | std::uint64_t{r[1]} << 32;
 }
 
-// Returns a number from 0 to below 1, a multiple of 2^-24: exact in a float.
+// Returns a number from 0 to below 1, a multiple of 2^-24 (exact in a float), from a word of random bits.
 constexpr float to_uniform(std::uint32_t bits) noexcept {
   return static_cast<float>(bits >> 8) * 0x1p-24F;
 }
 
-// Returns two independent normal numbers with mean 0 and standard deviation 1 (Box and Muller).
+// Returns two independent normal numbers with mean 0 and standard deviation 1 (Box and Muller), from two words of
+// random bits.
 inline std::array<float, 2> to_normals(std::uint32_t x, std::uint32_t y) noexcept {
   const double radius = std::sqrt(-2.0 * std::log((static_cast<double>(x) + 1.0) * 0x1p-32)); // log(0) cannot happen
   const double angle = 6.283185307179586477 * 0x1p-32 * static_cast<double>(y);
   return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
 }
 
-// Four numbers for the address (a, b, c) under `seed`, each by to_uniform().
+// Returns four numbers for the address (a, b, c) under `seed`, each by to_uniform().
 inline std::array<float, 4> random_uniforms(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0,
                                             std::uint32_t c = 0) noexcept {
   const bits4 r = random_bits(seed, a, b, c);
   return {to_uniform(r[0]), to_uniform(r[1]), to_uniform(r[2]), to_uniform(r[3])};
 }
 
-// Four numbers for the address (a, b, c) under `seed`, by to_normals().
+// Returns four numbers for the address (a, b, c) under `seed`, by to_normals().
 inline std::array<float, 4> random_normals(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0,
                                            std::uint32_t c = 0) noexcept {
   const bits4 r = random_bits(seed, a, b, c);
@@ -75,8 +76,8 @@ inline std::array<float, 4> random_normals(std::uint64_t seed, std::uint64_t a, 
   return {n0, n1, n2, n3};
 }
 
-// Returns an integer from 0 to range - 1. The probabilities differ by at most a factor of 1 + range / 2^32 (Lemire's
-// multiplication in place of a remainder).
+// Returns an integer from 0 to range - 1, from a word of random bits; range is at least 1. The probabilities differ by
+// at most a factor of 1 + range / 2^32 (Lemire's multiplication in place of a remainder).
 constexpr std::uint32_t to_index(std::uint32_t bits, std::uint32_t range) noexcept {
   return static_cast<std::uint32_t>(std::uint64_t{bits} * range >> 32);
 }

@@ -17,11 +17,14 @@ inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_
   return (a < c.workers && is_server(c, b)) || (b < c.workers && is_server(c, a));
 }
 
-// Cuts every bucket into as many equal parts as there are servers. So each server holds the same number of bytes
-// whatever the sizes of the tensors, and every server has work from the first bucket on.
+// Cuts every bucket into as many parts as there are servers, as part_of() does: part s is for server s. So each server
+// holds nearly the same number of bytes whatever the sizes of the tensors, and every server has work from the first
+// bucket on. The same on all ranks.
 class shards {
 public:
-  // Sets the buckets of `c`, each of at most `bytes` bytes over all servers.
+  // For the strategy's constructor. Sets the buckets of `c`, each of at most `bytes` bytes over all servers, but at
+  // least 64 for each server. Owns nothing. Requires at least one server. Throws rg::error (RG_E_CONFIG) if a model
+  // without sparse tables has too few weights for the servers.
   shards(comm& c, std::int64_t bytes)
       : buckets_(c.make_buckets(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 64 * c.servers()))),
         servers_(c.servers()), server_(c.cluster().server) {
@@ -34,7 +37,7 @@ public:
   std::size_t buckets() const { return buckets_.size(); }
   span_of_arena bucket(std::size_t b) const { return buckets_[b]; }
   span_of_arena part(std::size_t b, std::uint32_t server) const { return part_of(buckets_[b], server, servers_); }
-  // Returns this server's part, which may be empty in small buckets.
+  // Returns this server's part, which may be empty in small buckets. Requires that this rank is a server.
   span_of_arena mine(std::size_t b) const { return part(b, static_cast<std::uint32_t>(server_)); }
   // Returns whether the server has a part of any bucket; with sparse tables it may have none.
   bool has_part(std::uint32_t server) const {
@@ -60,10 +63,13 @@ private:
 // free again once its message has been sent.
 class snapshots {
 public:
+  // For the strategy's constructor: allocates `slots` slots, at least one, of `largest` fp32 elements each, the most
+  // that one message may have.
   snapshots(comm& c, std::size_t slots, std::uint64_t largest) : comm_(&c), sends_(slots) {
     for (std::size_t i = 0; i < slots; ++i) memory_.push_back(c.alloc(largest));
   }
-  // Waits for the next slot, copies `source` into it and begins to send it.
+  // Waits for the next slot, copies `source` (RG_F32) into it and begins to send it; ends before the message has been
+  // sent, and `source` may then change. Throws rg::error if the copy, or the message that used the slot before, failed.
   static task<> send(snapshots& self, comm& comm, std::uint32_t peer, rg_buffer source, std::uint32_t lane) {
     const std::size_t slot = self.next_++ % self.sends_.size();
     operation& previous = self.sends_[slot];
@@ -72,7 +78,7 @@ public:
     co_await comm.copy(copy, source);
     self.sends_[slot] = comm.send(peer, copy, lane);
   }
-  // Waits until all slots have been sent.
+  // Waits until all messages have been sent. Throws rg::error if one failed.
   static task<> all_sent(snapshots& self) {
     for (operation& s : self.sends_) co_await s;
   }

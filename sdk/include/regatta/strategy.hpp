@@ -22,7 +22,10 @@
 //     rg::task<> pull_rows(rg::step_rows rows);                        // the same between steps, for an evaluation
 //
 // plan and talks depend on their arguments alone. The constructor runs in [main]; all other functions run on the rank's
-// loop, one at a time, so they need no locks. abi/strategy.h defines when each is called.
+// loop, one at a time, so they need no locks. abi/strategy.h defines when each is called. A coroutine's activity ends
+// when the coroutine does; several may be suspended at once, e.g. serve() and end_step() of a rank in both roles.
+// Errors are thrown as rg::error, and end the run. `comm` outlives the strategy; `parameters` is valid in the
+// constructor only.
 #pragma once
 
 #include <regatta/comm.hpp>

@@ -5,6 +5,8 @@
 // has the messages and their sizes. The rows of a step are known when it begins, their gradients when it ends.
 //
 // These classes read and write row numbers themselves, so their buffers need bytes: not for simulations with ghosts.
+// Their constructors are for the strategy's constructor. Their coroutines throw rg::error if an operation fails, and do
+// nothing for a model without sparse tables, except where a comment says otherwise.
 #pragma once
 
 #include <regatta/strategy.hpp>
@@ -14,7 +16,8 @@
 namespace rg {
 
 // Every worker holds all rows of each table. Each one adds up the gradients of all workers, in ascending order of rank,
-// and makes the same update: the replicas are equal to the bit. Uses `lane` alone: no other message may be on it.
+// and makes the same update: the replicas are equal to the bit. For ranks that are workers. No other message between
+// workers may be on `lane`.
 class replicated_tables {
 public:
   replicated_tables(rg::comm& c, std::uint32_t lane) : comm(c), lane_(lane), touched_(c.tables()) {
@@ -30,7 +33,8 @@ public:
     }
   }
 
-  // Provides the model with the rows of the step, and begins to exchange row numbers with the other workers.
+  // Begins to exchange row numbers with the other workers, within the call. The task provides the model with the rows
+  // of the step.
   task<> begin_step(step_rows rows) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       touched_[t] = rows[t].size();
@@ -47,7 +51,8 @@ public:
     for (std::uint32_t t = 0; t < comm.tables(); ++t) co_await comm.rows_show(t, rows[t].size());
   }
 
-  // Exchanges gradients with the other workers, and updates. Requires: the gradients of all rows are final.
+  // Exchanges gradients with the other workers, and updates. Requires: begin_step() of this step was called, and the
+  // gradients of all rows are final.
   task<> end_step(std::uint64_t step) {
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       for (std::uint32_t w = 0; w < comm.workers(); ++w) {
@@ -99,7 +104,9 @@ private:
 // the push is one message with their gradients. If the request has no rows, there is neither an answer nor a push.
 enum class row_request : std::int64_t { step = 1, pull = 2, goodbye = 3 };
 
-// A worker's side, if servers hold the tables. No other messages may be on the lanes `to_servers` and `to_workers`.
+// A worker's side, if servers hold the tables. No other messages may be on the lanes `to_servers` and `to_workers`,
+// which differ. The order is pull(), push() in each step, pull(rows, row_request::pull) between steps, and at last
+// goodbye().
 class table_client {
 public:
   table_client(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
@@ -115,7 +122,8 @@ public:
     values_ = comm.alloc_on_host(elements);
   }
 
-  // Requests rows from the servers and copies them to the windows of the tables.
+  // Requests rows from the servers and copies them to the windows of the tables. row_request::step: push() follows, and
+  // the server counts a step; row_request::pull: no push follows.
   task<> pull(step_rows rows, row_request why = row_request::step) {
     if (!comm.tables()) co_return;
     lay_out(rows, why);
@@ -134,7 +142,7 @@ public:
       co_await p.sent;
     }
   }
-  // Sends the gradients of the rows of the last pull().
+  // Sends the gradients of the rows of the last pull(), which are final. Ends when they have been sent.
   task<> push() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       part& p = parts_[s];
@@ -148,7 +156,7 @@ public:
     }
     for (part& p : parts_) co_await p.sent;
   }
-  // Reports to all servers that this worker sends no further request.
+  // Reports to all servers that this worker sends no further request. Requires sparse tables.
   task<> goodbye() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       const rg_buffer word = sub(requests_, s, 1);
@@ -213,7 +221,9 @@ private:
   std::vector<std::uint64_t> ends_;
 };
 
-// A server's side: it holds the rows r with r mod servers == its number.
+// A server's side: it holds the rows r with r mod servers == its number. The lanes are those of table_client. For ranks
+// that are servers. A synchronous strategy uses begin_step() and end_step(); others answer() each worker, then
+// receive() and apply_of().
 class table_server {
 public:
   table_server(rg::comm& c, std::uint32_t to_servers, std::uint32_t to_workers)
@@ -233,13 +243,14 @@ public:
     }
   }
 
-  // Receives the next request of worker w. Its row numbers stay valid until the next call for w.
+  // Receives the next request of worker w and returns its purpose. Its row numbers stay valid until the next call for
+  // w. Requires sparse tables.
   task<row_request> asked(std::uint32_t w) {
     part& p = workers_[w];
     co_await comm.recv(w, p.request, to_servers_);
     co_return static_cast<row_request>(comm.elements<std::int64_t>(p.request)[0]);
   }
-  // Answers worker w's request with the rows' weights.
+  // Answers the request that asked(w) received with the rows' weights.
   task<> tell(std::uint32_t w) {
     part& p = workers_[w];
     const auto words = comm.elements<std::int64_t>(p.request);
@@ -253,7 +264,8 @@ public:
     }
     if (p.elements) co_await comm.send(w, sub(p.values, 0, p.elements), to_workers_);
   }
-  // Answers worker w until it requests the rows of a step (returns true) or says goodbye (returns false).
+  // Answers worker w until it has requested, and got, the rows of a step (returns true) or says goodbye (returns
+  // false). Requires sparse tables.
   task<bool> answer(std::uint32_t w) {
     for (;;) {
       const row_request why = co_await asked(w);
@@ -262,16 +274,16 @@ public:
       if (why == row_request::step) co_return true;
     }
   }
-  // Answers all workers concurrently. Returns false once they have said goodbye: all train for the same number of
-  // steps.
+  // Answers all workers concurrently, until each has the rows of its next step, and returns true; or, if they say
+  // goodbye instead, false: all train for the same number of steps. Requires sparse tables.
   task<bool> begin_step() {
     stay_ = true;
     for (std::uint32_t w = 0; w < comm.workers(); ++w) answering_.spawn(answer_one(*this, w));
     co_await answering_.join();
     co_return stay_;
   }
-  // The gradients of the rows that worker w was last sent. receive() receives them. Then either add() adds them to the
-  // pending gradients, which apply() turns into one update; or apply_of() makes an update of them alone.
+  // These handle the gradients of the rows that worker w was last sent. receive() receives them. Then either add() adds
+  // them to the pending gradients, which apply() turns into one update; or apply_of() makes an update of them alone.
   task<> receive(std::uint32_t w) {
     part& p = workers_[w];
     if (p.elements) co_await comm.recv(w, sub(p.values, 0, p.elements), to_servers_);

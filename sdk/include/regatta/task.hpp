@@ -18,7 +18,7 @@
 namespace rg {
 
 // Memory for coroutine frames, in blocks of a few size classes that are reused. One per instance; not thread-safe: it
-// is used on the instance's loop only.
+// is used on the instance's loop only. It must outlive the frames.
 class frame_pool {
 public:
   frame_pool() = default;
@@ -29,6 +29,7 @@ public:
       while (list) ::operator delete(std::exchange(list, list->next));
   }
 
+  // Returns memory from `pool`, or from the heap if `pool` is null; pass it to release(). Throws std::bad_alloc.
   static void* allocate(frame_pool* pool, std::size_t bytes) {
     const std::size_t c = (bytes + sizeof(block) + granule - 1) / granule;
     block* b = pool && c < classes && pool->free_[c] ? std::exchange(pool->free_[c], pool->free_[c]->next)
@@ -123,8 +124,10 @@ template <> struct promise<void> : promise_base {
 
 } // namespace detail
 
-// A coroutine that has not started. co_await runs it to its end, and returns its value or throws its exception. A task
-// owns its frame: destroying a task that has not ended destroys its frame, and the tasks that it awaits.
+// A coroutine, which starts when it is awaited. co_await, at most once for each task, runs it to its end, and returns
+// its value or throws its exception. A task owns its frame: destroying a task that has not ended destroys its frame,
+// and the tasks that it awaits; operations that it submitted go on. References among a coroutine's parameters must be
+// valid until the task ends.
 template <class T> class [[nodiscard]] task {
 public:
   using promise_type = detail::promise<T>;
@@ -148,8 +151,10 @@ public:
   }
   T await_resume() { return handle_.promise().take(); }
 
-  // Runs the task until it first suspends. For tasks that are not awaited (task_group).
+  // Runs the task until it first suspends. For tasks that are not awaited (task_group), once; an exception of the task
+  // is then dropped.
   void start() { handle_.resume(); }
+  // Returns whether the task has ended; true for a task without a coroutine.
   bool done() const noexcept { return !handle_ || handle_.done(); }
 
 private:
@@ -165,8 +170,9 @@ inline task<void> promise<void>::get_return_object() {
 }
 } // namespace detail
 
-// An event that resets itself. set() resumes the coroutine that awaits the event; if there is none, the next co_await
-// does not wait. g++ 12 copies the operand of `co_await container[i]`: bind it to a reference first.
+// An event that resets itself. set() resumes the coroutine that awaits the event, within the call; if there is none,
+// the next co_await does not wait, however often set() was called. Only one coroutine may await it at a time. g++ 12
+// copies the operand of `co_await container[i]`: bind it to a reference first.
 class event {
 public:
   event() = default;
@@ -187,7 +193,8 @@ private:
   bool set_ = false;
 };
 
-// Tasks that run concurrently. `co_await group.join()` resumes when all have ended, and throws the first exception.
+// Tasks that run concurrently. spawn() runs a task until it first suspends. `co_await group.join()` resumes when all
+// have ended, and throws the first exception of a task since the last join(); more tasks may be spawned afterwards.
 // Only one coroutine may await join() at a time. Destroying the group destroys the tasks that have not ended.
 class task_group {
 public:
@@ -209,6 +216,7 @@ public:
     }
   };
   joiner join() { return {*this}; }
+  // Returns the number of tasks that have not ended.
   std::size_t active() const noexcept { return active_; }
   frame_pool& frames() { return frames_; }
 

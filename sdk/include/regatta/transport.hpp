@@ -8,10 +8,10 @@
 //     carrier(const rg_host* host, const parameters& p);      // [main]
 //     rg_transport_caps caps();                               // [main] struct_size need not be set
 //     rg_blob listen(const rg_world& world);                  // [main] the bytes are valid until connect returns
-//     void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns); // [main] one per rank; empty: no peer
+//     void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns); // [main] one blob per rank, by rank
 //     rg_status send(const rg_transfer& t);                   // [loop] RG_OK: accepted; RG_AGAIN: no room now
 //     rg_status recv(const rg_transfer& t);                   // [loop] RG_OK: accepted; RG_AGAIN: no room now
-//     // [loop] returns the number of completions
+//     // [loop] writes completions to `out` and returns their number; 0 is no error
 //     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
 //     void wake() noexcept;                                   // [any]
 //     void cancel(std::uint32_t peer);                        // [loop]
@@ -29,14 +29,17 @@
 //     rg_status reduce_scatter(const rg_collective& c);       // [loop] these three need split and all_reduce
 //     rg_status all_gather(const rg_collective& c);           // [loop]
 //     rg_status broadcast(const rg_collective& c);            // [loop]
-//     bool offers(rg_op_kind collective) const;               // [main] asked once: which of the four this instance has
+//     // [main] called once for each of the four, after the constructor: whether this instance has it; without offers()
+//     // it has those that the class has. An instance without all_reduce has no collectives that the engine uses
+//     bool offers(rg_op_kind collective) const;
 //     rg_status arm(std::int32_t& descriptor);                // [loop] regatta.wait/1
 //     const void* extension(const char* id);                  // [any] other extensions, by id
 //   };
 //   RG_PLUGIN("carrier", "1.0", rg::transport<carrier>("carrier", "carries bytes"))
 //
-// Errors are thrown as rg::error. `world` and the memory that it points to are valid until close(); a transfer is valid
-// only during the call.
+// Errors are thrown as rg::error; the destructor is destroy. `world` and the memory that it points to are valid until
+// close() or the destructor, `host` until the destructor has ended; a transfer, a collective and `blobs` only during
+// the call. Class members that are missing but required fail to compile, with a message that names them.
 #pragma once
 
 #include <regatta/plugin.hpp>

@@ -30,14 +30,14 @@ typedef int32_t rg_status;
 
 enum {
   RG_OK = 0,
-  RG_DONE = 1,      /* only of submit(): the operation has ended, and no completion follows */
-  RG_AGAIN = 2,     /* not now; from a transport's send, recv: no room, the engine queues the operation and retries */
-  RG_TIMEOUT = 3,   /* a deadline passed; nothing is broken */
-  RG_E_CONFIG = -1, /* the experiment cannot run as configured; its file has to change */
+  RG_DONE = 1,      /* only of rg_strategy_host.submit(): the operation has ended, and no completion follows */
+  RG_AGAIN = 2,     /* not now; of a transport's send, recv or collective: no room, the engine queues and retries it */
+  RG_TIMEOUT = 3,   /* only of a transport's close(): the deadline passed; the engine ignores that */
+  RG_E_CONFIG = -1, /* the experiment cannot run as configured; its file has to change: exit code 2 */
   RG_E_OPERATION = -2,   /* this operation failed; the instance remains usable */
   RG_E_PEER = -3,        /* a peer is gone or broke the protocol; exchanges with other peers can go on */
   RG_E_DEVICE = -4,      /* the device or its memory is unusable; this rank cannot go on */
-  RG_E_PLUGIN = -5,      /* a bug in the plugin; the plugin's state is unknown */
+  RG_E_PLUGIN = -5,      /* a bug in the plugin; the plugin's state is unknown: exit code 3 */
   RG_E_UNSUPPORTED = -6, /* not compiled in, or not available on this machine: the case is skipped, exit code 77 */
   RG_E_CANCELLED = -7    /* ended by cancel(), by close() or because the engine aborts the run */
 };
@@ -53,9 +53,11 @@ typedef struct rg_host {
   void* context;
   /* [any] Writes `text`, one line without a newline, to the engine's log. `level` is one of RG_LOG_*. */
   void (*log)(void* context, int32_t level, const char* text);
-  /* [any] Records `text` as the reason why the current call fails. Returns `status`, for the caller to return. */
+  /* [any] Copies `text`, one line, as the reason of this instance's next error. A later text replaces an earlier one.
+   * Has no other effect. Returns `status`, for the caller to return. */
   rg_status (*fail)(void* context, rg_status status, const char* text);
-  /* [any] Returns the table of functions with this id ("regatta.authenticate/1"), or null if the host has none. */
+  /* [any] Returns the table of functions with this id ("regatta.authenticate/1"), valid as long as the host, or null if
+   * the host has none. */
   const void* (*extension)(void* context, const char* id);
 } rg_host;
 
@@ -78,8 +80,9 @@ enum {
 };
 
 /* One parameter of a component, which a user sets under [model], [transport] or [strategy]. `name` must be neither
- * "plugin" nor the id of a component of the same kind. `min` and `max` bound a number, or each element of an array,
- * inclusively; if both are NaN or both are 0, the parameter has no bounds. */
+ * "plugin" nor the id of a component of the same kind, and matches [a-z][a-z0-9_]*. `min` and `max` bound a number, or
+ * each element of an array, inclusively; an infinity leaves one side open. If both are NaN or both are 0, the parameter
+ * has no bounds. The engine refuses a plugin whose default is not allowed. */
 typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;
@@ -92,9 +95,9 @@ typedef struct rg_param {
   const char* const* choices; /* strings only: the allowed values, ended by null; null: any string */
 } rg_param;
 
-/* The value of a parameter. Values are passed as an array, in the order of the component's table of parameters. The
- * parameter's type says which members are set: i (bool as 0 or 1, int), f (float), s (string), ints or floats together
- * with count. The size of this struct never changes. */
+/* The value of a parameter, within its bounds. Values are passed as an array, in the order of the component's table of
+ * parameters, valid during the call. The parameter's type says which members are set: i (bool as 0 or 1, int), f
+ * (float), s (string), ints or floats together with count. The size of this struct never changes. */
 typedef struct rg_value {
   int64_t i;
   double f;
@@ -111,12 +114,14 @@ enum { RG_KIND_MODEL = 1, RG_KIND_EXECUTOR = 2, RG_KIND_TRANSPORT = 3, RG_KIND_S
 typedef struct rg_component {
   uint32_t struct_size;
   uint32_t kind;
-  const char* id;      /* [a-z][a-z0-9_]* */
+  const char* id;      /* [a-z][a-z0-9_]*, at most 64 characters; unique in the plugin among components of one kind */
   const char* summary; /* one line */
   const rg_param* params;
   uint32_t param_count;
   uint32_t reserved;
-  const void* functions; /* rg_model, rg_executor, rg_transport or rg_strategy, by `kind` */
+  /* rg_model, rg_executor, rg_transport or rg_strategy, by `kind`. May be null in a model that is a graph
+   * (RG_EXT_GRAPH). */
+  const void* functions;
   /* [any] Returns this component's table of functions with this id, or null. The pointer itself may be null. */
   const void* (*extension)(const char* id);
 } rg_component;
@@ -133,7 +138,8 @@ typedef struct rg_plugin {
 } rg_plugin;
 
 /* [main] The type of the exported function `regatta_plugin`. `host` is valid until the process ends. The description
- * that it returns must stay valid as long as the plugin is loaded; the engine never frees it. */
+ * that it returns must stay valid as long as the plugin is loaded; the engine never frees it. Null: the engine refuses
+ * the plugin, with the text that it passed to host->fail(). */
 typedef const rg_plugin* (*rg_entry)(const rg_host* host);
 
 /* ----------------------------------------------------------------------------------------------------- memory --- */
@@ -164,9 +170,11 @@ typedef uint64_t rg_fence;
 /* The report that a submitted operation has ended. The size of this struct never changes. */
 typedef struct rg_completion {
   uint64_t cookie;
-  rg_status status;
+  rg_status status; /* RG_OK or an error (RG_E_*) */
   uint32_t reserved;
-  uint64_t bytes; /* of a receive: bytes of payload received, counted in the type that they have in memory */
+  /* Of a receive: bytes of payload received, counted in the type that they have in memory. Of RG_OP_SELECT: bytes of
+   * the values that were found. Else without meaning. */
+  uint64_t bytes;
   rg_fence fence; /* on devices: the bytes are in place once this fence has passed */
 } rg_completion;
 

@@ -27,13 +27,13 @@ enum {
 typedef struct rg_tensor {
   uint32_t struct_size;
   uint32_t kind;
-  const char* name; /* "conv1_2.weight" */
+  const char* name; /* "conv1_2.weight"; unique in the model */
   uint32_t ndim;
   uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
   int64_t shape[RG_MAX_DIMS];
   uint64_t storage; /* elements in memory, including padding that stays zero; 0: the product of shape */
-  float decay;      /* factor on the optimizer's weight decay; 0: no decay */
-  float lr_scale;   /* factor on the learning rate */
+  float decay;      /* factor on the optimizer's weight decay, usually 1; 0: no decay */
+  float lr_scale;   /* factor on the learning rate, usually 1 */
   uint32_t init;    /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
   uint32_t reserved;
   double init_a, init_b;
@@ -42,7 +42,7 @@ typedef struct rg_tensor {
 } rg_tensor;
 
 enum {
-  RG_INPUT_VALUES = 1, /* numbers; generated input follows the user's setting data.content */
+  RG_INPUT_VALUES = 1, /* numbers; the user's key data.content chooses how they are generated */
   RG_INPUT_INDEX = 2   /* integers from 0 to range - 1: a class, a token */
 };
 
@@ -91,10 +91,11 @@ typedef struct rg_model_info {
   const rg_tensor* tensors;
   const rg_input* inputs; /* valid until destroy */
   uint32_t input_count;
-  uint32_t metric_sums;      /* number of doubles that evaluate() adds to */
-  const char* metric;        /* name of the value that metric() returns: "top1", "auc", "perplexity"; null: no metric */
-  const char* unit;          /* plural name of a sample: "images", "words" */
-  const char* layout;        /* name of the layout of weights in memory; ranks with different layouts refuse to start */
+  uint32_t metric_sums; /* number of doubles that evaluate() adds to; 0: no metric is computed */
+  const char* metric;   /* name of the value that metric() returns: "top1", "auc", "perplexity"; null: no metric */
+  const char* unit;     /* plural name of a sample: "images", "words"; not null */
+  /* Name of the layout of weights in memory, not null or empty. Ranks with different names refuse to start. */
+  const char* layout;
   uint64_t activation_bytes; /* memory of the activations of one batch; 0: unknown */
   double flops_per_sample; /* of forward and backward pass, by the direct algorithm (no Winograd, no FFT); 0: unknown */
   uint32_t count_kinds;    /* number of counts of count(), e.g. tokens, masked words; at most RG_MAX_COUNTS */
@@ -126,13 +127,14 @@ typedef struct rg_table_rows {
   const uint64_t* rows; /* [count]: row numbers */
   uint64_t count;
   const float* weights; /* [count, row] */
-  /* [count, row]. The model overwrites all of them, or adds to them with RG_BATCH_ACCUMULATE. Null in evaluation. */
+  /* [count, row]. The model overwrites all of them, also those of rows that only another micro-batch touches (with
+   * zeros), or adds to them with RG_BATCH_ACCUMULATE. Null in evaluation. */
   float* gradients;
 } rg_table_rows;
 
 /* Addresses of a model's tensors: one pointer for each tensor, by its index. The two arrays are valid during bind()
- * only; the memory that they point to is valid until destroy. Behind the `storage` elements of a tensor there are zeros
- * up to the next cache line; the model must leave them zero. */
+ * only; the memory that they point to is valid until destroy, and holds the values of init(). Behind the `storage`
+ * elements of a dense tensor there are zeros up to the next cache line; the model must leave them zero. */
 typedef struct rg_model_memory {
   uint32_t struct_size;
   uint32_t tensor_count;
@@ -147,7 +149,7 @@ typedef struct rg_model_memory {
 
 enum {
   RG_BATCH_ACCUMULATE = 1, /* add to the gradients instead of overwriting them */
-  RG_BATCH_LAST = 2,       /* the step's last micro-batch: the model has to call rg_hooks.ready */
+  RG_BATCH_LAST = 2, /* the step's last micro-batch: the model has to call rg_hooks.ready; in others it must not */
   /* On devices: the inputs are memory from allocate_host() (device.h), and do not change until
    * rg_step_result.late_fence has passed. step() therefore need not wait for their copy to the device. */
   RG_BATCH_HELD = 4,
@@ -178,12 +180,14 @@ typedef struct rg_batch {
   uint64_t step;             /* number of the step, from 0 */
   uint64_t first_sample;     /* index of this batch's sample 0 within the global batch */
   uint64_t global_samples;   /* samples of the step, over all workers and micro-batches: the divisor of the loss */
-  uint64_t seed;             /* random numbers must depend on nothing but (seed, step, index of the sample, layer) */
-  uint32_t flags;            /* RG_BATCH_* */
+  /* Of the run. Random numbers must depend on nothing but (seed, step, first_sample + index in the batch, layer). */
+  uint64_t seed;
+  uint32_t flags; /* RG_BATCH_* */
   uint32_t table_count;
   const rg_table_rows* tables; /* one for each sparse table, in the order of rg_model_info.tensors */
-  /* [rg_model_info.count_kinds]: the counts of count(), summed over all workers and micro-batches of the step. Null in
-   * rows() and count(). */
+  /* [rg_model_info.count_kinds]: the counts of count(), summed over all workers and micro-batches of the step; with a
+   * strategy that is not synchronous, this worker's counts times the number of workers. Only in step(), and null if
+   * count_kinds is 0. */
   const uint64_t* global_counts;
   /* Only with RG_MODEL_ROWS_IN_PLACE: for each table either an array of `count` addresses, one for the weights of each
    * row, which are then not in tables[].weights; or null, if they are there. The pointer itself may be null (older
@@ -195,23 +199,25 @@ typedef struct rg_batch {
 } rg_batch;
 
 enum {
-  RG_PHASE_BACKWARD = 1, /* the forward pass has ended */
+  RG_PHASE_BACKWARD = 1, /* the forward pass has ended: once in each step(), before the first ready() */
   RG_PHASE_FORWARD = 2   /* the forward pass begins: its first weights have arrived; only for devices with elapsed() */
 };
 
-/* The functions that a model calls while it runs a step, to synchronise with the exchange. [compute] */
+/* The functions that a model calls within step(), to synchronise with the exchange. [compute] Valid during step(). A
+ * null function needs no call. */
 typedef struct rg_hooks {
   uint32_t struct_size;
   uint32_t reserved;
   void* context;
-  /* To be called before weight `tensor` is first read in this step. May wait until the weight has arrived. If it does
-   * not return RG_OK, step() must return that status at once. */
+  /* To be called before dense weight `tensor` is first read in this step. May wait until the weight has arrived. If it
+   * does not return RG_OK, step() must return that status at once. */
   rg_status (*need)(void* context, uint32_t tensor);
-  /* Reports that the gradients of all dense tensors up to and including `tensor` are final once `fence` has passed, and
-   * that this step reads their weights no more. To be called with ascending tensors, each at most once. The run fails
-   * unless the last dense tensor is reported before the step's last micro-batch returns. */
+  /* Reports that the gradients of all dense tensors up to and including `tensor` are final once `fence` has passed (0:
+   * on the host, now), and that this step reads their weights no more. To be called with ascending tensors, each at
+   * most once. The run fails unless the last dense tensor is reported before the step's last micro-batch returns. */
   void (*ready)(void* context, uint32_t tensor, rg_fence fence);
-  /* Reports that an RG_PHASE_* begins once `fence` has passed. */
+  /* Reports that an RG_PHASE_* begins once `fence` has passed. RG_PHASE_BACKWARD may wait until all weights have
+   * arrived. A step that never reports it counts as backward pass as a whole. */
   void (*phase)(void* context, uint32_t phase, rg_fence fence);
   /* Replaces need() if the model's memory is a device's: to be called for every dense tensor in every step. Work on the
    * device that reads the weight or writes its gradient must be ordered after the fence `*after`, unless that is 0.
@@ -229,7 +235,7 @@ typedef struct rg_step_result {
   uint32_t struct_size;
   uint32_t reserved;
   double loss_sum; /* sum of the loss over this batch's samples or tokens, not divided */
-  uint64_t count;  /* number of terms in that sum */
+  uint64_t count;  /* number of terms in that sum; the result has the mean over all workers */
   /* On devices step() may return before the loss is known: `late` then points to host memory, in which the sum is once
    * `late_fence` has passed, and stays until two more steps have begun. The engine reads it one step later, or at the
    * end. Null: loss_sum is set. */
@@ -249,19 +255,20 @@ typedef struct rg_model {
    * every rank. Also [loop] on an instance for RG_PURPOSE_INIT that only the loop uses: rows of sparse tables are
    * initialised when they are first needed. */
   rg_status (*init)(void* self, uint32_t tensor, const uint64_t* rows, uint64_t row_count, uint64_t seed, float* out);
-  /* [main] Sets the addresses of the tensors. Called once, before the first step. */
+  /* [main] Sets the addresses of the tensors. Called once, before the first step; never with RG_PURPOSE_INIT. */
   rg_status (*bind)(void* self, const rg_model_memory* memory);
   /* [compute] Runs the forward and the backward pass of one batch. The gradients are those of sum(loss) /
-   * global_samples. Must not allocate memory after its second call, counted separately with and without
-   * RG_BATCH_ACCUMULATE: the first call may allocate buffers, the second may allocate for graph capture. */
+   * global_samples, or, of a loss over counted terms such as tokens, sum(loss) / their global count. Must not allocate
+   * memory after its second call, counted separately with and without RG_BATCH_ACCUMULATE: the first call may allocate
+   * buffers, the second may allocate for graph capture. */
   rg_status (*step)(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step_result* result);
-  /* [compute] Runs the forward pass of one batch and adds to the rg_model_info.metric_sums doubles of `sums`. The
-   * engine then sums them over ranks. */
+  /* [compute] Runs the forward pass of one batch between steps and adds to the rg_model_info.metric_sums doubles of
+   * `sums`. The engine then sums them over workers. All weights have arrived. Null: the model cannot evaluate. */
   rg_status (*evaluate)(void* self, const rg_batch* batch, double* sums);
-  /* [main] Computes the metric from the sums of all ranks. */
+  /* [compute] Computes the metric from the sums of all workers. Null: there is no metric. Requires evaluate. */
   rg_status (*metric)(void* self, const double* sums, double* value);
-  /* [main] Convert a tensor between its layout in memory and the canonical layout (row-major by shape, without
-   * padding). Null: the two layouts are equal. */
+  /* [main] Convert a tensor, in host memory, between its layout in memory (`storage` elements) and the
+   * canonical layout (row-major by shape, without padding). Both null: the two layouts are equal. */
   rg_status (*canonical)(void* self, uint32_t tensor, const float* memory, float* out);
   rg_status (*from_canonical)(void* self, uint32_t tensor, const float* canonical, float* memory);
   /* [main] Returns the chosen kernels, one per line as "name: kernel", each line ended by a newline; valid until
@@ -273,12 +280,12 @@ typedef struct rg_model {
    * are valid until the next call of rows(). Required in models with sparse tables. */
   rg_status (*rows)(void* self, const rg_batch* batch, rg_rows* out);
   /* [compute] Adds this batch's counts, e.g. of tokens or masked words, to the rg_model_info.count_kinds numbers of
-   * `counts`. */
+   * `counts`. Called before the batch's step(). Null if count_kinds is 0. */
   rg_status (*count)(void* self, const rg_batch* batch, uint64_t* counts);
 } rg_model;
 
-/* Extension of a model's component: the model's network as a list of nodes. regatta/layers.hpp lists the ops, their
- * attributes and the order of their weights; it also has the functions to build a graph. */
+/* Extension (an rg_graph_source) of a model's component: the model's network as a list of nodes. regatta/layers.hpp
+ * lists the ops, their attributes and the order of their weights; it also has the functions to build a graph. */
 #define RG_EXT_GRAPH "regatta.graph/1"
 
 typedef struct rg_attr {
@@ -316,7 +323,7 @@ typedef struct rg_graph_source {
   uint32_t reserved;
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self); /* [main] */
   void (*destroy)(void* self);                                                   /* [main] */
-  const rg_graph* (*graph)(void* self);                                          /* [main] valid until destroy */
+  const rg_graph* (*graph)(void* self); /* [main] valid until destroy; null: an error, with a text by host->fail() */
 } rg_graph_source;
 
 /* --------------------------------------------------------------------------------------------------- executor --- */
@@ -324,9 +331,10 @@ typedef struct rg_graph_source {
 typedef struct rg_executor {
   uint32_t struct_size;
   uint32_t memory; /* bit mask of the RG_MEMORY_* in which it can run models */
-  /* [main] Compiles a graph into an instance of a model. The graph stays valid until the instance's destroy. Fails with
-   * RG_E_UNSUPPORTED if the executor lacks the device, the precision or an op; the text says which, for an op in the
-   * words "no op NAME". Fails with RG_E_CONFIG if the graph is wrong. */
+  /* [main] Compiles a graph into an instance of a model, of which `model` has the functions. The graph stays valid
+   * until the instance's destroy; `values` are the executor's own parameters, which an experiment cannot set. Fails
+   * with RG_E_UNSUPPORTED if the executor lacks the device, the precision or an op; the text says which, for an op in
+   * the words "no op NAME". Fails with RG_E_CONFIG if the graph is wrong. */
   rg_status (*compile)(const rg_host* host, const rg_value* values, const rg_graph* graph, const rg_model_setup* setup,
                        void** model);
   const rg_model* model; /* the functions of the instances that compile() returns; its `create` is null */

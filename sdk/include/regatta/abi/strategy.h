@@ -59,9 +59,9 @@ enum {
 typedef struct rg_plan {
   uint32_t struct_size;
   uint32_t flags;
-  uint32_t lanes; /* lanes that the strategy uses; 0: 1 */
+  uint32_t lanes; /* lanes that the strategy uses: 1 to 256; 0 only if no ranks exchange messages */
   uint32_t reserved;
-  uint64_t period;      /* the behaviour repeats after so many steps; the timed region covers whole periods; 0: 1 */
+  uint64_t period; /* the behaviour repeats after so many steps; the timed region covers whole periods; 0 means 1 */
   uint64_t steady_from; /* the first step that may be timed: warm-up lasts at least so many steps */
   uint64_t bound;       /* RG_PLAN_BOUNDED: how many steps a worker may be ahead of the slowest one */
 } rg_plan;
@@ -75,26 +75,25 @@ typedef struct rg_slice {
 } rg_slice;
 
 /* A sparse table as one rank's step sees it. `numbers`, `weights` and `gradients` are the table's windows: buffers in
- * host memory, wherever the arena is, that hold the rows of one step. */
+ * host memory, wherever the arena is, that hold the rows of one step from their first element on. On a rank that is no
+ * worker all three have region 0. */
 typedef struct rg_table {
   uint32_t struct_size;
-  uint32_t tensor;    /* index into rg_arena.tensors */
-  uint64_t rows, row; /* number of rows of the whole table; elements in one row */
-  uint64_t max_rows;  /* the largest number of rows in one step */
-  /* RG_I64 [max_rows]: the row numbers of this step; begin_step passes their count. Region 0: this rank is no
-   * worker. */
-  rg_buffer numbers;
+  uint32_t tensor;     /* index into rg_arena.tensors */
+  uint64_t rows, row;  /* number of rows of the whole table; elements in one row */
+  uint64_t max_rows;   /* the largest number of rows in one step, all micro-batches together */
+  rg_buffer numbers;   /* RG_I64 [max_rows]: the row numbers of this step; begin_step passes their count */
   rg_buffer weights;   /* RG_F32 [max_rows, row]: must hold the rows' weights when the activity of begin_step ends */
   rg_buffer gradients; /* RG_F32 [max_rows, row]: hold the rows' gradients when end_step is called */
 } rg_table;
 
 /* The arena: all dense weights in one region, and all their gradients in another. Both have the tensors in the order in
- * which their gradients become ready. Sparse tables are described beside it. */
+ * which their gradients become ready. Sparse tables are described beside it. Valid as long as the instance. */
 typedef struct rg_arena {
   uint32_t struct_size;
   uint32_t slice_count;
   uint64_t count;    /* elements of the weights; the gradients have as many */
-  rg_buffer weights; /* RG_F32; region 0 on a rank that is no worker */
+  rg_buffer weights; /* RG_F32, as the gradients; both have region 0 on a rank that is no worker, and if count is 0 */
   rg_buffer gradients;
   const rg_slice* slices; /* one for each dense tensor, ascending and without gaps */
   const rg_tensor* tensors;
@@ -103,29 +102,32 @@ typedef struct rg_arena {
   const rg_table* tables;
 } rg_arena;
 
-/* The operations of submit(). */
+/* The operations of submit(). Unless they say otherwise, buffers are RG_F32, `target` and `source` have the same count,
+ * and all buffers of an operation are in the same memory (host or device). An index that names an element outside the
+ * buffer is an error on the host and ignored on a device. */
 typedef enum rg_op_kind {
-  RG_OP_SEND = 1,       /* sends `source` to `peer` */
-  RG_OP_RECV = 2,       /* receives into `target` from `peer`. In both, `peer` may be this rank itself */
+  RG_OP_SEND = 1,       /* sends `source` (any type) to `peer` */
+  RG_OP_RECV = 2,       /* receives into `target` (any type) from `peer`. In both, `peer` may be this rank itself */
   RG_OP_ALL_REDUCE = 3, /* sums `target` over `group`, in place; the group comes from split() */
-  RG_OP_FILL = 4,       /* target = a; with `index` (RG_I32) only the elements that it names */
-  RG_OP_COPY = 5,       /* target = source */
-  RG_OP_AXPY = 6,       /* target += a * source; with `index` (RG_I32) only to the elements that it names */
+  RG_OP_FILL = 4,       /* target = a; with `index` (RG_I32): target[index[i]] = a */
+  RG_OP_COPY = 5,       /* target = source, both of the same type, which may be any */
+  RG_OP_AXPY = 6,       /* target += a * source; with `index` (RG_I32): target[index[i]] += a * source[i] */
   RG_OP_SCALE = 7,      /* target *= a */
-  /* Updates elements first .. first + source.count of the arena, which this rank owns; `source` is their gradient, in a
+  /* Updates elements [first, first + source.count) of the arena, which this rank owns; `source` is their gradient, in a
    * synchronous strategy summed over all workers. If updates are deferred (RG_HOST_DEFERRED), the operation only adds
    * the gradient to the norm; the update follows in RG_OP_COMMIT, until which `source` must not change. */
   RG_OP_APPLY = 8,
-  /* target (2 x RG_F64) = {number of non-finite elements, sum of squares} of the gradients that this rank applied since
-   * the last commit. */
+  /* target (2 x RG_F64) = {number of non-finite elements, sum of squares of the finite ones} of the gradients, of arena
+   * and rows, that this rank applied in one role since the last commit. */
   RG_OP_NORM = 9,
-  /* `source` is the sum of the results of RG_OP_NORM over all owners. Does the deferred updates, scaled by the clip
-   * factor, or skips them all if a gradient is not finite. */
+  /* `source` (2 x RG_F64) is the sum of the results of RG_OP_NORM over all owners. Does this rank's deferred updates in
+   * one role, scaled by the clip factor, or drops them if any gradient is not finite. If updates are deferred, every
+   * owner must call it once after the RG_OP_APPLYs of a step. */
   RG_OP_COMMIT = 10,
   RG_OP_TIMER = 11, /* completes `a` nanoseconds from now */
   /* The ROWS operations work on the rows of sparse table `table` that this rank holds (own_rows). `index` (RG_I64) are
    * n row numbers, each once, all held by this rank; values are RG_F32 [n, row]. A row is initialised by the model's
-   * init when it is first needed. */
+   * init when it is first needed. All buffers are in host memory, in GATHER and SCATTER too. */
   RG_OP_ROWS_READ = 12, /* target = the rows' weights */
   RG_OP_ROWS_ADD = 13,  /* adds `source` to the rows' pending gradients, in the order of the calls */
   /* Updates every row that has a pending gradient, and clears the gradient. With an index it first adds `source`, as
@@ -133,8 +135,8 @@ typedef enum rg_op_kind {
    * until the commit. */
   RG_OP_ROWS_APPLY = 14,
   RG_OP_ROWS_WRITE = 15, /* adds a * source to the rows' weights, without the optimizer */
-  /* GATHER and SCATTER copy rows; `index` is RG_I64. A row has target.count / index.count elements in GATHER and
-   * source.count / index.count elements in SCATTER. */
+  /* GATHER and SCATTER copy rows between buffers; `index` is RG_I64. A row has target.count / index.count elements in
+   * GATHER and source.count / index.count elements in SCATTER. */
   RG_OP_GATHER = 16,  /* target[i] = source[index[i]] */
   RG_OP_SCATTER = 17, /* target[index[i]] = source[i]; with RG_OP_ADD it adds */
   /* target = source, converted between RG_F32, RG_F16 and RG_BF16, to nearest even. If both are RG_F32 and `wire` is
@@ -142,13 +144,13 @@ typedef enum rg_op_kind {
    * type then has the same values as the receivers. */
   RG_OP_CONVERT = 18,
   /* TOP_K and SELECT compress gradients: they write the indices (RG_I32, unique, ascending) of some elements of
-   * `source` to `index` and the values to `target`. TOP_K takes the target.count elements with the largest magnitude,
-   * of equal ones the first. */
+   * `source` to `index` and the values to `target`, which have the same count. TOP_K takes the target.count elements
+   * with the largest magnitude, of equal ones the first; NaN is the largest. */
   RG_OP_TOP_K = 19,
-  /* SELECT takes all elements with a magnitude above `a`; more than target.count are an error. It never returns
-   * RG_DONE: rg_completion.bytes is the size of the values that were found. */
+  /* SELECT takes all elements with a magnitude above `a`; more than target.count of them end the run. submit() never
+   * returns RG_DONE for it: rg_completion.bytes is the size of the values that were found. */
   RG_OP_SELECT = 20,
-  RG_OP_CLIP = 21,       /* target *= min(1, a / Euclidean norm of target) */
+  RG_OP_CLIP = 21,       /* target *= min(1, a / Euclidean norm of target); unchanged if the norm is not finite */
   RG_OP_ACCUMULATE = 22, /* target = a * target + source, then index (RG_F32) += target: momentum, and its sum */
   /* Collectives like ALL_REDUCE, each only if rg_strategy_host.native has its bit; rg_collectives defines them. */
   RG_OP_REDUCE_SCATTER = 23,
@@ -175,7 +177,7 @@ typedef struct rg_op {
   uint64_t first; /* APPLY: first element in the arena */
   uint64_t step;  /* APPLY, COMMIT, ROWS_APPLY: number of the step */
   double a;
-  rg_fence after;
+  rg_fence after; /* on devices: begin only after this fence has passed; 0: no further condition */
   /* RG_I64 in ROWS_*, GATHER and SCATTER; in other operations as their comment says. */
   rg_buffer index;
   uint32_t table; /* ROWS_*: index into rg_arena.tables */
@@ -186,51 +188,57 @@ enum { RG_HOST_DEFERRED = 1 }; /* updates wait for RG_OP_COMMIT (clipping by glo
 
 /* The functions that the engine offers to a strategy. A strategy may measure time, wait and be notified only through
  * them, and must not use a clock, a sleep or a thread otherwise. The same code therefore runs under a virtual clock.
- * All functions are called in [loop], and in [main] within create(). */
+ * All functions are called in [loop], and within create(); those marked [main] within create() only. A wrong argument
+ * is RG_E_PLUGIN, with a text that the engine has recorded already. Names are copied. */
 typedef struct rg_strategy_host {
   uint32_t struct_size;
   uint32_t flags; /* RG_HOST_* */
   const rg_host* host;
   void* context;
-  const rg_cluster* cluster;
+  const rg_cluster* cluster; /* valid as long as the instance, with all that it points to */
   const rg_arena* arena;
   uint64_t seed;                  /* the run's seed */
   uint64_t (*now)(void* context); /* the time in nanoseconds, virtual under a virtual clock */
   /* [main] Allocates a buffer in a new region, zeroed, where the arena is (host or device). It lives as long as the
    * instance. */
   rg_status (*alloc)(void* context, uint32_t type, uint64_t count, rg_buffer* out);
-  /* [main] Makes this rank the owner of elements first .. first + count of the arena: this rank updates them, and the
-   * engine keeps the optimizer's state for them. `as_server`: 0 as a worker, 1 as a server. Writes to `*weights` where
-   * the owned weights are: for a worker a part of its arena, for a server separate memory with the model's initial
-   * values. Owned ranges must not overlap. */
+  /* [main] Makes this rank the owner of elements [first, first + count) of the arena, at least one: this rank updates
+   * them, and the engine keeps the optimizer's state for them. `as_server`: 0 as a worker, 1 as a server. Writes to
+   * `*weights` where the owned weights are: for a worker a part of its arena, for a server separate memory with the
+   * model's initial values. The ranges that a rank owns in one role must not overlap. */
   rg_status (*own)(void* context, uint32_t as_server, uint64_t first, uint64_t count, rg_buffer* weights);
   /* [main] Cuts the arena into buckets: on_gradient is called for bucket k once the gradients of all elements before
-   * ends[k] are final. `ends` is ascending, and its last element is arena.count. */
+   * ends[k] are final. `ends` is strictly ascending, and its last element is arena.count. Without a call the arena is
+   * one bucket. */
   rg_status (*buckets)(void* context, const uint64_t* ends, uint32_t count);
-  /* [main] Creates a group for the transport's collectives; all members call it in the same order. Fails with
-   * RG_E_UNSUPPORTED if the transport has none. */
+  /* [main] Creates a group of `members`, ranks in ascending order, for the transport's collectives; all members call it
+   * in the same order. Fails with RG_E_UNSUPPORTED if the transport has no collectives, or none for these members: the
+   * strategy may go on without. */
   rg_status (*split)(void* context, const uint32_t* members, uint32_t count, uint32_t* group);
-  /* Begins an operation. Returns RG_OK if the operation is under way: completed() reports its end, with its cookie.
-   * Returns RG_DONE if it has ended. Until it has ended, the strategy must not change its sources or use its targets.
-   * Transfers on one lane are in order; other operations on the same buffer have no order, and the strategy must wait
-   * between them. */
+  /* Begins an operation; `op` is copied. Returns RG_OK if the operation is under way: completed() reports its end, with
+   * its cookie. Returns RG_DONE if it has ended and completed() does not report it; on a device, if it is enqueued so
+   * that later operations come after it. An error: the operation was refused. Until it has ended, the strategy must not
+   * change its sources or use its targets. Transfers with one peer on one lane are in order; other operations on the
+   * same buffer have no order, and the strategy must wait between them. */
   rg_status (*submit)(void* context, const rg_op* op);
-  /* Ends an activity: the one that begin_step, end_step, serve, finish or pull_rows began with this number. */
+  /* Ends an activity: the one that begin_step, end_step, serve, finish or pull_rows began with this number, once. May
+   * be called within that function, before it returns. An error as `status` ends the run. */
   void (*done)(void* context, uint64_t activity, rg_status status);
   /* [main] Makes this rank the holder of the rows r of a table with r mod shards == shard, of their pending gradients
    * and of the optimizer's state for them. */
   rg_status (*own_rows)(void* context, uint32_t as_server, uint32_t table, uint64_t shards, uint64_t shard);
-  /* Writes the host address of a buffer's first byte to `*out`. Fails with RG_E_UNSUPPORTED for ghosts and for memory
-   * of a device. */
+  /* Writes the host address of a buffer's first byte to `*out`, valid as long as the instance. Fails with
+   * RG_E_UNSUPPORTED for ghosts and for memory of a device. */
   rg_status (*pointer)(void* context, const rg_buffer* buffer, void** out);
   /* Allows the model to read elements [first, arena.count) of the weights; the elements before are still to come. A
-   * strategy that calls it within end_step lets the next step begin before all weights have arrived (with first =
-   * arena.count before any has): the forward pass reads weights from the arena's end to its beginning. In further calls
-   * `first` only falls; 0: all weights are there. Without a call, all weights must be there when the activity of
-   * end_step ends. */
+   * strategy that calls it before it ends the activity of end_step lets the next step begin before all weights have
+   * arrived (with first = arena.count before any has): the forward pass reads weights from the arena's end to its
+   * beginning. In further calls `first` only falls; 0: all weights are there, and the next backward pass waits for
+   * that. Without a call, all weights must be there when the activity of end_step ends. */
   void (*weights_from)(void* context, uint64_t first);
-  /* Record figures for the result, by name, in the timed region only. record_value counts how often each value occurred
-   * (e.g. the staleness of a push); record_sum adds up amounts (e.g. the time spent encoding). */
+  /* Record figures for the result, by name; those recorded outside the timed region are dropped. record_value counts
+   * how often each value occurred (e.g. the staleness of a push); record_sum adds up amounts (e.g. the time spent
+   * encoding), which the result has per step. */
   void (*record_value)(void* context, const char* name, int64_t value);
   void (*record_sum)(void* context, const char* name, double amount);
   double momentum; /* RG_PLAN_MOMENTUM: the optimizer's coefficient */
@@ -247,32 +255,37 @@ typedef struct rg_strategy_host {
 typedef struct rg_strategy {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [any] Describes what the strategy needs and does. Depends on its arguments alone. Fails with RG_E_CONFIG if the
-   * strategy cannot run so. */
+  /* [any] Describes what the strategy needs and does. Depends on its arguments alone, and is called in the coordinator
+   * and on every rank, without an instance. Fails with RG_E_CONFIG if the strategy cannot run so. */
   rg_status (*plan)(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out);
-  /* [any] Returns whether ranks a and b ever exchange a message. Depends on its arguments alone and is symmetric. */
+  /* [any] Returns 1 if ranks a and b ever exchange a message, else 0: ranks that do not are not connected. Depends on
+   * its arguments alone and is symmetric. */
   uint32_t (*talks)(const rg_value* values, const rg_cluster* cluster, uint32_t a, uint32_t b);
   /* [main] Creates an instance; called on every rank, with the transport connected. May call the [main] functions of
    * the host. */
   rg_status (*create)(const rg_strategy_host* host, const rg_value* values, void** self);
   void (*destroy)(void* self); /* [main] no completion is reported afterwards */
   /* [loop] Each of the next four begins an activity and returns; the strategy ends the activity with
-   * host->done(activity). A null pointer: the activity ends at once. begin_step precedes the forward pass of a step;
-   * `rows` has, for each sparse table, the rows that the step touches. */
+   * host->done(activity). A null pointer: the activity ends at once. begin_step, on workers, precedes the forward pass
+   * of a step; `rows` has, for each of the `tables` sparse tables, the rows that the step touches, valid until the
+   * activity of end_step ends. */
   rg_status (*begin_step)(void* self, uint64_t step, const rg_rows* rows, uint32_t tables, uint64_t activity);
-  /* After the backward pass. When the activity ends, the forward pass of the next step may begin. */
+  /* On workers, after the backward pass and the step's last on_gradient. The next step begins when the activity
+   * ends. */
   rg_status (*end_step)(void* self, uint64_t step, uint64_t activity);
-  /* On servers, from the start. The activity ends when every worker has said goodbye. */
+  /* On servers, from the start. The strategy ends the activity when no worker needs the server any more; a co-located
+   * worker's steps run meanwhile. */
   rg_status (*serve)(void* self, uint64_t activity);
   /* On workers, after the last step. When the activity ends, the weights are final. */
   rg_status (*finish)(void* self, uint64_t activity);
-  /* [loop] The elements of the arena's gradients up to the end of bucket `bucket` are those of this step; on devices
-   * once `fence` has passed. */
+  /* [loop] The elements of the arena's gradients up to the end of bucket `bucket` are final for this step; on devices
+   * once `fence` has passed. Called once for each bucket, ascending, between begin_step and end_step; the gradients
+   * keep their values until the activity of end_step ends. May be null. */
   rg_status (*on_gradient)(void* self, uint64_t step, uint32_t bucket, rg_fence fence);
-  /* [loop] Reports operations that have ended. Never called within submit(). */
+  /* [loop] Reports operations that have ended, also with an error. Never called within submit(). */
   rg_status (*completed)(void* self, const rg_completion* completions, uint32_t count);
-  /* [loop] Begins an activity between steps: it copies the weights of these rows into the windows of the tables, for an
-   * evaluation. Null without RG_PLAN_ROWS. */
+  /* [loop] On workers. Begins an activity between steps: it copies the weights of these rows into the windows of the
+   * tables, for an evaluation. `rows` is valid until the activity ends. Null without RG_PLAN_ROWS. */
   rg_status (*pull_rows)(void* self, const rg_rows* rows, uint32_t tables, uint64_t activity);
 } rg_strategy;
 

@@ -15,7 +15,7 @@ extern "C" {
 enum {
   RG_CAP_ADD = 1,         /* a receive of RG_F32 can add to its buffer (RG_TRANSFER_ADD) */
   RG_CAP_EXACT_SIZE = 2,  /* a message must be as long as its receive: strategies with RG_PLAN_SHORT are refused */
-  RG_CAP_SLEEP = 4,       /* poll() can sleep until an operation progresses or wake() is called */
+  RG_CAP_SLEEP = 4,       /* poll() sleeps while it waits; without this flag it may use the processor all the time */
   RG_CAP_VIRTUAL = 8,     /* keeps a virtual clock, and moves ghosts: buffers that have a size but no bytes */
   RG_CAP_CANCEL_ALL = 16, /* cancel(peer) ends the operations with all peers, not only with `peer` */
   RG_CAP_NONE = 32,       /* connects no ranks: only strategies that exchange no messages run over it */
@@ -31,7 +31,7 @@ enum { RG_P2P_INDEPENDENT = 1, RG_P2P_ORDERED = 2, RG_P2P_NONE = 3 };
 typedef struct rg_transport_caps {
   uint32_t struct_size;
   uint32_t flags;       /* RG_CAP_* */
-  uint32_t memory;      /* bit mask of the RG_MEMORY_* that it can send from and receive into */
+  uint32_t memory;      /* bit mask of the RG_MEMORY_* that it can send from and receive into; not 0 */
   uint32_t p2p;         /* RG_P2P_* */
   uint32_t own_threads; /* threads that the transport runs; the engine counts each as one core */
   uint32_t reserved;
@@ -42,7 +42,7 @@ typedef struct rg_blob {
   uint64_t bytes;
 } rg_blob;
 
-/* The ranks of a run, as one rank sees them. Valid until close() returns. */
+/* The ranks of a run, as one rank sees them. Valid, with all that it points to, until close() or destroy() returns. */
 typedef struct rg_world {
   uint32_t struct_size;
   uint32_t rank, size;
@@ -60,15 +60,17 @@ typedef struct rg_transfer {
   uint32_t struct_size;
   uint32_t flags;
   uint32_t peer, lane;
-  rg_buffer buffer; /* send: the message; receive: its destination, at least as long as the message */
-  void* address;    /* of the buffer's first byte; null for ghosts */
-  rg_fence after;   /* on devices: access the bytes only after this fence has passed; 0 on the host */
-  uint64_t cookie;  /* returned in the completion */
-  uint32_t wire;    /* RG_F16, RG_BF16 (memory is RG_F32; needs RG_CAP_CONVERT): wire type; 0: the same as in memory */
+  /* send: the message; receive: its destination, at least as long as the message. The count may be 0: a message without
+   * bytes is delivered like any other. The memory is valid and, in a send, unchanged until the operation completes. */
+  rg_buffer buffer;
+  void* address;   /* of the buffer's first byte; null for ghosts */
+  rg_fence after;  /* on devices: access the bytes only after this fence has passed; 0 on the host */
+  uint64_t cookie; /* returned in the completion */
+  uint32_t wire;   /* RG_F16, RG_BF16 (memory is RG_F32; needs RG_CAP_CONVERT): wire type; 0: the same as in memory */
   uint32_t reserved;
 } rg_transfer;
 
-/* Traffic on the medium, including headers and all other overhead. */
+/* Traffic on the medium since create(), including headers and all other overhead. */
 typedef struct rg_counters {
   uint32_t struct_size;
   uint32_t reserved;
@@ -85,9 +87,11 @@ typedef struct rg_counters {
  *    may succeed, unless the transport has RG_CAP_LONG_FAILS_SENDER.
  *  - Once a send has completed, its buffer may be changed; the receiver still gets the bytes as they were.
  *  - Receives whose buffers overlap, adding or not, take effect in the order in which they were posted.
- *  - Every accepted operation completes exactly once, with its cookie and RG_OK or an error (RG_E_*). A receive
- *    completes with at most as many bytes as its buffer has room for. If a transport violates this, the engine ends the
- *    run with an error that names the transport.
+ *  - Every accepted operation completes exactly once, in a poll(), with its cookie and RG_OK or an error (RG_E_*). A
+ *    receive completes with at most as many bytes as its buffer has room for. If a transport violates this, the engine
+ *    ends the run with an error that names the transport.
+ *  - If a peer is lost, the operations with it complete with RG_E_PEER, and later ones are refused with RG_E_PEER.
+ *    Operations with other peers go on.
  *  - The transport works only inside poll(), except on the threads that own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
@@ -95,34 +99,41 @@ typedef struct rg_transport {
   /* [main] The engine also creates instances only to call caps(), without listen. The instance must therefore ask for
    * the resources of the host in listen, not here. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
-  void (*destroy)(void* self); /* [main] also without close, and after a failed listen or connect */
+  /* [main] Also without close, after a failed listen or connect, and with operations outstanding, which then end
+   * without a completion. */
+  void (*destroy)(void* self);
   rg_status (*caps)(void* self, rg_transport_caps* out); /* [main] called before listen */
   /* [main] Opens the medium for peers to connect. The engine passes the bytes of `*blob` to connect() of every peer;
    * they stay valid until connect() of this instance returns. */
   rg_status (*listen)(void* self, const rg_world* world, rg_blob* blob);
-  /* [main] Connects; called on all ranks at the same time. blobs[rank] is what listen() of that rank wrote, and empty
-   * for ranks that are not in rg_world.peers. */
+  /* [main] Connects to all of rg_world.peers; called on all ranks at the same time. blobs[r], for r from 0 to size - 1,
+   * are the bytes that listen() of rank r wrote; a transport that opens another one may leave out those of ranks that
+   * are no peers. Fails with RG_E_PEER, not RG_TIMEOUT, if a peer is not connected within `timeout_ns`; the text names
+   * the rank. */
   rg_status (*connect)(void* self, const rg_blob* blobs, uint64_t timeout_ns);
-  /* [loop] Submits a send. Returns without waiting; RG_AGAIN: the transport did not accept it. */
+  /* [loop] Submits a send. Returns without waiting: RG_OK if the transport accepted it, and poll() will report its
+   * completion; RG_AGAIN if there is no room now; an error if it is refused. Without RG_OK no completion follows. */
   rg_status (*send)(void* self, const rg_transfer* transfer);
-  /* [loop] Submits a receive. Returns without waiting; RG_AGAIN: the transport did not accept it. */
+  /* [loop] Submits a receive. Returns as send() does. */
   rg_status (*recv)(void* self, const rg_transfer* transfer);
   /* [loop] Moves bytes, and writes up to `capacity` completions to `out` and their number to `*count`. If no operation
    * has completed, it waits for up to `timeout_ns` (0: not at all; UINT64_MAX: without a limit); of this time it spins
-   * for the first `spin_ns`. */
+   * for the first `spin_ns`. Returns RG_OK also if none completed in that time. An operation that fails is no error of
+   * poll(): its completion has the status. */
   rg_status (*poll)(void* self, uint64_t timeout_ns, uint64_t spin_ns, rg_completion* out, uint32_t capacity,
                     uint32_t* count);
-  /* [any] Ends the poll() that is running; if none is running, the next poll() does not wait. */
+  /* [any] From create() on. Ends the poll() that is running; if none is running, the next poll() does not wait. */
   void (*wake)(void* self);
-  /* [loop] Completes every operation with `peer` with RG_E_CANCELLED, once the medium can no longer access its
-   * memory. */
+  /* [loop] Gives `peer` up: later polls report RG_E_CANCELLED for every operation with it, once the medium can no
+   * longer access its memory. Later sends to it and receives from it are refused with an error. */
   rg_status (*cancel)(void* self, uint32_t peer);
-  /* [main] Disconnects, after waiting until all sent messages have arrived. Requires: no operation is outstanding. */
+  /* [main] Disconnects, after waiting until all sent messages have arrived. Requires: no operation is outstanding.
+   * Returns RG_TIMEOUT if they have not arrived within `timeout_ns`. Only destroy() follows. */
   rg_status (*close)(void* self, uint64_t timeout_ns);
   rg_status (*counters)(void* self, rg_counters* out); /* [loop] */
-  /* [loop] Returns the virtual time. Only with RG_CAP_VIRTUAL; else null. */
+  /* [loop] Returns the virtual time in nanoseconds. Required with RG_CAP_VIRTUAL; else null. */
   uint64_t (*now)(void* self);
-  /* [any] Returns this instance's table of functions with this id, or null. */
+  /* [any] Returns this instance's table of functions with this id, or null. The pointer itself may be null. */
   const void* (*extension)(void* self, const char* id);
 } rg_transport;
 
@@ -132,18 +143,21 @@ typedef struct rg_transport {
 typedef struct rg_regions {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [main] Before or after connect. Allocates memory that peers can reach, zeroed and 64-byte aligned. If it writes a
-   * null address, or if this pointer is null, the engine allocates the memory itself. */
+  /* [main] Before or after connect. Allocates memory that peers can reach, zeroed and 64-byte aligned, valid until
+   * remove(). If it fails or writes a null address, or if this pointer is null, the engine allocates the memory itself
+   * and calls add(). `memory`: the kind, one of RG_MEMORY_*. */
   rg_status (*allocate)(void* self, rg_region region, uint64_t bytes, uint32_t memory, void** address);
-  /* [main] Registers memory of the engine, which transfers may name from now on. A null pointer: the transport needs no
-   * registration. */
+  /* [main] Registers memory of the engine, which transfers may name from now on; valid until remove(). A null pointer:
+   * the transport needs no registration. */
   rg_status (*add)(void* self, rg_region region, void* address, uint64_t bytes, uint32_t memory);
-  /* [main] Undoes allocate() or add(). Requires: no operation uses the region any more. */
+  /* [main] Undoes allocate() or add(). Requires: no operation uses the region any more. Must not be null if allocate or
+   * add is there. */
   void (*remove)(void* self, rg_region region);
 } rg_regions;
 
-/* Extension of a transport's instance: collectives. All members of a group call them in the same order. On the host a
- * collective of one group never waits for one of another group; on devices it may. */
+/* Extension of a transport's instance: collectives. All members of a group call them in the same order, with buffers of
+ * the same count and type. The functions return as rg_transport.send() does, and poll() reports the completions. On the
+ * host a collective of one group never waits for one of another group; on devices it may. */
 #define RG_EXT_COLLECTIVES "regatta.collectives/1"
 
 typedef struct rg_collective {
@@ -160,16 +174,18 @@ typedef struct rg_collective {
 typedef struct rg_collectives {
   uint32_t struct_size;
   uint32_t reserved;
-  /* [main] Creates a group of `members`, ranks in ascending order. Called after connect, on all members, in the same
-   * order everywhere. */
+  /* [main] Creates a group of `members`, ranks in ascending order, one of which is this rank. Called after connect, on
+   * all members, in the same order everywhere. Writes the number by which rg_collective.group names the group. Fails
+   * with RG_E_UNSUPPORTED if the transport has no collectives for these members. */
   rg_status (*split)(void* self, const uint32_t* members, uint32_t count, uint32_t* group);
-  /* [loop] Sums over the members, in ascending order of rank; the result is equal to the bit on all members. Returns
-   * without waiting. */
+  /* [loop] Sums over the members; the result is equal to the bit on all members, and on the host the summands are added
+   * in ascending order of rank. Without this function the engine uses none of the others. */
   rg_status (*all_reduce)(void* self, const rg_collective* collective);
-  /* [loop] Each of the following three may be null. They return without waiting. The buffer of a group of n members
-   * consists of n chunks: chunk k belongs to the member at index k, in ascending order of rank. With
-   * lines = (count + 15) / 16, chunk k begins at element min(count, lines * k / n * 16) and ends where chunk k + 1
-   * begins. Two chunks never share a cache line. The last chunks may be shorter or empty. */
+  /* [loop] Each of the following three may be null. The buffer of a group of n members consists of n chunks: chunk k
+   * belongs to the member at index k, in ascending order of rank. With lines = (count + 15) / 16, chunk k begins at
+   * element min(count, lines * k / n * 16), in integer arithmetic, and ends where chunk k + 1 begins; the last one ends
+   * at count. If the buffer begins at a cache line, no two chunks share one. Chunks differ by up to 16 elements and may
+   * be empty. */
   /* Sums as all_reduce does; each member gets its own chunk of the sum. The rest of its buffer is then undefined. */
   rg_status (*reduce_scatter)(void* self, const rg_collective* collective);
   /* Sends each member's chunk to all other members. */
@@ -179,8 +195,8 @@ typedef struct rg_collectives {
 } rg_collectives;
 
 /* Extension of a transport's host: proof that a peer belongs to the run. mac() writes the 32 bytes of HMAC-SHA-256 over
- * `data`, keyed with the run's secret, which the plugin never sees. Each side sends a random challenge and checks the
- * other side's answer. */
+ * `data`, keyed with the run's secret, which the plugin never sees. The transport does the handshake: each side sends a
+ * random challenge, answers the other's by mac(), and checks the answer by computing the same mac() itself. */
 #define RG_EXT_AUTHENTICATE "regatta.authenticate/1"
 
 typedef struct rg_authenticate {
@@ -207,7 +223,8 @@ typedef struct rg_nest {
   void* context;
   /* [main] Creates an instance of the transport `id` with default parameters. Only within create(), so that the engine
    * knows all needed plugins beforehand. The new instance has the same host as the caller; its errors go straight to
-   * the engine. */
+   * the engine. Fails with RG_E_CONFIG if there is no such transport, or if it needs a launcher (launched.h) or has
+   * parameters without defaults; else with the status of its create(). */
   rg_status (*open)(void* context, const char* id, rg_nested* out);
 } rg_nest;
 
@@ -218,8 +235,9 @@ typedef struct rg_wait {
   uint32_t struct_size;
   uint32_t reserved;
   /* [loop] Sets `*descriptor` to a file descriptor that becomes readable once poll() has work to do, or wake() is
-   * called. Returns RG_AGAIN if there is work now. The descriptor belongs to the instance and is the same in every
-   * call. After the next poll() its state means nothing until arm() is called again. */
+   * called. Returns RG_OK, or RG_AGAIN if there is work now: the caller must then poll() instead of waiting. The
+   * descriptor belongs to the instance and is the same in every call. After the next poll() its state means nothing
+   * until arm() is called again. */
   rg_status (*arm)(void* self, int32_t* descriptor);
 } rg_wait;
 
