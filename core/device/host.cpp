@@ -55,8 +55,9 @@ void norm(const rg_work& w) {
 // A norm that is not finite leaves the values unchanged: the update then decides whether to skip them.
 void clip(const rg_work& w) {
   const auto y = target<float>(w);
-  const double length = std::sqrt(arithmetic::sum_of_squares(y).sum_of_squares);
-  if (length > w.a && std::isfinite(length)) arithmetic::scale(y, static_cast<float>(w.a / length));
+  const auto norm = arithmetic::sum_of_squares(y);
+  const double length = std::sqrt(norm.sum_of_squares); // of the finite elements
+  if (norm.not_finite == 0 && length > w.a) arithmetic::scale(y, static_cast<float>(w.a / length));
 }
 
 conversion::half half_of(std::uint32_t type) {

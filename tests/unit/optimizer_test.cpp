@@ -102,6 +102,23 @@ std::string message(auto f, exit_code expected) {
 
 } // namespace
 
+TEST_CASE("clipping leaves a buffer with an infinite element as it is") {
+  host_processor host;
+  rg_work work{};
+  work.struct_size = sizeof work;
+  work.kind = RG_OP_CLIP;
+  std::vector<float> x{3, 4, 0};
+  work.target = x.data();
+  work.count = x.size();
+  work.a = 1;
+  REQUIRE(host.run(work));
+  CHECK(x[0] == doctest::Approx(0.6));
+  x = {3, 4, std::numeric_limits<float>::infinity()};
+  REQUIRE(host.run(work));
+  CHECK(x[0] == 3);
+  CHECK(std::isinf(x[2]));
+}
+
 TEST_CASE("20 steps equal a plain reference in double, exemptions from decay and all") {
   for (auto c : every_kind())
     for (const double clip : {0.0, 3.0, 1e6})
