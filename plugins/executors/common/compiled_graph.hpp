@@ -14,26 +14,32 @@
 namespace executors {
 
 struct compiled_graph {
-  std::size_t batch = 0;
+  std::size_t batch = 0;             // samples
   std::vector<rg_tensor> tensors;    // in the order of rg_model_info
   std::vector<graph_tensor*> tables; // sparse tables, in the order of `tensors`
   std::vector<rg_input> inputs;
   std::vector<std::string> input_names;
-  std::vector<measured*> losses; // the first one's metric is the model's metric
-  std::size_t metric_sums = 0;
-  std::uint32_t count_kinds = 0;
+  std::vector<measured*> losses;  // the first one's metric is the model's metric
+  std::size_t metric_sums = 0;    // of all losses together
+  std::uint32_t count_kinds = 0;  // losses that are means over labels
   std::uint32_t tokens_input = 0; // see rg_model_info
   std::string unit;
 
-  // Appends a loss and numbers it.
+  // Appends a loss, which must live as long as this object, and sets its number, first_sum and count_kind.
   void add(measured& loss);
-  // Appends a tensor; a sparse table is appended to `tables`, too. rows() and count() use the order of these calls.
+  // Appends a tensor, and a sparse table to `tables`, too; sets its index and, of a sparse table, max_rows. Requires
+  // that `batch` and the table's lookups are set. The tensor must live as long as this object.
   void add(graph_tensor& t);
 
-  // Returns the fields that do not depend on the executor. The pointers stay valid while this object lives.
+  // Returns the fields that do not depend on the executor; the others are 0. Requires a loss. The pointers stay valid
+  // while this object lives unchanged.
   rg_model_info describe() const;
+  // For each of `tables`, in order, collects the rows that the batch reads and sets an element of `out`, which needs
+  // tables.size() of them. Their pointers are valid until the next call. Throws as sparse_table::collect().
   void rows(const rg_batch& b, std::span<rg_rows> out) const;
+  // Returns the first loss's metric; `sums` has metric_sums elements.
   double metric(std::span<const double> sums) const;
+  // For each loss that is a mean over labels, adds the labels of the batch that count to counts[count_kind].
   void count(const rg_batch& b, std::span<std::uint64_t> counts) const;
 };
 

@@ -17,32 +17,37 @@
 
 namespace executors {
 
+// A node of the graph. op and the names of attrs refer to the graph's texts.
 struct node {
   std::string_view op;
   std::string name;
-  std::vector<std::uint32_t> inputs, weights;
+  std::vector<std::uint32_t> inputs, weights; // numbers of earlier nodes, and of the graph's tensors
   std::vector<rg_attr> attrs;
-  std::vector<std::size_t> shape;
-  std::vector<std::size_t> consumers; // numbers of the nodes that read this one
+  std::vector<std::size_t> shape;     // of the output of one sample
+  std::vector<std::size_t> consumers; // numbers of the nodes that read this one, once per input
   bool done = false;                  // an op computes this node already
   bool is_loss = false;               // set once the node is done
 
+  // Throws rg::error, RG_E_CONFIG, with the node's name; so do the functions below.
   [[noreturn]] void fail(const std::string& why) const {
     throw rg::error(RG_E_CONFIG, "layer " + name + " (" + std::string(op) + "): " + why);
   }
   void expect(bool holds, const char* what) const {
     if (!holds) fail(what);
   }
+  // Returns an attribute, which must exist.
   double attr(const char* key) const {
     for (const rg_attr& a : attrs)
       if (key == std::string_view(a.name)) return a.number;
     fail("attribute " + std::string(key) + " is missing");
   }
+  // Returns an attribute that must be a whole number of 0 to 10^9.
   std::size_t count(const char* key) const {
     const double d = attr(key);
     expect(d >= 0 && d <= 1e9 && d == std::floor(d), "an attribute is no whole number");
     return static_cast<std::size_t>(d);
   }
+  // Elements of the output of one sample.
   std::size_t elements() const {
     std::size_t n = 1;
     for (std::size_t d : shape) n *= d;
@@ -60,24 +65,32 @@ struct graph_tensor {
   std::size_t elements = 1;
   static constexpr std::size_t unused = ~std::size_t{0};
   std::size_t first_op = unused;              // the lowest number of an op that uses it
-  float *data = nullptr, *gradient = nullptr; // that ops use
+  float *data = nullptr, *gradient = nullptr; // the memory that ops use; null until the engine or executor provides it
   std::unique_ptr<sparse_table> sparse;       // null: not a sparse table
 
   [[noreturn]] void fail(const std::string& why) const { throw rg::error(RG_E_CONFIG, "tensor " + name + ": " + why); }
-  std::size_t row() const { return static_cast<std::size_t>(info.shape[1]); } // elements of a matrix row
+  // Elements of a row. Requires two dimensions.
+  std::size_t row() const { return static_cast<std::size_t>(info.shape[1]); }
+  // Whether it is a sparse table or a dense tensor of two dimensions.
   bool is_table() const { return info.kind != RG_TENSOR_STATE && info.ndim == 2; }
+  // Whether it is a dense tensor of two dimensions with this number of columns.
   bool is_matrix(std::size_t columns) const { return info.kind == RG_TENSOR_DENSE && is_table() && row() == columns; }
+  // Whether it has this kind (RG_TENSOR_...) and shape.
   bool is(std::uint32_t kind, const std::vector<std::size_t>& shape) const;
-  // The order in which gradients become ready: by the first op that uses a tensor, from the last op to the first. Kinds
-  // are compared by their numbers in abi.h, which puts sparse tables and states after dense tensors.
+  // Whether this tensor stands before `other` in rg_model_info: dense tensors before sparse tables and states (by the
+  // numbers of their kinds in abi.h), and within a kind in the order in which gradients become ready. A gradient is
+  // ready once the backward pass has reached first_op, so the highest first_op comes first.
   bool comes_before(const graph_tensor& other) const {
     return info.kind != other.info.kind ? info.kind < other.info.kind : first_op > other.first_op;
   }
 };
 
-// Throws rg::error, RG_E_CONFIG, if nodes are inconsistent.
+// Returns the graph's nodes. They refer to texts of `g`, which must outlive them. Throws rg::error, RG_E_CONFIG, if a
+// node has an invalid shape, reads a node that does not come before it or a tensor that does not exist, or if the
+// inputs are not the first nodes.
 std::vector<node> read_nodes(const rg_graph& g);
-// Throws rg::error, RG_E_CONFIG, if the tensor's shape or kind is invalid.
+// Returns tensor `number` of the graph, with its name copied and info.storage in canonical layout. Throws rg::error,
+// RG_E_CONFIG, if its shape or kind is invalid.
 graph_tensor read_tensor(const rg_graph& g, std::uint32_t number);
 
 } // namespace executors

@@ -2,8 +2,9 @@
 //
 // A set of a table's rows. It collects the rows that a batch touches, without duplicates and in ascending order, and
 // finds the position of a row among those of a step. The set is a bitmap with a count before each word, and above it a
-// bitmap of the words in use; so operations take time in proportion to the batch, and clear() and list() one test per 4096
-// rows of the table. Memory: a quarter of a byte per row of the table. Only the constructor allocates.
+// bitmap of the words in use. So operations take time in proportion to the batch; clear(), list() and assign() also
+// make one test per 4096 rows of the table. Memory: a quarter of a byte per row of the table. Only the constructor
+// allocates.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +23,20 @@ struct row_word {
 
 class row_index {
 public:
-  explicit row_index(std::uint64_t rows); // rows of the table
+  // Makes an empty set of rows below `rows`, the number of rows of the table.
+  explicit row_index(std::uint64_t rows);
+  // Empties the set.
   void clear();
+  // Adds a row, which may be in the set already. Requires row < rows. Does not maintain row_word::before.
   void insert(std::uint64_t row);
-  // Writes the set to `out` in ascending order. Requires that the capacity of `out` suffices.
+  // Replaces `out` by the set in ascending order. Allocates only if the capacity of `out` does not suffice.
   void list(std::vector<std::uint64_t>& out) const;
-  // Makes these rows the set. Returns false if they do not ascend or are outside of the table; the set is then
-  // undefined.
+  // Makes these rows the set. Returns false if they do not strictly ascend or are outside of the table; the set is then
+  // unspecified.
   bool assign(std::span<const std::uint64_t> rows);
-  // Word i covers the rows 64 i to 64 i + 63. The position of a row in the set is `before` of its word plus the number
-  // of lower bits that are set in that word.
+  // Word i covers the rows 64 i to 64 i + 63. After assign(), the position of a row in the set is `before` of its word
+  // plus the number of lower bits that are set in that word; after insert(), and in words without bits, `before` is
+  // meaningless. The pointer is valid as long as this object.
   const row_word* words() const { return words_.data(); }
 
 private:

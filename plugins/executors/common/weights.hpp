@@ -15,9 +15,9 @@
 
 namespace executors {
 
-// Writes the initial values of the canonical elements first .. first + out.size() - 1 of a tensor. Random numbers are
-// drawn in groups of four elements, counted from the tensor's start, so every executor gets the same values. Throws
-// rg::error, RG_E_CONFIG, if the initialisation is unknown.
+// Writes the initial values of a tensor's elements first .. first + out.size() - 1 in canonical layout. Random numbers
+// are drawn in groups of four elements, counted from the tensor's start, so the values depend on `seed` and tensor
+// only. Throws rg::error, RG_E_CONFIG, if the initialisation is unknown.
 inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t seed, std::span<float> out) {
   const rg_tensor& t = tensor.info;
   const auto a = static_cast<float>(t.init_a), b = static_cast<float>(t.init_b);
@@ -36,8 +36,8 @@ inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t
   }
 }
 
-// Writes the initial values of rows of a sparse table, one row after the other, to `out`. Throws rg::error, RG_E_PLUGIN,
-// if the tensor is no sparse table.
+// Writes the initial values of rows of a sparse table, one row after the other, to `out`, which must have room for
+// them. Throws rg::error: RG_E_PLUGIN if the tensor is no sparse table, else as start().
 inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> rows, std::uint64_t seed,
                        std::span<float> out) {
   if (!t.sparse) throw rg::error(RG_E_PLUGIN, t.name + " is no table: it has no rows to start");
@@ -45,13 +45,14 @@ inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> row
   for (std::size_t i = 0; i < rows.size(); ++i) start(t, rows[i] * dim, seed, out.subspan(i * dim, dim));
 }
 
-// Throws rg::error, RG_E_PLUGIN, if the call `what` needs an instance that can run and this one was created for shapes
-// only.
+// Throws rg::error, RG_E_PLUGIN, unless `runs`: the call `what` needs an instance that can run, and this one was
+// created for shapes and initial values only (RG_PURPOSE_INIT).
 inline void check_runs(bool runs, const char* what) {
   if (!runs) throw rg::error(RG_E_PLUGIN, std::string(what) + ": this instance was made for shapes and starts only");
 }
 
-// Throws rg::error, RG_E_PLUGIN, unless every tensor that needs memory has some.
+// Throws rg::error, RG_E_PLUGIN, unless `memory` has weights for every tensor but sparse tables, and gradients for
+// every dense one. `tensors` are in the order of rg_model_info.
 inline void check_memory(const rg_model_memory& memory, std::span<const rg_tensor> tensors) {
   if (memory.tensor_count != tensors.size())
     throw rg::error(RG_E_PLUGIN,
@@ -64,7 +65,8 @@ inline void check_memory(const rg_model_memory& memory, std::span<const rg_tenso
   }
 }
 
-// Throws rg::error, RG_E_PLUGIN, unless a step or an evaluation may start with this batch.
+// Throws rg::error, RG_E_PLUGIN, unless the step or evaluation `what` may start: memory was bound, and the batch has
+// exactly `samples` samples and the rows of at least `tables` sparse tables.
 inline void check_batch(const rg_batch& batch, bool bound, std::size_t samples, std::size_t tables, const char* what) {
   if (!bound) throw rg::error(RG_E_PLUGIN, std::string(what) + ": called before bind");
   if (batch.samples != samples)
@@ -75,8 +77,9 @@ inline void check_batch(const rg_batch& batch, bool bound, std::size_t samples, 
                                      std::to_string(tables));
 }
 
-// Returns the batch's indices of input number `input`, called `name`, with `each` indices per sample. Throws rg::error,
-// RG_E_OPERATION, if one of the first `samples` samples has an index outside of 0 .. range - 1.
+// Returns the batch's indices of input number `input`, called `name`, of type RG_I32 with `each` indices per sample;
+// they are valid as long as the batch. Throws rg::error, RG_E_OPERATION, if one of the first `samples` samples has an
+// index outside of 0 .. range - 1.
 inline const std::int32_t* checked_indices(const rg_batch& b, std::size_t input, std::string_view name,
                                            std::size_t each, std::size_t samples, std::size_t range) {
   const auto* indices = static_cast<const std::int32_t*>(b.inputs[input]);
@@ -89,7 +92,8 @@ inline const std::int32_t* checked_indices(const rg_batch& b, std::size_t input,
   return indices;
 }
 
-// Throws rg::error, RG_E_OPERATION, if one of the first `samples` labels is outside of 0 .. classes - 1.
+// Throws rg::error, RG_E_OPERATION, if one of the first `samples` labels is outside of 0 .. classes - 1. `input` is the
+// number of an input of type RG_I32 with one label per sample.
 inline void check_labels(const rg_batch& b, std::size_t input, std::size_t samples, std::size_t classes) {
   const auto* labels = static_cast<const std::int32_t*>(b.inputs[input]);
   for (std::size_t s = 0; s < samples; ++s)

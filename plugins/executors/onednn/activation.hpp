@@ -7,6 +7,8 @@
 
 namespace onednn {
 
+// The stages of an activation. Without `norm`, the weights are null and epsilon and momentum are not used. `pool` and
+// `dropout` exclude each other.
 struct stages {
   bool norm = false, relu = false, pool = false;
   double epsilon = 0, momentum = 0;
@@ -14,14 +16,15 @@ struct stages {
   // Bias of the preceding layer, which does not add it itself; or null. Batch norm subtracts every constant, so in
   // training this bias only enters the running mean, and its gradient is zero.
   weight* folded = nullptr;
-  double dropout = 0;      // probability
+  double dropout = 0;      // probability that an element becomes zero
   std::uint32_t layer = 0; // of the dropout, for its random stream
 };
 
 // T: type of activations in memory, float or bf16. Statistics and coefficients are fp32.
 template <class T> class activation final : public op {
 public:
-  // `residual` is added after batch norm; may be null, and must be null with pooling.
+  // `residual`, of the input's shape and type, is added after batch norm. It may be null, and must be null with pooling
+  // or without batch norm. s.momentum is the weight of the old running mean and variance in each step's update.
   activation(std::string name, value* in, value* residual, value* out, const stages& s, const device& dev);
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;

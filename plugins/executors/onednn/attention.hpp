@@ -8,9 +8,11 @@ namespace onednn {
 
 using executors::attention_shape;
 
-// Multi-head attention: softmax(q k^T / sqrt(d)) v for each head. Each thread computes one head of one sample at a
-// time, so that the probabilities stay in the cache. If the device computes in bf16, inputs, output and the operands of
-// all GEMMs are bf16; the softmax is fp32.
+// Multi-head attention: dropout(softmax(q k^T / sqrt(d))) v for each head; d is the number of features of a head, and
+// head h has the features h d to (h + 1) d - 1. Keys at whose position `indices`, the batch's tokens, has 0 are
+// ignored; with attention_shape::causal, so are keys after the query's position. If all keys of a query are ignored,
+// its output is 0. Each thread computes one head of one sample at a time, so that the probabilities stay in the cache.
+// If the device computes in bf16, inputs, output and the operands of all GEMMs are bf16; the softmax is fp32.
 class attention final : public op {
 public:
   attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
@@ -42,6 +44,7 @@ private:
   std::size_t queries() const { return output_->channels; }
   std::size_t keys() const { return inputs_[1].from->channels; }
   std::size_t size() const { return output_->height / shape_.heads; } // of a head
+  // The head's first bit in the sample's dropout mask.
   std::size_t mask_offset(std::size_t head) const { return head * queries() * keys(); }
   std::size_t thread_bytes() const;
   // Address of element `at` of input i, and of its gradient.
@@ -57,7 +60,7 @@ private:
   attention_shape shape_;
   std::size_t batch_ = 0, mask_stride_ = 0, product_bytes_ = 0;
   std::vector<products> products_; // by thread
-  bool dropped_ = false;
+  bool dropped_ = false;           // the last forward pass applied dropout
   slot slot_ = no_slot, mask_slot_ = no_slot;
   float* probabilities_ = nullptr; // [batch, heads, queries, keys], before dropout
   std::uint8_t* mask_ = nullptr;

@@ -21,11 +21,11 @@ using executors::node;
 
 class compiler;
 
-// Compiles node k: emits an op and sets the outputs of the nodes that the op computes. Nodes after k that it fuses are
-// marked as done.
+// Compiles node k: emits an op and sets output() of the last node that the op computes. Sets node::done of the nodes
+// after k that it fuses. Throws RG_E_CONFIG if a node is inconsistent.
 using compile_function = void (*)(compiler& c, std::size_t k);
 struct compile_rule {
-  std::string_view op;
+  std::string_view op; // node::op
   compile_function compile;
 };
 
@@ -35,46 +35,57 @@ std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: positio
 std::span<const compile_rule> loss_rules();     // compile_loss.cpp
 std::span<const compile_rule> sparse_rules();   // compile_sparse.cpp: lookups in tables, and ops on the vectors found
 
-// The elementwise function of an op of that name; none for other ops.
+// Returns the elementwise function that the op of that name computes; row_function::none for other ops.
 row_function function_named(std::string_view op);
 
+// The state of one compilation. Member functions that take a node throw RG_E_CONFIG, with its name, if it is
+// inconsistent.
 class compiler : public executors::graph_compiler {
 public:
+  // Reads the graph's nodes and tensors. `graph` and `p` must outlive this object; p.dev and p.batch must be set.
   compiler(const rg_graph& graph, program& p);
+  // Compiles all nodes and moves the weights into the program. Throws as compile(); call it once.
   void run();
 
   const device& dev() const { return program_.dev; }
   std::size_t lanes() const { return dev().kernels->lanes; }
 
-  // Weight i of n, which must have this shape and kind.
+  // Returns weight i of n, which must have this shape and kind.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
-  // Weight i of n, which must be a matrix with this number of columns.
+  // Returns weight i of n, which must be a dense tensor of two dimensions with this number of columns.
   weight* matrix(const node& n, std::size_t i, std::size_t columns);
-  // Weight i of n, which must be a table for lookups: sparse or dense.
+  // Returns weight i of n, which must be a table for lookups: of two dimensions, sparse or dense.
   weight* table(const node& n, std::size_t i);
 
-  // The output of node k. Null where an op fused node k and does not store its output.
+  // The output of node k, for reading and setting. Null until node k is compiled, and if an op fused node k and does
+  // not store its output.
   value*& output(std::size_t k) { return values_[k]; }
-  // Input i of n in fp32: blocked, or row-major if the batch supplies it so.
+  // Input i of n in fp32, in the layout that it has: row-major (value::plain) or blocked. Null if its node's output is.
+  // Emits a conversion to fp32 if needed, here and in the functions below.
   value* input(const node& n, std::size_t i);
-  // Input i of n in fp32, blocked.
+  // Input i of n in fp32 and blocked. The input must be stored. Emits the change of layout once per value.
   value* blocked(const node& n, std::size_t i);
-  // Input i of n, blocked, in the type in which it was computed, fp32 or bf16: for ops that accept both.
+  // As blocked(), but in the type in which the value was computed, fp32 or bf16: for ops that accept both.
   value* either(const node& n, std::size_t i);
-  // The value in bf16 (`half`) or in fp32; emits one conversion per value where its type differs.
+  // Returns v in bf16 (`half`) or in fp32: v itself if it has that type, else a copy, for which it emits one conversion
+  // per value.
   value* as_type(value* v, bool half);
-  // Input i of n, which must be an input of the network with `elements` whole numbers per sample.
+  // Input i of n, which must be an input of the network with `elements` numbers of type RG_I32 per sample.
   value* indices(const node& n, std::size_t i, std::size_t elements);
+  // Creates a value with this shape of a sample; the program owns it. `plain`: row-major, else blocked.
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain = false);
-  // Creates the output of node k, with the node's shape.
+  // Creates the output of node k, blocked, with the node's name and shape.
   value* make_output(std::size_t k, bool half) {
     values_[k] = make_value(nodes_[k].name, nodes_[k].shape);
     values_[k]->half = half;
     return values_[k];
   }
+  // Rounds up to whole blocks of channels.
   std::size_t round_up(std::size_t channels) const { return (channels + lanes() - 1) / lanes() * lanes(); }
 
+  // Constructs an op from the arguments, appends it to the program, which owns it, and marks the values and weights
+  // that it uses. Returns the op. A loss is added to the program's losses, too.
   template <class Op, class... A> Op* emit(A&&... a) {
     auto o = std::make_unique<Op>(std::forward<A>(a)...);
     Op* raw = o.get();
@@ -83,10 +94,12 @@ public:
     return raw;
   }
 
-  // Returns the bias of node k, or null if it has none. Also null if the node's only consumer is a batch norm and no
-  // other node uses the bias: folded() of the batch norm then returns it.
+  // Returns the bias of node k, its weight 1 with `outputs` elements, or null if it has none. Also null if the node's
+  // only consumer is a batch norm and no other node uses the bias: the batch norm takes it over, and folded() returns
+  // it.
   weight* bias_of(std::size_t k, std::size_t outputs);
-  // The bias that the layer before batch norm k leaves to it, or null.
+  // Returns the bias that batch norm k takes over from the layer before it, or null. Requires that bias_of() was called
+  // for that layer.
   weight* folded(std::size_t k) const;
 
 private:

@@ -5,9 +5,12 @@
 
 namespace onednn {
 
+// A two-dimensional convolution, plus a bias. prepare() chooses a kernel for each direction that is needed and logs a
+// warning if oneDNN has only reference code for it; it throws RG_E_UNSUPPORTED if there is no kernel.
 class convolution final : public op {
 public:
-  // `bias` is null if there is none, or if the batch norm after this op takes it over.
+  // `bias` is null if there is none, or if the batch norm after this op takes it over. s.bias and s.half are
+  // ignored: `bias` and the type of `out` decide.
   convolution(std::string name, value* in, value* out, const conv_shape& s, weight* w, weight* bias, const device& dev);
   void prepare(const preparation&) override;
   void plan(memory_plan&) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled network as a model; regatta/model.hpp specifies the member functions.
+// A compiled network as a model of the engine; regatta/model.hpp specifies the public member functions.
 #pragma once
 
 #include "memory_plan.hpp"
@@ -10,6 +10,9 @@ namespace onednn {
 
 class model {
 public:
+  // Compiles the graph, which is not read afterwards. Throws RG_E_CONFIG or RG_E_UNSUPPORTED for a graph or a setup
+  // that this executor or CPU cannot run. With RG_PURPOSE_INIT activations get no memory, and only describe(), init(),
+  // canonical(), from_canonical(), metric() and count() may be called.
   model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
 
   rg_model_info describe();
@@ -31,10 +34,14 @@ private:
     std::int64_t ready = -1;          // the last weight whose gradient this op completes; -1: none
   };
 
+  // Chooses kernels, which may time candidates, and allocates all memory.
   void prepare_to_run(const rg_model_setup& setup);
   void name_layout();
+  // Begins the call `what`: checks the batch, and points values and sparse tables to its inputs and rows.
   void enter(const rg_batch& batch, const char* what);
+  // Adds the edge's own buffer to the value's gradient; see edge::own.
   void add_gradient(const edge& e) const;
+  // Copies a tensor from `in`, with layout `from`, to `out`, with layout `to`. Returns when it is done.
   void convert(const desc& from, const float* in, const desc& to, float* out);
 
   program program_;
@@ -42,7 +49,7 @@ private:
   aligned_bytes memory_;
   std::size_t memory_bytes_ = 0;
   std::vector<marks> marks_;   // by op
-  std::vector<double> losses_; // of a step, by loss
+  std::vector<double> losses_; // the last step's sums over the batch, by loss
   std::string layout_, kernels_;
 };
 

@@ -2,8 +2,8 @@
 //
 // The differences between oneDNN 2 (Debian 12 has 2.6) and oneDNN 3 (Debian 13 has 3.7), in one place. Version 3
 // dropped operation descriptors, whose members became arguments of the primitive descriptors' constructors, and it has
-// functions to query a layout. All functions here throw dnnl::error, with status dnnl_unimplemented if oneDNN has no
-// implementation.
+// functions to query a layout. The functions that return a primitive descriptor throw dnnl::error, with status
+// dnnl_unimplemented if oneDNN has no implementation.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +20,22 @@ struct convolution_description {
   dnnl::memory::dims strides, padding; // padding is the same on both sides
 };
 
+// A two-dimensional pooling without dilation.
 struct pooling_description {
   dnnl::algorithm algorithm;
   dnnl::memory::desc x, y;
-  dnnl::memory::dims strides, kernel, padding;
+  dnnl::memory::dims strides, kernel, padding; // padding is the same on both sides
 };
 
-// Returns the numbers that determine where an element of a blocked layout lies: padded dimensions, strides, inner
-// blocks and the dimensions to which the inner blocks belong.
+// Returns the numbers that determine where an element of a blocked layout lies, one list after the other: padded
+// dimensions, strides, sizes of the inner blocks, and the dimensions that these blocks divide.
 inline std::vector<dnnl_dim_t> layout_numbers(const dnnl::memory::desc& d);
 
 #if DNNL_VERSION_MAJOR >= 3
 
-// oneDNN 3.7's matmul (brgemm) takes the elements of a matrix with one column, or of a transposed one with one row, for
-// contiguous, whatever the stride between them. Seen with 3.7.2 on AVX-512 for each such operand; its sgemm and its
-// reference implementation are right.
+// Whether matmul takes the elements of a matrix with one column, or of a transposed one with one row, for contiguous,
+// whatever the stride between them. oneDNN 3.7's brgemm does: seen with 3.7.2 on AVX-512 for a, b and c; its sgemm and
+// its reference implementation are right.
 inline constexpr bool matmul_ignores_vector_strides = true;
 
 inline std::vector<dnnl_dim_t> layout_numbers(const dnnl::memory::desc& d) {

@@ -9,12 +9,13 @@
 
 namespace onednn {
 
-// How a matrix lies in memory: rows that are `stride` elements apart or, if transposed, columns.
+// A matrix with this number of rows and columns, and how it lies in memory: each row is contiguous, and rows are
+// `stride` elements apart; if `transposed`, this holds for columns instead.
 struct matrix {
   std::size_t rows, columns, stride;
   bool transposed = false;
 
-  // The transposed matrix in the same memory.
+  // Returns the transposed matrix in the same memory.
   matrix across() const { return {columns, rows, stride, !transposed}; }
 };
 
@@ -23,17 +24,20 @@ struct product_options {
   bool half_result = false; // c is bf16
   bool accumulate = false;  // c += a b
   bool bias = false;        // adds a row of fp32 to every row of c
-  bool gemm = false;        // uses dnnl_sgemm; requires half == false
+  bool gemm = false;        // uses dnnl_sgemm; requires half == half_result == false, and c not transposed
 };
 
 // The GEMM c = a b.
 class product {
 public:
-  product() = default;
+  product() = default; // must be assigned to before run()
+  // Builds the kernel. An operand that matmul would misread (primitives.hpp) makes it use dnnl_sgemm, whatever o.gemm
+  // says. Throws dnnl::error if oneDNN has no kernel.
   product(const device& dev, const matrix& a, const matrix& b, const matrix& c, const product_options& o);
-  const std::string& runs() const { return runs_; } // "matmul brg:avx512_core_bf16"
+  const std::string& runs() const { return runs_; } // algorithm and implementation, "matmul brg:avx512_core_bf16"
   std::size_t scratch_bytes() const { return scratch_; }
-  // Requires `scratch` of scratch_bytes(), aligned to 64 bytes. Only one thread may call it at a time.
+  // Computes c, with the device of the constructor. `bias` has a number per column of c, and is null without o.bias.
+  // Requires `scratch` of scratch_bytes(), aligned to 64 bytes. One thread at a time may call it. Throws dnnl::error.
   void run(const device& dev, const void* a, const void* b, void* c, const float* bias, std::byte* scratch);
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for rows of tables and for vectors. row_kernels.inl is compiled once per instruction set, as kernels.inl is.
+// Kernels for rows of tables and for vectors, on the calling thread. row_kernels.inl is compiled once per instruction
+// set, as kernels.inl is.
 #pragma once
 
 #include "../common/row_index.hpp"
@@ -12,25 +13,27 @@ namespace onednn {
 
 using executors::row_word;
 
+// Stands for an id without a row: padding, or not in the window.
 inline constexpr std::uint32_t no_row = ~std::uint32_t{0};
 
 struct row_kernels {
-  // at[i] = number of row ids[i] among the rows of the index, or no_row if it is not one of them. Requires ids below
-  // the table's rows.
+  // at[i] = position of row ids[i] among the rows of the index, or no_row if it is not one of them. `index` is
+  // row_index::words() after assign(). Requires ids of at least 0 and below the table's number of rows.
   void (*find)(const row_word* index, const std::int32_t* ids, std::size_t count, std::uint32_t* at);
   // out[i] = table[at[i]], or zeros for no_row. Rows have `dim` elements and are contiguous.
   void (*gather)(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out);
-  // out = the sum of table[at[i]], in order; no_row counts as zeros.
+  // out = the sum of table[at[i]] over i < count, in order; no_row counts as zeros. `out` has `dim` elements.
   void (*gather_sum)(const float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, float* out);
-  // table[at[i]] += in + i * stride, in order, for every i with first <= at[i] < last.
+  // Adds the `dim` elements at in + i * stride to row table[at[i]], in order, for every i < count with first <= at[i] <
+  // last.
   void (*scatter_add)(float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, const float* in,
                       std::size_t stride, std::uint32_t first, std::uint32_t last);
   // y = x / (1 + |x|), and dx = dy / (1 + |x|)^2.
   void (*softsign)(const float* x, float* y, std::size_t count);
   void (*softsign_backward)(const float* x, const float* dy, float* dx, std::size_t count);
-  // out = {a . b, a . a, b . b}
+  // out = {a . b, a . a, b . b}, over `count` elements.
   void (*products)(const float* a, const float* b, std::size_t count, float out[3]);
-  // y = p a + q b
+  // y = p a + q b, over `count` elements.
   void (*combine)(float p, const float* a, float q, const float* b, float* y, std::size_t count);
 };
 

@@ -8,6 +8,7 @@
 
 namespace onednn {
 
+// The number of positions of a sequence, and of features of a position.
 inline std::size_t places(const value& v) {
   return v.channels;
 }
@@ -15,7 +16,7 @@ inline std::size_t features(const value& v) {
   return v.height;
 }
 
-// y = f(x), for functions that are not fused into a dense layer.
+// y = f(x) for every element, where f is not fused into a dense layer.
 class row_map final : public op {
 public:
   row_map(std::string name, value* in, value* out, row_function f, const device& dev)
@@ -33,10 +34,10 @@ private:
 
 // Dropout, addition of a residual and layer norm, in this order, each optional.
 struct row_stages {
-  double dropout = 0; // probability
-  std::uint32_t layer = 0;
-  value* residual = nullptr;
-  weight *scale = nullptr, *bias = nullptr; // of the layer norm
+  double dropout = 0;                       // probability that an element becomes 0; 0: no dropout
+  std::uint32_t layer = 0;                  // of the dropout, for its random stream
+  value* residual = nullptr;                // null: none
+  weight *scale = nullptr, *bias = nullptr; // of the layer norm; both null: none
   double epsilon = 0;
 };
 
@@ -54,7 +55,7 @@ private:
   const device& dev_;
   row_stages stages_;
   std::size_t batch_ = 0, mask_stride_ = 0;
-  bool dropped_ = false; // in this step
+  bool dropped_ = false; // the last forward pass applied dropout
   slot mask_slot_ = no_slot, normal_slot_ = no_slot;
   std::uint8_t* mask_ = nullptr;
   float* normal_ = nullptr;
@@ -62,9 +63,11 @@ private:
   std::vector<float> sums_;    // [batch][scale, bias][features]
 };
 
-// Bytes of a sample's dropout mask with `elements` bits, and the parameters with which a step draws it (see
-// sequence_kernels.hpp).
+// Returns the bytes to allocate for a sample's dropout mask with `elements` bits, including the 8 readable bytes behind
+// it (see sequence_kernels.hpp).
 std::size_t mask_bytes(std::size_t elements);
+
+// The arguments of sequence_kernels::draw for one step and layer. `p` is the probability that an element becomes 0.
 struct dropout_draw {
   std::uint64_t seed; // of step and layer
   std::uint32_t threshold;

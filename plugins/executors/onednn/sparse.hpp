@@ -7,10 +7,13 @@
 
 namespace onednn {
 
-// Looks up the rows of a table by id; the output is the rows, concatenated or summed.
+// Looks up the rows of a table by id; the output of a sample is its rows, concatenated or summed. In an evaluation,
+// padding samples yield zeros. forward() throws RG_E_OPERATION for an id outside of the table, and RG_E_PLUGIN for one
+// whose row is missing in the step's window.
 class embedding final : public op {
 public:
-  // `padding` is an id that counts as a row of zeros, or -1.
+  // `ids` is an input of type RG_I32. `padding` is an id that counts as a row of zeros, or -1. The constructor adds
+  // itself to the lookups of a sparse table.
   embedding(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum, const device& dev);
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;
@@ -30,7 +33,8 @@ private:
   std::uint32_t* at_ = nullptr; // [batch, ids]: numbers of their rows in this step's table
 };
 
-// Sets the rows of a sparse table that the engine supplies for a step or an evaluation.
+// Points a sparse table to the rows and gradients that the engine supplies for a step or an evaluation; they must stay
+// valid until its end. Throws as sparse_table::take().
 void take_rows(executors::graph_tensor& table, const rg_table_rows& rows);
 
 } // namespace onednn

@@ -21,6 +21,7 @@ private:
   std::size_t batch_ = 0;
 };
 
+// 1 / (1 + exp(-x)) of every element.
 class sigmoid final : public op {
 public:
   sigmoid(std::string name, value* in, value* out) : op(std::move(name), {in}, out) {}
@@ -33,7 +34,7 @@ private:
   std::size_t count_ = 0;
 };
 
-// Input 0 times input 1, which holds one factor per channel of every sample.
+// Multiplies input 0, [channels, height, width], by input 1, [channels]: one factor per channel of every sample.
 class channel_scale final : public op {
 public:
   channel_scale(std::string name, value* in, value* factors, value* out, const device& dev)

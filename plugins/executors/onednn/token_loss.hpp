@@ -5,8 +5,10 @@
 
 namespace onednn {
 
-// Softmax and cross-entropy over a vocabulary at every position, with label smoothing. Positions with label 0 are
-// ignored.
+// Softmax and cross-entropy over a vocabulary at every position of a sequence of logits. `smoothing` is the part of the
+// target's probability that is spread evenly over the vocabulary. `labels` is an input of type RG_I32; positions with
+// label 0 are ignored. The metric is masked accuracy if `accuracy`, else perplexity. forward() throws RG_E_OPERATION
+// for a label outside of the vocabulary.
 class token_cross_entropy final : public loss {
 public:
   token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing, bool accuracy,
