@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses the engine of each convolution and the algorithm of each GEMM: the first that the heuristics of cuDNN or
-// cuBLASLt list, the choice of another instance, an earlier timing from the cache, or the fastest in a timing.
+// Remembers which engine of each convolution and which algorithm of each GEMM is used, as its index in the list of the
+// heuristics of cuDNN or cuBLASLt. It is the choice of another instance, an earlier timing from the cache, the fastest
+// in a timing, or the first of the list. The caller does the timing.
 #pragma once
 
 #include "../../common/pick_cache.hpp"
@@ -13,24 +14,27 @@ namespace cudnn {
 
 class choices {
 public:
-  // `picks`: kernels() of another instance, one "name: number" per line; null: there is none. `machine` names
-  // everything on which an algorithm's speed depends beside its shapes. Throws rg::error, RG_E_CONFIG, if `picks` is
-  // malformed.
+  // `timed`: candidates are to be timed where no choice is known, and timings are kept in the cache. `picks`:
+  // model::kernels() of another instance, one "name: number" per line, read during the call; null: there is none. With
+  // `picks` the cache file is neither read nor written. `machine` names everything on which an algorithm's speed depends
+  // beside its shapes. Throws rg::error, RG_E_CONFIG, if `picks` is malformed.
   choices(bool timed, const char* picks, std::string machine);
-  // Writes new timings to the cache.
+  // Writes new timings to the cache file; a failure is ignored.
   ~choices();
   choices(const choices&) = delete;
   choices& operator=(const choices&) = delete;
 
-  // known() returns the number chosen for `name`, whose speed depends on `shape`; -1: none, and then times() tells
-  // whether to time the candidates.
+  // Returns the number that `picks` has for `name`, else the one that the cache has for `shape`, which describes all that
+  // the speed depends on; -1: neither. Then times() tells whether to time the candidates. The number may be outside of
+  // the list of this version of the library.
   int known(const std::string& name, const std::string& shape) const;
   bool times() const { return timed_; }
-  bool given(const std::string& name) const { return given_.contains(name); } // from `picks`: no other may be used
-  // Records the choice.
+  bool given(const std::string& name) const { return given_.contains(name); } // by `picks`: no other may be used
+  // Adds the choice to the report, and with `timed` to the cache unless given().
   void pick(const std::string& name, const std::string& shape, int number);
-  // Records a number in the report only, where there was no choice.
+  // Adds a line to the report only, for a fact that is no choice.
   void note(const std::string& name, int number);
+  // Returns the lines "name: number" of all pick() and note() so far, in their order.
   const std::string& report() const { return report_; }
 
 private:

@@ -11,10 +11,12 @@
 namespace cudnn {
 
 // y = f(W * x + bias), cross-correlation, by graphs of cuDNN with deterministic engines. Bias and ReLU are in the
-// forward graph if cuDNN has an engine for the whole graph.
+// forward graph if cuDNN has an engine for the whole graph. attach() throws rg::error, RG_E_UNSUPPORTED, if cuDNN has no
+// engine for a pass, or lacks the engine that another instance chose.
 class convolution : public op {
 public:
   using shape = executors::window_shape;
+  // `bias` null: none. `f` empty: identity.
   convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias,
               std::optional<function> f);
   void prepare(device& d) override;
@@ -35,8 +37,8 @@ private:
   weight* w_;
   epilogue end_;
   bool fused_ = false;
-  execution forward_, data_, weights_by_;
-  buffer filter_slope_; // the filter's gradient, if it must be converted or added afterwards
+  execution forward_, data_, weights_by_; // y; the gradient of x; the gradient of the filter
+  buffer filter_slope_;                   // the filter's gradient, if it must be converted or added afterwards
 };
 
 } // namespace cudnn

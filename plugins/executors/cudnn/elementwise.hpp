@@ -8,6 +8,7 @@
 
 namespace cudnn {
 
+// y = f(x), element by element.
 class map : public op {
 public:
   map(std::string name, value* in, value* out, function f) : op(std::move(name), {in}, out), function_(f) {}
@@ -18,13 +19,17 @@ private:
   function function_;
 };
 
-// The random numbers of a dropout layer in a step.
+// Provides kernels with the seed of a dropout layer, which changes from step to step and so lies in the staging.
 class drawn {
 public:
+  // p: probability of a zero. `layer`: the op's attribute "layer"; layers of different numbers draw different elements.
   drawn(double p, std::uint32_t layer) : p_(p), layer_(layer) {}
+  // Reserves space, from op::prepare(). An op without dropout leaves this call out, and vary() then does nothing.
   void ask(staging& s) { numbers_.ask(s, 2); }
+  // Writes the seed of this step and layer to the staging, from op::vary().
   void vary(const rg_batch& b) const;
-  kernels::dropping of(const run& r) const; // seed null: dropout is off
+  // Returns the argument of kernels. Its seed is null if dropout is off: in evaluation, or if p is 0.
+  kernels::dropping of(const run& r) const;
 
 private:
   double p_;
@@ -32,6 +37,7 @@ private:
   staged<std::uint64_t> numbers_; // the seed; the number of the first sample in the global batch
 };
 
+// In evaluation: copies x. p and layer as for drawn; requires p > 0.
 class dropout : public op {
 public:
   dropout(std::string name, value* in, value* out, double p, std::uint32_t layer)
@@ -45,6 +51,7 @@ private:
   drawn drawn_;
 };
 
+// y = a + b, two inputs of the same shape.
 class addition : public op {
 public:
   using op::op;
@@ -52,7 +59,8 @@ public:
   void backward(device& d, const run& r) override;
 };
 
-// Converts the type or the layout of a tensor.
+// Copies its one input to the output's type and layout. The shapes may differ, but not the number of elements: flatten
+// of a channels-last image is a relayout, too.
 class relayout : public op {
 public:
   using op::op;
@@ -60,11 +68,12 @@ public:
   void backward(device& d, const run& r) override;
 
 private:
-  // Returns v's layout with as many channels as `other` has, so that both describe the same image.
+  // Returns the layout of v. If v is the flattened image `other`, this is the NCHW layout of that image; so the layouts
+  // of input and output have the same channels.
   static picture like(const value& v, const value& other);
 };
 
-// Concatenates vectors.
+// Concatenates the elements of its inputs, which are vectors, per sample.
 class concatenation : public op {
 public:
   using op::op;
@@ -72,7 +81,7 @@ public:
   void backward(device& d, const run& r) override;
 };
 
-// a . b / (|a| |b|), or 0 if |a| |b| is nearly 0.
+// y = a . b / (|a| |b|) per sample, or 0, with zero gradients, if |a| |b| < 1e-12.
 class cosine : public op {
 public:
   using op::op;
@@ -82,7 +91,7 @@ public:
   double flops() const override { return 12.0 * static_cast<double>(inputs_[0].from->elements()); }
 
 private:
-  buffer sizes_;
+  buffer sizes_; // of kernels::cosine()
 };
 
 } // namespace cudnn

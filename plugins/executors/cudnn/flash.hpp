@@ -8,6 +8,7 @@
 
 namespace cudnn {
 
+// factor is 1 / sqrt(size). With `causal`, query i sees keys 0 .. i.
 struct flash_shape {
   number type;
   std::int64_t samples, heads, queries, keys, size; // size: features of a head
@@ -17,27 +18,33 @@ struct flash_shape {
 
 class flash {
 public:
-  // Returns null if cuDNN has no deterministic engine: for fp32, on GPUs before sm_80, for head sizes that are not a
-  // multiple of 8 or too large.
+  // Makes the plans, which may take seconds; equal shapes share them. Returns null if cuDNN has no deterministic engine:
+  // for fp32, on GPUs before sm_80, for head sizes that are not a multiple of 8 or too large.
   static std::unique_ptr<flash> of(planner& p, const flash_shape& s);
 
   // Queries, keys, values, outputs and their gradients are [sample, position, head, feature].
+  // All are in device memory and belong to the caller.
   struct values {
     const void *query, *key, *value;
-    const void* mask;  // [sample, key], same type; 0 or least_mask; added to the scores
-    void* out;         // read by the backward pass
-    float* statistics; // [sample, head, query]: log of the sum of exponentials, for the backward pass
-    // [sample, head, query, key], same type: 1 if dropout keeps the probability, else 0; null: no dropout in this pass
+    const void* mask; // [sample, key], same type; 0 or least_mask; added to the scores
+    void* out;        // written by forward(), read by backward()
+    float*
+        statistics; // [sample, head, query]: log of the sum of exponentials; written by forward(), read by backward()
+    // [sample, head, query, key], same type: 1 if dropout keeps the probability, else 0. Null: forward() without dropout;
+    // backward() requires it if flash_shape::dropout > 0.
     const void* kept;
   };
-  // Everything but `out`, the output's gradient, is overwritten. `sums`: as many floats as statistics().
+  // `out`, the output's gradient, is read. The gradients of query, key and value are overwritten; none may be null.
+  // `sums` is scratch of statistics() floats.
   struct gradients {
     const void* out;
     void *query, *key, *value;
     float* sums;
   };
-  std::size_t statistics() const; // in floats
-  std::size_t workspace() const;
+  std::size_t statistics() const; // size of values::statistics, in floats
+  std::size_t workspace() const;  // size of `workspace`, in bytes
+  // Enqueue a pass in the stream of h; they may be captured. backward() takes the same values as the forward() before
+  // it. They throw rg::error, RG_E_DEVICE, whose text has `name`.
   void forward(cudnnHandle_t h, const values& v, void* workspace, const char* name);
   void backward(cudnnHandle_t h, const values& v, const gradients& g, void* workspace, const char* name);
 
@@ -45,7 +52,7 @@ private:
   explicit flash(const flash_shape& s) : shape_(s) {}
   flash_shape shape_;
   execution forward_, backward_;
-  execution evaluation_; // forward pass without dropout; only if training has dropout
+  execution evaluation_; // forward pass without dropout; empty if training has no dropout either
 };
 
 // The mask value that hides a key: the lowest finite number of fp16 (-65536 in bf16). Infinity would yield NaN in a row

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU as the engine uses it: memory, streams, and the arithmetic of strategies and optimizers. The functions have the
-// contracts of rg_device (regatta/device.h).
+// A GPU as the engine uses it: memory, streams, and the arithmetic of strategies and optimizers. The public functions
+// have the contracts, and the contexts, of the members of rg_device (regatta/device.h) with the same names; the
+// constructor that of open(), the destructor that of close(). They report failures as rg::error.
 #pragma once
 
 #include "device.hpp"
@@ -43,10 +44,11 @@ public:
 private:
   struct lane {
     cudaStream_t stream = nullptr;
-    fences points;
+    fences points;               // of record()
     std::optional<fences> marks; // created by the first mark(): few streams need them
     buffer sums, selection;      // scratch of norms; scratch of selections, which grows with the longest one
   };
+  // Makes the device current and returns the stream. Throws rg::error, RG_E_PLUGIN, if there is none of this number.
   lane& at(std::uint32_t stream);
   void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }
   void close() noexcept;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches kernels: a loop over elements, or a thread block per row. Compiled as C++, kernels run on the host, where
-// the three threads of a row take turns; tests use this. Included by .cu files only.
+// Launches kernels: a loop over elements, or a thread block per row. Compiled as C++, kernels run on the emulated GPU of
+// tests, where a few threads of a row take turns; the declarations then have the same contracts. Included by .cu files
+// only.
 #pragma once
 
 #include "numbers.hpp"
@@ -19,13 +20,15 @@ using index_t = std::uint32_t; // of elements; model::prepare() refuses tensors 
 
 #ifdef __CUDACC__
 
-// The threads that work on one row. All of them must call the same functions in the same order.
+// The threads that work on one row, as one of them sees it. This thread's elements are first(), first() + step(), ...;
+// leads() is true in one thread of the block.
 class block {
 public:
   __device__ index_t first() const { return threadIdx.x; }
   __device__ index_t step() const { return blockDim.x; }
   __device__ bool leads() const { return threadIdx.x == 0; }
-  // Reduces over all threads of the block, always in the same order, and returns the result to all of them.
+  // Reduce `mine` of all threads of the block, always in the same order, and return the result to all of them. All
+  // threads must call the same reductions in the same order.
   template <class T> __device__ T sum(T mine) const {
     return reduce(mine, [](T a, T b) { return a + b; });
   }
@@ -72,14 +75,15 @@ template <class F> __global__ void row_loop(index_t rows, F f) {
 
 } // namespace detail
 
-// Calls f(i) for every i < n.
+// Enqueues a kernel that calls f(i) once for every i < n, in any order and in parallel. f is copied. n < 2^32.
 template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
   constexpr unsigned threads = 256;
   const std::size_t wanted = (n + threads - 1) / threads;
   if (n)
     detail::loop<<<static_cast<unsigned>(wanted < 65535 ? wanted : 65535), threads, 0, s>>>(static_cast<index_t>(n), f);
 }
-// Calls f(block, row) for every row, with a number of threads that suits rows of `width` elements.
+// Enqueues a kernel that calls f(block, row) for every row < rows, in each thread of the block, with a number of threads
+// that suits rows of `width` elements. f is copied. rows < 2^32.
 template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t width, F f) {
   const unsigned threads = width <= 64 ? 32 : width <= 512 ? 128 : 512;
   if (rows)
@@ -96,10 +100,10 @@ REGATTA_DEVICE inline void count_one(unsigned long long* at) {
 
 #else
 
-// The emulated GPU of tests (tests/gpu/emulated). Runs `work` when the stream reaches it.
+// The emulated GPU of tests (tests/gpu/emulated). Enqueues `work`, which runs when the stream reaches it.
 void later(cudaStream_t s, std::function<void()> work);
-// Calls f(thread) in each of a few threads that take turns. meet() waits until all threads have called it. shared() has
-// 8 bytes per thread.
+// team() calls f(0) to f(team_threads - 1), in threads that take turns, and returns when all have returned. Within f,
+// meet() waits until all threads have called it, and shared() returns memory of all of them, 8 bytes per thread.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) // sanitizers do not know the stacks of these threads
 constexpr index_t team_threads = 1;
 #else

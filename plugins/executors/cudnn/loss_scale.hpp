@@ -11,9 +11,11 @@ namespace cudnn {
 
 class loss_scale {
 public:
+  // Returns the factor of the loss, a power of two from 1 to 2^24; at first 2^16.
   float value() const { return value_; }
-  // Call after each step. Halves the scale if a gradient was not finite (the engine then skips the update), doubles it
-  // after 2000 finite steps in a row. Steps that are already running keep the scale with which they started.
+  // Call once for each micro-batch, in order, when its gradients are known. `finite`: all were finite. Halves the scale if
+  // not (the engine then skips the update), and doubles it after `steps_to_grow` finite ones in a row. Micro-batches that
+  // are already running keep the scale with which they started.
   void update(bool finite) {
     if (!finite) {
       value_ = std::max(1.0F, value_ / 2);

@@ -10,19 +10,19 @@
 
 namespace cudnn {
 
-// Used from moment `begin` to moment `end`, both included.
+// A tensor of `bytes`, used from moment `begin` to moment `end`, both included. Moments are any ascending numbers.
 struct lifetime {
   std::size_t begin, end, bytes;
   std::size_t offset = 0; // set by plan_memory()
 };
 
-// Tensors that share an allocation start at multiples of cudaMalloc's alignment.
+// Rounds up to a multiple of 256 bytes, the alignment of cudaMalloc, at which tensors in one allocation start.
 inline std::size_t aligned(std::size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// Sets the offsets and returns the total size in bytes. Places the largest tensor first, each at the lowest offset that
-// fits.
+// Sets all offsets, multiples of 256, so that tensors with a common moment do not overlap, and returns the total size in
+// bytes. Places the largest tensor first, each at the lowest offset that fits.
 inline std::size_t plan_memory(std::vector<lifetime>& all) {
   std::vector<std::size_t> order(all.size()), placed;
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -10,6 +10,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+// REGATTA_EVERYWHERE marks functions that kernels and the host call, REGATTA_DEVICE those that only kernels call.
 #ifdef __CUDACC__
 #define REGATTA_EVERYWHERE __host__ __device__
 #define REGATTA_DEVICE __device__
@@ -22,6 +23,7 @@ namespace cudnn {
 
 enum class number : std::uint8_t { f32, f16, bf16 };
 
+// Returns the bytes of an element.
 constexpr std::size_t size_of(number n) {
   return n == number::f32 ? 4 : 2;
 }
@@ -35,6 +37,7 @@ REGATTA_EVERYWHERE inline float to_float(__half x) {
 REGATTA_EVERYWHERE inline float to_float(__nv_bfloat16 x) {
   return __bfloat162float(x);
 }
+// Stores x, rounded to nearest even; with `add`, stores the sum of *at and x, rounded once.
 REGATTA_EVERYWHERE inline void put(float* at, float x, bool add = false) {
   *at = add ? *at + x : x;
 }
@@ -53,7 +56,7 @@ template <class F> void by_type(number n, const F& f) {
   case number::bf16: return f(static_cast<__nv_bfloat16*>(nullptr));
   }
 }
-// Casts a pointer to the type that the first argument points to.
+// Casts p to the type of the first argument, whose value is ignored.
 template <class T> T* as(T*, void* p) {
   return static_cast<T*>(p);
 }

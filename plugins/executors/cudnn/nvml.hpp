@@ -11,11 +11,13 @@
 
 namespace cudnn {
 
-// [any] Reads the sensors of CUDA device `index`. Throws rg::error, RG_E_UNSUPPORTED, if NVML is missing or does not
-// know the GPU.
+// [any] Reads the sensors of CUDA device `index`; NaN and "" stand for readings that the GPU lacks. May take
+// milliseconds. Throws rg::error: RG_E_UNSUPPORTED if NVML is missing or does not know the GPU, RG_E_DEVICE if CUDA has no
+// such device.
 rg_sensors read_sensors(std::int32_t index);
 
-// Returns how device a reaches device b, in the format of rg_devices.topology; "" if unknown.
+// [any] Returns how CUDA device a reaches device b: "NV18", "PIX", "PXB", "PHB", "NODE" or "SYS"; if a == b, which CPUs
+// are near it: "CPUs 0-31, NUMA node 0"; "" if unknown. Throws as read_sensors(); if a == b, NVML is not needed.
 std::string topology(std::int32_t a, std::int32_t b);
 
 } // namespace cudnn

@@ -12,6 +12,7 @@
 
 namespace cudnn {
 
+// The captured graph of one part; one thread at a time. Requires that its stream is idle when it is destroyed.
 class recording {
 public:
   recording() = default;
@@ -23,11 +24,13 @@ public:
     return *this;
   }
 
-  // Runs `launch`, which enqueues kernels, copies between pinned or device memory, and fills: always the same ones, and
-  // only on `s`. The first call launches them directly, because libraries load kernels at first use. The second call
-  // captures and replays them; later calls replay. If CUDA refuses the capture, this and later calls launch directly,
-  // and `refused` gets the reason; if `refused` is not empty already, nothing is captured. Throws what `launch` throws,
-  // except during a capture.
+  // Enqueues the work of `launch`: kernels, copies between pinned or device memory, and fills. `launch` must enqueue the
+  // same work with the same arguments in every call, only in `s`. The first call of give() calls it directly, because
+  // libraries load kernels at first use. The second call captures its work and replays it; later calls only replay. If
+  // CUDA refuses the capture, or `launch` throws during it, `refused` gets the reason, and this and later calls call
+  // `launch` directly. Several recordings may share `refused`: while it is not empty, nothing more is captured, but
+  // existing graphs are replayed. Throws what a direct call of `launch` throws, and rg::error, RG_E_DEVICE, if a replay
+  // cannot be enqueued.
   template <class F> void give(cudaStream_t s, const F& launch, std::string& refused) {
     if (!graph_ && refused.empty() && std::exchange(launched_, true)) capture(s, launch, refused);
     if (graph_)
@@ -35,6 +38,7 @@ public:
     else
       launch();
   }
+  // Returns whether give() replays a graph.
   bool captured() const { return graph_ != nullptr; }
 
 private:

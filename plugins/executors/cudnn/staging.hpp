@@ -13,6 +13,8 @@
 
 namespace cudnn {
 
+// One thread at a time. Set-up: ask() for everything, then allocate(). Each step: open(), write to host(), upload().
+// Functions that call CUDA throw rg::error, RG_E_DEVICE, or RG_E_OPERATION if memory runs out.
 class staging {
 public:
   staging() = default;
@@ -20,15 +22,19 @@ public:
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
-  std::size_t ask(std::size_t bytes) { // reserves space and returns its offset
+  // Reserves space and returns its offset in host() and device(), a multiple of 16 bytes.
+  std::size_t ask(std::size_t bytes) {
     const std::size_t at = bytes_;
     bytes_ = (bytes_ + bytes + 15) / 16 * 16;
     return at;
   }
-  void allocate(); // after the last ask()
+  // Allocates the pinned memory and the memory of the current device. Called once, after the last ask().
+  void allocate();
   // Must be called before the host writes: waits until the previous upload has ended.
   void open() const;
+  // Enqueues the copy of the whole space to the device. The host must not write to it before the next open().
   void upload(cudaStream_t s) const;
+  // Both are null before allocate() and constant afterwards.
   std::byte* host() const { return host_; }
   std::byte* device() const { return device_; }
 
@@ -38,7 +44,8 @@ private:
   cudaEvent_t crossed_ = nullptr;
 };
 
-// Space for several T in a staging.
+// Space for several T in a staging, which must outlive this object. host() and device() require ask(), and then
+// staging::allocate().
 template <class T> class staged {
 public:
   void ask(staging& s, std::size_t count) {
