@@ -71,3 +71,22 @@ TEST_CASE("the outcome of a send is one of two, whatever the receiver writes") {
     CHECK(p.completed() == status);
   }
 }
+
+TEST_CASE("a peer that broke the protocol stays barred from the heap after leave()") {
+  lying_peer p;
+  std::vector<float> buffer(16);
+  p.rank().receive(lying_peer::transfer(buffer.data(), 1), 64);
+  REQUIRE(p.say(9, 64, 0, 0));
+  p.rank().progress(0);
+  REQUIRE(p.completed() == RG_E_PEER);
+  const auto& closed = p.home.control.link(1).owner.closed;
+  REQUIRE(closed.load() == closing::cancelled);
+  p.rank().leave();
+  CHECK(closed.load() == closing::cancelled);
+}
+
+TEST_CASE("leave() tells a peer that kept to the protocol") {
+  lying_peer p;
+  p.rank().leave();
+  CHECK(p.home.control.link(1).owner.closed.load() == closing::left);
+}
