@@ -90,3 +90,17 @@ TEST_CASE("leave() tells a peer that kept to the protocol") {
   p.rank().leave();
   CHECK(p.home.control.link(1).owner.closed.load() == closing::left);
 }
+
+TEST_CASE("control memory is rejected if its rings lie outside it") {
+  constexpr std::uint32_t size = 1 << 16, lanes = std::uint32_t{1} << 31;
+  constexpr std::uint64_t bytes = 16 << 20; // the header and the links need half of it
+  const file_descriptor forged = make_sealed_memory("forged", bytes);
+  const mapping memory(forged, bytes, "forged control memory");
+  auto& header = *reinterpret_cast<control_header*>(memory.base());
+  header.mark = control_header::magic;
+  header.rank = 1;
+  header.size = size;
+  header.lanes = lanes;
+  header.ring_bytes = (1 << 17) - sizeof(ring_state); // 2^47 rings of 2^17 bytes: 2^64, which is 0 in 64 bits
+  CHECK_THROWS_WITH(control_area(forged, 1, size, lanes), "shm: rank 1 sent control memory of a wrong size");
+}
