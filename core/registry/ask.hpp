@@ -36,9 +36,9 @@ struct answer {
 };
 
 // Returns work(0) .. work(count - 1), all computed in one forked child. If the child ends early, another one continues
-// with the next item. Standard output of the child is dropped; the end of its standard error becomes part of the
-// message about a crash. Requires that this process has no other threads: the child does not have them, and locks that
-// they hold stay locked. [main]
+// with the next item; if none can be started, the items left fail with exit_code::run. Standard output of the child is
+// dropped; the end of its standard error becomes part of the message about a crash. Requires that this process has no
+// other threads: the child does not have them, and locks that they hold stay locked. [main]
 std::vector<answer> ask_all(std::size_t count,
                             const std::function<nlohmann::json(std::size_t, const stage_function&)>& work,
                             const ask_options& options = {});
