@@ -54,8 +54,10 @@ public:
   // Weight i of n, which must be a table for lookups: sparse or dense.
   weight* table(const node& n, std::size_t i);
 
-  // The output of node k. Null where an op fused node k and does not store its output.
+  // The output of node k. Null where an op fused node k and does not store its output, and for a sum of losses.
   value*& output(std::size_t k) { return values_[k]; }
+  // Input i of n, in the type and layout in which it was computed. Fails with RG_E_CONFIG if it is not stored.
+  value* stored(const node& n, std::size_t i);
   // Input i of n in fp32: blocked, or row-major if the batch supplies it so.
   value* input(const node& n, std::size_t i);
   // Input i of n in fp32, blocked.
