@@ -37,6 +37,9 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   constexpr std::size_t longest = 200;
   if (name.size() > longest) return {};
   const std::string wanted = folded(name);
+  const auto same =
+      std::find_if(candidates.begin(), candidates.end(), [&](const std::string& c) { return folded(c) == wanted; });
+  if (same != candidates.end()) return *same;
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::string found;
   for (const auto& c : candidates) {

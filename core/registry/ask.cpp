@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 #include <fcntl.h>
@@ -249,7 +250,14 @@ std::vector<answer> ask_all(std::size_t count, const std::function<json(std::siz
   std::vector<answer> answers;
   const auto fail = [&](exit_code code, const std::string& text) { answers.push_back({{}, failure(code, text)}); };
   while (answers.size() < count) {
-    child c(answers.size(), count, work);
+    std::optional<child> running;
+    try {
+      running.emplace(answers.size(), count, work);
+    } catch (const failure& e) { // no other child can be started: the answers so far stay
+      while (answers.size() < count) fail(e.code(), e.what());
+      break;
+    }
+    child& c = *running;
     for (bool lives = true; lives && answers.size() < count;) {
       json frame;
       try {

@@ -40,9 +40,9 @@ struct answer {
 
 // [main] Returns work(0) .. work(count - 1), all computed in one forked child: the caller sees no changes that the work
 // makes to memory. If the child ends early or hangs, the current item fails, and another child continues with the next
-// item. Standard output of the child is dropped; the end of its standard error becomes part of the message about a
-// crash. Requires that this process has no other threads: the child does not have them, and locks that they hold stay
-// locked. Throws failure (run) if no child can be started.
+// item; if no other child can be started, the remaining items fail with exit_code::run. Standard output of the child is
+// dropped; the end of its standard error becomes part of the message about a crash. Requires that this process has no
+// other threads: the child does not have them, and locks that they hold stay locked.
 std::vector<answer> ask_all(std::size_t count,
                             const std::function<nlohmann::json(std::size_t, const stage_function&)>& work,
                             const ask_options& options = {});

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +113,33 @@ TEST_CASE("of many questions those that break hurt no other") {
   const auto calm = ask_all(3, [](std::size_t, const stage_function&) -> json { return ::getpid(); });
   CHECK(calm[0].value == calm[2].value);
   CHECK(calm[0].value != ::getpid());
+}
+
+TEST_CASE("answers are kept when no second child can be started") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  ask_options o;
+  o.interrupted = [&] { // called once the first child runs: no other pipe can be made from now on
+    const rlimit none{3, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    return false;
+  };
+  std::vector<answer> answers;
+  CHECK_NOTHROW(answers = ask_all(
+                    4,
+                    [](std::size_t i, const stage_function&) -> json {
+                      if (i == 1) ::_exit(3);
+                      return i;
+                    },
+                    o));
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  REQUIRE(answers.size() == 4);
+  CHECK(answers[0].value == 0);
+  CHECK(has(answers[1].failed->what(), "ended the process"));
+  for (const std::size_t i : {2, 3}) {
+    CHECK(answers[i].failed->code() == exit_code::run);
+    CHECK(has(answers[i].failed->what(), "plugins cannot be asked: no pipe"));
+  }
 }
 
 TEST_CASE("no child stays behind, and none runs what this process registered for its end") {

@@ -17,7 +17,8 @@ TEST_CASE("a near name is found, a far one is not") {
   const std::vector<std::string> names{"allreduce", "none", "sync_ps", "vgg16"};
   CHECK(nearest("allreduse", names) == "allreduce");
   CHECK(nearest("Sync-PS", names) == "sync_ps");
-  CHECK(nearest("vgg", names) == "vgg16"); // the beginning of a name
+  CHECK(nearest("vgg", names) == "vgg16");             // the beginning of a name
+  CHECK(nearest("Step", {"steps", "step"}) == "step"); // equal but for its case
   CHECK(nearest("tcp", names).empty());
   CHECK(nearest("", names).empty());
   CHECK(nearest(std::string(100000, 'a'), names).empty());

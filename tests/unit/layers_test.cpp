@@ -327,6 +327,15 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
         rg::sum_of_losses({rg::softmax_cross_entropy(x, y), x});
       },
       "adds up what is no loss");
+  for (const char* op : {"flatten", "relu", "sigmoid", "softsign"})
+    refuse(
+        [op](rg::network& net) {
+          auto x = net.values("image", {4});
+          auto y = net.index("label", 4);
+          x = net.node(op, "odd", {rg::sum_of_losses({rg::softmax_cross_entropy(x, y)})}, {}, {}, {1});
+          rg::softmax_cross_entropy(x, y);
+        },
+        "layer odd (" + std::string(op) + "): takes a value that another layer keeps to itself");
   refuse(
       [](rg::network& net) {
         auto x = net.values("image", {4});

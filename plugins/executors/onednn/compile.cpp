@@ -101,14 +101,20 @@ void compiler::add(std::unique_ptr<op> o) {
   program_.ops.push_back(std::move(o));
 }
 
-value* compiler::input(const node& n, std::size_t i) {
+value* compiler::stored(const node& n, std::size_t i) {
   n.expect(i < n.inputs.size(), "has too few inputs");
   value* v = values_[n.inputs[i]];
-  return v ? as_type(v, false) : v;
+  n.expect(v != nullptr, "takes a value that another layer keeps to itself");
+  return v;
 }
+
+value* compiler::input(const node& n, std::size_t i) {
+  return as_type(stored(n, i), false);
+}
+
 value* compiler::indices(const node& n, std::size_t i, std::size_t elements) {
   value* v = input(n, i);
-  n.expect(v && v->input >= 0 && program_.inputs[static_cast<std::size_t>(v->input)].type == RG_I32 &&
+  n.expect(v->input >= 0 && program_.inputs[static_cast<std::size_t>(v->input)].type == RG_I32 &&
                v->elements() == elements,
            "takes an input of the network's there: RG_I32, one for each of its elements");
   return v;
@@ -119,8 +125,7 @@ value* compiler::blocked(const node& n, std::size_t i) {
 }
 
 value* compiler::either(const node& n, std::size_t i) {
-  n.expect(i < n.inputs.size(), "has too few inputs");
-  value* v = values_[n.inputs[i]];
+  value* v = stored(n, i);
   if (!v->plain) return v;
   value*& copy = blocked_[v];
   if (!copy) {

@@ -15,7 +15,7 @@ namespace {
 void compile_convolution(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   const executors::window_shape over = executors::read_window(c, n);
-  value* in = c.output(n.inputs[0]);
+  value* in = c.stored(n, 0);
   // oneDNN is fast on row-major inputs with few channels only; inputs with more are converted to blocks.
   const bool half = c.dev().half;
   if (!in->plain || in->channels >= c.lanes()) in = c.as_type(c.either(n, 0), half);

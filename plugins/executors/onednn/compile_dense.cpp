@@ -21,8 +21,7 @@ void compile_dense(compiler& c, std::size_t k) {
   const bool sequence = source.shape.size() == 2;
   n.expect(source.shape.size() == n.shape.size() && (sequence || n.shape.size() == 1), "takes and makes vectors");
   n.expect(!sequence || n.shape[0] == source.shape[0], "makes as many places as it takes");
-  value* in = c.output(n.inputs[0]);
-  n.expect(in, "takes a value that another layer keeps to itself");
+  value* in = c.stored(n, 0);
   if (sequence) in = c.as_type(in, c.dev().half); // dense_products rounds vectors
   const std::size_t outputs = n.shape.back();
   weight* w = c.tensor(n, 0, {outputs, source.shape.back()});

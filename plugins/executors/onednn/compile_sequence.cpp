@@ -17,8 +17,8 @@ using shape = std::vector<std::size_t>;
 // Input i of n, which must be a sequence, converted to bf16 if `half` is set and to fp32 otherwise.
 value* sequence(compiler& c, const node& n, std::size_t i, bool half = false) {
   n.expect(c.source(n, i).shape.size() == 2, "takes a sequence: places and features");
-  value* v = c.output(n.inputs[i]);
-  n.expect(v && v->plain, "takes a row-major sequence");
+  value* v = c.stored(n, i);
+  n.expect(v->plain, "takes a row-major sequence");
   return c.as_type(v, half);
 }
 

@@ -58,11 +58,13 @@ public:
   // Returns weight i of n, which must be a table for lookups: of two dimensions, sparse or dense.
   weight* table(const node& n, std::size_t i);
 
-  // The output of node k, for reading and setting. Null until node k is compiled, and if an op fused node k and does
-  // not store its output.
+  // The output of node k, for reading and setting. Null until node k is compiled, if an op fused node k and does not store
+  // its output, and for a sum of losses.
   value*& output(std::size_t k) { return values_[k]; }
-  // Input i of n in fp32, in the layout that it has: row-major (value::plain) or blocked. Null if its node's output is.
-  // Emits a conversion to fp32 if needed, here and in the functions below.
+  // Input i of n, in the type and layout in which it was computed. Fails with RG_E_CONFIG if it is not stored.
+  value* stored(const node& n, std::size_t i);
+  // Input i of n in fp32, in the layout that it has: row-major (value::plain) or blocked. Fails as stored() does. Emits a
+  // conversion to fp32 if needed, here and in the functions below.
   value* input(const node& n, std::size_t i);
   // Input i of n in fp32 and blocked. The input must be stored. Emits the change of layout once per value.
   value* blocked(const node& n, std::size_t i);

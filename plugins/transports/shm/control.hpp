@@ -76,8 +76,7 @@ public:
                                        std::to_string(header().lanes) + " lanes, this one in " + std::to_string(size) +
                                        " and " + std::to_string(lanes));
     ring_bytes_ = header().ring_bytes;
-    if (ring_bytes_ < smallest_ring || ring_bytes_ % cache_line != 0 || ring_bytes_ > memory_.bytes() ||
-        memory_.bytes() < total_bytes())
+    if (ring_bytes_ < smallest_ring || ring_bytes_ % cache_line != 0 || ring_bytes_ > memory_.bytes() || !holds_rings())
       throw rg::error(RG_E_PEER, who + " sent control memory of a wrong size");
   }
 
@@ -91,7 +90,7 @@ public:
   // Returns one end of the ring on which the owner sends to `rank`: ring_producer in the owner's process, ring_consumer
   // in that of `rank`. Each call returns an end that stands at the start of the ring, so call it once per end.
   template <class End> End ring(std::uint32_t rank, std::uint32_t lane) const noexcept {
-    std::byte* at = memory_.base() + sizeof(control_header) + size_ * sizeof(link_state) +
+    std::byte* at = memory_.base() + bytes_before_rings() +
                     (std::uint64_t{rank} * lanes_ + lane) * (sizeof(ring_state) + ring_bytes_);
     return End(reinterpret_cast<ring_state*>(at), at + sizeof(ring_state), ring_bytes_);
   }
@@ -99,9 +98,15 @@ public:
   const file_descriptor& descriptor() const noexcept { return descriptor_; }
 
 private:
+  std::uint64_t bytes_before_rings() const noexcept { return sizeof(control_header) + size_ * sizeof(link_state); }
   std::uint64_t total_bytes() const noexcept {
-    return sizeof(control_header) + size_ * sizeof(link_state) +
-           std::uint64_t{size_} * lanes_ * (sizeof(ring_state) + ring_bytes_);
+    return bytes_before_rings() + std::uint64_t{size_} * lanes_ * (sizeof(ring_state) + ring_bytes_);
+  }
+  // Whether all rings lie within the mapping. Divides, because total_bytes() can overflow for a peer's ring_bytes.
+  bool holds_rings() const noexcept {
+    const std::uint64_t before = bytes_before_rings();
+    return before <= memory_.bytes() &&
+           std::uint64_t{size_} * lanes_ <= (memory_.bytes() - before) / (sizeof(ring_state) + ring_bytes_);
   }
 
   std::uint32_t size_ = 0, lanes_ = 0;

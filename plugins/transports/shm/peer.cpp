@@ -345,9 +345,8 @@ void peer::cancel() {
 }
 
 void peer::leave() noexcept {
-  if (cancelled_) return;
-  own_link_.owner.closed.store(closing::left);
-  wake();
+  std::uint32_t before = closing::open; // `cancelled` stays: the peer was cancelled, or it broke the protocol
+  if (own_link_.owner.closed.compare_exchange_strong(before, closing::left)) wake();
 }
 
 } // namespace shm

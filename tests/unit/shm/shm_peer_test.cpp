@@ -71,3 +71,36 @@ TEST_CASE("the outcome of a send is one of two, whatever the receiver writes") {
     CHECK(p.completed() == status);
   }
 }
+
+TEST_CASE("a peer that broke the protocol stays barred from the heap after leave()") {
+  lying_peer p;
+  std::vector<float> buffer(16);
+  p.rank().receive(lying_peer::transfer(buffer.data(), 1), 64);
+  REQUIRE(p.say(9, 64, 0, 0));
+  p.rank().progress(0);
+  REQUIRE(p.completed() == RG_E_PEER);
+  const auto& closed = p.home.control.link(1).owner.closed;
+  REQUIRE(closed.load() == closing::cancelled);
+  p.rank().leave();
+  CHECK(closed.load() == closing::cancelled);
+}
+
+TEST_CASE("leave() tells a peer that kept to the protocol") {
+  lying_peer p;
+  p.rank().leave();
+  CHECK(p.home.control.link(1).owner.closed.load() == closing::left);
+}
+
+TEST_CASE("control memory is rejected if its rings lie outside it") {
+  constexpr std::uint32_t size = 1 << 16, lanes = std::uint32_t{1} << 31;
+  constexpr std::uint64_t bytes = 16 << 20; // the header and the links need half of it
+  const file_descriptor forged = make_sealed_memory("forged", bytes);
+  const mapping memory(forged, bytes, "forged control memory");
+  auto& header = *reinterpret_cast<control_header*>(memory.base());
+  header.mark = control_header::magic;
+  header.rank = 1;
+  header.size = size;
+  header.lanes = lanes;
+  header.ring_bytes = (1 << 17) - sizeof(ring_state); // 2^47 rings of 2^17 bytes: 2^64, which is 0 in 64 bits
+  CHECK_THROWS_WITH(control_area(forged, 1, size, lanes), "shm: rank 1 sent control memory of a wrong size");
+}
