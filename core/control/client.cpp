@@ -51,7 +51,7 @@ struct control_client::state {
   std::shared_ptr<channel> wire;
   bool closing = false;
 
-  std::string summing; // [main] tag of the sum that was begun
+  std::optional<std::string> summing; // [main] tag of the sum that was begun
   std::size_t summing_values = 0;
   std::uint32_t rank = 0, ranks = 0;
   nlohmann::json job;
@@ -218,8 +218,7 @@ message control_client::state::finish() {
 }
 
 void control_client::state::begin_gathering(std::string_view tag, const blob& mine) {
-  if (!summing.empty())
-    throw failure(exit_code::run, fmt::format("exchange \"{}\" within the sum \"{}\"", tag, summing));
+  if (summing) throw failure(exit_code::run, fmt::format("exchange \"{}\" within the sum \"{}\"", tag, *summing));
   if (mine.size() > max_payload_bytes / ranks)
     throw failure(exit_code::run,
                   fmt::format("exchange \"{}\": {} bytes are too many for the control channel ({} ranks "
@@ -344,7 +343,7 @@ void control_client::begin_sum(std::string_view tag, const std::vector<double>& 
 }
 
 std::vector<double> control_client::end_sum() {
-  const std::string tag = std::exchange(state_->summing, {});
+  const std::string tag = std::exchange(state_->summing, std::nullopt).value_or("");
   const auto all = state_->finish_gathering();
   const std::size_t count = state_->summing_values;
   std::vector<double> out(count, 0.0), part(count);

@@ -51,7 +51,7 @@ public:
   std::vector<double> sum(std::string_view tag, const std::vector<double>& mine);
 
   // [main] The two halves of sum(), for work in between: begin_sum() sends the values and returns, end_sum() blocks and
-  // returns the sum. No other collective call and no result() may come in between. Requires a tag that is not empty.
+  // returns the sum. No result() may come in between; another collective call there throws failure (run).
   void begin_sum(std::string_view tag, const std::vector<double>& mine);
   std::vector<double> end_sum();
 

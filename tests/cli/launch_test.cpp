@@ -370,6 +370,13 @@ TEST_CASE("a rank that dies is named, with how, what it did and what it said las
   }
 }
 
+TEST_CASE("an exchange within a sum is refused, whatever the sum's tag") {
+  for (const char* tag : {"numbers", ""}) {
+    const auto o = run(plan_of(1, {step("exchange within a sum", {{"tag", tag}})}));
+    CHECK(has(o.message(), fmt::format("exchange \"within\" within the sum \"{}\"", tag)));
+  }
+}
+
 TEST_CASE("an exception of a rank's own comes before its exit") {
   const auto o = run(plan_of({hang, {step("exchange", {{"bytes", 8}})}, {step("throw", {{"text", "loss is nan"}})}}));
   CHECK(o.result.failure->rank == 2);
