@@ -38,6 +38,15 @@ constexpr auto join_pause = 50ms;
 // limit for sending queued frames at the end, and for the process once the coordinator is gone
 constexpr auto last_words = 1s;
 constexpr std::uint32_t nobody = UINT32_MAX;
+// In bytes, of a text that may come from a plugin: far below max_header_bytes, even where JSON writes a byte as \u00XX.
+constexpr std::size_t longest_text = 64 << 10;
+
+std::string cut(const std::string& text) {
+  if (text.size() <= longest_text) return text;
+  std::size_t end = longest_text;
+  while (end > longest_text - 4 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // within a character
+  return fmt::format("{} ... ({} bytes left out)", text.substr(0, end), text.size() - end);
+}
 
 } // namespace
 
@@ -377,7 +386,7 @@ void control_client::result(const nlohmann::json& j) {
 
 void control_client::failed(const std::string& why, int code, blame b) noexcept {
   try {
-    nlohmann::json header{{"t", "failed"}, {"why", why}, {"code", code}, {"peer", b == blame::peer}};
+    nlohmann::json header{{"t", "failed"}, {"why", cut(why)}, {"code", code}, {"peer", b == blame::peer}};
     const auto sent = std::make_shared<std::promise<void>>();
     asio::post(state_->io, [s = state_.get(), header = std::move(header), sent] {
       s->wire->send(header, {}, [sent] { sent->set_value(); });
@@ -390,7 +399,7 @@ void control_client::failed(const std::string& why, int code, blame b) noexcept 
 
 void control_client::log(int level, const std::string& text) noexcept {
   try {
-    state_->send({{"t", "log"}, {"level", level}, {"text", text}});
+    state_->send({{"t", "log"}, {"level", level}, {"text", cut(text)}});
   } catch (...) {
     // Out of memory: a lost line of log is no reason to end.
   }
