@@ -10,7 +10,7 @@ namespace regatta {
 // experiment is wrong; plugin: a plugin is missing or unusable; wrong: results are wrong, for example replicas differ;
 // skipped: nothing could run or be tested here; interrupted: by a signal. worse_exit_code() (base/exit_code.hpp)
 // decides between several.
-enum class exit_code { done = 0, run = 1, usage = 2, plugin = 3, wrong = 4, gate = 5, skipped = 77, interrupted = 130 };
+enum class exit_code { done = 0, run = 1, usage = 2, plugin = 3, wrong = 4, skipped = 77, interrupted = 130 };
 
 // The engine's exception: a text of one or more lines that says what happened, where, and what to do; and the exit code
 // of a program that ends because of it. "Throws failure (usage)" names that code.

@@ -38,6 +38,15 @@ constexpr auto join_pause = 50ms;
 // limit for sending queued frames at the end, and for the process once the coordinator is gone
 constexpr auto last_words = 1s;
 constexpr std::uint32_t nobody = UINT32_MAX;
+// In bytes, of a text that may come from a plugin: far below max_header_bytes, even where JSON writes a byte as \u00XX.
+constexpr std::size_t longest_text = 64 << 10;
+
+std::string cut(const std::string& text) {
+  if (text.size() <= longest_text) return text;
+  std::size_t end = longest_text;
+  while (end > longest_text - 4 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // within a character
+  return fmt::format("{} ... ({} bytes left out)", text.substr(0, end), text.size() - end);
+}
 
 } // namespace
 
@@ -51,7 +60,7 @@ struct control_client::state {
   std::shared_ptr<channel> wire;
   bool closing = false;
 
-  std::string summing; // [main] tag of the sum that was begun
+  std::optional<std::string> summing; // [main] tag of the sum that was begun
   std::size_t summing_values = 0;
   std::uint32_t rank = 0, ranks = 0;
   nlohmann::json job;
@@ -218,8 +227,7 @@ message control_client::state::finish() {
 }
 
 void control_client::state::begin_gathering(std::string_view tag, const blob& mine) {
-  if (!summing.empty())
-    throw failure(exit_code::run, fmt::format("exchange \"{}\" within the sum \"{}\"", tag, summing));
+  if (summing) throw failure(exit_code::run, fmt::format("exchange \"{}\" within the sum \"{}\"", tag, *summing));
   if (mine.size() > max_payload_bytes / ranks)
     throw failure(exit_code::run,
                   fmt::format("exchange \"{}\": {} bytes are too many for the control channel ({} ranks "
@@ -344,7 +352,7 @@ void control_client::begin_sum(std::string_view tag, const std::vector<double>& 
 }
 
 std::vector<double> control_client::end_sum() {
-  const std::string tag = std::exchange(state_->summing, {});
+  const std::string tag = std::exchange(state_->summing, std::nullopt).value_or("");
   const auto all = state_->finish_gathering();
   const std::size_t count = state_->summing_values;
   std::vector<double> out(count, 0.0), part(count);
@@ -378,7 +386,7 @@ void control_client::result(const nlohmann::json& j) {
 
 void control_client::failed(const std::string& why, int code, blame b) noexcept {
   try {
-    nlohmann::json header{{"t", "failed"}, {"why", why}, {"code", code}, {"peer", b == blame::peer}};
+    nlohmann::json header{{"t", "failed"}, {"why", cut(why)}, {"code", code}, {"peer", b == blame::peer}};
     const auto sent = std::make_shared<std::promise<void>>();
     asio::post(state_->io, [s = state_.get(), header = std::move(header), sent] {
       s->wire->send(header, {}, [sent] { sent->set_value(); });
@@ -391,7 +399,7 @@ void control_client::failed(const std::string& why, int code, blame b) noexcept 
 
 void control_client::log(int level, const std::string& text) noexcept {
   try {
-    state_->send({{"t", "log"}, {"level", level}, {"text", text}});
+    state_->send({{"t", "log"}, {"level", level}, {"text", cut(text)}});
   } catch (...) {
     // Out of memory: a lost line of log is no reason to end.
   }

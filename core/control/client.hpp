@@ -51,7 +51,7 @@ public:
   std::vector<double> sum(std::string_view tag, const std::vector<double>& mine);
 
   // [main] The two halves of sum(), for work in between: begin_sum() sends the values and returns, end_sum() blocks and
-  // returns the sum. No other collective call and no result() may come in between. Requires a tag that is not empty.
+  // returns the sum. No result() may come in between; another collective call there throws failure (run).
   void begin_sum(std::string_view tag, const std::vector<double>& mine);
   std::vector<double> end_sum();
 
@@ -67,10 +67,11 @@ public:
   // Collective calls are not allowed afterwards.
   void result(const nlohmann::json& j);
   // [any] Reports why this rank ends; the coordinator ends the case. `code` is an exit_code. Returns once the message
-  // was passed to the kernel, after at most 1 s, so that the process may end at once. Never throws.
+  // was passed to the kernel, after at most 1 s, so that the process may end at once. Never throws. Of `why` the first
+  // 64 KiB are sent.
   void failed(const std::string& why, int code, blame b = blame::own) noexcept;
   // [any] Queues a line for the coordinator's standard error or log; `level` is RG_LOG_*. The line is lost if the
-  // connection is.
+  // connection is. Of a line above 64 KiB the rest is left out, and the line says how many bytes that is.
   void log(int level, const std::string& text) noexcept;
 
   // [main] Sets the callback for an early end of the case. It runs on the control thread, with the number of the rank

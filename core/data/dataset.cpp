@@ -111,7 +111,6 @@ std::unique_ptr<data_source> make_dataset_source(std::vector<data_input> inputs,
   if (inputs.size() > most_inputs)
     throw failure(exit_code::usage,
                   fmt::format("the model has {} inputs: datasets feed at most {}", inputs.size(), most_inputs));
-  if (format->size() == 0) throw failure(exit_code::run, fmt::format("{}: holds no sample", config.path));
   return std::make_unique<dataset_source>(std::move(inputs), std::move(format),
                                           static_cast<std::uint64_t>(config.threads), config.on_bad_record == "skip",
                                           shuffle, seed);

@@ -65,8 +65,8 @@ void require_indices(const data_input& input, const char* format);
 void require_scalar(const data_input& input, const char* format);
 
 // [main] Returns a source that reads `format`, which was made for `inputs`. `config` gives threads and on_bad_record;
-// `shuffle` and `seed` decide the order of samples. Throws failure: usage for more than 16 inputs, run if the format
-// has no sample or a thread cannot be started.
+// `shuffle` and `seed` decide the order of samples. Requires that the format has a sample. Throws failure: usage for
+// more than 16 inputs, run if a thread cannot be started.
 std::unique_ptr<data_source> make_dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format,
                                                  const data_config& config, bool shuffle, std::uint64_t seed);
 

@@ -12,21 +12,24 @@ namespace regatta {
 
 class producer {
 public:
-  // Starts "exec `command`" in /bin/sh: one simple command, no list with ; or && and no pipe. The process stays in this
-  // process's group and shares its standard input, output and error. SIGKILL ends it when the calling thread or this
-  // object ends. Throws failure (run) if no process can be made; a command that is not found is reported by ended().
+  // Starts `/bin/sh -c command` in a process group of its own; it shares this process's standard input, output and
+  // error. SIGKILL ends all processes of the group when the shell, this object or this process ends, however it ends.
+  // Throws failure (run) if no process can be made; a command that is not found is reported by ended().
   explicit producer(std::string command);
   ~producer();
   producer(const producer&) = delete;
   producer& operator=(const producer&) = delete;
 
-  // Returns how the process ended, for example "exited with code 1", in the first call after its end; std::nullopt
+  // Returns how the shell ended, for example "exited with code 1", in the first call after its end; std::nullopt
   // before and afterwards. Does not wait.
   std::optional<std::string> ended();
 
 private:
+  int end(); // kills the group and returns the shell's status, as waitpid() does
+
   std::string command_;
   pid_t pid_ = -1;
+  int alive_ = -1; // end of a pipe that closes when this process ends
 };
 
 } // namespace regatta

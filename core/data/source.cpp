@@ -38,6 +38,7 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
   if (config.format == "queries") format = make_queries(checked, config, path);
   if (config.format.empty()) throw failure(exit_code::usage, fmt::format("data.format: missing; {} needs one", key));
   if (!format) throw failure(exit_code::usage, fmt::format("data.format: no \"{}\"", config.format));
+  if (format->size() == 0) throw failure(exit_code::run, fmt::format("{}: holds no sample", path.string()));
   return make_dataset_source(std::move(checked), std::move(format), config, shuffle, seed);
 }
 

@@ -43,14 +43,6 @@ std::uint64_t padded(std::int64_t elements) {
   return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
 }
 
-std::map<std::string, nlohmann::json> with_defaults(const component& c,
-                                                    const std::map<std::string, nlohmann::json>& given) {
-  std::map<std::string, nlohmann::json> all = given;
-  for (const rg_param& p : c.parameters)
-    if (!all.count(p.name)) all[p.name] = nlohmann::json::parse(p.default_value); // TOML's scalars here are valid JSON
-  return all;
-}
-
 // One rank: an exchange and, for a worker, a model that takes virtual time.
 class simulated_rank {
 public:
@@ -281,7 +273,7 @@ std::uint64_t arena_elements(const simulation_setup& setup) {
 
 simulation_result simulate(const registry& plugins, const simulation_setup& setup) {
   const component& strategy = plugins.find(kind::strategy, setup.strategy);
-  const parameter_values values(strategy, with_defaults(strategy, setup.parameters));
+  const parameter_values values(strategy, setup.parameters);
   const auto layout = cluster_layout::make(setup.workers, setup.servers, setup.colocate, setup.hosts);
   plugin_host host;
   const rg_plan plan = plan_of(strategy.strategy, values.data(), layout, setup.optimizer, host, setup.strategy);

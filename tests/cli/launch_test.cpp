@@ -370,6 +370,20 @@ TEST_CASE("a rank that dies is named, with how, what it did and what it said las
   }
 }
 
+TEST_CASE("texts that are longer than a frame arrive, cut") {
+  const auto o = run(plan_of(1, {step("long texts", {{"bytes", 20'000'000}})}));
+  REQUIRE(o.lines.size() >= 1);
+  CHECK(o.count("lll ... (19934464 bytes left out)") == 1);
+  CHECK(has(o.message(), "ttt ... (19934464 bytes left out)"));
+}
+
+TEST_CASE("an exchange within a sum is refused, whatever the sum's tag") {
+  for (const char* tag : {"numbers", ""}) {
+    const auto o = run(plan_of(1, {step("exchange within a sum", {{"tag", tag}})}));
+    CHECK(has(o.message(), fmt::format("exchange \"within\" within the sum \"{}\"", tag)));
+  }
+}
+
 TEST_CASE("an exception of a rank's own comes before its exit") {
   const auto o = run(plan_of({hang, {step("exchange", {{"bytes", 8}})}, {step("throw", {{"text", "loss is nan"}})}}));
   CHECK(o.result.failure->rank == 2);

@@ -113,6 +113,12 @@ void rank_program::step(const json& s) {
     client->progress(s.at("step"), s.at("samples"));
   } else if (what == "log") {
     client->log(2, s.at("text"));
+  } else if (what == "long texts") {
+    client->log(2, std::string(s.at("bytes"), 'l'));
+    throw std::runtime_error(std::string(s.at("bytes"), 't'));
+  } else if (what == "exchange within a sum") {
+    client->begin_sum(s.at("tag").get<std::string>(), {1.0});
+    client->exchange("within", {});
   } else if (what == "stderr") {
     const std::string text = s.at("text");
     (void)!::write(2, text.data(), text.size());

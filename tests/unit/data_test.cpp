@@ -4,6 +4,7 @@
 #include "base/failure.hpp"
 #include "data/mapped_file.hpp"
 #include "data/order.hpp"
+#include "data/producer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,8 +17,11 @@
 #include <string>
 #include <vector>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +46,78 @@ data_config synthetic(const std::string& source, const std::string& content) {
 
 const std::vector<rg_input> image_and_label{values("image", RG_F32, {3, 5, 7}), index("label", RG_I32, {}, 10)};
 
+// How the command ends.
+std::string end_of(const std::string& command) {
+  producer p(command);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (const auto how = p.ended()) return *how;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // ended() does not wait
+  }
+  return "has not ended";
+}
+
+// A pipe whose end for writing is descriptor 9, in this process and in those that it starts.
+struct inherited_pipe {
+  int read_end;
+  inherited_pipe() {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    REQUIRE(::dup2(ends[1], 9) == 9);
+    if (ends[1] != 9) ::close(ends[1]);
+    read_end = ends[0];
+  }
+  ~inherited_pipe() { ::close(read_end); }
+  // The next byte, '.' if no process holds the other end any more, '?' if neither comes in 30 s.
+  char next() const {
+    pollfd p{read_end, POLLIN, 0};
+    if (::poll(&p, 1, 30'000) != 1) return '?';
+    char byte = '.';
+    return ::read(read_end, &byte, 1) <= 0 ? '.' : byte;
+  }
+};
+
+// The shell is not the process that holds the pipe longest.
+const char* const family = "cd / && { sleep 1000 & printf x >&9; wait; }";
+
 } // namespace
+
+TEST_CASE("a producer is a shell command") {
+  CHECK(end_of("false; cd / && exit 3") == "exited with code 3");
+  CHECK(end_of("no-such-command") == "exited with code 127");
+  CHECK(end_of("kill -9 $$") == "was killed by signal 9");
+  CHECK(end_of("echo \"$0\" '$1' | grep -q 'sh $1'") == "exited with code 0");
+}
+
+TEST_CASE("of a producer nothing is left when its object, its shell or its process ends") {
+  {
+    const inherited_pipe alive;
+    std::optional<producer> p(family);
+    ::close(9);
+    CHECK(alive.next() == 'x');
+    p.reset();
+    CHECK(alive.next() == '.');
+  }
+  {
+    const inherited_pipe alive;
+    CHECK(end_of("sleep 1000 & exit 5") == "exited with code 5");
+    ::close(9);
+    CHECK(alive.next() == '.');
+  }
+  const inherited_pipe alive;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const producer p(family);
+    ::close(9);
+    for (;;) ::pause();
+  }
+  REQUIRE(child > 0);
+  ::close(9);
+  CHECK(alive.next() == 'x');
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK(alive.next() == '.');
+}
 
 TEST_CASE("a file that is truncated while it is mapped is named before the process dies") {
   const temporary_folder f;

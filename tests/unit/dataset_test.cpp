@@ -166,7 +166,11 @@ TEST_CASE("formats refuse inputs that they cannot feed, files that are not there
                    "pixel"));
     CHECK(contains(failure_of([&] { open(dataset(format, f.path() / "gone"), {}); }, exit_code::usage), "gone"));
   }
-  CHECK(contains(failure_of([&] { open(dataset("criteo", f.write("e", "")), {}); }, exit_code::run), "no sample"));
+  data_config empty = dataset("criteo", f.write("e", ""));
+  CHECK(contains(failure_of([&] { open(empty, {}); }, exit_code::run), "/e: holds no sample"));
+  empty.path = text.string();
+  empty.evaluation_path = (f.path() / "e").string();
+  CHECK(contains(failure_of([&] { make_evaluation_source(empty, {}, 1); }, exit_code::run), "/e: holds no sample"));
   CHECK(contains(failure_of([&] { open(dataset("criteo", text), {index("ids", RG_I32, {27}, 9)}); }, exit_code::usage),
                  "27"));
   CHECK(contains(failure_of([&] { open(dataset("words", text), {index("word", RG_I32, {2}, 9)}); }, exit_code::usage),
