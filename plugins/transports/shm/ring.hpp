@@ -66,8 +66,7 @@ struct ring_state {
 };
 
 // The sending end. A position counts bytes since the start and never wraps. `capacity`, the bytes of the ring, is a
-// multiple of cache_line; `state` and `data` must outlive the object,
-// and must have been zeroed before the first record. [loop]
+// multiple of cache_line; `state` and `data` must outlive the object, and must be zeros before the first record. [loop]
 class ring_producer {
 public:
   ring_producer() = default;
