@@ -3,7 +3,7 @@
 // Order of receives that add. Adds into overlapping bytes must take effect in the order in which the receives were
 // posted, whatever their peers and lanes, because floating-point sums depend on the order. So a receive starts only
 // when no earlier receive that overlaps it is outstanding, if one of the two adds. A receive waits for earlier ones
-// only, which rules out deadlocks.
+// only, which rules out deadlocks. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,13 @@
 
 namespace transports {
 
-// `Owner` is notified when its receive may start.
+// An Owner, which may own several receives, is notified when one of them may start that could not before.
 template <class Owner> class posting_order {
 public:
   using ticket = std::uint32_t;
 
-  // Registers a receive into [begin, end). `owner` must live until leave().
+  // Registers a receive into [begin, end), after all earlier ones. `owner` must not be null, and must live until
+  // leave(). The ticket is valid until leave(), after which it may be given out again.
   ticket enter(const std::byte* begin, const std::byte* end, bool adds, Owner* owner) {
     if (free_.empty()) {
       free_.reserve(entries_.size() + 1);
@@ -35,9 +36,11 @@ public:
     return t;
   }
 
+  // Returns whether no earlier receive is in the way of this one. Once true, it stays true.
   bool may_start(ticket t) const { return entries_[t].waits_for == 0; }
 
-  // The receive has ended, or will never happen. Calls released(owner) for each receive that may start now.
+  // Unregisters a receive that has ended or will never happen. Calls released(owner) for each receive that had to wait
+  // and may start now; released() must not call enter() or leave().
   template <class F> void leave(ticket t, F released) {
     const entry mine = entries_[t];
     entries_[t].owner = nullptr;

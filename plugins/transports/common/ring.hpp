@@ -7,7 +7,8 @@
 
 namespace transports {
 
-// A FIFO queue that allocates only to become longer than ever before.
+// A FIFO queue that allocates only to become longer than ever before. One thread at a time. at(i) counts from the
+// front. front() and pop() require an element, at(i) more than i. push() makes references invalid.
 template <class T> class ring {
 public:
   bool empty() const { return first_ == last_; }

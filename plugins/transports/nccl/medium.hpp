@@ -16,30 +16,39 @@ namespace nccl {
 
 using communicator = void*; // ncclComm_t
 
-// Every function throws rg::error if NCCL or CUDA fails. [main] and [loop], one thread at a time.
+// Functions throw rg::error if NCCL or CUDA fails, unless they are noexcept: RG_E_PEER if a peer or the network is to
+// blame, RG_E_CONFIG for wrong arguments such as two ranks on one GPU, RG_E_DEVICE for CUDA, else RG_E_OPERATION.
+// [main] and [loop], one thread at a time. Addresses are device memory, which must stay valid until the operation has
+// been executed.
 class medium {
 public:
   virtual ~medium() = default;
 
-  // Returns an id for a new communicator. One member makes it, and all members pass it to join().
+  // Returns an id for a new communicator. One member makes it and sends it to the others; all members pass it to
+  // join().
   virtual std::vector<std::byte> make_id() = 0;
-  // Starts to join a communicator as `rank` of `size`. It may be used once ready() returns true.
+  // Starts to join a communicator as `rank` of `size`, and returns it. It may be used once ready() returns true, which
+  // needs all members. End it by finalize() and destroy(), or by abort().
   virtual communicator join(std::span<const std::byte> id, std::uint32_t size, std::uint32_t rank) = 0;
-  // Returns whether the last call on the communicator has finished; an operation has finished when it has reached the
-  // stream. Throws if the communicator has failed since, for example because a peer is gone.
+  // Returns whether the last call on the communicator has finished: for an operation, whether it has reached the
+  // stream, not whether it has been executed. Throws if the communicator has failed, for example because a peer is
+  // gone.
   virtual bool ready(communicator c) = 0;
   // Starts to leave the communicator, together with all members. Call destroy() once ready() returns true.
   virtual void finalize(communicator c) = 0;
   virtual void destroy(communicator c) noexcept = 0;
-  // Stops its operations: after the call they do not access memory any more.
+  // Stops its operations and destroys it. Waits until the stream is idle, so that no operation accesses memory
+  // afterwards.
   virtual void abort(communicator c) noexcept = 0;
 
-  // Operations between begin_group and end_group reach the stream together. Peers are ranks of the communicator.
+  // Operations are called between begin_group() and end_group(), and reach the stream together. If one throws, the
+  // group is closed. Peers and roots are ranks of the communicator; sums are of floats.
   virtual void begin_group() = 0;
   virtual void send(communicator c, const void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
   virtual void recv(communicator c, void* data, std::uint64_t bytes, std::uint32_t peer) = 0;
   virtual void all_reduce(communicator c, float* data, std::uint64_t count) = 0; // in place, sum
-  // In place: `data` has a chunk of `count` elements or `bytes` for each member; this member's chunk is number `rank`.
+  // Both in place. `data` has one chunk for each member, of `count` elements or of `bytes` bytes; `rank` is this
+  // member's number, and that of its chunk: the one that receives the sum, or that is sent to the others.
   virtual void reduce_scatter(communicator c, float* data, std::uint64_t count, std::uint32_t rank) = 0;
   virtual void all_gather(communicator c, std::byte* data, std::uint64_t bytes, std::uint32_t rank) = 0;
   virtual void reduce(communicator c, float* data, std::uint64_t count,
@@ -47,20 +56,24 @@ public:
   virtual void broadcast(communicator c, void* data, std::uint64_t bytes, std::uint32_t root) = 0;
   virtual void end_group() = 0;
 
-  // Makes later work of the stream wait for the fence.
+  // Makes later work of the stream wait for the fence, which must not be 0. The host does not wait.
   virtual void wait_for(rg_fence fence) = 0;
-  // Returns a fence behind all work in the stream so far. It is valid until 256 more have been made.
+  // Returns a fence behind all work in the stream so far, never 0. It is valid until the 256th later call of record().
   virtual rg_fence record() = 0;
+  // Returns whether the fence has passed; does not wait.
   virtual bool passed(rg_fence fence) = 0;
 
-  // to_device() copies a short message to device memory, which holds one message at a time, and returns its address.
-  // to_host() copies it back. Both wait until the stream has done it.
+  // to_device() copies up to 256 bytes to device memory, which holds one message at a time, and returns its address.
+  // to_host() copies data.size() bytes from there. Both come after earlier work of the stream and block until it and
+  // the copy are done.
   virtual void* to_device(std::span<const std::byte> data) = 0;
   virtual void to_host(std::span<std::byte> data) = 0;
 };
 
-// Opens the medium that calls CUDA and NCCL on GPU `device`. If ranks share a GPU, `shared_by` is this rank's number
-// plus 1, else 0. Throws RG_E_UNSUPPORTED if there is no usable GPU, and RG_E_CONFIG if there is none of this number.
+// Opens the medium that calls CUDA and NCCL on GPU `device`, counted from 0. If ranks share a GPU, `shared_by` is this
+// rank's number plus 1, which NCCL_HOSTID then contains, so that NCCL takes each rank for a host of its own; else 0.
+// Throws RG_E_UNSUPPORTED if there is no usable GPU, RG_E_CONFIG if there is none of this number, and RG_E_DEVICE if
+// CUDA fails.
 std::unique_ptr<medium> open_medium(std::int32_t device, std::uint32_t shared_by);
 
 // Throws RG_E_UNSUPPORTED if there is no usable GPU. Opens nothing.

@@ -2,10 +2,10 @@
 //
 // Messages and collectives between GPUs in the order in which they are posted, which is the order of NCCL.
 //
-// One communicator of all ranks and one stream carry all messages. Each run of messages, or of collectives, that was
-// posted since the last poll() goes to the stream as one group, after the fences for which it waits. An operation
-// completes when it is in the stream: the fence of its completion passes when it has been executed. The host never
-// waits for the device.
+// One communicator of all ranks and one stream carry all messages. send(), recv() and collectives only queue; poll()
+// passes the queue to the stream: consecutive messages become one group of NCCL, and so do consecutive collectives. A
+// group starts after the fences of all its operations. An operation completes when it is in the stream; the fence of
+// its completion passes when it has been executed. poll() never blocks on the device.
 //
 // NCCL matches the k-th send to a peer with the k-th receive there, whatever the lane, and a group may wait for all of
 // its peers. So all messages must use one lane, and both sides must post operations that belong together in the same
@@ -27,9 +27,11 @@
 
 namespace nccl {
 
+// regatta/transport.hpp specifies the public member functions. After an error in poll(), split() or close(), and after
+// cancel(), which ends the operations with all peers, all communicators are aborted, and posts return RG_E_CANCELLED.
 class transport {
 public:
-  // `open` makes the medium when listen() is called.
+  // Called by listen() with this rank, to make the medium.
   using opener = std::function<std::unique_ptr<medium>(std::uint32_t rank)>;
   explicit transport(opener open) : open_(std::move(open)) {}
   ~transport();

@@ -10,11 +10,12 @@
 
 namespace shm {
 
-// target[i] += source[i]. Data may be unaligned, here and below.
+// target[i] += source[i] for i < count. Data may be unaligned, here and below. The arrays are the same or disjoint.
 void add(float* target, const float* source, std::size_t count) noexcept;
 
-// Sums element i over all `terms` in order and stores it in element i of all `targets`, which may be the same arrays as
-// the terms. Reads and writes each element once.
+// For i < count, stores ((terms[0][i] + terms[1][i]) + terms[2][i]) + ... in element i of all `targets`. A target may
+// be one of the terms; other overlaps are not allowed. Requires at least one term. Reads each element of the terms, and
+// writes each of the targets, once.
 void sum_to_all(std::span<const float* const> terms, std::span<float* const> targets, std::size_t count) noexcept;
 
 } // namespace shm

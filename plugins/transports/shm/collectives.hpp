@@ -36,10 +36,10 @@ namespace shm {
 
 enum class collective : std::uint64_t { all_reduce, reduce_scatter, all_gather, broadcast };
 
-// A call of a collective.
+// A call of a collective, in place; all members must pass the same `what`, `count`, `element` and `root`.
 struct request {
   collective what;
-  std::byte* address;
+  std::byte* address;           // valid until the completion; in or outside the heap
   std::uint64_t count, element; // of the buffer: elements, and bytes of one element
   std::uint64_t root;           // broadcast: index of the root among the members
   std::uint64_t cookie;
@@ -49,17 +49,24 @@ struct request {
 
 class group {
 public:
-  // [main] `members` are ascending, include this rank, and are all connected. The lowest rank allocates the state and
-  // sends its offset to all members, which wait for it at most `timeout_ns`. The state is freed only with the heap,
-  // because a slow member may still read it when others have left.
+  // [main] All members call it with the same `members`: ascending ranks, including this one, all connected. The lowest
+  // rank allocates the state and sends its offset to all members, which wait for it at most `timeout_ns` nanoseconds.
+  // The state is freed only with the heap, because a slow member may still read it when others have left. Throws
+  // RG_E_UNSUPPORTED if a member is not connected, RG_E_PEER if the lowest rank is lost or late, or cannot reach a
+  // member, RG_E_OPERATION if `members` is wrong or differs, or if memory runs out. `home` must outlive the group.
   group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns);
 
-  // [loop] Starts a collective; sums are of floats. Throws once the group has ended.
+  // [loop] Queues a collective; sums are of floats. station::complete() reports its end, with RG_E_OPERATION if members
+  // call it with different arguments. Throws the status of end() once the group has ended, and RG_E_OPERATION for a
+  // wrong root or if there is no memory for the scratch of a buffer outside the heap.
   void begin(const request& r);
-  // [loop] Makes progress, up to about one unit of work. Returns false if there was nothing to do.
+  // [loop] Makes progress, up to about one unit of work. Returns false if nothing could be done. If a member is lost,
+  // calls end(RG_E_PEER) once nothing can be done any more.
   bool progress();
-  // [loop] Ends all operations with `status`, once no other member touches this rank's buffers.
+  // [loop] Ends the group for all members. Later calls of progress() complete this rank's operations with `status`,
+  // once no other member touches this rank's buffers. Only the first call counts.
   void end(rg_status status);
+  // Returns whether the rank is a member.
   bool has(std::uint32_t rank) const noexcept;
   bool is_ended() const noexcept { return verdict_ != RG_OK; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A descriptor for a rank that waits for this transport and others at once. It becomes readable when a peer has sent a
-// byte or hung up, or wake() was called. It is made when it is first needed.
+// byte or hung up, or when an 8-byte count is written to wake_up(). It is made when it is first needed.
 #pragma once
 
 #include "peer.hpp"
@@ -14,9 +14,11 @@
 
 namespace shm {
 
+// [loop]; wake_up() also [any].
 class doorbell {
 public:
-  // Returns the descriptor, and marks it as armed. Peers must be connected.
+  // Returns the descriptor, which this object owns, and marks it as armed. It stays readable until disarm(). `peers`
+  // must be all connected peers; later calls ignore them. Throws RG_E_OPERATION.
   int arm(const std::vector<peer*>& peers) {
     if (!epoll_) {
       epoll_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -28,9 +30,11 @@ public:
     return epoll_.get();
   }
   bool is_armed() const noexcept { return armed_; }
+  // An eventfd.
   int wake_up() const noexcept { return wake_up_.get(); }
 
-  // Consumes all events. Returns true if a peer has hung up, whose socket is then not watched any more.
+  // Consumes events, of up to 16 descriptors, and marks the descriptor as not armed. Returns true if a peer has hung
+  // up; its socket is not watched any more. Requires arm().
   bool disarm() {
     armed_ = false;
     bool hung_up = false;

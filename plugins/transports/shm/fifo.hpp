@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A single-threaded queue that allocates only while it grows; std::deque would keep allocating as it moves along.
+// A queue that allocates only to become longer than ever before; std::deque would keep allocating as it moves along.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,8 @@
 
 namespace shm {
 
+// One thread at a time. Indices count from the front. Calls of push_back() make references invalid; front(), back() and
+// pop_front() require an element. pop_front() does not destroy it: a later push_back() overwrites it.
 template <class T> class fifo {
 public:
   bool empty() const noexcept { return size_ == 0; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The handshake between ranks, over an abstract Unix socket (which leaves no file behind) with a random name that the
-// blob carries. Of two peers the higher rank connects. A rank sends its descriptors only after the peer has proved that
-// it belongs to the run, by a MAC that the host computes over both sides' random challenges. Strangers, and other users
-// by their credentials, are rejected without disturbing other connections.
+// The handshake between ranks. Each rank listens on an abstract Unix socket (which leaves no file behind) with a random
+// name, which its blob carries. Of two peers the higher rank connects. A rank sends its descriptors only after the peer
+// has proved that it belongs to the run, by a MAC that the host computes over both sides' random challenges. Strangers,
+// and other users by their credentials, are rejected without disturbing other connections.
 //
 //   higher rank                               lower rank
 //     hello {ranks, nonce}            ->
@@ -30,14 +30,19 @@ struct acquaintance {
   file_descriptor control, heap;
 };
 
-// [main]
+// [main] A rank's listening socket, and the handshakes with all its peers.
 class meeting_place {
 public:
+  // Listens, if `world` has peers; `host` must outlive this object. Throws RG_E_CONFIG if the host does not offer
+  // RG_EXT_AUTHENTICATE, RG_E_OPERATION if there can be no socket.
   meeting_place(const rg_host* host, const rg_world& world);
 
+  // Returns the data with which peers find this rank; valid as long as this object.
   rg_blob blob() const noexcept { return {&card_, sizeof card_}; }
-  // Connects to all peers of `world` and returns them in any order. Throws an error that names the missing ranks if
-  // `timeout_ns` have passed or a peer is lost.
+  // Connects with all peers of `world` and returns them in any order; then stops listening, so call it once. `blobs`
+  // are those of all ranks, by rank. `control` and `heap` are this rank's, which the peers get. Throws RG_E_PEER, with
+  // the missing ranks, after `timeout_ns` nanoseconds (at most a day), or with a peer's rank if its blob is wrong or it
+  // breaks off the handshake.
   std::vector<acquaintance> meet(const rg_world& world, std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
                                  const file_descriptor& control, const file_descriptor& heap);
 

@@ -13,17 +13,20 @@ namespace shm {
 // [main]; holds() and offset_of() also [loop].
 class heap {
 public:
-  // Reserves `bytes` of address space; 0: as much as the machine has memory, at most 64 GiB (a process maps a heap for
-  // every peer).
+  // Reserves `bytes` of address space, rounded up to 2 MiB; 0: as much as the machine has memory, at most 64 GiB (a
+  // process maps a heap for every peer). Takes no memory yet. Throws RG_E_OPERATION.
   explicit heap(std::uint64_t bytes);
 
-  // Returns zeroed memory whose pages are allocated and mapped, page-aligned, or aligned to 2 MiB from that size on.
-  // Throws RG_E_OPERATION if memory runs out.
+  // Returns zeroed memory whose pages are allocated, page-aligned, or aligned to 2 MiB from that size on. `bytes` is
+  // rounded up to pages, and may be 0. Throws RG_E_OPERATION if the heap or the machine's memory runs out.
   void* allocate(std::uint64_t bytes);
-  // Returns the pages to the system. Null is allowed.
+  // Returns the pages of an allocation to the system. No peer may read them any more. Null and addresses that
+  // allocate() did not return are ignored.
   void free(void* address) noexcept;
 
+  // Returns whether the bytes lie in this heap's address space, allocated or not.
   bool holds(const void* address, std::uint64_t bytes) const noexcept { return memory_.holds(address, bytes); }
+  // Requires an address that the heap holds.
   std::uint64_t offset_of(const void* address) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - memory_.base());
   }

@@ -22,12 +22,13 @@
 
 namespace shm {
 
-// Throws an error such as "shm: cannot map the heap: Cannot allocate memory".
+// Throws rg::error with this status and the text of errno: "shm: cannot map the heap: Cannot allocate memory".
 [[noreturn]] inline void fail_with_errno(rg_status status, const std::string& what) {
   const int code = errno;
   throw rg::error(status, "shm: " + what + ": " + std::strerror(code));
 }
 
+// Owns a file descriptor, and closes it at the end; -1 means none. Assignment swaps.
 class file_descriptor {
 public:
   explicit file_descriptor(int fd = -1) noexcept : fd_(fd) {}
@@ -46,7 +47,8 @@ private:
   int fd_;
 };
 
-// A mapping of a whole memfd, readable and writable.
+// A mapping of a whole memfd of `bytes` bytes, readable and writable, until the object ends; default: of nothing. `fd`
+// may be closed after the constructor. Throws RG_E_OPERATION, in which `what` names the memory.
 class mapping {
 public:
   mapping() = default;
@@ -68,12 +70,13 @@ public:
   }
   std::byte* base() const noexcept { return base_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
-  // Whether `bytes` at `address` lie within the mapping.
+  // Returns whether the `bytes` bytes from `address` on lie within the mapping.
   bool holds(const void* address, std::uint64_t bytes) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(address), start = reinterpret_cast<std::uintptr_t>(base_);
     return at >= start && at - start <= bytes_ && bytes <= bytes_ - (at - start);
   }
-  // Whether `bytes` at `offset` lie within the mapping. Values from a peer must be checked with it before use.
+  // Returns whether the `bytes` bytes from `offset` on lie within the mapping. Check values from a peer with it before
+  // use.
   bool spans(std::uint64_t offset, std::uint64_t bytes) const noexcept {
     return offset <= bytes_ && bytes <= bytes_ - offset;
   }
@@ -83,6 +86,8 @@ private:
   std::uint64_t bytes_ = 0;
 };
 
+// Makes a zeroed memfd of this size, which can neither grow nor shrink. `name` is shown in /proc only. Throws
+// RG_E_OPERATION.
 inline file_descriptor make_sealed_memory(const char* name, std::uint64_t bytes) {
   file_descriptor fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) fail_with_errno(RG_E_OPERATION, "memfd_create");
@@ -93,8 +98,8 @@ inline file_descriptor make_sealed_memory(const char* name, std::uint64_t bytes)
   return fd;
 }
 
-// Returns the size of a peer's memfd. Throws unless it is sealed: otherwise the peer could shrink it and crash this
-// process.
+// Returns the size of a peer's memfd, in bytes. Throws RG_E_PEER if it is empty or not sealed: a peer could shrink an
+// unsealed one and crash this process.
 inline std::uint64_t sealed_size(const file_descriptor& fd) {
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   const off_t bytes = ::lseek(fd.get(), 0, SEEK_END);

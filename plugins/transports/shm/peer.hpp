@@ -2,11 +2,11 @@
 //
 // Messages to and from one peer.
 //
-// A message of up to `eager` bytes is copied into the ring, and its send completes at once. For a longer message in the
-// heap, the ring carries only its offset: once its receive is posted, the receiver copies or adds it directly from the
-// sender's memory into its own, in chunks, and then passes the record, which completes the send. A longer message
-// outside the heap goes through the ring in chunks. A message that is too long for its receive is skipped, and the
-// record's status tells the sender, unless the message was eager: then its send has completed before.
+// A message of up to `eager` bytes is copied into the ring, and its send completes as soon as it is there. For a longer
+// message in the heap, the ring carries only its offset: once its receive is posted, the receiver copies or adds it
+// directly from the sender's memory into its own, in chunks, and then passes the record, which completes the send. A
+// longer message outside the heap goes through the ring in chunks. A message that is too long for its receive is
+// skipped, and the record's status tells the sender, unless the message was eager: then its send has completed before.
 //
 // A peer is lost when it has closed, cancelled this rank, died, or broken the protocol. Messages that it sent before
 // can still be received, because its memory stays mapped; everything else ends with RG_E_PEER.
@@ -25,61 +25,74 @@ namespace shm {
 
 class peer;
 
-// Work is done in units of at most this many bytes, so that an urgent lane waits for at most one unit.
+// The bytes of a unit of work. An urgent lane waits for at most one unit.
 constexpr std::uint64_t portion = 256 << 10;
 
-// State that all parts of a transport instance share. [loop]
+// State that all parts of a transport instance share; it outlives them. [loop], and [main] while no poll() runs.
 struct station {
   station(const rg_host* host_, std::uint64_t heap_bytes) : host(host_), memory(heap_bytes) {}
 
+  // Queues a completion for poll().
   void complete(std::uint64_t cookie, rg_status status, std::uint64_t bytes = 0) {
     completions.push_back({cookie, status, 0, bytes, 0});
   }
-  // Reports why an operation failed, because completions carry no text.
+  // Tells the engine (rg_host::fail) why an operation failed, because completions carry no text. Does not throw.
   void report(rg_status status, const std::string& text) const { host->fail(host->context, status, text.c_str()); }
+  // Returns the peer of this rank, or null if it is not connected.
   peer* find(std::uint32_t r) const noexcept { return r < peers.size() ? peers[r].get() : nullptr; }
 
   const rg_host* host;
   heap memory;
   control_area control;
-  std::uint32_t rank = 0, size = 0, lanes = 0;
-  std::uint64_t eager = 0;
-  std::vector<std::unique_ptr<peer>> peers; // by rank; null: not connected
+  std::uint32_t rank = 0, size = 0, lanes = 0; // this rank; ranks of the run; lanes to each peer
+  std::uint64_t eager = 0;                     // bytes: longer messages are not copied into the ring at once
+  std::vector<std::unique_ptr<peer>> peers;    // by rank; null: not connected
   fifo<rg_completion> completions;
   rg_counters counters{};
-  std::uint64_t receives_posted = 0, receives_ended = 0;
+  std::uint64_t receives_posted = 0, receives_ended = 0; // over all peers and lanes
 };
 
 class peer {
 public:
+  // [main] `socket`, `control` and `memory` (its heap) are the peer's, from the handshake. `home` must have its own
+  // rank, lanes and control memory by now.
   peer(station& home, std::uint32_t rank, file_descriptor socket, control_area control, mapping memory);
 
-  // [loop] Post a send or a receive. send() throws if the peer is lost; receive() only if it was cancelled, because
-  // messages sent before may still be received.
+  // [loop] Post a send from, or a receive into, the `bytes` bytes at t.address, which must stay valid until the
+  // completion. send() already puts the message into the ring if there is room; receive() only remembers it for
+  // progress(). After cancel() both throw RG_E_CANCELLED. If the peer is lost, send() throws RG_E_PEER; receive() does
+  // not, because messages sent before may still be received. Require a valid t.lane.
   void send(const rg_transfer& t, std::uint64_t bytes);
   void receive(const rg_transfer& t, std::uint64_t bytes);
-  // [loop] Makes progress on a lane, up to about one unit of work. Returns false if there was nothing to do.
+  // [loop] Makes progress on a lane, up to about one unit of work, and queues completions. Returns false if nothing
+  // could be done.
   bool progress(std::uint32_t lane);
-  // [loop] Detect a lost peer: look() whether it has left or cancelled this rank; look_for_death() whether it has died,
-  // from the `events` of a poll() of its socket.
+  // [loop] Detect a lost peer, after which is_lost() holds and progress() ends operations. look() reads in shared
+  // memory whether the peer has left or cancelled this rank. look_for_death() sees from `events`, the revents of a
+  // poll() of the socket with POLLRDHUP, whether its process or instance has ended.
   void look();
   void look_for_death(short events);
-  // [loop] Tells the peer on which lanes a message should wake this rank.
+  // [loop] Tells the peer on which lanes a message should wake this rank: those with posted receives. Call it before
+  // lying down (wake.hpp).
   void announce_sleep() noexcept;
-  // [loop] Ends all operations with the peer; sends end once it does not read this rank's heap any more.
+  // [loop] Ends all operations with the peer with RG_E_CANCELLED: receives at once, sends in this call or in a later
+  // progress(), once the peer does not read this rank's heap any more.
   void cancel();
-  // [main] Tells the peer that this rank sends nothing more.
+  // [main] Tells the peer that this rank sends nothing more; messages sent before can still be received. Does nothing
+  // after cancel().
   void leave() noexcept;
+  // [main] [loop] Wakes the peer if it sleeps; call it after publishing the news.
   void wake() noexcept {
     if (control_.header().sleep.wake()) ::send(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
   std::uint32_t rank() const noexcept { return rank_; }
   bool is_lost() const noexcept { return lost_; }
-  std::string loss() const { return "rank " + std::to_string(rank_) + " " + how_lost_; } // "rank 3 died"
+  // Says how the peer was lost: "rank 3 died". Requires is_lost().
+  std::string loss() const { return "rank " + std::to_string(rank_) + " " + how_lost_; }
   bool is_gone() const noexcept { return gone_; } // its process or instance has ended: it touches no memory
   int socket() const noexcept { return socket_.get(); }
-  const mapping& memory() const noexcept { return memory_; }
+  const mapping& memory() const noexcept { return memory_; } // the peer's heap
 
 private:
   struct outgoing {

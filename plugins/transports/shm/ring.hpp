@@ -38,7 +38,7 @@ struct record {
   std::uint64_t total;              // bytes of the whole message
   union {
     std::uint64_t offset; // direct: offset in the producer's heap
-    std::uint64_t waits;  // part: the send completes only when its last record is passed
+    std::uint64_t waits;  // part: 1 if the send completes only when its last record is passed, 0 if it was eager
   };
   std::uint32_t bytes;              // part: bytes of payload behind this header
   std::uint16_t kind;               // record_kind
@@ -49,6 +49,7 @@ struct record {
 static_assert(sizeof(record) == 32);
 
 constexpr std::uint64_t cache_line = 64;
+// Bytes in the ring of a record with this payload.
 constexpr std::uint64_t record_bytes(std::uint64_t payload) {
   return round_up(sizeof(record) + payload, cache_line);
 }
@@ -56,7 +57,7 @@ constexpr std::uint64_t record_bytes(std::uint64_t payload) {
 // Shared by both sides, besides the records. Each line has one writer.
 struct ring_state {
   struct alignas(cache_line) consumer_line {
-    std::atomic<std::uint64_t> tail;   // all records before it have been passed
+    std::atomic<std::uint64_t> tail;   // position: all records before it have been passed
     std::atomic<std::uint32_t> wanted; // while the consumer sleeps: whether a record should wake it
   } consumer;
   struct alignas(cache_line) producer_line {
@@ -64,15 +65,17 @@ struct ring_state {
   } producer;
 };
 
-// The sending end. [loop]
+// The sending end. A position counts bytes since the start and never wraps. `capacity`, the bytes of the ring, is a
+// multiple of cache_line; `state` and `data` must outlive the object, and must be zeros before the first record. [loop]
 class ring_producer {
 public:
   ring_producer() = default;
   ring_producer(ring_state* state, std::byte* data, std::uint64_t capacity)
       : state_(state), data_(data), capacity_(capacity) {}
 
-  // Returns a record with room for `payload` bytes, to be filled and published; null if there is no room behind the
-  // tail that look() last read.
+  // Returns a record with room for `payload` bytes, or null if there is no room according to the tail that was last
+  // read. The caller fills total, offset or waits, bytes, kind and payload, then calls publish_with_payload(). Requires
+  // `payload` of at most largest_part().
   record* reserve(std::uint64_t payload) noexcept {
     const std::uint64_t bytes = record_bytes(payload);
     const std::uint64_t skipped = at_ + bytes > capacity_ ? capacity_ - at_ : 0;
@@ -86,24 +89,28 @@ public:
     }
     return at(at_);
   }
+  // Makes the record of reserve() readable for the consumer; `payload` as in reserve(). Does not wake the consumer.
   void publish_with_payload(record* r, std::uint64_t payload) noexcept { publish(r, record_bytes(payload)); }
 
-  // Reads the consumer's tail. Statuses of records before it must be read before the next reserve(), which may
-  // overwrite them.
+  // Reads the consumer's tail. Before the next reserve(), which may overwrite them, read the status of all records
+  // before that tail for which a send waits.
   void look() noexcept { tail_ = state_->consumer.tail.load(); }
-  // Returns whether the consumer has passed `position`, the value of head() after a record was published.
+  // Returns whether the consumer has passed all records before `position`, such as the value of head() after a record
+  // was published. Reads the consumer's tail if needed; as for look(), read statuses before the next reserve().
   bool passed(std::uint64_t position) noexcept {
     if (tail_ < position) tail_ = state_->consumer.tail.load();
     return tail_ >= position;
   }
-  // As passed(), by the tail that was last read.
+  // As passed(), but only by the tail that was last read.
   bool has_seen(std::uint64_t position) const noexcept { return tail_ >= position; }
+  // The position behind the last published record.
   std::uint64_t head() const noexcept { return head_; }
-  // Largest payload of one record with which a few records fit the ring at a time.
+  // Returns the largest payload of one record, in bytes: several such records fit the ring at a time.
   std::uint64_t largest_part() const noexcept { return capacity_ / 4 - cache_line; }
   // Asks the consumer to wake this rank when it makes room. Call reserve() once more after it, because room may have
   // been made in between.
   void starve() noexcept { state_->producer.starved.store(1); }
+  // Whether the consumer asked to be woken by a record; it counts only while the consumer sleeps.
   bool is_wanted() const noexcept { return state_->consumer.wanted.load() != 0; }
 
 private:
@@ -132,19 +139,21 @@ private:
   std::uint64_t cleared_ = 0;                      // lines from head_ to here hold no old header
 };
 
-// Reads a record's member once: the peer can change it at any time, and the value checked must be the value used.
+// Returns a record's member, which is read from memory exactly once: the peer can change it at any time, and the value
+// checked must be the value used.
 template <class T> T read_once(const T& member) noexcept {
   return *static_cast<const volatile T*>(&member);
 }
 
-// The receiving end. The caller must check what records contain: a peer wrote them. [loop]
+// The receiving end; arguments as for ring_producer. A peer wrote the records, so the caller must check their contents,
+// and read members with read_once(). [loop]
 class ring_consumer {
 public:
   ring_consumer() = default;
   ring_consumer(ring_state* state, std::byte* data, std::uint64_t capacity)
       : state_(state), data_(data), capacity_(capacity) {}
 
-  // Returns the next record, or null.
+  // Returns the next record, or null if there is none yet. The same record is returned until pop().
   record* peek() noexcept {
     for (;;) {
       record* r = reinterpret_cast<record*>(data_ + at_);
@@ -153,10 +162,11 @@ public:
       advance(capacity_ - at_); // the record behind a skip is already there and is passed together with it
     }
   }
-  // Whether a payload of this size, behind the current header, lies within the ring.
+  // Returns whether a payload of this size, behind the header of the record that peek() returned, lies within the ring.
   bool is_sound(std::uint64_t payload) const noexcept { return at_ + record_bytes(payload) <= capacity_; }
-  // Passes a record. `payload`: its checked size. `is_asked`: the producer waits for `status`. Returns true if the
-  // caller must wake the producer, which waits for the status or for room.
+  // Passes the record that peek() returned; it must not be read afterwards. `payload` is the size in bytes that
+  // is_sound() accepted. If `is_asked`, the producer waits for `status`, which is stored in the record. Returns true if
+  // the caller must wake the producer, which waits for the status or for room.
   bool pop(record* r, std::uint64_t payload, rg_status status, bool is_asked) noexcept {
     if (is_asked) r->status.store(static_cast<std::int16_t>(status), std::memory_order_relaxed);
     advance(record_bytes(payload));
@@ -166,6 +176,7 @@ public:
     const bool starved = state_->producer.starved.load() != 0 && state_->producer.starved.exchange(0) != 0;
     return is_asked || starved;
   }
+  // Says whether a record on this ring should wake this rank while it sleeps.
   void set_wanted(bool wanted) noexcept {
     if (wanted == wanted_) return;
     wanted_ = wanted;

@@ -27,22 +27,28 @@
 
 namespace shm {
 
+// Lies in zeroed shared memory: 0 is awake.
 class alignas(64) sleep_word {
 public:
-  // [loop] of the owner. After it, check for news, then call sleep() or get_up().
+  // [loop] of the owner, as are the next three. After lie_down(), check for news once more, then call sleep() if there
+  // is none, else get_up().
   void lie_down() noexcept { word_.store(asleep); }
-  // As lie_down(), for an owner that waits for a descriptor: the waker must make that readable, too.
+  // As lie_down(), for an owner that then waits for a descriptor instead of calling sleep(), and calls get_up()
+  // afterwards: the waker must make the descriptor readable.
   void lie_down_elsewhere() noexcept { word_.store(asleep_elsewhere); }
   void get_up() noexcept { word_.store(awake); }
-  // Returns when woken, after `ns`, or spuriously.
+  // Returns when woken, after `ns` nanoseconds, or spuriously; at once if a waker came after lie_down(). The word is
+  // awake then.
   void sleep(std::uint64_t ns) noexcept {
     const timespec time{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
     ::syscall(SYS_futex, &word_, FUTEX_WAIT, asleep, &time, nullptr, 0);
     get_up();
   }
-  // [any], in any process. Cheap while the owner is awake, because the word then stays in all caches.
+  // [any], in any process: whether the owner sleeps or is about to. Cheap while the owner is awake, because the word
+  // then stays in all caches.
   bool sleeps() const noexcept { return word_.load() != awake; }
-  // Wakes the owner. Returns true if the owner waits for a descriptor, which the caller must then make readable.
+  // [any], in any process. Wakes the owner if it sleeps; call it after publishing the news. Returns true if the owner
+  // waits for a descriptor, which the caller must then make readable.
   [[nodiscard]] bool wake() noexcept {
     if (!sleeps()) return false;
     const std::uint32_t was = word_.exchange(awake);

@@ -22,7 +22,8 @@ namespace detail {
 }
 } // namespace detail
 
-// target[i] += source[i] for `count` floats. The result is bit-identical with any instruction set.
+// target[i] += source[i] for `count` floats, which may be unaligned; the arrays must not overlap. The result is
+// bit-identical with any instruction set.
 inline void add_floats(std::byte* target, const std::byte* source, std::size_t count) {
   if (__builtin_cpu_supports("avx2"))
     detail::add_avx2(target, source, count);

@@ -12,11 +12,12 @@
 
 namespace tcp {
 
+// Throws rg::error with the text "WHAT: TEXT OF THE ERROR CODE".
 [[noreturn]] inline void fail_with_errno(rg_status status, const std::string& what, int code = errno) {
   throw rg::error(status, what + ": " + std::strerror(code));
 }
 
-// Owns a file descriptor.
+// Owns a file descriptor, and closes it at the end; -1 means none. Move assignment swaps.
 class descriptor {
 public:
   explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
@@ -29,6 +30,7 @@ public:
 
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
+  // Closes the descriptor now, if there is one.
   void reset() noexcept {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }

@@ -30,18 +30,23 @@ struct link {
   descriptor socket;
 };
 
+// [main]
 class rendezvous {
 public:
-  // Listens on an ephemeral port of world.address. `host` must offer "regatta.authenticate/1". `buffer_bytes` is the
-  // size of the socket buffers; 0: the kernel's default. `world` must outlive the object. Throws rg::error.
+  // Listens on an ephemeral port of world.address, or of 127.0.0.1 if that is null. `buffer_bytes` is the size of each
+  // socket's send and receive buffer; 0: the kernel's default. `host` and `world`, including its list of peers in
+  // ascending order, must outlive the object. Throws RG_E_UNSUPPORTED if the host does not offer
+  // "regatta.authenticate/1", and RG_E_CONFIG if the address is not numeric or cannot be listened on.
   rendezvous(const rg_host* host, const rg_world& world, std::uint64_t buffer_bytes);
   ~rendezvous();
 
-  // The address of this rank for its peers: "tcp/1 ADDRESS PORT TOKEN", the token in hexadecimal.
+  // Returns the address of this rank for its peers: "tcp/1 ADDRESS PORT TOKEN", the token in hexadecimal. Valid as long
+  // as this object.
   const std::string& blob() const;
 
-  // Makes all connections, sorted by peer, then lane. Throws an rg::error that names the peers that could not be
-  // reached or did not connect in time.
+  // Makes all connections and returns them sorted by peer, then lane; call it once. `blobs` are those of all ranks, by
+  // rank. Throws RG_E_PEER, which names the peers, if some have not connected after `timeout_ns` nanoseconds, if one
+  // cannot be reached or does not know the run's secret, or if a blob is not of this transport.
   std::vector<link> connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns);
 
 private:

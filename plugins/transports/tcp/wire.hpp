@@ -22,22 +22,26 @@ namespace tcp {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian, and so is memory");
 
-inline constexpr std::size_t short_header = 8, long_header = 64;
-inline constexpr std::uint64_t long_payload = 16 << 10; // bytes; payloads of at least this size are long
+inline constexpr std::size_t short_header = 8, long_header = 64; // bytes
+inline constexpr std::uint64_t long_payload = 16 << 10;          // bytes; payloads of at least this size are long
 inline constexpr std::uint64_t longest_message = (std::uint64_t{1} << 48) - 1;
 inline constexpr std::uint64_t header_mark = std::uint64_t{0x5247} << 48;
 
+// Returns the bytes of the header before a payload of this many bytes, at most longest_message.
 constexpr std::size_t header_bytes(std::uint64_t payload) {
   return payload < long_payload ? short_header : long_header;
 }
 
 using header = std::array<std::uint64_t, long_header / sizeof(std::uint64_t)>;
 
+// Returns a header for a payload of this many bytes, at most longest_message. Send its first header_bytes(payload)
+// bytes.
 inline header make_header(std::uint64_t payload) {
   return {header_mark | payload};
 }
 
-// Reads the payload's length from the first 8 bytes. Returns false if they are not the start of a header.
+// Sets `payload` to the payload's length in bytes, from the first 8 bytes of a header. Returns false if the mark is
+// wrong, so that `payload` is meaningless.
 inline bool read_header(const std::byte* bytes, std::uint64_t& payload) {
   std::uint64_t first;
   std::memcpy(&first, bytes, sizeof first);
