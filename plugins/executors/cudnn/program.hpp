@@ -109,7 +109,7 @@ public:
   // Returns the floating-point operations per sample of the forward and backward pass; a multiply-add counts as two.
   virtual double flops() const { return 0; }
   // Returns the bytes of the op's own buffers that must survive from the forward to the backward pass, for the report of
-  // activation memory. Requires prepare() and attach().
+  // activation memory; 0 before prepare() and attach().
   virtual std::size_t held() const { return 0; }
 
   const std::string& name() const { return name_; }
