@@ -11,10 +11,13 @@ namespace cudnn {
 // dropout(softmax(q k^T / sqrt(d))) v per head. If cuDNN has an engine, attention is one kernel of it, which keeps one
 // value per row for the backward pass (flash.hpp); a mask tells it which probabilities dropout keeps, because its own
 // random numbers differ from the CPU's. Otherwise cuBLAS computes each GEMM for all heads of all samples in one call;
-// scores and the gradients of probabilities are fp32 in every precision, and the probabilities are kept.
+// scores and the gradients of probabilities are fp32 in every precision, and the probabilities are kept. The output of a
+// query without visible keys is zeros.
 class attention : public op {
 public:
   using shape = executors::attention_shape;
+  // `indices`: an input with one token per key; a key whose token is 0 is not visible. Query, key, values and out are
+  // sequences; heads divide their features.
   attention(std::string name, value* query, value* key, value* values, value* indices, value* out, const shape& s);
   void prepare(device& d) override;
   void attach(device& d, choices&) override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The losses of networks. Except for token_cross_entropy, there is one label per sample. vary() throws rg::error,
-// RG_E_OPERATION, for a label that is no class.
+// The losses of networks. The cross-entropies have one label per sample, token_cross_entropy one per position; their
+// vary() throws rg::error, RG_E_OPERATION, for a label that is no class.
 #pragma once
 
 #include "losses.hpp"

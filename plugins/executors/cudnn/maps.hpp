@@ -16,7 +16,7 @@
 
 namespace cudnn::kernels {
 
-// y = f(x); dx = dy f'(x), with y = f(x). For relu, tanh and sigmoid x may be null. dx may be dy.
+// y = f(x); dx = dy f'(x), with y = f(x). dx may be dy. For relu, tanh and sigmoid, map_gradient() takes a null x.
 void map(cudaStream_t s, number t, function f, const void* x, void* y, std::size_t n);
 void map_gradient(cudaStream_t s, number t, function f, const void* x, const void* y, const void* dy, void* dx,
                   std::size_t n, bool add);
