@@ -28,7 +28,8 @@ std::span<const compile_rule> layer_rules();    // compile_layers.cpp: images, v
 std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: sequences and tables
 std::span<const compile_rule> loss_rules();     // compile_loss.cpp
 
-// Compiles one graph to one program. The program owns the weights, values and ops that the functions return.
+// Compiles one graph to one program. The program owns the values and ops that the functions return, and after run() the
+// weights.
 class compiler : public executors::graph_compiler {
 public:
   // Requires that p.computes and p.batch are set, and that p is otherwise empty. `graph` and p must outlive this object.

@@ -28,8 +28,7 @@ public:
 
   // Enqueues the copies of a batch; an input that is null and not generated keeps its content. Later work of the
   // device's stream sees the batch in `places`. Without RG_BATCH_HELD the batch must not be pinned, and may change when
-  // this returns.
-  // Requires the device to be current. Throws rg::error, RG_E_DEVICE, or RG_E_OPERATION if memory runs out.
+  // this returns. Requires the device to be current. Throws rg::error: RG_E_DEVICE, or RG_E_OPERATION if memory runs out.
   void bring(const rg_batch& batch);
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A compiled network as a model of regatta/model.hpp: the public functions have the contracts and contexts of rg_model's
-// functions in regatta/abi/model.h. If the engine keeps weights and gradients on the device, kernels
-// use them there, ordered by fences, and the host never waits within a step. If the engine keeps them in host memory,
+// functions in regatta/abi/model.h. If the engine keeps weights and gradients on the device, kernels use them there,
+// ordered by fences, and step() returns before the device has done its work. If the engine keeps them in host memory,
 // the device has copies: weights are uploaded once the engine says that they are ready, and each gradient is downloaded
 // once it is final. Rows of sparse tables are always in host memory: the rows of a step are uploaded before it, and
 // their gradients are downloaded after it.
@@ -46,9 +46,8 @@ private:
   // The calls to the engine that an op requires: rg_hooks.need before its forward pass, rg_hooks.ready after its backward
   // pass.
   struct marks {
-    std::vector<weight*>
-        needs;               // weights of which this op is the first user; its backward pass completes their gradients
-    std::int64_t ready = -1; // the highest index of a dense weight among `needs`, or -1
+    std::vector<weight*> needs; // weights that no earlier op uses; the op's backward pass completes their gradients
+    std::int64_t ready = -1;    // the highest index of a dense weight among `needs`, or -1
   };
   // Consecutive ops without a call to the engine between them: the ops of one bucket, or if the engine's memory is in
   // host memory, one op.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A compiled network: its tensors, and its ops in the order of the forward pass. Activations are row-major (NCHW for
-// images); in reduced precision images are channels-last (NHWC).
+// images); with precision::channels_last, in every precision but fp32, images are NHWC.
 #pragma once
 
 #include "../common/compiled_graph.hpp"
@@ -100,7 +100,7 @@ public:
   // forward pass, for all ops before any of them runs. Throws rg::error, RG_E_OPERATION, for bad input.
   virtual void vary(const run&) {}
   // [compute] Enqueue a pass in the device's stream and return at once. Training captures them as a CUDA graph, so they
-  // must enqueue the same work with the same arguments in every step with the same run::accumulate; data that changes
+  // must enqueue the same work with the same arguments in every training step with the same run::accumulate; data that changes
   // lies in the staging. backward() follows the forward pass in training, in reverse order, if the output needs a
   // gradient. It may overwrite the gradient of the output, writes those of the inputs that have one (dx() not null), adds
   // where edge::add is set, and writes or adds those of the weights (adds()).
