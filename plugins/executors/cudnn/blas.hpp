@@ -36,8 +36,8 @@ struct blas_functions {
   decltype(&::cublasLtMatmul) multiply;
 };
 
-// [any] Returns the functions; the first call loads the libraries. Throws rg::error, RG_E_UNSUPPORTED, if a library or one
-// of its functions is missing.
+// [any] Returns the functions; the first call loads the libraries. Throws rg::error, RG_E_UNSUPPORTED, if a library or
+// one of its functions is missing.
 const blas_functions& blas();
 
 // Throws rg::error, RG_E_DEVICE, unless s is CUBLAS_STATUS_SUCCESS: "cuBLAS, WHAT: ...".

@@ -2,8 +2,8 @@
 //
 // cuDNN's graph API (cudnn_graph.h): tensors and operations form a graph; cuDNN's heuristics list the engines that can
 // run the whole graph, best first; a plan is made from one of them. This happens when a model is set up. Running a plan
-// allocates no device memory and waits for nothing, so a step can be captured. Functions throw rg::error, RG_E_DEVICE, if
-// cuDNN reports an error, such as an invalid size. A graph that no engine supports is no error.
+// allocates no device memory and waits for nothing, so a step can be captured. Functions throw rg::error, RG_E_DEVICE,
+// if cuDNN reports an error, such as an invalid size. A graph that no engine supports is no error.
 #pragma once
 
 #include "numbers.hpp"
@@ -78,8 +78,8 @@ public:
   struct operands {
     tensor x, b = none, t = none;
   };
-  // Adds y = mode(x, b, t), computed in type `computes`. Dimensions of size 1 are broadcast. `axis`: the dimension whose
-  // index CUDNN_POINTWISE_GEN_INDEX yields; -1 for other modes.
+  // Adds y = mode(x, b, t), computed in type `computes`. Dimensions of size 1 are broadcast. `axis`: the dimension
+  // whose index CUDNN_POINTWISE_GEN_INDEX yields; -1 for other modes.
   void map(cudnnPointwiseMode_t mode, operands in, tensor y, cudnnDataType_t computes = CUDNN_DATA_FLOAT,
            std::int64_t axis = -1);
   // Adds a reduction of x, in fp32, along the dimensions in which y has size 1.
@@ -88,9 +88,9 @@ public:
   void multiply(tensor a, tensor b, tensor c);
   // Adds y = x, seen with the sizes and strides of y.
   void reshape(tensor x, tensor y);
-  // convolve() adds y = w * x, a cross-correlation in two dimensions, accumulated in fp32, or one of its gradients. `of`
-  // says which tensor is computed from the other two. If it is x or w, that tensor is the gradient of x or w, and y is
-  // the gradient of y. With `add` the result is added to the content of the tensor, else it overwrites it.
+  // convolve() adds y = w * x, a cross-correlation in two dimensions, accumulated in fp32, or one of its gradients.
+  // `of` says which tensor is computed from the other two. If it is x or w, that tensor is the gradient of x or w, and
+  // y is the gradient of y. With `add` the result is added to the content of the tensor, else it overwrites it.
   enum class direction : std::uint8_t { y, x, w };
   struct window {
     std::int64_t stride, padding; // the same for height and width
@@ -123,8 +123,9 @@ struct demands {
 // A compiled graph, without addresses; several executions may share it.
 class plan {
 public:
-  // Makes a plan from engine number `place` of `engines`, the result of g.engines(p). It does not refer to g. Returns null
-  // if there is no such engine, or it cannot run the graph, is not deterministic, or does not meet `d`. May take seconds.
+  // Makes a plan from engine number `place` of `engines`, the result of g.engines(p). It does not refer to g. Returns
+  // null if there is no such engine, or it cannot run the graph, is not deterministic, or does not meet `d`. May take
+  // seconds.
   static std::shared_ptr<const plan> of(const planner& p, const graph& g, std::span<const part> engines,
                                         std::size_t place, const demands& d);
   std::size_t workspace() const { return workspace_; } // bytes
@@ -162,9 +163,9 @@ public:
   explicit operator bool() const { return plan_ != nullptr; }
   std::size_t workspace() const { return plan_->workspace(); } // bytes
   using addresses = std::span<const std::pair<graph::tensor, void*>>;
-  // Enqueues the plan in the stream of `handle`, that of the planner. `at`: the addresses of all tensors in memory, in the
-  // same order in every call. `workspace`: workspace() bytes, which only work of this stream may use. Throws rg::error,
-  // RG_E_DEVICE, whose text has `name`.
+  // Enqueues the plan in the stream of `handle`, that of the planner. `at`: the addresses of all tensors in memory, in
+  // the same order in every call. `workspace`: workspace() bytes, which only work of this stream may use. Throws
+  // rg::error, RG_E_DEVICE, whose text has `name`.
   void run(cudnnHandle_t handle, addresses at, void* workspace, const char* name);
 
 private:

@@ -32,8 +32,8 @@ struct naming {
   const std::int32_t *count, *rows, *begin, *order;
   std::size_t most; // upper bound of *count
 };
-// gradient[rows[k]] += scale * the sum of dy[index / each] over the indices of the ids that name the row, in their order;
-// rows of `size` elements. `each`: ids for one row of dy, 1 after gather(). Rows without an id are not written.
+// gradient[rows[k]] += scale * the sum of dy[index / each] over the indices of the ids that name the row, in their
+// order; rows of `size` elements. `each`: ids for one row of dy, 1 after gather(). Rows without an id are not written.
 void scatter(cudaStream_t s, number t, const naming& n, const void* dy, std::uint32_t each, std::uint32_t size,
              float scale, float* gradient);
 

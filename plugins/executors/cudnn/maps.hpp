@@ -30,7 +30,8 @@ void convert(cudaStream_t s, number from, const void* x, number to, void* y, std
 // channels and spatial size.
 void relayout(cudaStream_t s, number from, const picture& p, const void* x, number to, const picture& q, void* y,
               std::size_t samples, bool add);
-// Copies columns: y[r, y_first + i] = x[r, x_first + i] for r < rows and i < width. x_width, y_width: elements of a row.
+// Copies columns: y[r, y_first + i] = x[r, x_first + i] for r < rows and i < width. x_width, y_width: elements of a
+// row.
 struct columns {
   std::uint32_t x_width, x_first, y_width, y_first, width;
 };
@@ -51,13 +52,13 @@ struct dropping {
   std::uint32_t threshold; // round(p * 65536)
   float scale;             // 1 / (1 - p)
 };
-// y = x * scale for kept elements, 0 for the others; the backward pass computes dx from dy in the same way. p: layout of
-// both. Requires d.seed.
+// y = x * scale for kept elements, 0 for the others; the backward pass computes dx from dy in the same way. p: layout
+// of both. Requires d.seed.
 void dropout(cudaStream_t s, number t, const dropping& d, const picture& p, const void* x, void* y, std::size_t samples,
              bool add);
 
-// Generates `samples` samples of input as rg_made (regatta/abi/model.h) defines; the first one has number `first` in the
-// step's global batch.
+// Generates `samples` samples of input as rg_made (regatta/abi/model.h) defines; the first one has number `first` in
+// the step's global batch.
 struct making {
   std::uint32_t kind; // RG_MADE_*
   std::uint64_t seed, first;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled network as a model of regatta/model.hpp: the public functions have the contracts and contexts of rg_model's
-// functions in regatta/abi/model.h. If the engine keeps weights and gradients on the device, kernels use them there,
-// ordered by fences, and step() returns before the device has done its work. If the engine keeps them in host memory,
-// the device has copies: weights are uploaded once the engine says that they are ready, and each gradient is downloaded
-// once it is final. Rows of sparse tables are always in host memory: the rows of a step are uploaded before it, and
-// their gradients are downloaded after it.
+// A compiled network as a model of regatta/model.hpp: the public functions have the contracts and contexts of
+// rg_model's functions in regatta/abi/model.h. If the engine keeps weights and gradients on the device, kernels use
+// them there, ordered by fences, and step() returns before the device has done its work. If the engine keeps them in
+// host memory, the device has copies: weights are uploaded once the engine says that they are ready, and each gradient
+// is downloaded once it is final. Rows of sparse tables are always in host memory: the rows of a step are uploaded
+// before it, and their gradients are downloaded after it.
 #pragma once
 
 #include "choices.hpp"
@@ -43,8 +43,8 @@ public:
   const char* kernels();
 
 private:
-  // The calls to the engine that an op requires: rg_hooks.need before its forward pass, rg_hooks.ready after its backward
-  // pass.
+  // The calls to the engine that an op requires: rg_hooks.need before its forward pass, rg_hooks.ready after its
+  // backward pass.
   struct marks {
     std::vector<weight*> needs; // weights that no earlier op uses; the op's backward pass completes their gradients
     std::int64_t ready = -1;    // the highest index of a dense weight among `needs`, or -1
@@ -65,8 +65,8 @@ private:
     // scale. copy: weight::copy.
     buffer data, own_gradient, scaled, copy;
   };
-  // The results of a call of step(), in pinned memory. Steps use several of them in turn, so that a step need not wait for the
-  // previous one.
+  // The results of a call of step(), in pinned memory. Steps use several of them in turn, so that a step need not wait
+  // for the previous one.
   struct outcome {
     double loss;
     std::uint32_t not_finite;

@@ -59,8 +59,8 @@ void average_pool(cudaStream_t s, number t, window w, const picture& p, const pi
 void average_pool_gradient(cudaStream_t s, number t, window w, const picture& p, const picture& q, const void* dy,
                            void* dx, std::size_t samples, bool add);
 
-// y = x times the factor of its sample and channel. Factors, of type t, are [samples, channels]. The gradient of x is the same
-// function of dy.
+// y = x times the factor of its sample and channel. Factors, of type t, are [samples, channels]. The gradient of x is
+// the same function of dy.
 void scale_channels(cudaStream_t s, number t, const picture& p, const void* x, const void* factors, void* y,
                     std::size_t samples, bool add);
 // The gradient of the factors: the sum of x dy over the positions of each channel of each sample.

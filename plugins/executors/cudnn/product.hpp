@@ -14,10 +14,10 @@
 
 namespace cudnn {
 
-// The epilogue of a GEMM by cuBLASLt. bias: adds one value per column of c. relu: takes the ReLU of the result. *_mask: also writes
-// a mask with one bit per element of c that is set where the ReLU let the element pass. through_relu: reads such a mask
-// and sets the elements that did not pass to zero. column_sums: writes the sums of the columns of a as stored
-// (transposed), which are the bias's gradient if a is the gradient of the result.
+// The epilogue of a GEMM by cuBLASLt. bias: adds one value per column of c. relu: takes the ReLU of the result. *_mask:
+// also writes a mask with one bit per element of c that is set where the ReLU let the element pass. through_relu: reads
+// such a mask and sets the elements that did not pass to zero. column_sums: writes the sums of the columns of a as
+// stored (transposed), which are the bias's gradient if a is the gradient of the result.
 enum class beside : std::uint8_t {
   nothing,
   bias,
@@ -46,13 +46,13 @@ struct product_description {
   owned<cublasLtMatrixLayoutOpaque_t> a{nullptr, nullptr}, b{nullptr, nullptr}, c{nullptr, nullptr};
   owned<cublasLtMatmulPreferenceOpaque_t> limits{nullptr, nullptr};
 
-  // Sets the addresses of the bias that is read or the sums that are written, and of the mask; ignores those that `does`
-  // has no use for.
+  // Sets the addresses of the bias that is read or the sums that are written, and of the mask; ignores those that
+  // `does` has no use for.
   void point(const void* vector, const void* mask) const;
 };
-// Describes a GEMM of operands of type computes.type, with result c of type `to` and epilogue `wanted`, by algorithms that
-// need at most `workspace` bytes. Throws rg::error: RG_E_DEVICE if cuBLASLt rejects it, RG_E_UNSUPPORTED if cuBLASLt cannot
-// be loaded.
+// Describes a GEMM of operands of type computes.type, with result c of type `to` and epilogue `wanted`, by algorithms
+// that need at most `workspace` bytes. Throws rg::error: RG_E_DEVICE if cuBLASLt rejects it, RG_E_UNSUPPORTED if
+// cuBLASLt cannot be loaded.
 product_description describe(const precision& computes, const product_shape& p, number to, beside wanted,
                              std::size_t workspace);
 
@@ -69,16 +69,16 @@ public:
     // Returns the sums, or the bias if there are none: no epilogue has both.
     const void* vector() const { return sums ? sums : bias; }
   };
-  // Chooses the algorithm, from op::attach(). `what` and the epilogue are its name in `c`. `o` stands for the operands of
-  // compute(); timing may overwrite its outputs. If cuBLASLt has no algorithm with the epilogue `wanted`, tries it without
-  // writing a mask, then the GEMM alone; does() tells which. Throws rg::error, RG_E_UNSUPPORTED, if there is no algorithm
-  // at all, or not the one that another instance chose.
+  // Chooses the algorithm, from op::attach(). `what` and the epilogue are its name in `c`. `o` stands for the operands
+  // of compute(); timing may overwrite its outputs. If cuBLASLt has no algorithm with the epilogue `wanted`, tries it
+  // without writing a mask, then the GEMM alone; does() tells which. Throws rg::error, RG_E_UNSUPPORTED, if there is no
+  // algorithm at all, or not the one that another instance chose.
   void plan(device& d, choices& c, const std::string& what, const product_shape& p, number to, beside wanted,
             const operands& o);
   // Returns the epilogue that compute() includes; the caller has to do the rest.
   beside does() const { return described_.does; }
-  // Enqueues c = a b, or with `add` c += a b, with the epilogue does(). Addresses may differ from those of plan(). Throws
-  // rg::error, RG_E_DEVICE.
+  // Enqueues c = a b, or with `add` c += a b, with the epilogue does(). Addresses may differ from those of plan().
+  // Throws rg::error, RG_E_DEVICE.
   void compute(const device& d, const operands& o, bool add) const;
 
 private:
