@@ -10,6 +10,7 @@
 
 namespace cudnn {
 
+// The functions of cuBLAS and cuBLASLt that are used, with the contracts of NVIDIA's manuals.
 struct blas_functions {
   decltype(&::cublasCreate) create;
   decltype(&::cublasDestroy) destroy;
@@ -35,15 +36,17 @@ struct blas_functions {
   decltype(&::cublasLtMatmul) multiply;
 };
 
-// Throws rg::error, RG_E_UNSUPPORTED, if the library is missing.
+// [any] Returns the functions; the first call loads the libraries. Throws rg::error, RG_E_UNSUPPORTED, if a library or
+// one of its functions is missing.
 const blas_functions& blas();
 
+// Throws rg::error, RG_E_DEVICE, unless s is CUBLAS_STATUS_SUCCESS: "cuBLAS, WHAT: ...".
 void check(cublasStatus_t s, const char* what);
 cudaDataType_t cuda_type(number n);
 
 class device;
 
-// The shape of c [m, n] = a [m, k] b [k, n], or added to it. Matrices are row-major; a_row, b_row and c_row are the
+// The shape of a GEMM, c [m, n] = a [m, k] b [k, n]. Matrices are row-major; a_row, b_row and c_row are the
 // distances between their stored rows, in elements. `a_across`: a is stored transposed, as [k, m]. `b_across`: b is
 // stored as [n, k].
 struct product_shape {
@@ -51,8 +54,9 @@ struct product_shape {
   bool a_across = false, b_across = false;
   int a_row, b_row, c_row;
 };
-// Computes `count` such GEMMs. The arrays of pointers are in device memory, and their matrices may be anywhere. a and b
-// have the device's type, c has type `to`.
+// Enqueues `count` GEMMs of this shape in the device's stream: c[i] = a[i] b[i], or with `add` c[i] += a[i] b[i]. The
+// arrays of pointers are in device memory, as are the matrices, wherever they lie there. a and b have type
+// d.computes.type, c has type `to`; sums are fp32. Throws rg::error, RG_E_DEVICE, whose text has `name`.
 void multiply_all(const device& d, const product_shape& p, const void* const* a, const void* const* b, number to,
                   void* const* c, int count, bool add, const char* name);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two sums per channel at once: first per chunk, then over the chunks, so that many threads share the work and the
-// order of additions is fixed. Included by .cu files only.
+// Two sums per channel at once, over the samples and positions of a batch in layout p: channel_partials() sums per
+// chunk of the batch, and total_of() over the chunks. So many threads share the work, and the order of additions is
+// fixed. Included by .cu files only.
 #pragma once
 
 #include "elements.hpp"
@@ -9,6 +10,7 @@
 
 namespace cudnn {
 
+// Returns the number of chunks, at least 1; depends on the arguments alone.
 inline index_t chunks_of(const picture& p, std::size_t samples) {
   // Enough chunks to fill a GPU, with enough work for a block in each.
   const std::size_t most = p.last ? samples * p.spatial / 16 : samples;
@@ -21,7 +23,8 @@ inline index_t chunks_of(const picture& p, std::size_t samples) {
 // an image of 224 x 224 is 1e-5 off (layers_test).
 constexpr index_t floats_in_a_row = 64;
 
-// Calls f(i, a, b) for i = from, from + step, ... below `to`, and adds the sums of a and b to `one` and `two`.
+// Calls f(i, a, b) for i = from, from + step, ... below `to`. f adds the summands of element i to a and b, which start
+// at zero; their sums are added to `one` and `two`.
 template <class F>
 REGATTA_DEVICE void add_up(index_t from, index_t to, index_t step, double& one, double& two, const F& f) {
   for (index_t i = from; i < to;) {
@@ -32,8 +35,9 @@ REGATTA_DEVICE void add_up(index_t from, index_t to, index_t step, double& one, 
   }
 }
 
-// partials[0][chunk][channel] and partials[1][chunk][channel] = the sums of a and b, where f(element, channel, a, b)
-// adds to both.
+// Enqueues a kernel that sets partials[0][chunk][channel] and partials[1][chunk][channel] to the chunk's sums of a and
+// b. f(element, channel, a, b) adds the summands of an element, by its index in the batch, to a and b. `partials` has 2
+// chunks_of(p, samples) channels floats.
 template <class F>
 void channel_partials(cudaStream_t s, const picture& p, std::size_t samples, float* partials, const F& f) {
   const index_t chunks = chunks_of(p, samples), channels = p.channels, spatial = p.spatial;
@@ -70,7 +74,7 @@ void channel_partials(cudaStream_t s, const picture& p, std::size_t samples, flo
   }
 }
 
-// Returns sum number `which` (0 or 1) of channel c.
+// Returns sum number `which` (0: a, 1: b) of channel c. `chunks` is chunks_of(p, samples).
 REGATTA_DEVICE inline double total_of(const float* partials, index_t chunks, index_t channels, int which, index_t c) {
   double sum = 0;
   const float* at = partials + std::size_t(which) * chunks * channels + c;

@@ -11,8 +11,8 @@
 namespace cudnn {
 
 // y = f(W * x + bias), cross-correlation, by graphs of cuDNN with deterministic engines. Bias and ReLU are in the
-// forward graph if cuDNN has an engine for the whole graph. attach() throws rg::error, RG_E_UNSUPPORTED, if cuDNN has no
-// engine for a pass, or lacks the engine that another instance chose.
+// forward graph if cuDNN has an engine for the whole graph. attach() throws rg::error, RG_E_UNSUPPORTED, if cuDNN has
+// no engine for a pass, or lacks the engine that another instance chose.
 class convolution : public op {
 public:
   using shape = executors::window_shape;

@@ -25,9 +25,9 @@ public:
   // graph computes or reads its gradient; and the bias, which exists only with convolution_end::bias.
   enum : graph::tensor { x = 1, filter, y, bias };
   using direction = graph::direction;
-  // Returns the graph that computes tensor `made` from the other two: y, or the gradient of x or of the filter (w). With
-  // `add` the graph adds to the content of that tensor, else it overwrites it. Requires `made` to be y if there is an
-  // epilogue; `add` is then ignored. Throws rg::error, RG_E_DEVICE, if cuDNN rejects a size.
+  // Returns the graph that computes tensor `made` from the other two: y, or the gradient of x or of the filter (w).
+  // With `add` the graph adds to the content of that tensor, else it overwrites it. Requires `made` to be y if there is
+  // an epilogue; `add` is then ignored. Throws rg::error, RG_E_DEVICE, if cuDNN rejects a size.
   static graph of(const convolution_shape& s, direction made, bool add, const convolution_end& end = {});
 };
 

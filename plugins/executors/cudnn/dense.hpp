@@ -9,7 +9,8 @@ namespace cudnn {
 // y = f(x W^T + bias) for every row of x: a sample, or a position of a sequence.
 class dense : public op {
 public:
-  // `below`: the dense layer whose output only this layer reads; null: there is none.
+  // w: [outputs, inputs]. `bias` null: none. `f` empty: identity. `below`: the dense layer that computes `in`, if only
+  // this layer reads `in`; else null. It must be attached before this layer, and must outlive it.
   dense(std::string name, value* in, value* out, weight* w, weight* bias, std::optional<function> f, dense* below);
   void prepare(device& d) override;
   void attach(device& d, choices& c) override;

@@ -16,8 +16,8 @@
 
 namespace cudnn {
 
-// Memory of the device that is current when reserve() is called; no GPU work may use it when it is released, grows or is
-// destroyed.
+// Memory of the device that is current when reserve() is called; no GPU work may use it when it is released, grows or
+// is destroyed.
 class buffer {
 public:
   buffer() = default;
@@ -78,7 +78,8 @@ public:
   // A cublasHandle_t serves as a cublasLtHandle_t.
   cublasLtHandle_t cublas_lt() const { return reinterpret_cast<cublasLtHandle_t>(cublas); }
   staging varying; // the data of a step that kernels read
-  // Ops reserve them in op::prepare() and op::attach(), `scratch` in prepare() only; until then addresses may change.
+  // Ops reserve `workspace` in op::prepare() and op::attach(), `scratch` in op::prepare() only. Until all have done so,
+  // the addresses may change.
   buffer workspace;      // of cuDNN; shared by all ops, which use it one at a time in the order of the stream
   buffer blas_workspace; // of cuBLAS and cuBLASLt; shared alike
   buffer scratch;        // of our own kernels; shared alike

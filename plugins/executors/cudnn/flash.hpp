@@ -18,20 +18,19 @@ struct flash_shape {
 
 class flash {
 public:
-  // Makes the plans, which may take seconds; equal shapes share them. Returns null if cuDNN has no deterministic engine:
-  // for fp32, on GPUs before sm_80, for head sizes that are not a multiple of 8 or too large.
+  // Makes the plans, which may take seconds; equal shapes share them. Returns null if cuDNN has no deterministic
+  // engine: for fp32, on GPUs before sm_80, for head sizes that are not a multiple of 8 or too large.
   static std::unique_ptr<flash> of(planner& p, const flash_shape& s);
 
-  // Queries, keys, values, outputs and their gradients are [sample, position, head, feature].
-  // All are in device memory and belong to the caller.
+  // Queries, keys, values, outputs and their gradients are [sample, position, head, feature], of flash_shape::type. All
+  // addresses are in device memory, which belongs to the caller.
   struct values {
     const void *query, *key, *value;
-    const void* mask; // [sample, key], same type; 0 or least_mask; added to the scores
-    void* out;        // written by forward(), read by backward()
-    float*
-        statistics; // [sample, head, query]: log of the sum of exponentials; written by forward(), read by backward()
-    // [sample, head, query, key], same type: 1 if dropout keeps the probability, else 0. Null: forward() without dropout;
-    // backward() requires it if flash_shape::dropout > 0.
+    const void* mask;  // [sample, key], same type; 0 or least_mask; added to the scores
+    void* out;         // written by forward(), read by backward()
+    float* statistics; // [sample, head, query]: log of the sum of exponentials; written and read as `out`
+    // [sample, head, query, key], same type: 1 if dropout keeps the probability, else 0. Null: forward() without
+    // dropout; backward() requires it if flash_shape::dropout > 0.
     const void* kept;
   };
   // `out`, the output's gradient, is read. The gradients of query, key and value are overwritten; none may be null.

@@ -19,8 +19,8 @@ public:
     void* at;             // on the device
     std::size_t elements; // per sample, 4 bytes each
   };
-  // `places`: one per input, in the order of rg_batch::inputs. Every batch must have room for `samples` samples, and all
-  // of them are copied. Creates a stream on the current device, which must be `d`; `d` must outlive this object.
+  // `places`: one per input, in the order of rg_batch::inputs. Every batch must have room for `samples` samples, and
+  // all of them are copied. Creates a stream on the current device, which must be `d`; `d` must outlive this object.
   intake(const device& d, std::vector<place> places, std::size_t samples);
   ~intake();
   intake(const intake&) = delete;
@@ -28,8 +28,8 @@ public:
 
   // Enqueues the copies of a batch; an input that is null and not generated keeps its content. Later work of the
   // device's stream sees the batch in `places`. Without RG_BATCH_HELD the batch must not be pinned, and may change when
-  // this returns.
-  // Requires the device to be current. Throws rg::error, RG_E_DEVICE, or RG_E_OPERATION if memory runs out.
+  // this returns. Requires the device to be current. Throws rg::error: RG_E_DEVICE, or RG_E_OPERATION if memory runs
+  // out.
   void bring(const rg_batch& batch);
 
 private:

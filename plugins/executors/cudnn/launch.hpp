@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches kernels: a loop over elements, or a thread block per row. Compiled as C++, kernels run on the emulated GPU of
-// tests, where a few threads of a row take turns; the declarations then have the same contracts. Included by .cu files
-// only.
+// Launches kernels: a loop over elements, or a thread block per row. Compiled as C++, kernels run on the emulated GPU
+// of tests, where a few threads of a row take turns; the declarations then have the same contracts. Included by .cu
+// files only.
 #pragma once
 
 #include "numbers.hpp"
@@ -82,8 +82,8 @@ template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
   if (n)
     detail::loop<<<static_cast<unsigned>(wanted < 65535 ? wanted : 65535), threads, 0, s>>>(static_cast<index_t>(n), f);
 }
-// Enqueues a kernel that calls f(block, row) for every row < rows, in each thread of the block, with a number of threads
-// that suits rows of `width` elements. f is copied. rows < 2^32.
+// Enqueues a kernel that calls f(block, row) for every row < rows, in each thread of the block, with a number of
+// threads that suits rows of `width` elements. f is copied. rows < 2^32.
 template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t width, F f) {
   const unsigned threads = width <= 64 ? 32 : width <= 512 ? 128 : 512;
   if (rows)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The losses of networks.
+// The losses of networks. The cross-entropies have one label per sample, token_cross_entropy one per position; their
+// vary() throws rg::error, RG_E_OPERATION, for a label that is no class.
 #pragma once
 
 #include "losses.hpp"
@@ -8,7 +9,7 @@
 
 namespace cudnn {
 
-// Softmax and cross-entropy over the classes of a sample.
+// Softmax and cross-entropy over the classes of a sample; the metric is top1.
 class cross_entropy : public loss {
 public:
   cross_entropy(std::string name, value* logits, value* labels, value* out)
@@ -19,12 +20,13 @@ public:
   void backward(device& d, const run& r) override;
 
 protected:
-  // For token_cross_entropy.
+  // For token_cross_entropy: one label for each row of `classes` logits; labels equal to `ignored` do not count.
   cross_entropy(std::string name, value* logits, value* labels, value* out, std::uint32_t classes, std::int32_t ignored,
                 double smoothing, bool accuracy)
       : loss(std::move(name), {logits, labels}, out, executors::of_tokens(accuracy),
              {labels->input, labels->elements()}),
         classes_(classes), ignored_(ignored), smoothing_(static_cast<float>(smoothing)) {}
+  // Returns the number of rows of logits, one per label; what() returns the kernels' description of them.
   std::size_t rows(std::size_t samples) const { return samples * inputs_[1].from->elements(); }
   kernels::classifying what(std::size_t samples) const {
     return {rows(samples), classes_ ? classes_ : static_cast<std::uint32_t>(inputs_[0].from->elements()),
@@ -36,7 +38,8 @@ protected:
   buffer losses_, plain_, shifts_, right_; // per row
 };
 
-// Cross-entropy over a vocabulary at every position, with label smoothing; labels of 0 do not count.
+// Cross-entropy over a vocabulary at every position, with label smoothing; labels of 0 do not count. The metric is the
+// accuracy if `accuracy`, else the perplexity.
 class token_cross_entropy : public cross_entropy {
 public:
   token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing, bool accuracy)
@@ -45,7 +48,8 @@ public:
   void forward(device& d, const run& r) override;
 };
 
-// Softmax and cross-entropy over two classes, measured by the area under the curve.
+// Softmax and cross-entropy over two classes. The metric is the area under the ROC curve, from a histogram of `buckets`
+// probabilities per class.
 class auc_cross_entropy : public loss {
 public:
   auc_cross_entropy(std::string name, value* logits, value* label, value* out, std::size_t buckets)
@@ -61,7 +65,8 @@ private:
   buffer losses_, wrong_, histogram_;
 };
 
-// max(0, margin - positive + negative), measured by the ratio of correctly to incorrectly ordered pairs.
+// max(0, margin - positive + negative) of two scores per sample. The metric is the number of pairs with positive >
+// negative divided by the number of the others.
 class pairwise_hinge : public loss {
 public:
   pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin)

@@ -13,9 +13,9 @@ class loss_scale {
 public:
   // Returns the factor of the loss, a power of two from 1 to 2^24; at first 2^16.
   float value() const { return value_; }
-  // Call once for each micro-batch, in order, when its gradients are known. `finite`: all were finite. Halves the scale if
-  // not (the engine then skips the update), and doubles it after `steps_to_grow` finite ones in a row. Micro-batches that
-  // are already running keep the scale with which they started.
+  // Call once for each micro-batch, in order, when its gradients are known. `finite`: all were finite. Halves the scale
+  // if not (the engine then skips the update), and doubles it after `steps_to_grow` finite ones in a row. Micro-batches
+  // that are already running keep the scale with which they started.
   void update(bool finite) {
     if (!finite) {
       value_ = std::max(1.0F, value_ / 2);

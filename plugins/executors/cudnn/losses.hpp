@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for losses. A loss is a double per row; sums over rows stay on the device until the step has ended. The
-// conventions of maps.hpp hold; logits and their gradients dx are of type t. `share`, one float in device memory, is the
-// weight of a row in the gradient: the loss scale divided by the number of rows that count in the step on all workers.
-// No kernel checks labels.
+// conventions of maps.hpp hold; logits and their gradients dx are of type t. `share`, one float in device memory, is
+// the weight of a row in the gradient: the loss scale divided by the number of rows that count in the step on all
+// workers. No kernel checks labels.
 #pragma once
 
 #include "numbers.hpp"
@@ -12,8 +12,9 @@
 
 namespace cudnn::kernels {
 
-// Softmax and cross-entropy over rows of `classes` logits. Rows whose label is `ignored` have loss 0 and gradient 0 (-1,
-// which is no label: all rows count). The target is 1 - smoothing for the label, plus smoothing / classes for every class.
+// Softmax and cross-entropy over rows of `classes` logits. Rows whose label is `ignored` have loss 0 and gradient 0
+// (-1, which is no label: all rows count). The target is 1 - smoothing for the label, plus smoothing / classes for
+// every class.
 struct classifying {
   std::size_t rows;
   std::uint32_t classes;

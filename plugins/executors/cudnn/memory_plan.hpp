@@ -21,8 +21,8 @@ inline std::size_t aligned(std::size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// Sets all offsets, multiples of 256, so that tensors with a common moment do not overlap, and returns the total size in
-// bytes. Places the largest tensor first, each at the lowest offset that fits.
+// Sets all offsets, multiples of 256, so that tensors with a common moment do not overlap, and returns the total size
+// in bytes. Places the largest tensor first, each at the lowest offset that fits.
 inline std::size_t plan_memory(std::vector<lifetime>& all) {
   std::vector<std::size_t> order(all.size()), placed;
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compiled network as a model of regatta/model.hpp. If the engine keeps weights and gradients on the device, kernels
-// use them there, ordered by fences, and the host never waits within a step. If the engine keeps them in host memory,
-// the device has copies: weights are uploaded once the engine says that they are ready, and each gradient is downloaded
-// once it is final. Rows of sparse tables are always in host memory: the rows of a step are uploaded before it, and
-// their gradients are downloaded after it.
+// A compiled network as a model of regatta/model.hpp: the public functions have the contracts and contexts of
+// rg_model's functions in regatta/abi/model.h. If the engine keeps weights and gradients on the device, kernels use
+// them there, ordered by fences, and step() returns before the device has done its work. If the engine keeps them in
+// host memory, the device has copies: weights are uploaded once the engine says that they are ready, and each gradient
+// is downloaded once it is final. Rows of sparse tables are always in host memory: the rows of a step are uploaded
+// before it, and their gradients are downloaded after it.
 #pragma once
 
 #include "choices.hpp"
@@ -21,8 +22,11 @@ namespace cudnn {
 
 class model {
 public:
-  // Throws rg::error, RG_E_UNSUPPORTED, without a GPU, also if setup.purpose is RG_PURPOSE_INIT: a run must be refused
-  // before it starts.
+  // Compiles the graph, which is not referred to afterwards; `host` must outlive this object. Unless setup.purpose is
+  // RG_PURPOSE_INIT, also allocates device memory and chooses kernels. Throws rg::error: RG_E_UNSUPPORTED without a GPU
+  // (for RG_PURPOSE_INIT, too: a run must be refused before it starts), or if an op, its size or the precision is not
+  // supported; RG_E_CONFIG for an inconsistent graph, an empty batch or malformed setup.picks; RG_E_OPERATION if memory
+  // runs out.
   model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
   ~model();
 
@@ -39,32 +43,37 @@ public:
   const char* kernels();
 
 private:
-  // The calls to the engine that an op requires.
+  // The calls to the engine that an op requires: rg_hooks.need before its forward pass, rg_hooks.ready after its
+  // backward pass.
   struct marks {
-    std::vector<weight*> needs; // weights that no earlier op reads
-    std::int64_t ready = -1;    // the last weight whose gradient the op completes, or -1
+    std::vector<weight*> needs; // weights that no earlier op uses; the op's backward pass completes their gradients
+    std::int64_t ready = -1;    // the highest index of a dense weight among `needs`, or -1
   };
-  // Consecutive ops without a call to the engine between them: the ops of one bucket.
+  // Consecutive ops without a call to the engine between them: the ops of one bucket, or if the engine's memory is in
+  // host memory, one op.
   struct part {
-    std::size_t first, last; // numbers of ops, both included
-    std::int64_t ready;      // the last weight whose gradient is final after this part's backward pass, or -1
-    recording ahead{};
+    std::size_t first, last;         // numbers of ops, both included
+    std::int64_t ready;              // the weight to report by rg_hooks.ready after this part's backward pass, or -1
+    recording ahead{};               // forward pass; `back`: backward pass
     std::array<recording, 2> back{}; // index 1: adds to the gradients; index 0: overwrites them
   };
   // The memory of a tensor beside the pointers that ops use.
   struct place {
-    float *host = nullptr, *host_gradient = nullptr; // if the engine's memory is in host memory
+    float *host = nullptr, *host_gradient = nullptr; // the engine's, if in host memory; of a table the step's rows
     float* gradient = nullptr;                       // on the device, without the loss scale
+    // data, own_gradient: empty if the engine's memory is on the device. scaled: in fp16, the gradient with the loss
+    // scale. copy: weight::copy.
     buffer data, own_gradient, scaled, copy;
   };
-  // The results of a step, in pinned memory. Steps use several of them in turn, so that a step need not wait for the
-  // previous one.
+  // The results of a call of step(), in pinned memory. Steps use several of them in turn, so that a step need not wait
+  // for the previous one.
   struct outcome {
     double loss;
     std::uint32_t not_finite;
   };
   static constexpr std::size_t outcomes = 4;
 
+  // model.cpp has the comments of these functions.
   void prepare(const rg_model_setup& setup);
   void allocate_values();
   void place_weights();

@@ -12,8 +12,8 @@
 namespace cudnn {
 
 // [any] Reads the sensors of CUDA device `index`; NaN and "" stand for readings that the GPU lacks. May take
-// milliseconds. Throws rg::error: RG_E_UNSUPPORTED if NVML is missing or does not know the GPU, RG_E_DEVICE if CUDA has no
-// such device.
+// milliseconds. Throws rg::error: RG_E_UNSUPPORTED if NVML is missing or does not know the GPU, RG_E_DEVICE if CUDA has
+// no such device.
 rg_sensors read_sensors(std::int32_t index);
 
 // [any] Returns how CUDA device a reaches device b: "NV18", "PIX", "PXB", "PHB", "NODE" or "SYS"; if a == b, which CPUs

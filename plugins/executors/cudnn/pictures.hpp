@@ -34,8 +34,8 @@ void batch_statistics(cudaStream_t s, number t, const normalising& n, const void
 void running_statistics(cudaStream_t s, const normalising& n, const float* running_mean, const float* running_variance);
 // y = relu(scale (x - mean) inverse + bias + residual); the residual may be null, and the ReLU is applied if `relu`.
 void normalise(cudaStream_t s, number t, const normalising& n, const void* x, const void* residual, bool relu, void* y);
-// The outputs of normalise_gradient(). dx and dresidual may be null. They may be the same memory if
-// add_residual is set: the sum of both gradients is then stored there. dscale and dbias are per channel.
+// The outputs of normalise_gradient(). dx and dresidual may be null. They may be the same memory if add_residual
+// is set: the sum of both gradients is then stored there. dscale and dbias are per channel.
 struct normalise_gradients {
   void *dx, *dresidual;
   bool add_dx, add_residual;
@@ -59,7 +59,8 @@ void average_pool(cudaStream_t s, number t, window w, const picture& p, const pi
 void average_pool_gradient(cudaStream_t s, number t, window w, const picture& p, const picture& q, const void* dy,
                            void* dx, std::size_t samples, bool add);
 
-// y = x times the factor of its sample and channel. Factors, of type t, are [samples, channels]. dx is dy scaled alike.
+// y = x times the factor of its sample and channel. Factors, of type t, are [samples, channels]. The gradient of x is
+// the same function of dy.
 void scale_channels(cudaStream_t s, number t, const picture& p, const void* x, const void* factors, void* y,
                     std::size_t samples, bool add);
 // The gradient of the factors: the sum of x dy over the positions of each channel of each sample.

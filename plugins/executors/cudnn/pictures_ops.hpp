@@ -7,9 +7,11 @@
 
 namespace cudnn {
 
-// Batch norm, with a residual that is added (null: none) and a ReLU after it.
+// Batch norm, with a residual that is added (null: none) and then, if `relu`, a ReLU. Training uses the statistics of
+// the batch and updates the running ones, evaluation uses the running ones; `momentum` as in batch_statistics().
 class batch_norm : public op {
 public:
+  // One element per channel each. mean and variance: the running statistics, of kind RG_TENSOR_STATE.
   struct tensors {
     weight *scale, *bias, *mean, *variance;
   };
@@ -26,6 +28,7 @@ private:
   buffer mean_, inverse_; // per channel, of the batch
 };
 
+// Max pooling, or with `average` average pooling, of each channel; w.step is ignored.
 class pooling : public op {
 public:
   pooling(std::string name, value* in, value* out, const window& w, bool average)
@@ -37,10 +40,10 @@ public:
 private:
   window window_;
   bool average_;
-  buffer places_;
+  buffer places_; // max pooling: positions of the maxima
 };
 
-// Multiplies the first input by a factor per sample and channel, the second input.
+// Multiplies the first input, an image, by the second, which has one factor per sample and channel.
 class channel_scale : public op {
 public:
   using op::op;

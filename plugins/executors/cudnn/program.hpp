@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A compiled network: its tensors, and its ops in the order of the forward pass. Activations are row-major (NCHW for
-// images); in reduced precision images are channels-last (NHWC).
+// images); with precision::channels_last, in every precision but fp32, images are NHWC.
 #pragma once
 
 #include "../common/compiled_graph.hpp"
@@ -46,8 +46,8 @@ inline std::uint32_t features(const value& v) {
 // gradient contains the loss scale. Their addresses change in bind(), and those of a sparse table also before a step.
 struct weight : executors::graph_tensor {
   explicit weight(executors::graph_tensor&& t) : graph_tensor(std::move(t)) {}
-  // Whether there is a copy for GEMMs and convolutions, in the precision of the model; filters may be channels-last. The
-  // model updates it in every pass, before the first op that uses the weight.
+  // Whether there is a copy for GEMMs and convolutions, in the precision of the model; filters may be channels-last.
+  // The model updates it in every pass, before the first op that uses the weight.
   bool copied = false;
   picture lies, copy_lies; // layout of a filter in `data` and in `copy`: [out channels] images of [in channels]
   void* copy = nullptr;
@@ -88,28 +88,29 @@ public:
   op(const op&) = delete;
   op& operator=(const op&) = delete;
 
-  // [main] Creates descriptors and the op's own buffers, reserves staging, and grows the device's scratch and workspace to
-  // the size that this op needs. Called once, before attach(); values and weights have no memory yet. Throws rg::error,
-  // RG_E_UNSUPPORTED, if the op is too large for its kernels.
+  // [main] Creates descriptors and the op's own buffers, reserves staging, and grows the device's scratch and workspace
+  // to the size that this op needs. Called once, before attach(); values and weights have no memory yet. Throws
+  // rg::error, RG_E_UNSUPPORTED, if the op is too large for its kernels.
   virtual void prepare(device&) {}
-  // [main] Chooses kernels; may run them and overwrite activations and gradients. Called once, after all ops are prepared
-  // and all values and weights have memory, in the order of the forward pass. Throws rg::error, RG_E_UNSUPPORTED, if a
-  // library has no kernel. Addresses in the scratch and of values are final, but those of weights are not.
+  // [main] Chooses kernels; may run them and overwrite activations and gradients. Called once, after all ops are
+  // prepared and all values and weights have memory, in the order of the forward pass. Throws rg::error,
+  // RG_E_UNSUPPORTED, if a library has no kernel. Addresses in the scratch and of values are final, but those of
+  // weights are not.
   virtual void attach(device&, choices&) {}
   // [compute] Writes to the staging the data that changes from step to step, and checks the batch. Called before each
   // forward pass, for all ops before any of them runs. Throws rg::error, RG_E_OPERATION, for bad input.
   virtual void vary(const run&) {}
   // [compute] Enqueue a pass in the device's stream and return at once. Training captures them as a CUDA graph, so they
-  // must enqueue the same work with the same arguments in every step with the same run::accumulate; data that changes
-  // lies in the staging. backward() follows the forward pass in training, in reverse order, if the output needs a
-  // gradient. It may overwrite the gradient of the output, writes those of the inputs that have one (dx() not null), adds
-  // where edge::add is set, and writes or adds those of the weights (adds()).
+  // must enqueue the same work with the same arguments in every training step with the same run::accumulate; data that
+  // changes lies in the staging. backward() follows the forward pass in training, in reverse order, if the output needs
+  // a gradient. It may overwrite the gradient of the output, writes those of the inputs that have one (dx() not null),
+  // adds where edge::add is set, and writes or adds those of the weights (adds()).
   virtual void forward(device& d, const run& r) = 0;
   virtual void backward(device& d, const run& r) = 0;
   // Returns the floating-point operations per sample of the forward and backward pass; a multiply-add counts as two.
   virtual double flops() const { return 0; }
-  // Returns the bytes of the op's own buffers that must survive from the forward to the backward pass, for the report of
-  // activation memory. Requires prepare() and attach().
+  // Returns the bytes of the op's own buffers that must survive from the forward to the backward pass, for the report
+  // of activation memory; 0 before prepare() and attach().
   virtual std::size_t held() const { return 0; }
 
   const std::string& name() const { return name_; }
@@ -159,8 +160,8 @@ struct program : executors::compiled_graph {
   std::vector<std::unique_ptr<op>> ops;
 };
 
-// Compiles a graph into p, which must be empty except for p.computes and p.batch. Uses shapes only and needs no device; p
-// does not refer to the graph afterwards. Throws rg::error: RG_E_UNSUPPORTED for an op that this executor lacks,
+// Compiles a graph into p, which must be empty except for p.computes and p.batch. Uses shapes only and needs no device;
+// p does not refer to the graph afterwards. Throws rg::error: RG_E_UNSUPPORTED for an op that this executor lacks,
 // RG_E_CONFIG for an inconsistent graph.
 void compile(const rg_graph& graph, program& p);
 

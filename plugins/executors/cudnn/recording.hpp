@@ -24,13 +24,13 @@ public:
     return *this;
   }
 
-  // Enqueues the work of `launch`: kernels, copies between pinned or device memory, and fills. `launch` must enqueue the
-  // same work with the same arguments in every call, only in `s`. The first call of give() calls it directly, because
-  // libraries load kernels at first use. The second call captures its work and replays it; later calls only replay. If
-  // CUDA refuses the capture, or `launch` throws during it, `refused` gets the reason, and this and later calls call
-  // `launch` directly. Several recordings may share `refused`: while it is not empty, nothing more is captured, but
-  // existing graphs are replayed. Throws what a direct call of `launch` throws, and rg::error, RG_E_DEVICE, if a replay
-  // cannot be enqueued.
+  // Enqueues the work of `launch`: kernels, copies between pinned or device memory, and fills. `launch` must enqueue
+  // the same work with the same arguments in every call, only in `s`. The first call of give() calls it directly,
+  // because libraries load kernels at first use. The second call captures its work and replays it; later calls only
+  // replay. If CUDA refuses the capture, or `launch` throws during it, `refused` gets the reason, and this and later
+  // calls call `launch` directly. Several recordings may share `refused`: while it is not empty, nothing more is
+  // captured, but existing graphs are replayed. Throws what a direct call of `launch` throws, and rg::error,
+  // RG_E_DEVICE, if a replay cannot be enqueued.
   template <class F> void give(cudaStream_t s, const F& launch, std::string& refused) {
     if (!graph_ && refused.empty() && std::exchange(launched_, true)) capture(s, launch, refused);
     if (graph_)

@@ -25,8 +25,8 @@ private:
   buffer mean_, inverse_; // per row
 };
 
-// Selects positions of a sequence: those that the input `indices` names, or the first ones if that is null. The output's
-// shape gives their number. vary() throws rg::error, RG_E_OPERATION, for an index that is no position.
+// Selects positions of a sequence: those that the input `indices` names, or the first ones if that is null. The
+// output's shape gives their number. vary() throws rg::error, RG_E_OPERATION, for an index that is no position.
 class take_places : public op {
 public:
   take_places(std::string name, value* in, value* indices, value* out)
@@ -42,8 +42,8 @@ class named_rows {
 public:
   // Reserves space, from op::prepare(), for at most `ids` ids per batch and a table of `rows` rows.
   void ask(staging& s, std::size_t ids, std::size_t rows);
-  // Groups ids[0 .. count) and writes the result to the staging, from op::vary(). An id is the number of a row; ids below
-  // 0 are skipped.
+  // Groups ids[0 .. count) and writes the result to the staging, from op::vary(). An id is the number of a row; ids
+  // below 0 are skipped.
   void vary(const std::int32_t* ids, std::size_t count);
   // The members of naming; the addresses are in device memory, and valid once the staging is allocated.
   const std::int32_t* count() const { return header_.device(); }
