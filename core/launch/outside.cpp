@@ -263,10 +263,20 @@ void outside_ranks::tell(std::uint32_t rank, const json& what, int descriptor) {
 
 void outside_ranks::join(const std::string& file, const std::string& transport) {
   if (std::find(joined_.begin(), joined_.end(), file) != joined_.end()) return;
-  for (std::uint32_t r = 0; r < size(); ++r) tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+  std::vector<std::uint32_t> told;
+  std::optional<failure> gone;
+  for (std::uint32_t r = 0; r < size(); ++r) {
+    try {
+      tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+      told.push_back(r);
+    } catch (const failure& e) { // tell the others all the same: a rank that joins can wait for all that still live
+      gone = e;
+    }
+  }
   std::optional<std::uint32_t> missing; // read all answers, so that none is taken for the answer to a later request
-  for (std::uint32_t r = 0; r < size(); ++r)
+  for (const std::uint32_t r : told)
     if (outcome(r).value_or(1) != 0 && !missing) missing = r;
+  if (gone) throw *gone;
   if (missing)
     throw failure(exit_code::run, fmt::format("transport {}: process {} could not join the others: it says why on its "
                                               "standard error",

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Both sides of ranks that an outside launcher started, without a launcher: the test is the campaign, and its sockets or
+// a child process are the ranks.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/failure.hpp"
+#include "launch/outside.hpp"
+
+using namespace regatta;
+using nlohmann::json;
+
+namespace {
+
+// An abstract Unix socket by which ranks find their campaign.
+class meeting {
+public:
+  explicit meeting(const std::string& job) {
+    name_.sun_family = AF_UNIX;
+    const std::string text = fmt::format("regatta-{}-{}", ::getuid(), job);
+    std::memcpy(name_.sun_path + 1, text.data(), text.size());
+    bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+    REQUIRE(::bind(listener.get(), address(), bytes_) == 0);
+    REQUIRE(::listen(listener.get(), 8) == 0);
+  }
+  unique_fd connect(std::uint32_t rank) const {
+    unique_fd fd = make_socket();
+    REQUIRE(::connect(fd.get(), address(), bytes_) == 0);
+    say(fd, {{"rank", rank}});
+    return fd;
+  }
+  static void say(const unique_fd& fd, const json& what) {
+    const auto packet = json::to_cbor(what);
+    REQUIRE(::send(fd.get(), packet.data(), packet.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(packet.size()));
+  }
+  unique_fd listener = make_socket();
+
+private:
+  static unique_fd make_socket() { return unique_fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)); }
+  const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&name_); }
+  sockaddr_un name_{};
+  socklen_t bytes_ = 0;
+};
+
+std::string unique_job() {
+  static int count = 0;
+  return fmt::format("outside-test-{}-{}", ::getpid(), ++count);
+}
+
+outside_place place_of(std::uint32_t size) {
+  return {"mpirun", "", 0, size};
+}
+
+} // namespace
+
+TEST_CASE("a rank that is gone leaves no answer of the others unread") {
+  meeting at(unique_job());
+  unique_fd first = at.connect(0), second = at.connect(1), third = at.connect(2);
+  outside_ranks ranks(std::move(at.listener), place_of(3));
+  second.reset();
+  for (const unique_fd* fd : {&first, &third}) meeting::say(*fd, {{"code", 0}}); // the answer to join()
+  CHECK_THROWS_AS(ranks.join("file", "transport"), failure);
+  for (const unique_fd* fd : {&first, &third}) meeting::say(*fd, {{"code", 3}}); // the outcome of a run
+  CHECK(ranks.outcome(0) == 3);
+  CHECK(ranks.outcome(1) == std::nullopt);
+  CHECK(ranks.outcome(2) == 3);
+}
