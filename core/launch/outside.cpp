@@ -133,9 +133,13 @@ std::optional<json> get(int socket, unique_fd* descriptor = nullptr) {
 }
 
 bool wait_readable(int fd, std::chrono::steady_clock::time_point until) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-  pollfd waiting{fd, POLLIN, 0};
-  return left.count() > 0 && ::poll(&waiting, 1, static_cast<int>(left.count())) > 0;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd waiting{fd, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
 }
 
 unique_fd listen_for_ranks(const outside_place& place) {

@@ -69,6 +69,8 @@ outside_place place_of(std::uint32_t size) {
   return {"mpirun", "", 0, size};
 }
 
+std::atomic<int> signals{0};
+
 } // namespace
 
 TEST_CASE("a rank that is gone leaves no answer of the others unread") {
@@ -82,4 +84,24 @@ TEST_CASE("a rank that is gone leaves no answer of the others unread") {
   CHECK(ranks.outcome(0) == 3);
   CHECK(ranks.outcome(1) == std::nullopt);
   CHECK(ranks.outcome(2) == 3);
+}
+
+TEST_CASE("signals do not end the wait for ranks") {
+  struct sigaction counting {};
+  struct sigaction before {};
+  counting.sa_handler = [](int) { ++signals; };
+  ::sigaction(SIGUSR1, &counting, &before);
+  meeting at(unique_job());
+  const pthread_t campaign = ::pthread_self();
+  unique_fd rank;
+  std::thread rank_thread([&] {
+    while (signals < 50) {
+      ::pthread_kill(campaign, SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    rank = at.connect(0);
+  });
+  CHECK_NOTHROW(outside_ranks(unique_fd(::dup(at.listener.get())), place_of(1)));
+  rank_thread.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
 }
