@@ -7,10 +7,23 @@
 #include <filesystem>
 #include <vector>
 
+#include <sched.h>
+
 namespace regatta {
 
 // Returns the CPUs in this thread's affinity mask, ascending.
 std::vector<int> available_cpus();
+
+// A mask of CPUs for sched_setaffinity(), as long as the highest of them needs. `set` is null without CPUs.
+struct cpu_mask {
+  explicit cpu_mask(const std::vector<int>& cpus);
+  ~cpu_mask();
+  cpu_mask(const cpu_mask&) = delete;
+  cpu_mask& operator=(const cpu_mask&) = delete;
+
+  cpu_set_t* set = nullptr;
+  std::size_t bytes = 0;
+};
 
 // Returns the number of CPUs whose time the control groups of this process grant (v2: cpu.max, v1: cpu.cfs_quota_us);
 // the smallest up to the root, infinity without a limit. `root` is "/" except in tests.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/outside.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
+#include "launch/cpus.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
 
@@ -13,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include <fcntl.h>
@@ -167,13 +170,17 @@ unique_fd find_campaign(const outside_place& place) {
   }
 }
 
+// Binds this process to `cpus` (empty: to all that the control group allows). Throws failure if the kernel refuses.
 void run_on(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int c : cpus)
-    if (c >= 0 && c < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(c), &set);
-  if (cpus.empty()) std::memset(&set, 0xff, sizeof set); // all CPUs that the control group allows
-  ::sched_setaffinity(0, sizeof set, &set);
+  std::vector<int> all;
+  if (cpus.empty()) {
+    all.resize(1 << 16); // more than a kernel supports; it ignores CPUs that do not exist
+    std::iota(all.begin(), all.end(), 0);
+  }
+  const cpu_mask mask(cpus.empty() ? all : cpus);
+  if (::sched_setaffinity(0, mask.bytes, mask.set) != 0)
+    throw failure(exit_code::run,
+                  fmt::format("cannot run on the CPUs [{}]: {}", fmt::join(cpus, ", "), std::strerror(errno)));
 }
 
 // Resets the peak of resident memory, which each run measures anew.
@@ -181,6 +188,19 @@ void forget_memory_peak() {
   const unique_fd fd(::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
   if (fd.get() >= 0) [[maybe_unused]]
     const auto n = ::write(fd.get(), "5", 1);
+}
+
+// Returns the exit code of one run.
+int take_part(const json& asked, unique_fd status, const outside_duties& duties) {
+  try {
+    run_on(asked.at("cpus").get<std::vector<int>>());
+  } catch (const failure& e) {
+    print_error(fmt::format("{}\n", e.what()));
+    return static_cast<int>(e.code());
+  }
+  forget_memory_peak();
+  return duties.run(asked.at("host"), asked.at("port"), asked.at("rank"), asked.at("secret").get_binary(),
+                    status.release());
 }
 
 // Handles the campaign's requests until the campaign ends.
@@ -193,10 +213,7 @@ void serve(int campaign, const outside_duties& duties) {
     if (type == "join") {
       code = duties.join(asked->at("file"), asked->at("transport"));
     } else {
-      run_on(asked->at("cpus").get<std::vector<int>>());
-      forget_memory_peak();
-      code = duties.run(asked->at("host"), asked->at("port"), asked->at("rank"), asked->at("secret").get_binary(),
-                        status.release());
+      code = take_part(*asked, std::move(status), duties);
     }
     put(campaign, {{"code", code}});
   }

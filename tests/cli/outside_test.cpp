@@ -105,3 +105,36 @@ TEST_CASE("signals do not end the wait for ranks") {
   rank_thread.join();
   ::sigaction(SIGUSR1, &before, nullptr);
 }
+
+TEST_CASE("a rank that cannot run on its CPUs says so, and stays for the next run") {
+  const std::string job = unique_job();
+  meeting at("mpirun " + job);
+  const unique_fd first = at.connect(0);
+  std::cout.flush(); // else the child could write the buffered output again
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::unsetenv("SLURM_STEP_ID"); // would become part of the name
+    ::setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+    ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    ::setenv("PMIX_NAMESPACE", job.c_str(), 1);
+    outside_duties duties;
+    duties.run = [](const std::string&, std::uint16_t, std::uint32_t, const blob&, int status) {
+      ::close(status);
+      return 0;
+    };
+    enter_outside_launch(duties);
+    ::_exit(127);
+  }
+  {
+    outside_ranks ranks(std::move(at.listener), place_of(2));
+    constexpr int absent = 100'000; // more than Linux supports
+    ranks.invite(1, "", 0, {}, {absent}, STDOUT_FILENO);
+    CHECK(ranks.outcome(1) == static_cast<int>(exit_code::run));
+    ranks.invite(1, "", 0, {}, {}, STDOUT_FILENO);
+    CHECK(ranks.outcome(1) == 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
