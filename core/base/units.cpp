@@ -92,10 +92,12 @@ std::string exact_nanoseconds(std::int64_t ns) {
 std::string exact_bits_per_second(double rate) {
   for (const unit& u : std::span(rate_units).first(rate_units_printed)) {
     const double count = rate / u.factor;
-    // {} prints the shortest text that parses to the same double; above 1e15 that has an exponent.
-    if (std::abs(count) >= 1 && count * u.factor == rate) return fmt::format("{}{}", count, u.name);
+    std::string text = fmt::format("{}{}", count, u.name); // above 1e15 with an exponent
+    if ((std::abs(count) >= 1 || u.factor == 1) && parse_bits_per_second(text) == rate) return text;
   }
-  return fmt::format("{}bit/s", rate);
+  // The parser rounds twice, to long double and then to double. That can miss a shortest text; 21 digits are a long
+  // double's own.
+  return fmt::format("{:.21g}bit/s", rate);
 }
 
 std::string human_bytes(double bytes) {
@@ -104,9 +106,11 @@ std::string human_bytes(double bytes) {
 }
 
 std::string human_seconds(double seconds) {
-  if (std::abs(seconds) >= 600)
-    return fmt::format("{}:{:02}:{:02} h", static_cast<long>(seconds) / 3600, static_cast<long>(seconds) / 60 % 60,
-                       static_cast<long>(seconds) % 60);
+  const double size = std::abs(seconds);
+  if (size >= 600 && size < 0x1p63) {
+    const auto whole = static_cast<std::int64_t>(size);
+    return fmt::format("{}{}:{:02}:{:02} h", seconds < 0 ? "-" : "", whole / 3600, whole / 60 % 60, whole % 60);
+  }
   static constexpr std::string_view names[] = {"ns", "us", "ms", "s"};
   return human(seconds * 1e9, 1000, names);
 }

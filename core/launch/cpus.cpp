@@ -67,6 +67,21 @@ std::vector<int> available_cpus() {
   return out;
 }
 
+cpu_mask::cpu_mask(const std::vector<int>& cpus) {
+  int highest = -1;
+  for (const int cpu : cpus) highest = std::max(highest, cpu);
+  if (highest < 0) return;
+  set = CPU_ALLOC(highest + 1);
+  bytes = CPU_ALLOC_SIZE(highest + 1);
+  CPU_ZERO_S(bytes, set);
+  for (const int cpu : cpus)
+    if (cpu >= 0) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
+}
+
+cpu_mask::~cpu_mask() {
+  if (set != nullptr) CPU_FREE(set);
+}
+
 double cgroup_cpu_limit(const fs::path& root) {
   double least = no_limit;
   for (const control_group& g : control_groups("cpu", root))

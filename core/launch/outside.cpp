@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/outside.hpp"
 
+#include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
+#include "launch/cpus.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
 
@@ -13,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 #include <fcntl.h>
@@ -134,9 +137,13 @@ std::optional<json> get(int socket, unique_fd* descriptor = nullptr) {
 }
 
 bool wait_readable(int fd, std::chrono::steady_clock::time_point until) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-  pollfd waiting{fd, POLLIN, 0};
-  return left.count() > 0 && ::poll(&waiting, 1, static_cast<int>(left.count())) > 0;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd waiting{fd, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
 }
 
 unique_fd listen_for_ranks(const outside_place& place) {
@@ -164,13 +171,17 @@ unique_fd find_campaign(const outside_place& place) {
   }
 }
 
+// Binds this process to `cpus` (empty: to all that the control group allows). Throws failure if the kernel refuses.
 void run_on(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int c : cpus)
-    if (c >= 0 && c < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(c), &set);
-  if (cpus.empty()) std::memset(&set, 0xff, sizeof set); // all CPUs that the control group allows
-  ::sched_setaffinity(0, sizeof set, &set);
+  std::vector<int> all;
+  if (cpus.empty()) {
+    all.resize(1 << 16); // more than a kernel supports; it ignores CPUs that do not exist
+    std::iota(all.begin(), all.end(), 0);
+  }
+  const cpu_mask mask(cpus.empty() ? all : cpus);
+  if (::sched_setaffinity(0, mask.bytes, mask.set) != 0)
+    throw failure(exit_code::run,
+                  fmt::format("cannot run on the CPUs [{}]: {}", fmt::join(cpus, ", "), std::strerror(errno)));
 }
 
 // Resets the peak of resident memory, which each run measures anew.
@@ -178,6 +189,19 @@ void forget_memory_peak() {
   const unique_fd fd(::open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC));
   if (fd.get() >= 0) [[maybe_unused]]
     const auto n = ::write(fd.get(), "5", 1);
+}
+
+// Returns the exit code of one run.
+int take_part(const json& asked, unique_fd status, const outside_duties& duties) {
+  try {
+    run_on(asked.at("cpus").get<std::vector<int>>());
+  } catch (const failure& e) {
+    print_error(fmt::format("{}\n", e.what()));
+    return static_cast<int>(e.code());
+  }
+  forget_memory_peak();
+  return duties.run(asked.at("host"), asked.at("port"), asked.at("rank"), asked.at("secret").get_binary(),
+                    status.release());
 }
 
 // Handles the campaign's requests until the campaign ends.
@@ -190,10 +214,7 @@ void serve(int campaign, const outside_duties& duties) {
     if (type == "join") {
       code = duties.join(asked->at("file"), asked->at("transport"));
     } else {
-      run_on(asked->at("cpus").get<std::vector<int>>());
-      forget_memory_peak();
-      code = duties.run(asked->at("host"), asked->at("port"), asked->at("rank"), asked->at("secret").get_binary(),
-                        status.release());
+      code = take_part(*asked, std::move(status), duties);
     }
     put(campaign, {{"code", code}});
   }
@@ -264,10 +285,20 @@ void outside_ranks::tell(std::uint32_t rank, const json& what, int descriptor) {
 
 void outside_ranks::join(const std::string& file, const std::string& transport) {
   if (std::find(joined_.begin(), joined_.end(), file) != joined_.end()) return;
-  for (std::uint32_t r = 0; r < size(); ++r) tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+  std::vector<std::uint32_t> told;
+  std::optional<failure> gone;
+  for (std::uint32_t r = 0; r < size(); ++r) {
+    try {
+      tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+      told.push_back(r);
+    } catch (const failure& e) { // tell the others all the same: a rank that joins can wait for all that still live
+      gone = e;
+    }
+  }
   std::optional<std::uint32_t> missing; // read all answers, so that none is taken for the answer to a later request
-  for (std::uint32_t r = 0; r < size(); ++r)
+  for (const std::uint32_t r : told)
     if (outcome(r).value_or(1) != 0 && !missing) missing = r;
+  if (gone) throw *gone;
   if (missing)
     throw failure(exit_code::run, fmt::format("transport {}: process {} could not join the others: it says why on its "
                                               "standard error",

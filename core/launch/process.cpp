@@ -104,26 +104,6 @@ struct trouble {
   ::_exit(127);
 }
 
-struct cpu_mask {
-  cpu_set_t* set = nullptr;
-  std::size_t bytes = 0;
-  explicit cpu_mask(const std::vector<int>& cpus) {
-    int highest = -1;
-    for (const int cpu : cpus) highest = std::max(highest, cpu);
-    if (highest < 0) return;
-    set = CPU_ALLOC(highest + 1);
-    bytes = CPU_ALLOC_SIZE(highest + 1);
-    CPU_ZERO_S(bytes, set);
-    for (const int cpu : cpus)
-      if (cpu >= 0) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
-  }
-  ~cpu_mask() {
-    if (set != nullptr) CPU_FREE(set);
-  }
-  cpu_mask(const cpu_mask&) = delete;
-  cpu_mask& operator=(const cpu_mask&) = delete;
-};
-
 // Handlers of the parent must not run in the child: they would act on descriptors that both share.
 class all_signals_blocked {
 public:

@@ -51,7 +51,8 @@ TEST_CASE("what is printed exactly reads back") {
     CHECK(parse_bytes(exact_bytes(v)) == v);
     CHECK(parse_nanoseconds(exact_nanoseconds(v)) == v);
   }
-  for (double v : {0.0, 1.0, 1.1e9, 123456789.0, 0.1, 1e10, 3.3e12, 1e300}) {
+  for (double v : {0.0, 1.0, 1.1e9, 123456789.0, 0.1, 1e10, 3.3e12, 1e300, 4525946850.6930046, 1619714922391.4028,
+                   406879.39448479144, 16.846084803134868}) {
     CAPTURE(v);
     CHECK(parse_bits_per_second(exact_bits_per_second(v)) == v);
   }
@@ -64,5 +65,8 @@ TEST_CASE("for tables") {
   CHECK(human_seconds(0.00125) == "1.25 ms");
   CHECK(human_seconds(100e-6) == "100.0 us");
   CHECK(human_seconds(3661) == "1:01:01 h");
+  CHECK(human_seconds(-700) == "-0:11:40 h");
+  CHECK(human_seconds(std::numeric_limits<double>::infinity()) == "inf s");
+  CHECK(human_seconds(1e20).ends_with(" s")); // more hours than an integer holds
   CHECK(human_bits_per_second(1e10) == "10.0 Gbit/s");
 }
