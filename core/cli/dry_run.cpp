@@ -123,8 +123,7 @@ int dry_run(plugin_answers& answers, const experiment& e, format form) {
     print_output(draw_markdown(table));
     break;
   }
-  case format::console:
-    print_output(fmt::format("{}\n{}\n", indented(columns, rows), closing(all, machine)));
+  case format::console: print_output(fmt::format("{}\n{}\n", indented(columns, rows), closing(all, machine)));
   }
   return e.cases.size() == 1 ? all.cases[0].code : 0;
 }

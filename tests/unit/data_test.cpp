@@ -70,8 +70,7 @@ TEST_CASE("a file that is truncated while it is mapped is named before the proce
   ::close(said[0]);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(text ==
-        "data file " + name.string() + " was truncated while it was read: restore it, and run again\n");
+  CHECK(text == "data file " + name.string() + " was truncated while it was read: restore it, and run again\n");
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGBUS);
 }
