@@ -64,12 +64,14 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
 
   REQUIRE(run(cmake + " --install " REGATTA_BUILD " --prefix " + quoted(folder / "first"), log) == 0);
   fs::rename(folder / "first", prefix);
-  for (const char* file : {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
-                           "lib/cmake/regatta/regatta-config.cmake", "share/doc/regatta/conformance.md",
-                           "share/doc/regatta/LICENSE", "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
+  for (const char* file :
+       {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
+        "lib/cmake/regatta/regatta-config.cmake", "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE",
+        "share/doc/regatta/index.md", "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
     CAPTURE(file);
     CHECK(fs::exists(prefix / file));
   }
+  CHECK(contents(prefix / "share/doc/regatta/README.md") == contents(REGATTA_SOURCE "/README.md")); // not that of docs/
 
   // As the example files expect it: every project in a folder of its own, built in its folder `build`.
   fs::copy(REGATTA_SOURCE "/examples", examples, fs::copy_options::recursive);
