@@ -65,6 +65,17 @@ ordered_json document_of(const experiment& e, const campaign_estimate& all, cons
       {"total", json_of(all.total)}};
 }
 
+// Returns the document's cases with the same members for any number of cases, swept or not: `case` is the label of the
+// table, and `time` has its members for a refused case, too.
+nlohmann::json cases_for_csv(const experiment& e, const ordered_json& document) {
+  nlohmann::json cases = document.at("cases");
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    cases[i]["case"] = label_of(e.cases[i]);
+    if (cases[i]["time"].is_null()) cases[i]["time"] = {{"seconds", nullptr}, {"cpu_seconds", nullptr}};
+  }
+  return cases;
+}
+
 std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaign_estimate& all) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < e.cases.size(); ++i) {
@@ -112,10 +123,7 @@ int dry_run(plugin_answers& answers, const experiment& e, format form) {
     print_output(
         fmt::format("{}\n", document_of(e, all, machine).dump(2, ' ', false, ordered_json::error_handler_t::replace)));
     break;
-  case format::csv:
-    print_output(
-        fmt::format("{}", render_csv({{"results", nlohmann::json(document_of(e, all, machine).at("cases"))}})));
-    break;
+  case format::csv: print_output(render_csv({{"results", cases_for_csv(e, document_of(e, all, machine))}})); break;
   case format::markdown: {
     text_table table;
     table.columns = columns;

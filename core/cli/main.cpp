@@ -76,7 +76,8 @@ int dispatch(int argc, char** argv) {
       ->type_name("KEY=V1,V2,...")
       ->allow_extra_args(false);
   run_app->add_option("--out", run.out, "folder for the results (default: results/NAME-TIME)")->type_name("DIR");
-  run_app->add_flag("--resume", run.resume, "go on in a folder that holds a campaign: run what is missing there");
+  run_app->add_flag("--resume", run.resume,
+                    "go on with the campaign in the folder of --out: run what is missing there");
   run_app->add_option("--format", run.format, "of standard output: console, markdown, csv, json")->type_name("FORMAT");
   run_app->add_option("--progress", run.progress, "a live line on standard error: auto, always, never")
       ->type_name("WHEN")

@@ -158,6 +158,9 @@ int run_verb(const run_options& o) {
   const auto form = format_named(o.format);
   if (!form)
     throw failure(exit_code::usage, fmt::format("--format {}: expected console, markdown, csv or json", o.format));
+  if (o.resume && o.out.empty())
+    throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
+                                    "with, such as --out results/NAME-TIME");
   const auto outside = enter_outside_launch(duties_of_a_rank()); // does not return in processes that are ranks
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
@@ -236,7 +239,7 @@ int run_verb(const run_options& o) {
       }
   if (!unwritten.empty()) s.say(unwritten + "; results are missing on the disk");
   if (!finished) {
-    s.say(fmt::format("interrupted: {} of {} case{} finished, in {}; go on with --resume", records.finished_cases(),
+    s.say(fmt::format("interrupted: {} of {} case{} finished; go on with --out {} --resume", records.finished_cases(),
                       e.cases.size(), e.cases.size() == 1 ? "" : "s", folder.path().string()));
     return static_cast<int>(exit_code::interrupted);
   }

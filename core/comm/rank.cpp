@@ -77,7 +77,7 @@ public:
     const auto blobs = control.exchange("transport", mine.bytes ? blob(data, data + mine.bytes) : blob{});
     std::vector<rg_blob> views;
     for (const blob& b : blobs) views.push_back({b.data(), b.size()});
-    check(t.connect(self, views.data(), connect_timeout_ns), host_, name_);
+    check_in_time(t.connect(self, views.data(), connect_timeout_ns), host_, name_);
     control.on_death([this](std::uint32_t) { wake(); });
     control.on_describe([this] { return report_.describe(); });
   }
@@ -89,7 +89,7 @@ public:
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  void close() { check(functions().close(self_, close_timeout_ns), host_, name_); }
+  void close() { check_in_time(functions().close(self_, close_timeout_ns), host_, name_); }
 
   bool can(const operation& o) const {
     if (o.algorithm != "native") return true;

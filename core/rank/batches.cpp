@@ -85,6 +85,7 @@ void batches::count(std::uint64_t step, slot& of) {
 }
 
 void batches::count_tokens(const rg_batch& b) {
+  ++micros_counted_;
   const auto count = [&](const auto* values) {
     const auto all = static_cast<std::ptrdiff_t>(token_places_);
     return static_cast<std::uint64_t>(all - std::count(values, values + all, 0));
@@ -110,7 +111,7 @@ void batches::prepare(std::uint64_t step) {
 
 void batches::begin(std::uint64_t step) {
   step_ = step;
-  tokens_ = 0;
+  tokens_ = micros_counted_ = 0;
   prepare(step);
   of(step).ahead = false;
   settle();
@@ -125,7 +126,7 @@ rg_batch batches::micro(std::uint64_t m) {
   batch_memory& memory = this->memory(step_, m);
   if (!whole_ && m) read(step_, m, memory);
   rg_batch b = memory.batch();
-  if (token_places_) count_tokens(b);
+  if (token_places_ && m == micros_counted_) count_tokens(b);
   b.step = step_;
   b.first_sample = first_ + m * samples_;
   b.global_samples = session_.job.global_batch();

@@ -41,13 +41,13 @@ public:
   void read_ahead();
   // [compute] Returns micro-batch `m` of the step that was begun, reading it if necessary: call it with ascending m. It
   // is valid until the next call of begin() or micro(); where the model counts or has sparse tables, all micro-batches
-  // are in memory at once and valid until the next step.
+  // are in memory at once and valid until the next step, and may be asked for again.
   rg_batch micro(std::uint64_t m);
   // [compute] Completes a pending sum of counts. Call it before any other collective call on the control channel.
   void settle();
   // This worker's counts for the step that was begun, by kind of count; empty if the model counts nothing.
   const std::vector<std::uint64_t>& mine() const { return current().mine; }
-  // Returns the tokens, without padding, of all micro-batches that calls of micro() have returned in this step;
+  // Returns the tokens, without padding, of all micro-batches that micro() has returned in this step, each once;
   // std::nullopt unless train.batch_unit is "tokens" and the model has an input of tokens.
   std::optional<std::uint64_t> tokens() const { return token_places_ ? std::optional(tokens_) : std::nullopt; }
 
@@ -77,7 +77,8 @@ private:
   std::uint64_t step_ = 0;                       // the step that was begun
   std::size_t tokens_input_ = 0;
   std::uint64_t token_places_ = 0; // per micro-batch; 0: tokens are not counted
-  std::uint64_t tokens_ = 0;       // of the step so far
+  std::uint64_t tokens_ = 0;       // of the step's first micros_counted_ micro-batches
+  std::uint64_t micros_counted_ = 0;
   std::uint64_t end_ = UINT64_MAX;
   slot* summing_ = nullptr;
 };

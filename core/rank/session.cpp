@@ -192,7 +192,7 @@ void session::connect() {
   const auto blobs = control.exchange("transport", mine.bytes ? blob(data, data + mine.bytes) : blob{});
   std::vector<rg_blob> views;
   for (const blob& b : blobs) views.push_back({b.data(), b.size()});
-  check(t.connect(self, views.data(), connect_timeout_ns), transport_host_, "transport " + transport_.id);
+  check_in_time(t.connect(self, views.data(), connect_timeout_ns), transport_host_, "transport " + transport_.id);
 }
 
 void session::load_weights() {
@@ -292,7 +292,8 @@ rg_counters session::counters() {
 
 void session::close() {
   control.operation("closing the transport", pace::rare);
-  check(transport_.transport.close(transport_self_, close_timeout_ns), transport_host_, "transport " + transport_.id);
+  check_in_time(transport_.transport.close(transport_self_, close_timeout_ns), transport_host_,
+                "transport " + transport_.id);
 }
 
 } // namespace regatta

@@ -48,8 +48,18 @@ std::string plugin_host::take_error() {
   return std::exchange(error_, {});
 }
 
+namespace {
+
+std::string text_of(rg_status status, plugin_host& host) {
+  const std::string text = host.take_error();
+  return text.empty() ? fmt::format("{} (status {}; the plugin gave no text)", meaning_of(status), status) : text;
+}
+
+} // namespace
+
 std::string_view meaning_of(rg_status status) noexcept {
   switch (status) {
+  case RG_TIMEOUT: return "it was not done within its time";
   case RG_E_CONFIG: return "it cannot run as configured";
   case RG_E_OPERATION: return "an operation failed";
   case RG_E_PEER: return "a peer is gone or broke the protocol";
@@ -63,14 +73,18 @@ std::string_view meaning_of(rg_status status) noexcept {
 
 void check(rg_status status, plugin_host& host, std::string_view what) {
   if (status >= 0) return;
-  auto text = host.take_error();
-  if (text.empty()) text = fmt::format("{} (status {}; the plugin gave no text)", meaning_of(status), status);
+  const std::string text = text_of(status, host);
   if (status == RG_E_PEER || status == RG_E_CANCELLED) throw peer_failure(fmt::format("{}: {}", what, text));
   auto code = exit_code::run;
   if (status == RG_E_CONFIG) code = exit_code::usage;
   if (status == RG_E_UNSUPPORTED) code = exit_code::skipped;
   if (status == RG_E_PLUGIN) code = exit_code::plugin;
   throw failure(code, fmt::format("{}: {}", what, text));
+}
+
+void check_in_time(rg_status status, plugin_host& host, std::string_view what) {
+  check(status, host, what);
+  if (status == RG_TIMEOUT) throw failure(exit_code::run, fmt::format("{}: {}", what, text_of(status, host)));
 }
 
 } // namespace regatta

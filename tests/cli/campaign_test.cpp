@@ -131,7 +131,7 @@ TEST_CASE("every run is on disk when it has finished, and --resume runs only wha
     REQUIRE(code != 0);
     if (signal == SIGINT) {
       CHECK(code == 130);
-      CHECK(read(s->path / "err").find(" of 2 cases finished, in r; go on with --resume\n") != std::string::npos);
+      CHECK(read(s->path / "err").find(" of 2 cases finished; go on with --out r --resume\n") != std::string::npos);
     }
     const auto before = runs_of_cases(*s);
     REQUIRE(before.size() < 6);

@@ -122,7 +122,23 @@ TEST_CASE("a case that cannot run says why, in every format") {
     CHECK(o.code == 0);
     return o.out;
   };
-  CHECK(printed("csv").find("time.cpu_seconds") != std::string::npos);
+  const std::string csv = printed("csv");
+  CHECK(csv.find("time.cpu_seconds") != std::string::npos);
+  CHECK(csv.find("\n\"transport.plugin = \"\"null\"\"\",") != std::string::npos);
   CHECK(printed("markdown").find("| skipped: ") != std::string::npos);
   CHECK(printed("console").find("Nothing was run. 1 of 2 cases would take ") != std::string::npos);
+}
+
+TEST_CASE("a csv has the same columns for one case, for many, and where one cannot run") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << small;
+  const auto csv = [&](const std::string& options) {
+    return program(s, "run x.toml --dry-run --format csv " + options).out;
+  };
+  const auto header = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+  const std::string one = csv("");
+  CHECK(header(one).starts_with("case,"));
+  CHECK(one.find("\n\"mlp, ") != std::string::npos);
+  CHECK(header(csv("--sweep measure.steps=100,200")) == header(one));
+  CHECK(header(csv("--sweep transport.plugin=null,shm")) == header(one));
 }

@@ -137,6 +137,10 @@ TEST_CASE("resume runs what is missing and refuses another experiment") {
   INFO(resumed.err);
   CHECK(resumed.code == 0);
   CHECK(program(s, "run x.toml --out result --progress never --resume --set train.batch=12").code == 2);
+  const outcome nowhere = program(s, "run x.toml --progress never --resume");
+  CHECK(nowhere.code == 2);
+  CHECK(nowhere.err.find("--resume: expected --out DIR beside it") != std::string::npos);
+  CHECK(!fs::exists(s.path / "results"));
 }
 
 TEST_CASE("what cannot be is refused before anything starts") {
@@ -319,5 +323,5 @@ TEST_CASE("Ctrl-C ends everything at once and keeps the finished cases") {
   const json r = parsed(read(file)).at("results");
   REQUIRE(r.size() == 1); // no run of the second case has finished
   CHECK(r.at(0).at("status") == "ok");
-  CHECK(read(s.path / "err") == "interrupted: 1 of 2 cases finished, in r; go on with --resume\n");
+  CHECK(read(s.path / "err") == "interrupted: 1 of 2 cases finished; go on with --out r --resume\n");
 }

@@ -139,6 +139,11 @@ TEST_CASE("a transport whose poll does not return, or reports nothing") {
         {"rank 1 (worker 1, pid ", "rank 0 (worker 0, pid "});
 }
 
+TEST_CASE("a transport that gives up its close fails the case: its last messages may be lost") {
+  hangs(run_cases("transport.at", "close", "never", "--set transport.plugin=hanging_transport"),
+        {"rank 1 (worker 1, pid ", "transport hanging_transport: rank 0 has not taken all that was sent"}, {});
+}
+
 TEST_CASE("comm: a transport that stands still is named with its size, and the next one is measured") {
   for (const auto& [at, says] :
        {std::pair{"receive", "waits for its peers; first: receive from rank "}, std::pair{"send", "(RG_AGAIN)"},

@@ -128,13 +128,13 @@ struct hanging_strategy {
 };
 
 // From the second message on it has no room for a send or a receive; or rank 1's poll reports no end of an operation any
-// more, or does not return.
+// more, or does not return; or its close gives up.
 struct hanging_transport : unix_transport {
   struct parameters {
     std::string at = "never";
   };
   static constexpr auto fields = rg::fields(rg::field("at", &parameters::at, "the function that does not go on")
-                                                .one_of("never", "send", "receive", "report", "poll"));
+                                                .one_of("never", "send", "receive", "report", "poll", "close"));
   hanging_transport(const rg_host* host, const parameters& p) : unix_transport(host, {}), at_(p.at) {}
 
   rg_blob listen(const rg_world& world) {
@@ -146,6 +146,10 @@ struct hanging_transport : unix_transport {
   }
   rg_status recv(const rg_transfer& t) {
     return ++receives_ > 1 && at_ == "receive" ? rg_status{RG_AGAIN} : unix_transport::recv(t);
+  }
+  void close(std::uint64_t timeout_ns) {
+    if (rank_ == 1 && at_ == "close") throw rg::error(RG_TIMEOUT, "rank 0 has not taken all that was sent");
+    unix_transport::close(timeout_ns);
   }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
     const bool hangs = rank_ == 1 && sends_ > 1;

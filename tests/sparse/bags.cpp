@@ -53,6 +53,7 @@ public:
     info.metric_sums = 2;
     info.metric = "distance";
     info.unit = "bags";
+    info.tokens_input = 1;
     info.layout = "canonical";
     return info;
   }

@@ -63,6 +63,22 @@ TEST_CASE("a model of tables alone trains") {
   CHECK(curve.back() < 0.7 * curve.front());
 }
 
+TEST_CASE("tokens of a batch are counted once, with sparse tables too") {
+  const scratch s;
+  const auto tokens_of_sample = [&](const std::string& options) {
+    const json r = results(s, tiny, alone + "--set train.batch_unit=tokens --set train.batch=96 " + options).at(0);
+    CHECK(r.at("throughput").at("unit") == "tokens/s");
+    return r.at("throughput").at("median").get<double>() / r.at("samples_per_second").at("median").get<double>();
+  };
+  for (const std::string accumulate : {"--set train.accumulate=1 ", "--set train.accumulate=3 "}) {
+    CAPTURE(accumulate);
+    const double dense = tokens_of_sample(accumulate + "--set model.sparse=false");
+    CHECK(dense > 3.9); // a sample has 4 words, and word 0 of 500 is padding
+    CHECK(dense <= 4);
+    CHECK(tokens_of_sample(accumulate + "--set model.sparse=true") == doctest::Approx(dense));
+  }
+}
+
 TEST_CASE("clipping takes the norm over tables and dense tensors together") {
   const scratch s;
   const std::string options = alone + "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 --set model.sparse=";
