@@ -140,7 +140,7 @@ struct data_cost {
 
 data_cost data_of(const case_config& c) {
   const data_config& d = c.data;
-  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.of == "dataset");
+  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.queue_source == "dataset");
   const auto format = formats.find(d.format);
   if (!dataset || format == formats.end()) return {};
   const format_cost& f = format->second;
@@ -183,7 +183,7 @@ time_estimate estimate_run(const case_config& c, const case_answers& said, const
       (on_cpu ? compute : 0) + batch * data.sample + (servers > 0 ? 0 : update) + 2 * t.worker * passes + engine;
   const double server = update + 2 * t.server * passes + step_seconds + peer_seconds * workers;
   const double cpu = workers * worker + servers * server;
-  const double alone = (on_cpu ? (compute + batch * data.sample) / threads : compute) * c.cluster.slow.factor +
+  const double alone = (on_cpu ? (compute + batch * data.sample) / threads : compute) * c.cluster.straggler.factor +
                        (servers > 0 ? 0 : update) + 2 * t.worker * passes + engine;
   const double busy = std::max(alone, cpu / machine.cores);
   const double rounds = servers > 0 ? 2 : 2 * (workers - 1);

@@ -103,7 +103,7 @@ std::uint64_t batch_per_worker(described_model& model, const case_config& c) {
 // Returns the number of distinct words in a text: counted in its first 4 MiB and extrapolated by Heaps' law. A run
 // touches at most as many rows of a table of words. Returns nullopt if the data is not such a text, or cannot be read.
 std::optional<std::uint64_t> count_words(const data_config& d) {
-  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.of == "dataset");
+  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.queue_source == "dataset");
   const bool text = d.format == "words" || d.format == "queries" || d.format == "sentences" || d.format == "parallel";
   std::error_code ec;
   const auto size = static_cast<double>(std::filesystem::file_size(d.path, ec));
@@ -124,7 +124,7 @@ std::optional<std::uint64_t> count_words(const data_config& d) {
 // Calls count_words() once for all cases that one child answers.
 std::optional<std::uint64_t> distinct_words(const data_config& d) {
   static std::map<std::vector<std::string>, std::optional<std::uint64_t>> known;
-  const auto [at, is_new] = known.try_emplace({d.source, d.of, d.format, d.path, d.tokens});
+  const auto [at, is_new] = known.try_emplace({d.source, d.queue_source, d.format, d.path, d.tokens});
   if (is_new) at->second = count_words(d);
   return at->second;
 }

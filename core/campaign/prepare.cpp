@@ -18,7 +18,7 @@ namespace {
 
 // Returns the threads with which a worker reads its input, in addition to the computing thread.
 std::size_t input_threads(const data_config& d) {
-  const bool queue = d.source == "queue", dataset = (queue ? d.of : d.source) == "dataset";
+  const bool queue = d.source == "queue", dataset = (queue ? d.queue_source : d.source) == "dataset";
   return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
 }
 
@@ -94,9 +94,9 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
   run.job.files = said.files;
   findings wrong;
   wrong.attempt([&] { run.address = run.job.address = interface_address(c.cluster.interface); });
-  if (c.cluster.slow.factor > 1 && c.cluster.slow.rank >= c.cluster.workers)
-    refuse(wrong, fmt::format("cluster.slow.rank: expected a worker from 0 to {}, got {}", c.cluster.workers - 1,
-                              c.cluster.slow.rank));
+  if (c.cluster.straggler.factor > 1 && c.cluster.straggler.rank >= c.cluster.workers)
+    refuse(wrong, fmt::format("cluster.straggler.rank: expected a worker from 0 to {}, got {}", c.cluster.workers - 1,
+                              c.cluster.straggler.rank));
   if ((plan.flags & RG_PLAN_SERVERS) && !said.servers)
     refuse(wrong,
            fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
@@ -167,7 +167,7 @@ case_config contention_of(const case_config& c) {
   b.transport = {"null", {}};
   b.data.evaluation_path.clear(); // this run measures no metric
   b.measure.evaluate_every = 0;
-  b.cluster.slow = {}; // this run measures the machine without stragglers
+  b.cluster.straggler = {}; // this run measures the machine without stragglers
   b.cluster.hosts = 1;
   return b;
 }

@@ -172,8 +172,8 @@ private:
     if (c.data.source == "stream" && c.data.endpoint.empty())
       wrong_.add(p.where("data.source"), "data.endpoint",
                  "must be given with data.source = \"stream\": an address such as \"tcp://127.0.0.1:5599\"");
-    const std::string source = c.data.source == "queue" ? "data.of" : "data.source";
-    const bool trained = (c.data.source == "queue" ? c.data.of : c.data.source) == "dataset";
+    const std::string source = c.data.source == "queue" ? "data.queue_source" : "data.source";
+    const bool trained = (c.data.source == "queue" ? c.data.queue_source : c.data.source) == "dataset";
     const bool evaluated = !c.data.evaluation_path.empty();
     if (!trained && !evaluated) return;
     const std::string why = trained ? source : "data.evaluation_path";
@@ -229,7 +229,7 @@ private:
     if (s.name == "linear") expect(s.length > s.warmup, "length", "more than the warm-up");
     if (s.name == "exponential") expect(s.every > 0, "every", "a number above 0");
     if (s.name == "noam") expect(s.warmup > 0, "warmup", "a number above 0");
-    const std::string& source = c.data.source == "queue" ? c.data.of : c.data.source;
+    const std::string& source = c.data.source == "queue" ? c.data.queue_source : c.data.source;
     const bool endless = source != "dataset";
     if (s.unit == "epoch" && endless && !p.spoiled("data.source"))
       wrong_.add(p.where(table + "unit"), table + "unit",

@@ -12,7 +12,7 @@ bool among(const std::string& value, std::initializer_list<const char*> values) 
 }
 
 const std::string& made_by(const data_config& d) {
-  return d.source == "queue" ? d.of : d.source;
+  return d.source == "queue" ? d.queue_source : d.source;
 }
 bool generated(const case_config& c) {
   return among(made_by(c.data), {"constant", "random"});
@@ -42,7 +42,7 @@ struct rule {
 };
 
 constexpr rule rules[] = {
-    {"data.of", "data.source", [](const case_config& c) { return c.data.source == "queue"; }},
+    {"data.queue_source", "data.source", [](const case_config& c) { return c.data.source == "queue"; }},
     {"data.prefetch", "data.source", [](const case_config& c) { return c.data.source == "queue" || streamed(c); }},
     {"data.content", "data.source", generated},
     {"data.zipf", "data.source", generated},
@@ -96,7 +96,7 @@ constexpr rule rules[] = {
      [](const case_config& c) { return is_schedule(c, {"linear"}); }},
     {"optimizer.schedule.model_size", "optimizer.schedule.name",
      [](const case_config& c) { return is_schedule(c, {"noam"}); }},
-    {"cluster.slow.rank", "cluster.slow.factor", [](const case_config& c) { return c.cluster.slow.factor > 1; }},
+    {"cluster.straggler.rank", "cluster.straggler.factor", [](const case_config& c) { return c.cluster.straggler.factor > 1; }},
     {"measure.steps", "measure.seconds", [](const case_config& c) { return !(c.measure.seconds > 0); }},
     {"measure.evaluate_every", "data.evaluation_path",
      [](const case_config& c) { return !c.data.evaluation_path.empty(); }},

@@ -28,7 +28,7 @@ struct component_choice {
 
 struct data_config {
   std::string source = "constant"; // constant | random | dataset | queue | stream
-  std::string of = "random";       // queue: constant | random | dataset
+  std::string queue_source = "random"; // queue: constant | random | dataset
   std::int64_t prefetch = 4;       // queue, stream: micro-batches that may be ready ahead
   std::string content = "normal";  // constant, random: zeros | uniform | normal
   double zipf = 1;                 // constant, random: Zipf exponent of generated words; 0: uniform
@@ -85,7 +85,7 @@ struct optimizer_config {
 };
 
 // A straggler: one worker that is slowed down on purpose.
-struct slow_config {
+struct straggler_config {
   std::int64_t rank = 0; // number of the worker
   double factor = 1;     // computing takes this many times as long; 1: no straggler
 };
@@ -98,7 +98,7 @@ struct cluster_config {
   std::string interface = "lo"; // network interface on whose address ranks listen
   std::int64_t spin_ns = 0;     // how long a waiting rank spins before it sleeps; has no effect if ranks share cores
   std::int64_t hosts = 1;       // hosts that strategy and transport are told of; ranks are assigned to them in blocks
-  slow_config slow;
+  straggler_config straggler;
 };
 
 // most_measured_steps: the upper bound of measure.warmup and of timed steps. Each step keeps about 100 bytes until the

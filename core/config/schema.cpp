@@ -104,11 +104,11 @@ std::vector<schema_key> make_schema() {
   return {
       make_row(
           "experiment.name", [](experiment&, case_config& c) { return config_member(&c.name); },
-          "names the results' folder; default: the file's name")
+          "name of the results' folder; default: the file's name")
           .fixed(),
       make_row(
           "experiment.seed", [](experiment&, case_config& c) { return config_member(&c.seed); },
-          "what all random numbers derive from")
+          "seed of all random numbers")
           .range(0, unlimited),
       make_row(
           "experiment.plugin_path", [](experiment& e, case_config&) { return config_member(&e.plugin_path); },
@@ -117,30 +117,31 @@ std::vector<schema_key> make_schema() {
 
       make_row(
           "model.plugin", [](experiment&, case_config& c) { return config_member(&c.model.id); },
-          "the model; its parameters stand beside it (regatta describe model/ID)"),
+          "the model; its parameters are keys of the same section (regatta describe model/ID)"),
 
-      POINT(data.source, "constant: one batch, made once; random: a new one every step; dataset: read from files; "
-                         "queue: one of these, made ahead by a thread of its own; stream: from another process")
+      POINT(data.source, "constant: one generated batch for all steps; random: a new generated batch every step; "
+                         "dataset: read from files; queue: one of these, prefetched by a thread; stream: from another "
+                         "process")
           .one_of(sources),
-      POINT(data.of, "what a queue holds").one_of(queued),
-      POINT(data.prefetch, "micro-batches that a queue is ahead").range(1, 1024),
-      POINT(data.content, "what constant and random consist of").one_of(contents),
-      POINT(data.zipf, "exponent by which made-up words are rarer and rarer; 0: all alike").range(0, 10),
-      POINT(data.format, "how a dataset's files are read: docs/data.md").one_of(formats),
+      POINT(data.queue_source, "source that a queue prefetches").one_of(queued),
+      POINT(data.prefetch, "micro-batches that a queue prefetches").range(1, 1024),
+      POINT(data.content, "values of generated inputs").one_of(contents),
+      POINT(data.zipf, "Zipf exponent of generated words; 0: uniform").range(0, 10),
+      POINT(data.format, "file format of a dataset: docs/data.md").one_of(formats),
       POINT(data.path, "file or folder of a dataset"),
-      POINT(data.evaluation_path, "file or folder of what is evaluated on; none: no evaluation"),
-      POINT(data.generate, "true: where there is nothing at data.path, learnable data in data.format is written there "
-                           "first, as `regatta data make` does"),
-      POINT(data.shuffle, "whether a dataset is read in another order, drawn from the seed, in every epoch"),
+      POINT(data.evaluation_path, "file or folder of the evaluation data; none: no evaluation"),
+      POINT(data.generate, "true: if data.path does not exist, first write learnable data in data.format there, as "
+                           "`regatta data make` does"),
+      POINT(data.shuffle, "read a dataset in a new random order in every epoch"),
       POINT(data.threads, "threads of a rank that read a dataset").range(1, 256),
       POINT(data.on_bad_record, "error: a damaged record ends the run; skip: the next one takes its place")
           .one_of(bad_records),
-      POINT(data.tokens, "what text is split into: words between spaces, or sentencepiece's subwords")
-          .one_of(token_kinds),
-      POINT(data.vocabulary, "file of a vocabulary; none: made of the training text, and kept beside it"),
-      POINT(data.min_count, "how often a word must come to be in the vocabulary").range(1, largest_count),
-      POINT(data.window, "for words: how far apart neighbours may be").range(1, 1000),
-      POINT(data.subsample, "for words: share from which on a frequent word is dropped at times; 0: never").range(0, 1),
+      POINT(data.tokens, "tokens of a text: words between spaces, or sentencepiece's subwords").one_of(token_kinds),
+      POINT(data.vocabulary, "file of a vocabulary; none: built from the training text, and kept beside it"),
+      POINT(data.min_count, "minimum count of a word in the vocabulary").range(1, largest_count),
+      POINT(data.window, "for words: largest distance of a context word").range(1, 1000),
+      POINT(data.subsample, "for words: subsampling threshold, as a fraction of all words; 0: none is dropped")
+          .range(0, 1),
       POINT(data.endpoint, "for stream: where the producer binds its PUSH socket of ZeroMQ's; {worker} in it is the "
                            "worker's number"),
       POINT(data.producer, "for stream: a shell command that worker 0 (with {worker} in the endpoint: each worker) "
@@ -148,24 +149,23 @@ std::vector<schema_key> make_schema() {
                            "this file) are replaced; none: the producer runs already"),
       make_row(
           "data.timeout", [](experiment&, case_config& c) { return config_member(&c.data.timeout_ns); },
-          "for stream: how long a batch may be waited for")
+          "for stream: longest time to wait for a batch")
           .range(1e6, 1e15)
           .unit(RG_UNIT_NANOSECONDS),
 
       POINT(train.batch, "samples or tokens a step: of each worker (weak scaling) or of all together (strong)")
           .range(1, 1 << 20),
-      POINT(train.batch_unit, "what batch counts; tokens: as many samples as have so many places for tokens")
+      POINT(train.batch_unit, "unit of batch; tokens: as many samples as have that many token positions")
           .one_of(batch_units),
       POINT(train.scaling, "weak: batch is per worker; strong: batch is global and must divide by the workers")
           .one_of(scalings),
       POINT(train.accumulate, "micro-batches that a worker's batch is split into; their gradients are exchanged once")
           .range(1, 65536),
-      POINT(train.precision, "what the model computes in; weights stay fp32").one_of(precisions),
-      POINT(train.emulate, "compute slowly in a precision that the machine has no instructions for"),
-      POINT(train.device, "where the model computes").one_of(devices),
-      POINT(train.kernels, "timed: the fastest algorithm is found by timing; fixed: no choice depends on a timing")
-          .one_of(kernels),
-      POINT(train.graphs, "for cuda: capture what a step launches, and play it again in the steps that follow"),
+      POINT(train.precision, "type that the model computes in; weights stay fp32").one_of(precisions),
+      POINT(train.emulate, "compute slowly in a precision for which the machine has no instructions"),
+      POINT(train.device, "device that runs the model").one_of(devices),
+      POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),
+      POINT(train.graphs, "for cuda: capture a step as CUDA graphs, and replay them"),
 
       POINT(optimizer.plugin, "the rule by which weights are updated").one_of(optimizers),
       POINT(optimizer.lr, "learning rate").range(0, unlimited),
@@ -174,54 +174,54 @@ std::vector<schema_key> make_schema() {
       POINT(optimizer.weight_decay, "L2 penalty, added to the gradient").range(0, unlimited),
       POINT(optimizer.beta1, "for adam: decay of the first moment").below(1),
       POINT(optimizer.beta2, "for adam: decay of the second moment").below(1),
-      POINT(optimizer.epsilon, "for adagrad and adam: what keeps a division by 0 away").above(0),
+      POINT(optimizer.epsilon, "for adagrad and adam: added to the denominator").above(0),
       POINT(optimizer.clip_norm, "largest norm of the whole gradient; 0: no clipping").range(0, unlimited),
       POINT(optimizer.lr_scaling, "linear: lr times the number of workers").one_of(lr_scalings),
       POINT(optimizer.schedule.name, "how lr changes over the run; docs/experiments.md has the formulas")
           .one_of(schedules),
-      POINT(optimizer.schedule.unit, "what lengths are counted in: steps, or rounds of the dataset")
-          .one_of(schedule_units),
-      POINT(optimizer.schedule.warmup, "length over which lr rises to its full height").range(0, unlimited),
-      POINT(optimizer.schedule.start, "fraction of lr that the warm-up rises from").range(0, 1),
+      POINT(optimizer.schedule.unit, "unit of lengths: steps, or epochs of the dataset").one_of(schedule_units),
+      POINT(optimizer.schedule.warmup, "length over which lr rises to its full value").range(0, unlimited),
+      POINT(optimizer.schedule.start, "fraction of lr at the begin of the warm-up").range(0, 1),
       POINT(optimizer.schedule.milestones, "for step: where lr is multiplied by factor").range(0, unlimited),
       POINT(optimizer.schedule.factor, "for step and exponential").range(0, unlimited),
-      POINT(optimizer.schedule.every, "for exponential: after how much lr is multiplied by factor").range(0, unlimited),
+      POINT(optimizer.schedule.every, "for exponential: length after which lr is multiplied by factor")
+          .range(0, unlimited),
       POINT(optimizer.schedule.length, "for linear: where lr has fallen to its end").range(0, unlimited),
       POINT(optimizer.schedule.end, "for linear: fraction of lr at the end").range(0, unlimited),
-      POINT(optimizer.schedule.model_size, "for noam: width of the model's vectors").range(1, largest_count),
+      POINT(optimizer.schedule.model_size, "for noam: number of features of a position").range(1, largest_count),
 
       make_row(
           "strategy.plugin", [](experiment&, case_config& c) { return config_member(&c.strategy.id); },
-          "how workers exchange gradients; parameters beside it, or under [strategy.ID] for when ID is chosen"),
+          "how workers exchange gradients; parameters in the same section, or under [strategy.ID] for one strategy "
+          "only"),
       make_row(
           "transport.plugin", [](experiment&, case_config& c) { return config_member(&c.transport.id); },
-          "what moves the bytes; parameters as for strategies"),
+          "how bytes move between ranks; parameters as for strategies"),
 
       POINT(cluster.workers, "ranks that train").range(1, 4096),
-      POINT(cluster.servers, "ranks that hold weights, where the strategy has servers; else none is started")
-          .range(0, 4096),
-      POINT(cluster.colocate, "server k lives in worker k's process"),
+      POINT(cluster.servers, "parameter servers, if the strategy has any; else none is started").range(0, 4096),
+      POINT(cluster.colocate, "server k runs in worker k's process"),
       POINT(cluster.threads, "compute threads of a rank").range(1, 1024),
-      POINT(cluster.pin, "whether a rank is bound to cores of its own"),
+      POINT(cluster.pin, "bind each rank to its own cores"),
       POINT(cluster.interface, "network interface that ranks listen on"),
       make_row(
           "cluster.spin", [](experiment&, case_config& c) { return config_member(&c.cluster.spin_ns); },
           "how long a waiting rank spins before it sleeps; has no effect where cores are shared")
           .range(0, largest_count)
           .unit(RG_UNIT_NANOSECONDS),
-      POINT(cluster.hosts, "hosts that ranks are taken to lie on, in blocks: to try a hierarchy on one machine")
+      POINT(cluster.hosts, "hosts to which ranks are assigned, in blocks: to try a hierarchy on one machine")
           .range(1, 4096),
-      POINT(cluster.slow.rank, "a worker that computes more slowly than the others").range(0, 4095),
-      POINT(cluster.slow.factor, "how many times as long it takes; 1: as long as the others").range(1, 1000),
+      POINT(cluster.straggler.rank, "worker that is a straggler").range(0, 4095),
+      POINT(cluster.straggler.factor, "its computing time, relative to the other workers").range(1, 1000),
 
       POINT(measure.warmup, "steps before the measurement").range(0, most_steps),
       POINT(measure.steps, "steps that are measured; each is kept in memory").range(1, most_steps),
-      POINT(measure.seconds, "not 0: instead of steps, as many as take about so long").range(0, 1'000'000),
+      POINT(measure.seconds, "not 0: measure for about this many seconds, instead of a number of steps").range(0, 1'000'000),
       POINT(measure.repeats, "runs of every case, each in fresh processes").range(1, 1000),
-      POINT(measure.baseline, "also run one worker without communication: efficiency is against that"),
-      POINT(measure.evaluate_every, "evaluate after every so many steps, untimed; 0: only after the last")
+      POINT(measure.baseline, "also run one worker without communication, the reference of efficiency"),
+      POINT(measure.evaluate_every, "steps between two evaluations, which are not timed; 0: only after the last step")
           .range(0, largest_count),
-      POINT(measure.target, "what the model's metric must reach; 0: it need not"),
+      POINT(measure.target, "value that the model's metric must reach; 0: none"),
       POINT(measure.timeout, "longest time without any progress of a rank, then the case fails; auto: 30 s or 20 usual "
                              "steps within the steps, minutes elsewhere; none: for debuggers")
           .one_of(timeouts)

@@ -76,7 +76,7 @@ void make_data(const generated_data& data, const fs::path& where) {
 }
 
 std::optional<missing_data> data_to_generate(const data_config& config) {
-  const std::string& source = config.source == "queue" ? config.of : config.source;
+  const std::string& source = config.source == "queue" ? config.queue_source : config.source;
   std::error_code error;
   if (!config.generate || source != "dataset" || fs::exists(config.path, error)) return std::nullopt;
   const generated_data* const data = find_generated_data(config.format);

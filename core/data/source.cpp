@@ -48,7 +48,7 @@ std::unique_ptr<data_source> make_kind(const std::string& kind, const data_confi
   if (kind == "constant" || kind == "random")
     return make_synthetic(checked_inputs(inputs), config.content, config.zipf, kind == "constant", seed);
   if (kind == "queue")
-    return make_queue(checked_inputs(inputs), make_kind(config.of, config, inputs, seed),
+    return make_queue(checked_inputs(inputs), make_kind(config.queue_source, config, inputs, seed),
                       static_cast<std::uint64_t>(config.prefetch));
   if (kind == "stream") return make_stream(checked_inputs(inputs), config);
   throw failure(exit_code::usage, fmt::format("data.source: no \"{}\"", kind));

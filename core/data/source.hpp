@@ -71,7 +71,7 @@ public:
 //              least 4096 (words, not classes), from a Zipf distribution with the exponent data.zipf
 //   constant   the samples of step 0 of `random`, in every step
 //   dataset    the files at data.path in the format data.format: docs/data.md
-//   queue      one of the above (data.of), data.prefetch micro-batches ahead on a separate thread
+//   queue      one of the above (data.queue_source), data.prefetch micro-batches ahead on a separate thread
 //   stream     from another process: docs/data.md
 std::unique_ptr<data_source> make_source(const data_config& config, std::span<const rg_input> inputs,
                                          std::uint64_t seed);

@@ -101,7 +101,7 @@ json fingerprints_of_data(const experiment& e) {
   std::set<std::pair<std::string, std::string>> sets;
   for (const case_config& c : e.cases) {
     const data_config& d = c.data;
-    if (d.source == "dataset" || (d.source == "queue" && d.of == "dataset")) sets.emplace(d.path, d.format);
+    if (d.source == "dataset" || (d.source == "queue" && d.queue_source == "dataset")) sets.emplace(d.path, d.format);
     if (!d.evaluation_path.empty()) sets.emplace(d.evaluation_path, d.format);
     if (!d.vocabulary.empty()) sets.emplace(d.vocabulary, "");
   }

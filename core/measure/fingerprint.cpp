@@ -58,7 +58,7 @@ json data_of(const case_config& c, const case_facts& facts) {
       {"format", d.format},
       {"path", d.path},
       {"content_of_path", facts.data},
-      {"of", d.source == "queue" ? json(d.of) : json(nullptr)},
+      {"queue_source", d.source == "queue" ? json(d.queue_source) : json(nullptr)},
       {"zipf", d.zipf},
       {"endpoint", d.endpoint},
       {"tokens", {d.tokens, d.vocabulary, d.min_count, d.window, d.subsample}},

@@ -87,7 +87,7 @@ public:
 
 private:
   static double slowness(const session& s) {
-    const slow_config& slow = s.job.config.cluster.slow;
+    const straggler_config& slow = s.job.config.cluster.straggler;
     return slow.rank == s.cluster.worker ? slow.factor : 1;
   }
   static std::int64_t last_dense(const session& s);

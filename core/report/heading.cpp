@@ -26,9 +26,9 @@ const std::vector<std::string> told_otherwise = {
     "model.plugin",    "optimizer.plugin", "optimizer.lr",      "optimizer.schedule.name",
     "strategy.plugin", "transport.plugin", "train.batch",       "train.batch_unit",
     "train.scaling",   "train.precision",  "cluster.workers",   "cluster.servers",
-    "cluster.threads", "cluster.colocate", "cluster.slow.rank", "cluster.slow.factor",
+    "cluster.threads", "cluster.colocate", "cluster.straggler.rank", "cluster.straggler.factor",
     "measure.steps",   "measure.seconds",  "measure.repeats",   "data.source",
-    "data.of",         "data.content"};
+    "data.queue_source",         "data.content"};
 
 bool is_told(const std::string& key) {
   return std::find(told_otherwise.begin(), told_otherwise.end(), key) != told_otherwise.end();
@@ -113,7 +113,7 @@ std::string arithmetic_text(const common_settings& common) {
 // faster than files.
 std::string data_text(const common_settings& common) {
   const std::string source = common.text("data.source");
-  const std::string held = source == "queue" ? common.text("data.of") : source;
+  const std::string held = source == "queue" ? common.text("data.queue_source") : source;
   items parts;
   add_named(parts, "data", source);
   if (source == "queue") add_named(parts, "of", held);
@@ -142,11 +142,11 @@ std::string share_text(const common_settings& common) {
 // strategy.
 std::string straggler_text(const json& experiment, const common_settings& common) {
   const json cluster = experiment.value("cluster", json::object()), factor = cluster.value("slow.factor", json());
-  if (common.varies("cluster.slow.factor")) {
-    const std::string rank = common.text("cluster.slow.rank");
+  if (common.varies("cluster.straggler.factor")) {
+    const std::string rank = common.text("cluster.straggler.rank");
     return rank.empty() ? "" : "slow worker: " + rank;
   }
-  if (!factor.is_number() || factor <= 1 || common.varies("cluster.slow.rank")) return "";
+  if (!factor.is_number() || factor <= 1 || common.varies("cluster.straggler.rank")) return "";
   return fmt::format("worker {} computes {:g} times as long", plain_text(cluster.value("slow.rank", json(0))),
                      factor.get<double>());
 }

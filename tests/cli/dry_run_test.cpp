@@ -103,7 +103,7 @@ TEST_CASE("a slow wire, a slow worker and servers count") {
                                "'strategy.dgc.sparsity=[0.999]' --sweep strategy.plugin=allreduce,dgc");
   CHECK(seconds(dense, 0) > 10 * seconds(dense, 1));
   const json slow = estimated("--set strategy.plugin=none --set transport.plugin=null --set measure.steps=10000 "
-                              "--set cluster.workers=1 --sweep cluster.slow.factor=1,3");
+                              "--set cluster.workers=1 --sweep cluster.straggler.factor=1,3");
   CHECK(seconds(slow, 1) > 2 * seconds(slow, 0));
 }
 

@@ -49,7 +49,7 @@ hidden = [64]
 classes = 5
 [data]
 source = "queue"
-of = "dataset"
+queue_source = "dataset"
 threads = 2
 format = "imagenet"
 path = "train"

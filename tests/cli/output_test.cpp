@@ -202,11 +202,11 @@ TEST_CASE("what plugins and data do not allow is refused before anything starts,
   CHECK(has(err, "needs collectives of the transport's own, which tcp has not"));
 
   // Everything that is wrong with a case is said at once, each with its place.
-  err = refusal(s, small + "[cluster]\nworkers = 4\nhosts = 2\ninterface = \"nosuch0\"\nslow.rank = 5\n"
-                           "slow.factor = 2\n[strategy]\nalgorithm = \"hierarchical\"\n");
+  err = refusal(s, small + "[cluster]\nworkers = 4\nhosts = 2\ninterface = \"nosuch0\"\nstraggler.rank = 5\n"
+                           "straggler.factor = 2\n[strategy]\nalgorithm = \"hierarchical\"\n");
   CHECK(has(err, "x.toml:14:9: error: cluster.hosts: expected 1 over transport shm"));
   CHECK(has(err, "x.toml:15:13: error: cluster.interface: there is no network interface \"nosuch0\""));
-  CHECK(has(err, "x.toml:16:13: error: cluster.slow.rank: expected a worker from 0 to 3, got 5\n"));
+  CHECK(has(err, "x.toml:16:13: error: cluster.straggler.rank: expected a worker from 0 to 3, got 5\n"));
   err = refusal(s, small + "[data]\nsource = \"dataset\"\nformat = \"cifar10\"\npath = \"rubbish\"\n"
                            "evaluation_path = \"rubbish\"\n[strategy]\nplugin = \"dgc\"\nsparsity = []\n");
   CHECK(has(err, "x.toml:15:8: error: data.path: "));

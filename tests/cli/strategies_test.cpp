@@ -175,7 +175,7 @@ kernels = "fixed"
 [cluster]
 workers = 2
 servers = 1
-slow = { rank = 1, factor = 8.0 }
+straggler = { rank = 1, factor = 8.0 }
 [measure]
 warmup = 2
 steps = 60
@@ -204,9 +204,9 @@ k = 5
   CHECK(pushes(1) == steps(1, 0) + steps(1, 1)); // one bucket, one server
   CHECK(staleness(1).at("max").get<int>() >= 3);
   CHECK(pushes(2) == (2 + steps(2, 0)) / 5 + (2 + steps(2, 1)) / 5); // the first period began with the warm-up
-  const outcome nobody = program(s, "run x.toml --out again --set cluster.slow.rank=2");
+  const outcome nobody = program(s, "run x.toml --out again --set cluster.straggler.rank=2");
   CHECK(nobody.code == 2);
-  CHECK(nobody.err.find("cluster.slow.rank: expected a worker from 0 to 1, got 2") != std::string::npos);
+  CHECK(nobody.err.find("cluster.straggler.rank: expected a worker from 0 to 1, got 2") != std::string::npos);
 }
 
 // Bytes as the transport counts them, headers included: what one side has sent by the region's end the other has
@@ -269,7 +269,7 @@ kernels = "fixed"
 [cluster]
 workers = 2
 servers = 1
-slow = { rank = 1, factor = 61.0 }
+straggler = { rank = 1, factor = 61.0 }
 [measure]
 warmup = 1
 steps = 6

@@ -21,10 +21,10 @@ TEST_CASE("values that the device makes are those that the host makes") {
     CAPTURE(content);
     const std::string options = gpu + "--set cluster.workers=2 --set train.accumulate=2 --set data.content=" + content;
     const auto made = train(mlp, options).losses;
-    CHECK(made == train(mlp, options + " --set data.source=queue --set data.of=random").losses);
+    CHECK(made == train(mlp, options + " --set data.source=queue --set data.queue_source=random").losses);
     CHECK(made != train(mlp, options + " --set data.source=constant").losses);
   }
   const std::string constant = alone + gpu + "--set data.source=constant";
   CHECK(train(mlp, constant).losses ==
-        train(mlp, alone + gpu + "--set data.source=queue --set data.of=constant").losses);
+        train(mlp, alone + gpu + "--set data.source=queue --set data.queue_source=constant").losses);
 }

@@ -107,7 +107,7 @@ TEST_CASE("steps that are played train as steps that are launched, and values ma
       CHECK(played.at("loss").at("curve").get<std::vector<double>>() == launched);
       const bool tables = model.find("ctr") != std::string::npos || model.find("simnet") != std::string::npos;
       CHECK((tables || std::stoi(played.at("kernels").at("graphs").get<std::string>()) >= 2));
-      CHECK(train(s, toml, on_gpu + " --set data.source=queue --set data.of=random").losses == launched);
+      CHECK(train(s, toml, on_gpu + " --set data.source=queue --set data.queue_source=random").losses == launched);
     }
   }
 }

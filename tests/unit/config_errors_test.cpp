@@ -296,7 +296,7 @@ TEST_CASE("data that is not there") {
       "the file's folder\n"
       "f.toml:7:19: error: data.evaluation_path: expected a file or a folder, got \"/no where\", which is not there; "
       "paths start at the file's folder");
-  CHECK(after_model("[data]\nsource = \"queue\"\nof = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
+  CHECK(after_model("[data]\nsource = \"queue\"\nqueue_source = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
             .starts_with("f.toml:7:8: error: data.path: "));
   CHECK(after_model(npy + "path = \".\"\n") == "");
   CHECK(after_model("[data]\npath = \"/nowhere\"\n") == ""); // nobody reads it

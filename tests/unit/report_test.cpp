@@ -118,7 +118,7 @@ TEST_CASE("the heading names a worker that is made slow, unless which or how slo
   experiment["cluster"]["slow.factor"] = 2.5;
   CHECK(has(render(result, format::console), "content normal   worker 1 computes 2.5 times as long\n"));
   double factor = 1; // every case another one
-  for (json& entry : result["results"]) entry["case"]["cluster.slow.factor"] = ++factor;
+  for (json& entry : result["results"]) entry["case"]["cluster.straggler.factor"] = ++factor;
   CHECK_FALSE(has(render(result, format::console), "times as long"));
 }
 
@@ -371,8 +371,8 @@ TEST_CASE("the heading says which model it is, what it trains on and how") {
       {"lr", 0.5}, {"weight_decay", 1e-4}, {"schedule.name", "step"}, {"schedule.milestones", {3, 6}}};
   experiment["optimizer"]["lr"] = 0.5;
   experiment["optimizer"]["schedule.name"] = "step";
-  experiment["data"] = {{"source", "queue"}, {"of", "dataset"}, {"content", "normal"}};
-  given["data"] = {{"source", "queue"}, {"of", "dataset"}, {"format", "sentences"}, {"path", "/data/wiki"}};
+  experiment["data"] = {{"source", "queue"}, {"queue_source", "dataset"}, {"content", "normal"}};
+  given["data"] = {{"source", "queue"}, {"queue_source", "dataset"}, {"format", "sentences"}, {"path", "/data/wiki"}};
   result["context"]["plugins"] = json::array({{{"kind", "executor"}, {"id", "onednn"}},
                                               {{"kind", "strategy"}, {"id", "geo_ps"}, {"parameters", {{"k", 400}}}}});
   result["context"]["hosts"][0]["core_independence"] = {{"fma", 0.512}, {"copy", 0.93}};
@@ -385,7 +385,7 @@ TEST_CASE("the heading says which model it is, what it trains on and how") {
         "\n2 cores Intel Xeon (AVX-512, AMX), 24 GiB, Linux 6.18   2 cores at once: FMA 0.51, copies 0.93 of two "
         "(hyperthreads of one core)   regatta "})
     CHECK_MESSAGE(has(text, part), part << " in " << text);
-  experiment["data"]["of"] = "random";
+  experiment["data"]["queue_source"] = "random";
   experiment["data"]["content"] = "zeros";
   CHECK(has(render(result, format::console), "data queue, of random, content zeros"));
   for (const std::size_t width : {60, 80, 100}) CHECK(fits(render(result, format::console, {width, ""}), width));
