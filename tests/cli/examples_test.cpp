@@ -81,3 +81,10 @@ TEST_CASE("every example trains as it is shipped, but for the number of steps an
   }
   CHECK(fs::exists(s.path / "data/criteo/train.tsv")); // generated at first use
 }
+
+TEST_CASE("the README shows the strategy of examples/custom_strategy/ring.cpp as it is") {
+  const std::string source = read(REGATTA_SOURCE "/examples/custom_strategy/ring.cpp");
+  const std::size_t begin = source.find("struct ring");
+  REQUIRE(begin != std::string::npos);
+  CHECK(read(REGATTA_SOURCE "/README.md").find("```cpp\n" + source.substr(begin) + "```") != std::string::npos);
+}

@@ -90,9 +90,10 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   }
 
   // Each of them passes the suite that came with the installation.
-  for (const char* plugin : {"custom_model/build/custom_model.so", "custom_model/build/custom_regression.so",
-                             "custom_transport/build/custom_transport.so", "custom_strategy/build/custom_strategy.so",
-                             "custom_strategy/build/custom_strategy_c.so"}) {
+  for (const char* plugin :
+       {"custom_model/build/custom_model.so", "custom_model/build/custom_regression.so",
+        "custom_transport/build/custom_transport.so", "custom_strategy/build/custom_strategy.so",
+        "custom_strategy/build/custom_strategy_c.so", "custom_strategy/build/custom_strategy_ring.so"}) {
     CAPTURE(plugin);
     const int checked = run(quoted(prefix / "bin/regatta") + " check --quick " + quoted(examples / plugin), log);
     CHECK_MESSAGE(checked == 0, contents(log));
