@@ -27,11 +27,11 @@ struct component_choice {
 };
 
 struct data_config {
-  std::string source = "constant"; // constant | random | dataset | queue | stream
+  std::string source = "constant";     // constant | random | dataset | queue | stream
   std::string queue_source = "random"; // queue: constant | random | dataset
-  std::int64_t prefetch = 4;       // queue, stream: micro-batches that may be ready ahead
-  std::string content = "normal";  // constant, random: zeros | uniform | normal
-  double zipf = 1;                 // constant, random: Zipf exponent of generated words; 0: uniform
+  std::int64_t prefetch = 4;           // queue, stream: micro-batches that may be ready ahead
+  std::string content = "normal";      // constant, random: zeros | uniform | normal
+  double zipf = 1;                     // constant, random: Zipf exponent of generated words; 0: uniform
   std::string format; // dataset: cifar10 | npy | imagenet | criteo | words | sentences | parallel | queries
   std::string path, evaluation_path; // file or folder of the training and the held-out data, absolute; empty: none
   bool generate = false;             // write learnable data first if nothing exists at `path`

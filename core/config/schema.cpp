@@ -216,7 +216,8 @@ std::vector<schema_key> make_schema() {
 
       POINT(measure.warmup, "steps before the measurement").range(0, most_steps),
       POINT(measure.steps, "steps that are measured; each is kept in memory").range(1, most_steps),
-      POINT(measure.seconds, "not 0: measure for about this many seconds, instead of a number of steps").range(0, 1'000'000),
+      POINT(measure.seconds, "not 0: measure for about this many seconds, instead of a number of steps")
+          .range(0, 1'000'000),
       POINT(measure.repeats, "runs of every case, each in fresh processes").range(1, 1000),
       POINT(measure.baseline, "also run one worker without communication, the reference of efficiency"),
       POINT(measure.evaluate_every, "steps between two evaluations, which are not timed; 0: only after the last step")

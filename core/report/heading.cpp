@@ -22,13 +22,28 @@ using nlohmann::json;
 using items = std::vector<std::string>;
 
 // Keys that the heading, or a column of the table, shows in words.
-const std::vector<std::string> told_otherwise = {
-    "model.plugin",    "optimizer.plugin", "optimizer.lr",      "optimizer.schedule.name",
-    "strategy.plugin", "transport.plugin", "train.batch",       "train.batch_unit",
-    "train.scaling",   "train.precision",  "cluster.workers",   "cluster.servers",
-    "cluster.threads", "cluster.colocate", "cluster.straggler.rank", "cluster.straggler.factor",
-    "measure.steps",   "measure.seconds",  "measure.repeats",   "data.source",
-    "data.queue_source",         "data.content"};
+const std::vector<std::string> told_otherwise = {"model.plugin",
+                                                 "optimizer.plugin",
+                                                 "optimizer.lr",
+                                                 "optimizer.schedule.name",
+                                                 "strategy.plugin",
+                                                 "transport.plugin",
+                                                 "train.batch",
+                                                 "train.batch_unit",
+                                                 "train.scaling",
+                                                 "train.precision",
+                                                 "cluster.workers",
+                                                 "cluster.servers",
+                                                 "cluster.threads",
+                                                 "cluster.colocate",
+                                                 "cluster.straggler.rank",
+                                                 "cluster.straggler.factor",
+                                                 "measure.steps",
+                                                 "measure.seconds",
+                                                 "measure.repeats",
+                                                 "data.source",
+                                                 "data.queue_source",
+                                                 "data.content"};
 
 bool is_told(const std::string& key) {
   return std::find(told_otherwise.begin(), told_otherwise.end(), key) != told_otherwise.end();
