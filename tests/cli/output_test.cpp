@@ -206,7 +206,7 @@ TEST_CASE("what plugins and data do not allow is refused before anything starts,
                            "straggler.factor = 2\n[strategy]\nalgorithm = \"hierarchical\"\n");
   CHECK(has(err, "x.toml:14:9: error: cluster.hosts: expected 1 over transport shm"));
   CHECK(has(err, "x.toml:15:13: error: cluster.interface: there is no network interface \"nosuch0\""));
-  CHECK(has(err, "x.toml:16:13: error: cluster.straggler.rank: expected a worker from 0 to 3, got 5\n"));
+  CHECK(has(err, "x.toml:16:18: error: cluster.straggler.rank: expected a worker from 0 to 3, got 5\n"));
   err = refusal(s, small + "[data]\nsource = \"dataset\"\nformat = \"cifar10\"\npath = \"rubbish\"\n"
                            "evaluation_path = \"rubbish\"\n[strategy]\nplugin = \"dgc\"\nsparsity = []\n");
   CHECK(has(err, "x.toml:15:8: error: data.path: "));
