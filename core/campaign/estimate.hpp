@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Estimates how long a campaign takes, before anything runs: a model of a step, and a short measurement of this
-// machine's speed. docs/experiments.md has the formulas, and estimates beside measured times.
+// machine's speed. docs/experiments.md has the formulas, docs/results/dry-run.md estimates beside measured times.
 #pragma once
 
 #include "campaign/answers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a seed stands for: a campaign of three cases, and the disturbance that hits it.
+// A draw from a seed: a campaign of three cases, and the disturbance that hits it.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ namespace regatta::chaos {
 using clock = std::chrono::steady_clock;
 using test::scratch;
 
-// What the disturbed program did.
+// The outcome of the disturbed program.
 struct observation {
   bool hit = false;    // the disturbance came before the program had ended
   std::string skipped; // why it did not come

@@ -15,9 +15,9 @@ inline constexpr double in_time = 10;
 // Of a hung plugin: from the program's start to its end, with timeout = "2s" once.
 inline constexpr double hang_in_time = 60;
 
-// What the disturbed program did wrong; empty: nothing.
+// Returns the promises that the disturbed program broke; empty: none.
 std::vector<std::string> judge_disturbed(const campaign& c, const campaign_run& run, const observation& o);
-// What --resume did wrong.
+// Returns the promises that --resume broke; empty: none.
 std::vector<std::string> judge_resumed(const campaign& c, const campaign_run& run, const observation& o);
 
 } // namespace regatta::chaos

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a peer writes into the memory that it shares: records that lie, and bytes anywhere in its rings.
+// Feeds a shm transport with the writes of a hostile peer: false records, and bytes anywhere in its rings.
 #include "../unit/shm/lying_peer.hpp"
 #include "input.hpp"
 

@@ -9,7 +9,7 @@
 
 namespace onednn {
 
-// What a kernel computes: y; the gradient of x; the gradients of weights and bias.
+// The result of a kernel: y; the gradient of x; or the gradients of weights and bias.
 enum class direction { forward, data, weights };
 inline constexpr direction directions[] = {direction::forward, direction::data, direction::weights};
 const char* name_of(direction d); // "forward", "data gradient", "weight gradient"
