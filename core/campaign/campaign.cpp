@@ -39,6 +39,11 @@ struct campaign::outcome {
 
 namespace {
 
+// Returns the status of a case whose run ended with exit code `code`: skipped if this machine cannot run it.
+const char* status_of(int code) {
+  return code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed";
+}
+
 std::string label_of(const case_config& c) {
   return fmt::format("{}, {}, {} worker{}", c.strategy.id, c.transport.id, c.cluster.workers,
                      c.cluster.workers == 1 ? "" : "s");
@@ -144,7 +149,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
       if (o.number)
         take(*o.number);
       else
-        fail(p, "failed", role + ": " + o.error, o.code, o.dump);
+        fail(p, status_of(o.code), role + ": " + o.error, o.code, o.dump);
       return true;
     };
     // Runs that are compared must run close in time, so records of baselines from before a --resume are not reused.
@@ -166,7 +171,7 @@ bool campaign::run_repeat(group& g, std::uint64_t repeat) {
     if (o.number)
       ++runs_done_;
     else
-      fail(p, o.code == static_cast<int>(exit_code::skipped) ? "skipped" : "failed", o.error, o.code, o.dump);
+      fail(p, status_of(o.code), o.error, o.code, o.dump);
   }
   return true;
 }

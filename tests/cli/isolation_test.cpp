@@ -216,6 +216,21 @@ TEST_CASE("a transport's capabilities and a strategy's plan are looked at as wel
   refused("strategy", "liar_plan", strategies);
 }
 
+// The baseline runs first: the case must end as if it had found out itself.
+TEST_CASE("a case whose baseline cannot run on this machine is skipped, and never looks like a finished one") {
+  const scratch s;
+  std::ofstream(s.path / "x.toml") << small;
+  const outcome o = program(s, "run x.toml --out r --format json --set measure.baseline=true" + options +
+                                   " --set 'model.mistake=not supported here'");
+  INFO(o.err);
+  CHECK(o.code == 77);
+  const json r = parsed(o.out).at("results");
+  REQUIRE(r.size() == 1);
+  CHECK(r.at(0).at("status") == "skipped");
+  has(r.at(0).at("error"), "baseline: ");
+  has(r.at(0).at("error"), "model liar");
+}
+
 TEST_CASE("out of memory: the kernel takes a rank, the case says so, and the others run") {
   const limited_group group;
   if (group.folder.empty()) {

@@ -115,6 +115,7 @@ rg_status bind(void* self, const rg_model_memory* memory) {
 rg_status step(void* self, const rg_batch* batch, const rg_hooks* hooks, rg_step_result* result) {
   auto& m = *static_cast<liar*>(self);
   if (m.mistake == "eats memory") eat();
+  if (m.mistake == "not supported here") return RG_E_UNSUPPORTED;
   for (std::uint32_t t = 0; t < 2; ++t)
     if (const rg_status s = hooks->need(hooks->context, t); s != RG_OK) return s;
   hooks->phase(hooks->context, RG_PHASE_BACKWARD, 0);
