@@ -8,8 +8,8 @@
 #include "input.hpp"
 
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "../unit/config_catalogue.hpp"
-#include "../unit/data_fixture.hpp"
+#include "../core/config/config_catalogue.hpp"
+#include "../core/data/data_fixture.hpp"
 
 using namespace regatta;
 using data_fixture::index, data_fixture::values;
