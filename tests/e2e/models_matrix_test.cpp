@@ -20,12 +20,11 @@ struct trained_model {
   const char* optimizer;
   bool tables = false;     // has sparse tables
   bool batch_norm = false; // takes its statistics over a worker's own samples: not what one worker computes
-  bool large = false;      // fewer steps will do
 };
 
 const trained_model models[] = {
     {"mlp", "plugin = \"mlp\"\ninput = [3, 8, 8]\nhidden = [16]", "plugin = \"sgd\"\nlr = 0.05"},
-    {"vgg16", "plugin = \"vgg16\"\nbatch_norm = false\ndropout = 0", "plugin = \"sgd\"\nlr = 0.01", false, false, true},
+    {"vgg16", "plugin = \"vgg16\"\nwidth = 8\nbatch_norm = false\ndropout = 0", "plugin = \"sgd\"\nlr = 0.01"},
     {"resnet50", "plugin = \"resnet50\"\ninput = \"cifar10\"\ndepth = 18\nwidth = 4", "plugin = \"sgd\"\nlr = 0.05",
      false, true},
     {"se_resnet50", "plugin = \"se_resnet50\"\ninput = \"cifar10\"\ndepth = 18\nwidth = 4",
@@ -66,8 +65,8 @@ colocate = true
 warmup = 0
 repeats = 1
 baseline = false
-steps = )" +
-         (m.large ? "4" : "8");
+steps = 8
+)";
 }
 
 double loss(const json& r, const char* when) {
