@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -136,5 +137,52 @@ public:
 private:
   std::filesystem::path path_;
 };
+
+// A format of lines and the inputs that it feeds.
+struct text_format {
+  const char* name;
+  std::vector<rg_input> inputs;
+};
+
+inline const std::vector<text_format>& text_formats() {
+  static const std::vector<text_format> all{
+      {"criteo", {index("label", RG_I32, {}, 2), values("features", RG_F32, {13}), index("ids", RG_I64, {26}, 1000)}},
+      {"words", {index("word", RG_I32, {}, 300), index("context", RG_I32, {}, 300)}},
+      {"sentences",
+       {index("tokens", RG_I32, {24}, 500), index("segments", RG_I32, {24}, 2),
+        index("masked_positions", RG_I32, {5}, 24), index("masked_labels", RG_I32, {5}, 500),
+        index("next_sentence", RG_I32, {}, 2)}},
+      {"parallel",
+       {index("source", RG_I32, {12}, 100), index("target_in", RG_I32, {12}, 100),
+        index("target_out", RG_I32, {12}, 100)}},
+      {"queries",
+       {index("query", RG_I32, {8}, 2000), index("positive", RG_I32, {8}, 2000), index("negative", RG_I32, {8}, 2000)}},
+  };
+  return all;
+}
+
+inline const std::vector<rg_input>& inputs_of(const std::string& format) {
+  return std::ranges::find(text_formats(), format, [](const text_format& f) { return std::string(f.name); })->inputs;
+}
+
+inline regatta::data_config dataset(const char* format, const std::filesystem::path& path) {
+  regatta::data_config c;
+  c.source = "dataset";
+  c.format = format;
+  c.path = path.string();
+  return c;
+}
+
+inline std::unique_ptr<regatta::data_source> open(const regatta::data_config& c, const std::vector<rg_input>& inputs) {
+  return regatta::make_source(c, inputs, 1);
+}
+
+// All samples of the first epoch.
+inline filled all(regatta::data_source& source, const std::vector<rg_input>& inputs) {
+  return fill(source, inputs, 0, source.size(), 0, source.size());
+}
+
+// The rest of a line in Criteo's format, after the label: all values are missing.
+inline const std::string line_tail = std::string(13, '\t') + std::string(26, '\t');
 
 } // namespace data_fixture
