@@ -2,8 +2,8 @@
 #define DOCTEST_CONFIG_DISABLE // of the tests' helpers, without the tests
 #include "gradients.hpp"
 
-#include "../unit/layers_cases.hpp"
-#include "../unit/model_graph.hpp"
+#include "layers_cases.hpp"
+#include "model_graph.hpp"
 
 #include <cmath>
 #include <stdexcept>

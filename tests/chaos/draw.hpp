@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../cli/processes.hpp"
+#include "processes.hpp"
 
 namespace regatta::chaos {
 

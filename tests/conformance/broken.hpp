@@ -3,7 +3,7 @@
 // What `regatta check` says of a plugin that is broken.
 #pragma once
 
-#include "../cli/program.hpp"
+#include "program.hpp"
 
 #include <set>
 #include <string>

@@ -8,11 +8,10 @@
 #include "input.hpp"
 
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "../unit/config_catalogue.hpp"
-#include "../unit/data_fixture.hpp"
+#include "../core/config/config_catalogue.hpp"
+#include "../core/data/data_fixture.hpp"
 
 using namespace regatta;
-using data_fixture::index, data_fixture::values;
 
 namespace {
 
@@ -23,25 +22,11 @@ struct format {
 };
 
 const std::vector<format>& formats() {
+  using data_fixture::inputs_of;
   static const std::vector<format> all{
-      {"criteo",
-       "data.tsv",
-       {index("label", RG_I32, {}, 2), values("features", RG_F32, {13}), index("ids", RG_I32, {26}, 1000)}},
-      {"words", "data.txt", {index("word", RG_I32, {}, 100), index("context", RG_I32, {}, 100)}},
-      {"sentences",
-       "data.txt",
-       {index("tokens", RG_I32, {24}, 50), index("segments", RG_I32, {24}, 2),
-        index("masked_positions", RG_I32, {5}, 24), index("masked_labels", RG_I32, {5}, 50),
-        index("next_sentence", RG_I32, {}, 2)}},
-      {"parallel",
-       "source.txt",
-       {index("source", RG_I32, {4}, 100), index("target_in", RG_I32, {4}, 100),
-        index("target_out", RG_I32, {4}, 100)}},
-      {"queries",
-       "data.tsv",
-       {index("query", RG_I32, {2}, 100), index("positive", RG_I32, {2}, 100), index("negative", RG_I32, {2}, 100)}},
-      {"npy", "x.npy", {index("x", RG_I32, {}, 100)}},
-  };
+      {"criteo", "data.tsv", inputs_of("criteo")},       {"words", "data.txt", inputs_of("words")},
+      {"sentences", "data.txt", inputs_of("sentences")}, {"parallel", "source.txt", inputs_of("parallel")},
+      {"queries", "data.tsv", inputs_of("queries")},     {"npy", "x.npy", {data_fixture::index("x", RG_I32, {}, 100)}}};
   return all;
 }
 

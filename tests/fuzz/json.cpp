@@ -8,7 +8,7 @@
 #include "measure/record.hpp"
 #include "report/record_file.hpp"
 
-#include "../unit/config_catalogue.hpp"
+#include "../core/config/config_catalogue.hpp"
 
 using namespace regatta;
 

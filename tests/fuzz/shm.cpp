@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Feeds a shm transport with the writes of a hostile peer: false records, and bytes anywhere in its rings.
-#include "../unit/shm/lying_peer.hpp"
+#include "../plugins/transports/shm/lying_peer.hpp"
 #include "input.hpp"
 
 #include <vector>

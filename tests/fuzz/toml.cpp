@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An experiment's bytes: cases, or failure with a text.
-#include "../unit/config_catalogue.hpp"
+#include "../core/config/config_catalogue.hpp"
 #include "input.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sched.h>
+
+#include "json.hpp"
+#include "measure/core_independence.hpp"
+#include "measure/multiply_add.hpp"
+
+using namespace regatta;
+using namespace regatta::test;
+using nlohmann::json;
+
+namespace {
+
+std::vector<int> cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
+  std::vector<int> found;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) found.push_back(cpu);
+  return found;
+}
+
+json measured(double fma) {
+  return {{"cpus", {0, 1}}, {"fma", fma}, {"copy", 0.931}, {"line_round_trip_seconds", 1e-7}};
+}
+
+} // namespace
+
+TEST_CASE("two CPUs at once do a part of the work of each alone, and this thread stays where it was") {
+  const std::vector<int> here = cpus();
+  if (here.size() < 2) {
+    CHECK_FALSE(measure_core_independence(here[0], here[0]));
+    MESSAGE("one CPU: nothing to measure");
+    return;
+  }
+  const auto c = measure_core_independence(here[0], here[1]);
+  REQUIRE(c);
+  CHECK(c->first == here[0]);
+  CHECK(c->second == here[1]);
+  for (const double ratio : {c->fma, c->copy}) {
+    CHECK(ratio > 0);
+    CHECK(ratio <= 1.3);
+  }
+  if (c->line_round_trip_seconds) CHECK(*c->line_round_trip_seconds > 0);
+  CHECK(cpus() == here);
+  const json j = to_json(c);
+  CHECK(j.size() == 5);
+  CHECK(j.at("disturbed") == c->disturbed);
+  CHECK(j.at("cpus") == json{here[0], here[1]});
+  CHECK(j.at("fma") == c->fma);
+  CHECK(j.at("copy") == c->copy);
+  CHECK(j.contains("line_round_trip_seconds"));
+}
+
+TEST_CASE("where nothing can be measured the answer is null") {
+  const int cpu = cpus()[0];
+  CHECK(to_json(measure_core_independence(cpu, cpu)).is_null());
+  CHECK(to_json(measure_core_independence(cpu, 1 << 20)).is_null()); // no such CPU
+  CHECK(to_json(measure_core_independence(-1, cpu)).is_null());
+  CHECK(independence_text(nullptr).empty());
+  CHECK(independence_text(json::object()).empty());
+}
+
+TEST_CASE("the figures in words") {
+  CHECK(independence_text(measured(0.51)) == "FMA 0.51, copies 0.93 of two (hyperthreads of one core)");
+  json loaded = measured(0.51);
+  loaded["disturbed"] = true;
+  CHECK(independence_text(loaded) == "FMA 0.51, copies 0.93 of two (disturbed by other load)");
+  CHECK(independence_text(measured(0.75)) == "FMA 0.75, copies 0.93 of two (cores that share)");
+  CHECK(independence_text(measured(0.99)) == "FMA 0.99, copies 0.93 of two (independent cores)");
+}
+
+TEST_CASE("multiply-adds are computed, not left out") {
+  CHECK(multiply_add(0, 2, 1) == 0);
+  CHECK(multiply_add(1, 2, 1) == 256);
+  CHECK(multiply_add(3, 2, 1) == 256 * 7);
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Figures of runs made by hand, whose answers can be worked out on paper. Times in ms.
+#include <cmath>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "base/failure.hpp"
+#include "json.hpp"
+#include "measure/figures.hpp"
+#include "measure/statistics.hpp"
+
+using namespace regatta;
+using namespace regatta::test;
+using doctest::Approx;
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+struct phases {
+  int input, forward, backward, update, blocked, other;
+};
+
+// Steps one after the other: input, forward, backward, then blocked, update and whatever else.
+rank_record worker(int number, std::int64_t begin, const std::vector<phases>& steps,
+                   std::uint64_t samples_a_step = 10) {
+  rank_record r;
+  r.rank = r.worker = number;
+  r.host = "here";
+  r.role = "worker " + std::to_string(number);
+  r.region_begin = begin * ms;
+  std::int64_t now = r.region_begin;
+  for (const phases& p : steps) {
+    step_time t;
+    t.begin = now;
+    t.input = p.input * ms;
+    t.forward = p.forward * ms;
+    t.backward = p.backward * ms;
+    t.update = p.update * ms;
+    t.blocked = p.blocked * ms;
+    t.compute_end = now + (p.input + p.forward + p.backward) * ms;
+    now = t.end = t.compute_end + (p.blocked + p.update + p.other) * ms;
+    r.steps.push_back(t);
+  }
+  r.region_end = now;
+  r.samples = samples_a_step * steps.size();
+  r.loss_sums = {20, 10};
+  r.loss_counts = {10, 10};
+  r.weights_hash = "ab";
+  return r;
+}
+
+double parts_of(const run_figures& f) {
+  return f.time.total();
+}
+
+} // namespace
+
+TEST_CASE("one worker: throughput, steps and partition") {
+  const run_figures f = figures_of({worker(0, 5, {{1, 3, 6, 2, 0, 0}, {1, 3, 6, 2, 0, 4}})}, false);
+  CHECK(f.region_seconds == Approx(0.028));
+  CHECK(f.samples_per_second == Approx(20 / 0.028));
+  CHECK(f.batches_per_second == Approx(2 / 0.028));
+  CHECK(f.samples_per_worker_step == 10);
+  REQUIRE(f.step_seconds.size() == 1);
+  CHECK(f.step_seconds[0] == std::vector<double>{0.012, 0.016});
+  CHECK(f.time.input == Approx(0.001));
+  CHECK(f.time.forward == Approx(0.003));
+  CHECK(f.time.backward == Approx(0.006));
+  CHECK(f.time.update == Approx(0.002));
+  CHECK(f.time.exposed_communication == 0);
+  CHECK(f.time.wait == 0);
+  CHECK(f.time.other == Approx(0.002));
+  CHECK(parts_of(f) == Approx(0.014));
+}
+
+TEST_CASE("being blocked is waiting until the last peer has computed, and communication from then on") {
+  // Worker 0 computes 10 ms, worker 1 takes 14: of worker 0's 7 ms blocked 4 are waiting. Both end at 17.
+  const run_figures f = figures_of({worker(0, 0, {{0, 4, 6, 0, 7, 0}}), worker(1, 0, {{0, 4, 10, 0, 3, 0}})}, false);
+  CHECK(f.time.wait == Approx(0.004 / 2));
+  CHECK(f.time.exposed_communication == Approx((0.003 + 0.003) / 2));
+  CHECK(parts_of(f) == Approx(0.017));
+}
+
+TEST_CASE("waiting is at most what a worker was blocked") {
+  // The step of worker 0 ended before its peer had computed: it did not wait for all of that time.
+  const run_figures f = figures_of({worker(0, 0, {{0, 5, 5, 0, 2, 3}}), worker(1, 0, {{0, 10, 10, 0, 0, 0}})}, false);
+  CHECK(f.time.wait == Approx(0.001));
+  CHECK(f.time.exposed_communication == 0);
+  CHECK(f.time.other == Approx(0.0015));
+}
+
+TEST_CASE("clocks of different hosts are not compared") {
+  rank_record far = worker(1, 0, {{0, 4, 10, 0, 3, 0}});
+  far.host = "there";
+  const run_figures f = figures_of({worker(0, 0, {{0, 4, 6, 0, 7, 0}}), far}, false);
+  CHECK(f.time.wait == 0);
+  CHECK(f.time.exposed_communication == Approx(0.005));
+}
+
+TEST_CASE("what a step is stalled by before its backward pass belongs to the step before") {
+  // Both compute 10 ms a step. Worker 1 ends its backward pass of step 0 at 40 ms; worker 0 began step 1 at 10 ms and is
+  // stalled from 12 to 45 ms: 28 ms of waiting for worker 1, 5 ms of bytes.
+  rank_record a = worker(0, 0, {{0, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 33, 0}}),
+              b = worker(1, 0, {{30, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 0, 0}});
+  a.steps[1].stalled_at = 12 * ms;
+  a.steps[1].stalled = 33 * ms;
+  a.steps[1].compute_end = a.steps[1].end;
+  const run_figures f = figures_of({a, record_from_json(to_json(b))}, false);
+  CHECK(f.time.wait == Approx(0.028 / 2 / 2));
+  CHECK(f.time.exposed_communication == Approx(0.005 / 2 / 2));
+  CHECK(figures_of({record_from_json(to_json(a)), b}, false).time.wait == f.time.wait);
+  // In the first step of the region nothing is left of the step before.
+  a.steps[0].stalled = a.steps[0].blocked = 3 * ms;
+  CHECK(figures_of({a, b}, false).time.wait == f.time.wait);
+}
+
+TEST_CASE("a worker that may be ahead by a bound waits for an earlier step; without a bound for none") {
+  // Worker 1 ends its backward pass of step 0 at 40 ms. Worker 0 ends that of step 1 at 20 ms, and is blocked until 45 ms.
+  rank_record a = worker(0, 0, {{0, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 25, 0}}),
+              b = worker(1, 0, {{30, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 0, 0}});
+  CHECK(figures_of({a, b}, true).time.wait == 0);
+  a.bound = b.bound = 1;
+  CHECK(figures_of({a, record_from_json(to_json(b))}, true).time.wait == Approx(0.020 / 2 / 2));
+  a.bound = b.bound = 0; // local SGD: step 1 averages. Worker 1 has computed it at 50 ms, later than worker 0 goes on.
+  CHECK(figures_of({a, b}, true).time.wait == Approx(0.025 / 2 / 2));
+  a.bound = b.bound = 2;
+  CHECK(figures_of({a, b}, true).time.wait == 0);
+}
+
+TEST_CASE("the longest worker's region counts") {
+  const run_figures f = figures_of({worker(0, 0, {{0, 5, 5, 0, 0, 0}}), worker(1, 1, {{0, 5, 5, 0, 0, 2}})}, false);
+  CHECK(f.region_seconds == Approx(0.012));
+  CHECK(f.samples_per_second == Approx(20 / 0.012));
+}
+
+TEST_CASE("asynchronous: the first to finish ends the region, and completed steps count") {
+  // Worker 0 is through after 30 ms; worker 1, at 20 ms a step, has completed one step by then, 1.5 do not count.
+  const run_figures f = figures_of({worker(0, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}}),
+                                    worker(1, 100, {{0, 8, 8, 0, 4, 0}, {0, 8, 8, 0, 4, 0}, {0, 8, 8, 0, 4, 0}})},
+                                   true);
+  CHECK(f.region_seconds == Approx(0.030));
+  CHECK(f.samples_per_second == Approx((30 + 10) / 0.030));
+  CHECK(f.batches_per_second == Approx(2 / 0.030));
+  CHECK(f.step_seconds[0].size() == 3);
+  CHECK(f.step_seconds[1].size() == 1);
+  CHECK(f.time.wait == 0);
+  CHECK(f.time.exposed_communication == Approx((0.002 + 0.004) / 2));
+  CHECK(parts_of(f) == Approx((0.010 + 0.020) / 2));
+}
+
+TEST_CASE("bytes a step are those of workers and those of servers apart") {
+  rank_record w = worker(0, 0, {{0, 1, 1, 0, 0, 0}, {0, 1, 1, 0, 0, 0}});
+  w.bytes_sent = 200;
+  w.communication_ns = 4 * ms;
+  rank_record s;
+  s.rank = 1;
+  s.server = 0;
+  s.bytes_sent = 600;
+  s.bytes_received = 400;
+  s.server_update_ns = 6 * ms;
+  const run_figures f = figures_of({w, s}, false);
+  CHECK(f.worker_sent_bytes == 100.0);
+  CHECK(f.worker_received_bytes == 0.0);
+  CHECK(f.server_sent_bytes == 300.0);
+  CHECK(f.server_received_bytes == 200.0);
+  CHECK(f.communication_seconds == Approx(0.002));
+  CHECK(f.server_update_seconds == 0.003);
+  w.server = 0; // co-located: a worker's bytes hold its server's
+  const run_figures g = figures_of({w}, false);
+  CHECK(g.worker_sent_bytes == 100.0);
+  CHECK_FALSE(g.server_sent_bytes);
+  CHECK(g.server_update_seconds == 0.0);
+}
+
+TEST_CASE("losses are averaged over samples, and must be finite") {
+  rank_record a = worker(0, 0, {{0, 1, 1, 0, 0, 0}}), b = worker(1, 0, {{0, 1, 1, 0, 0, 0}});
+  b.loss_sums = {60, 40};
+  b.loss_counts = {30, 10};
+  run_figures f = figures_of({a, b}, false);
+  CHECK(f.losses == std::vector<double>{2, 2.5});
+  CHECK(f.loss_finite);
+  b.loss_sums[1] = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(figures_of({a, b}, false).loss_finite);
+}
+
+TEST_CASE("replicas are compared where all were hashed") {
+  rank_record a = worker(0, 0, {{0, 1, 1, 0, 0, 0}}), b = worker(1, 0, {{0, 1, 1, 0, 0, 0}});
+  CHECK(figures_of({a, b}, false).replicas_identical == true);
+  b.weights_hash = "cd";
+  CHECK(figures_of({a, b}, false).replicas_identical == false);
+  b.weights_hash = "";
+  CHECK_FALSE(figures_of({a, b}, false).replicas_identical);
+}
+
+TEST_CASE("records that are of no run are refused") {
+  CHECK_THROWS_AS(figures_of({}, false), failure);
+  CHECK_THROWS_WITH_AS(figures_of({worker(0, 0, {})}, false), "worker 0 measured no step", failure);
+  CHECK_THROWS_WITH_AS(
+      figures_of({worker(0, 0, {{0, 1, 1, 0, 0, 0}}), worker(1, 0, {{0, 1, 1, 0, 0, 0}, {0, 1, 1, 0, 0, 0}})}, false),
+      "worker 1 measured 2 steps, but worker 0 measured 1", failure);
+}
+
+TEST_CASE("a record comes back from JSON as it was") {
+  rank_record r = worker(3, 7, {{1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1}});
+  r.server = 1;
+  r.communication_ns = 11;
+  r.server_update_ns = 12;
+  r.drain_ns = 13;
+  r.bytes_sent = std::uint64_t{1} << 40;
+  r.bytes_received = 15;
+  r.memory_peak_bytes = 16;
+  r.cpu_seconds = 1.5;
+  r.steal = 0.25;
+  r.gpu.emplace();
+  r.gpu->name = "NVIDIA H200";
+  r.gpu->memory_peak_bytes = 1e11;
+  r.gpu->power_watts = 612.5;
+  r.layout = "plain";
+  r.kernels = "conv1: jit\n";
+  r.metric = "top1";
+  r.metric_value = 0.5;
+  r.warnings = {"one", "two"};
+  const nlohmann::json j = to_json(r);
+  CHECK(to_json(record_from_json(parsed(text_of(j)))) == j);
+  const rank_record back = record_from_json(j);
+  CHECK(back.steps[1].compute_end == r.steps[1].compute_end);
+  CHECK(back.metric_value == 0.5);
+  CHECK(j["gpu"]["memory_peak_bytes"] == 100'000'000'000);
+  CHECK(back.gpu->power_watts == 612.5);
+  CHECK_FALSE(back.gpu->utilisation);
+
+  r.loss_sums[0] = std::numeric_limits<double>::quiet_NaN(); // null in JSON
+  CHECK(std::isnan(record_from_json(parsed(text_of(to_json(r)))).loss_sums[0]));
+}
+
+TEST_CASE("a record with a member that is missing or of another type is refused, and names it") {
+  const nlohmann::json good = to_json(rank_record{});
+  const auto refusal = [](const nlohmann::json& j) -> std::string {
+    try {
+      record_from_json(j);
+    } catch (const regatta::failure& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  REQUIRE(refusal(good) == "none");
+  CHECK(refusal(nlohmann::json::object()) == "\"rank\" is missing");
+  for (const auto& [key, value] : good.items()) {
+    CAPTURE(key);
+    nlohmann::json j = good;
+    j.erase(key);
+    CHECK(refusal(j) == "\"" + key + "\" is missing");
+    j[key] = "x";
+    if (!value.is_string()) CHECK(refusal(j) != "none");
+    j[key] = 5;
+    if (!value.is_number() && key != "bound" && key != "steal" && key != "metric_value") CHECK(refusal(j) != "none");
+  }
+  // Numbers that do not fit are not cut.
+  for (const nlohmann::json value : {nlohmann::json(1.5), nlohmann::json(-1), nlohmann::json(1e30)}) {
+    nlohmann::json j = good;
+    j["samples"] = value;
+    CHECK(refusal(j) == "\"samples\" has a value of the wrong type, number");
+    j = good;
+    j["steps"]["begin"] = {value};
+    CHECK(refusal(j) != "none");
+  }
+}
+
+namespace {
+
+rg_sensors reading(double utilisation, double used, double power, double energy) {
+  rg_sensors s{};
+  s.utilisation = utilisation;
+  s.memory_used = used;
+  s.power = power;
+  s.energy = energy;
+  s.clock = s.memory_clock = s.memory_total = s.temperature = std::numeric_limits<double>::quiet_NaN();
+  return s;
+}
+
+} // namespace
+
+TEST_CASE("readings of sensors: means without what was before, highest and last ones, power by the energy") {
+  sensor_readings readings;
+  readings.begin(reading(1, 700, 900, 1000), 0);
+  readings.add(reading(0.5, 800, 100, 1100));
+  readings.end(reading(0.7, 600, 300, 1400), 2'000'000'000);
+  gpu_figures g = readings.figures();
+  CHECK(*g.utilisation == Approx(0.6));
+  CHECK(g.memory_used_bytes == 600.0);
+  CHECK(g.memory_peak_bytes == 800.0);
+  CHECK(g.power_watts == 200.0); // 400 J in 2 s
+  CHECK_FALSE(g.sm_clock_hz);
+  CHECK_FALSE(g.temperature_celsius);
+  readings.begin(reading(0, 0, 0, 5000), 60'000'000'000); // after an evaluation
+  readings.end(reading(0.9, 100, 500, 5500), 62'000'000'000);
+  g = readings.figures();
+  CHECK(*g.utilisation == Approx(0.7));
+  CHECK(g.power_watts == 225.0); // 900 J in 4 s
+
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
+  sensor_readings no_energy;
+  no_energy.begin(reading(unknown, unknown, 1, unknown), 0);
+  no_energy.end(reading(unknown, unknown, 100, unknown), 1'000'000'000);
+  g = no_energy.figures();
+  CHECK(g.power_watts == 100.0);
+  CHECK_FALSE(g.utilisation);
+  CHECK_FALSE(g.memory_peak_bytes);
+}
+
+TEST_CASE("of several runs, medians of the sensors, and the highest of what is highest") {
+  gpu_figures a, b;
+  a.power_watts = 100;
+  b.power_watts = 300;
+  a.memory_peak_bytes = 7;
+  b.memory_peak_bytes = 5;
+  b.utilisation = 0.5;
+  const gpu_figures g = over_runs({a, b});
+  CHECK(g.power_watts == 200.0);
+  CHECK(g.memory_peak_bytes == 7.0);
+  CHECK(g.utilisation == 0.5);
+}
+
+TEST_CASE("what is read of this process and machine is plausible") {
+  CHECK(memory_peak_bytes() > 1 << 20);
+  CHECK(process_cpu_seconds() > 0);
+  CHECK(steal_between(cpu_ticks{100, 5}, cpu_ticks{200, 15}) == 0.1);
+  CHECK_FALSE(steal_between(cpu_ticks{100, 5}, cpu_ticks{100, 5}));
+  CHECK_FALSE(steal_between(std::nullopt, cpu_ticks{100, 5}));
+}
+
+TEST_CASE("order statistics") {
+  CHECK_FALSE(median({}));
+  CHECK(median({3}) == 3.0);
+  CHECK(median({4, 1, 3}) == 3.0);
+  CHECK(median({4, 1, 3, 2}) == 2.5);
+  CHECK(*quantile({1, 2, 3, 4, 5}, 0.1) == Approx(1.4)); // numpy.quantile([1, 2, 3, 4, 5], 0.1)
+  CHECK(quantile({5, 1}, 1.0) == 5.0);
+  CHECK(quantile({5, 1}, 0.0) == 1.0);
+  CHECK(mean({1, 2, 6}) == 3.0);
+  CHECK_FALSE(variation({7}));
+  CHECK(*variation({9, 10, 11}) == Approx(0.1)); // standard deviation with n - 1: exactly 1
+  CHECK(middle({30, 10, 20}) == std::vector<std::size_t>{2});
+  CHECK(middle({30, 10, 20, 40}) == std::vector<std::size_t>{2, 0});
+  CHECK(thinned(5, 3) == std::vector<std::size_t>{0, 2, 4});
+  CHECK(thinned(2, 3) == std::vector<std::size_t>{0, 1});
+  CHECK(thinned(0, 3).empty());
+}
+
+TEST_CASE("losses and evaluations have their step, and when it ended in the timed region") {
+  // A step of warm-up, then two timed ones of 10 ms; worker 1 takes 12. An evaluation pauses both for 5 ms in between.
+  rank_record fast = worker(0, 100, {{0, 4, 6, 0, 0, 0}, {0, 4, 6, 0, 0, 0}}),
+              slow = worker(1, 200, {{0, 6, 6, 0, 0, 0}, {0, 6, 6, 0, 0, 0}});
+  for (rank_record* r : {&fast, &slow}) {
+    r->loss_sums = {30, 20, 10};
+    r->loss_counts = {10, 10, 10};
+    step_time& second = r->steps[1];
+    second.paused = 5 * ms;
+    for (std::int64_t* t : {&second.begin, &second.compute_end, &second.end, &r->region_end}) *t += 5 * ms;
+  }
+  fast.metric = "top1";
+  fast.metric_value = 0.5;
+  fast.metric_curve = {{1, 0.1}, {2, 0.3}, {3, 0.5}};
+  const run_figures f = figures_of({fast, slow}, false);
+  CHECK(f.loss_steps == std::vector<std::uint64_t>{0, 1, 2});
+  REQUIRE(f.loss_seconds.size() == 3);
+  CHECK_FALSE(f.loss_seconds[0]); // nobody times the warm-up
+  CHECK(*f.loss_seconds[1] == Approx(0.012));
+  CHECK(*f.loss_seconds[2] == Approx(0.024));
+  REQUIRE(f.metric_seconds.size() == 3);
+  CHECK_FALSE(f.metric_seconds[0]);
+  CHECK(*f.metric_seconds[1] == Approx(0.012)); // two steps were done: the warm-up's and the first timed one
+  CHECK(*f.metric_seconds[2] == Approx(0.024));
+}
+
+TEST_CASE("what a strategy reports: counts over all ranks, sums a step as a mean over those who report them") {
+  const std::vector<phases> steps(4, {0, 1, 1, 0, 0, 0});
+  rank_record a = worker(0, 0, steps), b = worker(1, 0, steps);
+  a.strategy.count("staleness", 0);
+  a.strategy.count("staleness", -3);
+  b.strategy.count("staleness", 0);
+  b.strategy.count("staleness", 7);
+  a.strategy.add("encode_seconds", 1);
+  a.strategy.add("encode_seconds", 3);
+  b.strategy.add("encode_seconds", 8);
+  b.strategy.add("only_here", 2);
+  std::vector<rank_record> records;
+  for (const rank_record& r : {a, b}) records.push_back(record_from_json(parsed(text_of(to_json(r)))));
+  const run_figures f = figures_of(records, false);
+  CHECK(f.strategy.counts.at("staleness") == std::map<std::int64_t, std::uint64_t>{{-3, 1}, {0, 2}, {7, 1}});
+  CHECK(f.strategy.sums.at("encode_seconds") == Approx((4.0 + 8.0) / 2 / 4));
+  CHECK(f.strategy.sums.at("only_here") == Approx(2.0 / 4));
+}
+
+TEST_CASE("a value that belongs to a step counts where the step does") {
+  // Worker 0 is through after 20 ms; worker 1 has completed one step by then.
+  rank_record a = worker(0, 0, {{0, 4, 4, 0, 2, 0}, {0, 4, 4, 0, 2, 0}}),
+              b = worker(1, 100, {{0, 8, 8, 0, 2, 0}, {0, 8, 8, 0, 2, 0}}), server;
+  server.rank = 2;
+  server.server = 0;
+  server.first_step = 3;
+  for (const std::uint64_t step : {2, 3, 4}) { // 2: the warm-up's last
+    server.strategy.count("staleness", 1, 0, step);
+    server.strategy.count("staleness", 1, 0, step); // of another bucket
+    server.strategy.count("staleness", static_cast<std::int64_t>(step), 1, step);
+  }
+  server.strategy.count("seldom", 9, 1, 4);
+  server = record_from_json(to_json(server));
+  const run_figures f = figures_of({a, b, server}, true);
+  CHECK(f.strategy.counts.size() == 1);
+  CHECK(f.strategy.counts.at("staleness") == std::map<std::int64_t, std::uint64_t>{{1, 4}, {3, 1}});
+  CHECK(figures_of({a, b, server}, false).strategy.counts.at("staleness") ==
+        std::map<std::int64_t, std::uint64_t>{{1, 4}, {3, 1}, {4, 1}});
+}

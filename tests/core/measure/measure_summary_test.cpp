@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "config/report_values.hpp"
+#include "json.hpp"
+#include "measure/canary.hpp"
+#include "measure/context.hpp"
+#include "measure/data_fingerprint.hpp"
+#include "measure/host.hpp"
+#include "measure/summary.hpp"
+#include "recompute.hpp"
+
+using namespace regatta;
+using namespace regatta::test;
+using doctest::Approx;
+using nlohmann::json;
+
+namespace {
+
+void set_losses(run_figures& f, const std::vector<double>& losses) {
+  f.losses = losses;
+  f.loss_steps.clear();
+  for (std::size_t s = 0; s < losses.size(); ++s) f.loss_steps.push_back(s);
+  f.loss_seconds.assign(losses.size(), std::nullopt);
+}
+
+run_figures run(double rate, const time_parts& time, double samples = 10) {
+  run_figures f;
+  f.samples_per_second = rate;
+  f.batches_per_second = rate / samples;
+  f.samples_per_worker_step = samples;
+  f.step_seconds = {{time.total(), time.total()}};
+  f.time = time;
+  f.worker_sent_bytes = 100;
+  f.given_bytes = 90;
+  f.worker_received_bytes = 50;
+  f.memory_peak_bytes = {1000, 0};
+  f.cpu_seconds = {1, 2};
+  set_losses(f, {2, 1.5, 1});
+  f.replicas_identical = true;
+  f.kernels = "conv1: jit_wino\nconv2: jit\n";
+  f.layout = "nchw";
+  return f;
+}
+
+case_config two_workers() {
+  case_config c;
+  c.swept = {{"cluster.workers", 2}};
+  c.cluster.workers = 2;
+  c.model.id = "mlp";
+  c.strategy.id = "allreduce";
+  c.transport.id = "shm";
+  return c;
+}
+
+case_facts weak() {
+  case_facts f;
+  f.batch_per_worker = 10;
+  f.global_batch = 20;
+  f.unit = "images";
+  return f;
+}
+
+// One worker: 100 ms for 10 samples. Two: 110 ms, of which 4 are communication, 2 waiting, 3 slower computing.
+const time_parts alone{0.001, 0.030, 0.060, 0.008, 0, 0, 0.001};
+const time_parts shared{0.001, 0.031, 0.062, 0.008, 0.004, 0.002, 0.002};
+
+double sum_of(const json& parts) {
+  double sum = 0;
+  for (const json& part : parts) sum += part.get<double>();
+  return sum;
+}
+
+json entry(double first_loss, const case_config& config = two_workers()) {
+  run_figures f = run(180, shared);
+  set_losses(f, {first_loss, 1});
+  f.loss_finite = std::isfinite(first_loss);
+  return parsed(text_of(case_entry(config, weak(), {{f, {}, {}}}))); // as it comes back from a file
+}
+
+} // namespace
+
+TEST_CASE("weak scaling: efficiency and what it was lost to") {
+  const run_figures two = run(2 * 10 / 0.110, shared), one = run(10 / 0.100, alone), both = run(198, alone);
+  const json e = case_entry(two_workers(), weak(), {{two, one, both}});
+  const double efficiency = e["efficiency"]["median"];
+  CHECK(efficiency == Approx(100.0 / 110));
+  CHECK(e["speedup"].get<double>() == Approx(200.0 / 110));
+  CHECK(e["contention"].get<double>() == Approx(0.99));
+  CHECK(e["efficiency_over_contention"].get<double>() == Approx(efficiency / 0.99));
+  CHECK(e["baseline_samples_per_second"] == 100);
+  const json& lost = e["lost"];
+  CHECK(lost["compute"].get<double>() == Approx(3.0 / 110));
+  CHECK(lost["exposed_communication"].get<double>() == Approx(4.0 / 110));
+  CHECK(lost["wait"].get<double>() == Approx(2.0 / 110));
+  CHECK(lost["other"].get<double>() == Approx(1.0 / 110));
+  CHECK(lost["update"].get<double>() == Approx(0).epsilon(1e-12));
+  CHECK(sum_of(lost) == Approx(1 - efficiency).epsilon(1e-12));
+  CHECK(sum_of(e["time"]) == Approx(0.110));
+}
+
+TEST_CASE("[report] may name every figure of an entry, and no other") {
+  run_figures f = run(180, shared), one = run(10 / 0.100, alone), both = run(198, alone);
+  f.server_sent_bytes = f.server_received_bytes = 1;
+  f.server_update_seconds = 1;
+  f.metric = "top1";
+  f.metric_value = 0.5;
+  case_facts facts = weak();
+  facts.parameters = facts.table_parameters = 1;
+  const json e = case_entry(two_workers(), facts, {{f, one, both}, {f, one, both}});
+  std::vector<std::string> figures;
+  const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
+    if (at.is_number() || (at.is_object() && at.contains("median"))) figures.push_back(path);
+    if (!at.is_object()) return;
+    for (const auto& [name, member] : at.items()) self(self, member, path.empty() ? name : path + "." + name);
+  };
+  walk(walk, e, "");
+  for (const std::string& path : figures) {
+    CAPTURE(path); // to be added to core/config/report_values.cpp, or not to be a number of an entry
+    CHECK((is_report_value(path) || path.starts_with("case.") || path.starts_with("strategy.")));
+  }
+  for (const std::string& path : report_values()) {
+    CAPTURE(path);
+    CHECK(std::ranges::find(figures, path) != figures.end());
+  }
+  CHECK(is_report_value("strategy.staleness.mean"));
+  for (const char* none : {"", "time", "strategy", "strategy.x", "strategy..mean", "strategy.x.y.mean", "efficienc"})
+    CHECK_FALSE(is_report_value(none));
+}
+
+TEST_CASE("strong scaling: the baseline's parts are scaled to a worker's share") {
+  // One worker does 20 samples in 200 ms, two do 10 each in 110.
+  time_parts whole = alone;
+  for (const auto& [name, part] : time_part_names) whole.*part *= 2;
+  case_config config = two_workers();
+  config.train.scaling = "strong";
+  const json e = case_entry(config, weak(), {{run(20 / 0.110, shared), run(20 / 0.200, whole, 20), {}}});
+  CHECK(e["efficiency"]["median"].get<double>() == Approx(10.0 / 11));
+  CHECK(e["lost"]["compute"].get<double>() == Approx(3.0 / 110));
+  CHECK(sum_of(e["lost"]) == Approx(1 - 10.0 / 11).epsilon(1e-12));
+  CHECK(e["contention"].is_null());
+  CHECK(e["efficiency_over_contention"].is_null());
+}
+
+TEST_CASE("the shares sum to 1 - E whatever the number of repeats and the noise") {
+  for (const std::size_t repeats : {1, 2, 3, 4, 5}) {
+    std::vector<repeat_figures> runs;
+    for (std::size_t i = 0; i < repeats; ++i) {
+      time_parts t = shared;
+      t.forward += 0.001 * static_cast<double>((i * 7) % 5);
+      t.wait += 0.002 * static_cast<double>((i * 3) % 4);
+      // The rate is not exactly what the steps say: regions are a bit longer.
+      runs.push_back({run(19.7 / t.total(), t), run(10 / alone.total(), alone), {}});
+    }
+    const json e = case_entry(two_workers(), weak(), runs);
+    CHECK(sum_of(e["lost"]) == Approx(1 - e["efficiency"]["median"].get<double>()).epsilon(1e-12));
+    CHECK(e["samples_per_second"]["repeats"].size() == repeats);
+  }
+}
+
+TEST_CASE("the entry has what the contract names, and null where nothing is known") {
+  const json e = case_entry(two_workers(), weak(), {{run(180, shared), {}, {}}, {run(200, shared), {}, {}}});
+  CHECK(e["status"] == "ok");
+  CHECK(e["error"].is_null());
+  CHECK(e["case"] == json{{"cluster.workers", 2}});
+  CHECK(e["workers"] == 2);
+  CHECK(e["servers"] == 0);
+  CHECK(e["samples_per_second"]["median"] == 190);
+  CHECK(e["samples_per_second"]["min"] == 180);
+  CHECK(e["samples_per_second"]["max"] == 200);
+  CHECK(e["samples_per_second"]["cv"].get<double>() == Approx(std::sqrt(200.0) / 190));
+  CHECK(e["throughput"] == json{{"unit", "images/s"}, {"scope", "global"}, {"median", 190.0}});
+  REQUIRE(e["repeats"].size() == 2);
+  for (const json& repeat : e["repeats"]) {
+    CHECK(repeat["case"]["step_seconds"]["steps"] == json::array({{0, 1}})); // one worker, two steps
+    CHECK(repeat["case"]["step_seconds"]["per_rank"].size() == 1);
+    CHECK(repeat["case"]["step_seconds"]["per_rank"][0].size() == 2);
+    CHECK(repeat["baseline"].is_null());
+    CHECK(repeat["contention"].is_null());
+  }
+  for (const char* unknown : {"efficiency", "speedup", "contention", "baseline_samples_per_second", "lost", "metric"})
+    CHECK_MESSAGE(e.at(unknown).is_null(), unknown);
+  CHECK(e["bytes"]["sent_per_step"] == json{{"worker", 100.0}, {"server", nullptr}});
+  CHECK(e["memory_peak_bytes"] == json{1000, nullptr});
+  CHECK(e["cpu_seconds"] == json{1.0, 2.0});
+  CHECK(e["loss"]["first"] == 2);
+  CHECK(e["loss"]["last"] == 1);
+  CHECK(e["loss"]["curve"].size() == 3);
+  CHECK(e["replicas_identical"] == true);
+  CHECK(e["kernels"] == json{{"conv1", "jit_wino"}, {"conv2", "jit"}});
+  for (const char* name : {"model", "optimizer", "synchrony", "precision", "data", "kernels", "layout_id"})
+    CHECK_MESSAGE(e["fingerprint"].at(name).is_string(), name);
+}
+
+TEST_CASE("a case that did not run has the same members") {
+  const json ok = case_entry(two_workers(), weak(), {{run(180, shared), {}, {}}});
+  const json failed = case_entry(two_workers(), weak(), "failed", "rank 1 died");
+  CHECK(failed["status"] == "failed");
+  CHECK(failed["error"] == "rank 1 died");
+  for (const auto& member : ok.items()) CHECK_MESSAGE(failed.contains(member.key()), member.key());
+  CHECK(failed["samples_per_second"].is_null());
+  CHECK(check_results(json::array({failed})).empty());
+}
+
+TEST_CASE("a case with some of its repeats has their figures") {
+  const json partial = case_entry(two_workers(), weak(), "partial", "1 of 3 repeats", {{run(180, shared), {}, {}}});
+  CHECK(partial["status"] == "partial");
+  CHECK(partial["error"] == "1 of 3 repeats");
+  CHECK(partial["samples_per_second"]["median"] == 180);
+}
+
+namespace {
+
+// What a rank measures in `steps` steps after two of warm-up, all numbers different from those of other seeds.
+rank_record rank_of(std::int32_t rank, std::int32_t worker, std::int32_t server, std::size_t steps, int seed) {
+  std::int64_t state = seed * 7919 + rank * 104729 + 1;
+  const auto some = [&](std::int64_t below) { return (state = (state * 48271) % 2147483647) % below; };
+  rank_record r;
+  r.rank = rank;
+  r.worker = worker;
+  r.server = server;
+  r.host = "here";
+  r.region_begin = r.region_end = 1'000'000'000 + some(1'000'000);
+  for (std::size_t s = 0; worker >= 0 && s < steps; ++s) {
+    step_time t;
+    t.paused = s == 3 ? 50'000'000 : 0;
+    t.begin = r.region_end + t.paused;
+    t.input = some(1'000'000);
+    t.forward = 3'000'000 + some(1'000'000);
+    t.backward = 6'000'000 + some(1'000'000);
+    t.update = some(2'000'000);
+    t.blocked = some(4'000'000);
+    t.compute_end = t.begin + t.input + t.forward + t.backward;
+    t.end = r.region_end = t.compute_end + t.blocked + t.update + some(500'000);
+    r.steps.push_back(t);
+    r.unit_counts.push_back(static_cast<std::uint64_t>(90 + some(20)));
+  }
+  if (worker >= 0) {
+    r.samples = 10 * steps;
+    for (std::size_t s = 0; s < steps + 2; ++s) {
+      r.loss_sums.push_back(static_cast<double>(20 + some(5)));
+      r.loss_counts.push_back(10);
+    }
+    r.weights_hash = "ab";
+  } else {
+    r.region_end += 400'000'000;
+  }
+  r.communication_ns = 1'000'000 + some(1'000'000);
+  r.server_update_ns = server < 0 ? 0 : 2'000'000 + some(1'000'000);
+  r.drain_ns = 3'000'000 + some(1'000'000);
+  r.bytes_sent = static_cast<std::uint64_t>(1000 + some(1000));
+  r.bytes_received = static_cast<std::uint64_t>(2000 + some(1000));
+  r.memory_peak_bytes = rank == 1 ? 0 : static_cast<std::uint64_t>(1'000'000 + some(1'000'000));
+  r.cpu_seconds = 0.001 * static_cast<double>(some(1000));
+  r.steal = 0.0001 * static_cast<double>(some(500));
+  r.strategy.counts["staleness"] = {{0, some(9) + 1}, {2, some(9)}, {5, 1}};
+  r.strategy.sums["encode_seconds"] = 0.001 * static_cast<double>(some(100));
+  if (rank == 0) {
+    r.gpu = gpu_figures{"G", "1", 0.01 * static_cast<double>(some(100)), {}, {}, {}, {}, {}, {}, {}};
+    r.gpu->temperature_celsius = static_cast<double>(40 + some(30));
+    r.metric = "top1";
+    r.metric_value = 0.01 * static_cast<double>(some(100));
+    r.metric_curve = {{steps, 0.1}, {steps + 2, *r.metric_value}};
+  }
+  return r;
+}
+
+run_figures run_of(int workers, int servers, std::size_t steps, int seed, bool asynchronous) {
+  std::vector<rank_record> ranks;
+  for (int w = 0; w < workers; ++w) ranks.push_back(rank_of(w, w, -1, steps, seed));
+  for (int s = 0; s < servers; ++s) ranks.push_back(rank_of(workers + s, -1, s, steps, seed));
+  return figures_of(ranks, asynchronous);
+}
+
+} // namespace
+
+TEST_CASE("every figure of an entry can be computed again from its repeats, by other code than ours") {
+  for (const bool asynchronous : {false, true})
+    for (const int repeats : {1, 2, 3})
+      for (const char* unit : {"images", "tokens"}) {
+        CAPTURE(asynchronous);
+        CAPTURE(repeats);
+        CAPTURE(unit);
+        case_facts facts = weak();
+        facts.synchronous = !asynchronous;
+        facts.unit = unit;
+        std::vector<repeat_figures> runs;
+        for (int r = 0; r < repeats; ++r)
+          runs.push_back({run_of(2, 1, 20, 3 * r, asynchronous), run_of(1, 0, 20, 3 * r + 1, false),
+                          run_of(2, 0, 20, 3 * r + 2, false)});
+        const json e = parsed(text_of(case_entry(two_workers(), facts, runs)));
+        CHECK(e["efficiency"]["median"].is_number());
+        CHECK(e["contention"].is_number());
+        check_recomputed(e);
+      }
+}
+
+TEST_CASE("curves of more than a thousand steps are sampled, and say which steps they have") {
+  const json e = case_entry(two_workers(), weak(), {{run_of(2, 0, 3000, 1, false), {}, {}}});
+  const json& steps = e["repeats"][0]["case"]["step_seconds"];
+  REQUIRE(steps["per_rank"].size() == 2);
+  for (const json& member :
+       {steps["steps"][0], steps["per_rank"][0], e["loss"]["steps"], e["loss"]["curve"], e["loss"]["seconds"]})
+    CHECK(member.size() == 1000);
+  CHECK(steps["steps"][0][0] == 0);
+  CHECK(steps["steps"][0][999] == 2999);
+  CHECK(e["repeats"][0]["case"]["counted_steps"] == json{3000, 3000});
+  const run_figures all = run_of(2, 0, 3000, 1, false);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    const std::size_t step = e["loss"]["steps"][i];
+    REQUIRE(e["loss"]["curve"][i] == all.losses[step]);
+    if (step >= 2) REQUIRE(e["loss"]["seconds"][i] == *all.loss_seconds[step]);
+    REQUIRE(steps["per_rank"][0][i] == all.step_seconds[0][steps["steps"][0][i].get<std::size_t>()]);
+  }
+}
+
+TEST_CASE("throughput is in tokens where they were counted, else in the model's unit") {
+  run_figures r = run(180, shared);
+  r.units_per_second = 4500;
+  CHECK(case_entry(two_workers(), weak(), {{r, {}, {}}})["throughput"]["median"] == 180.0);
+  r.counts_tokens = true;
+  CHECK(case_entry(two_workers(), weak(), {{r, {}, {}}})["throughput"] ==
+        json{{"unit", "tokens/s"}, {"scope", "global"}, {"median", 4500.0}});
+}
+
+TEST_CASE("replicas are not asked of those who need not agree") {
+  case_config none = two_workers();
+  none.strategy.id = "none";
+  CHECK(case_entry(none, weak(), {{run(1, shared), {}, {}}})["replicas_identical"].is_null());
+  case_facts asynchronous = weak();
+  asynchronous.synchronous = false;
+  const json e = case_entry(two_workers(), asynchronous, {{run(1, shared), {}, {}}});
+  CHECK(e["replicas_identical"].is_null());
+  CHECK(e["fingerprint"]["synchrony"] == "asynchronous");
+  run_figures ends_together = run(1, shared);
+  ends_together.must_agree = true;
+  ends_together.replicas_identical = false;
+  CHECK(case_entry(two_workers(), asynchronous, {{ends_together, {}, {}}})["replicas_identical"] == false);
+  CHECK(case_entry(none, weak(), {{ends_together, {}, {}}})["replicas_identical"].is_null());
+}
+
+TEST_CASE("what spoils a result is said, once") {
+  case_facts facts = weak();
+  facts.warnings = {"oversubscribed: 4 ranks x 1 thread on 2 cores"};
+  run_figures slow = run(100, shared), fast = run(120, shared);
+  slow.steal = 0.034;
+  slow.warnings = fast.warnings = {"warm-up raised from 2 to 5 steps"};
+  const json warnings = case_entry(two_workers(), facts, {{slow, {}, {}}, {fast, {}, {}}})["warnings"];
+  const auto has = [&](const std::string& text) { return std::count(warnings.begin(), warnings.end(), text); };
+  CHECK(has("oversubscribed: 4 ranks x 1 thread on 2 cores") == 1);
+  CHECK(has("warm-up raised from 2 to 5 steps") == 1);
+  CHECK(has("spread: samples/s of the case differ by more than 5 % between repeats") == 1);
+  CHECK(has("steal: the hypervisor gave 3 % of the CPU time to others") == 1);
+  CHECK(warnings.size() == 4 + (build_warning() ? 1 : 0));
+}
+
+TEST_CASE("fingerprints differ where what is computed differs, and only there") {
+  const case_config a = two_workers();
+  case_config b = a;
+  b.cluster.threads = 7;
+  b.transport.id = "tcp";
+  CHECK(fingerprint(a, weak(), "k", "l") == fingerprint(b, weak(), "k", "l"));
+  b.optimizer.lr = 0.5;
+  json fa = fingerprint(a, weak(), "k", "l"), fb = fingerprint(b, weak(), "k", "l");
+  CHECK(fa["optimizer"] != fb["optimizer"]);
+  fa.erase("optimizer");
+  fb.erase("optimizer");
+  CHECK(fa == fb);
+  b.model.parameters["hidden"] = 3;
+  CHECK(fingerprint(a, weak(), "k", "l")["model"] != fingerprint(b, weak(), "k", "l")["model"]);
+  case_facts normalised = weak(), halves = weak();
+  normalised.batch_statistics = halves.batch_statistics = true;
+  halves.batch_per_worker = 5;
+  CHECK(fingerprint(a, normalised, "", "")["data"] != fingerprint(a, halves, "", "")["data"]);
+  CHECK(fingerprint(a, weak(), "", "")["kernels"].is_null());
+}
+
+TEST_CASE("canary: the first loss agrees, every loss is finite, replicas agree") {
+  case_config other = two_workers();
+  other.swept = {{"cluster.workers", 2}, {"strategy.plugin", "sync_ps"}};
+  CHECK(check_results({entry(2.302585), entry(2.302590, other)}).empty());
+  CHECK(check_results({entry(2.302585), entry(2.31, other)}) ==
+        std::vector<std::string>{"workers 2, strategy sync_ps: the loss of the first step is 2.31, "
+                                 "but 2.302585 for workers 2, on the same samples"});
+  other.seed = 2; // other samples: nothing to compare
+  CHECK(check_results({entry(2.302585), entry(2.31, other)}).empty());
+  CHECK(check_results(json::array({entry(std::numeric_limits<double>::quiet_NaN())})) ==
+        std::vector<std::string>{"workers 2: the loss is not finite"});
+  json apart = entry(2.3);
+  apart["replicas_identical"] = false;
+  CHECK(check_results(json::array({apart})) ==
+        std::vector<std::string>{"workers 2: the workers ended with different weights"});
+  json silent = entry(2.3);
+  silent["loss"] = nullptr; // a model without a loss
+  CHECK(check_results({silent, silent}).empty());
+}
+
+TEST_CASE("a target is asked of the metric only where there is one") {
+  json e = entry(2.3);
+  CHECK_FALSE(missed_target(e, 0));
+  CHECK(missed_target(e, 0.5) == "workers 2: measure.target is 0.5, but nothing was evaluated");
+  e["metric"] = {{"name", "top1"}, {"value", 0.6}};
+  CHECK_FALSE(missed_target(e, 0.5));
+  CHECK(missed_target(e, 0.7) == "workers 2: top1 is 0.6, measure.target asks for at least 0.7");
+  e["metric"]["name"] = "perplexity";
+  CHECK_FALSE(missed_target(e, 0.7));
+  CHECK(missed_target(e, 0.5) == "workers 2: perplexity is 0.6, measure.target asks for at most 0.5");
+}
+
+TEST_CASE("the context says where and how") {
+  const json host = describe_host(std::numeric_limits<double>::infinity());
+  for (const char* name :
+       {"name", "cpu", "cores", "memory_bytes", "cgroup_cpus", "governor", "gpus", "interfaces", "kernel", "libraries"})
+    CHECK_MESSAGE(host.contains(name), name);
+  CHECK(host["cores"] >= 1);
+  CHECK(host["memory_bytes"] > 1 << 20);
+  CHECK(host["cgroup_cpus"].is_null());
+  CHECK(describe_host(1.5)["cgroup_cpus"] == 1.5);
+  experiment e;
+  e.name = "sweep";
+  e.file = "a.toml";
+  e.swept = {"train.batch", "cluster.workers"};
+  for (const int batch : {64, 32})
+    for (const int workers : {1, 2}) {
+      case_config& c = e.cases.emplace_back(two_workers());
+      c.swept = {{"train.batch", batch}, {"cluster.workers", workers}};
+    }
+  e.cases[0].transport.given = {{"ring", "1MiB"}};
+  const json context = make_context("regatta run a.toml", e, json::array({host}), json::array(), {"w"});
+  CHECK(context["experiment"]["sweep"] == json::array({{{"key", "train.batch"}, {"values", {64, 32}}},
+                                                       {{"key", "cluster.workers"}, {"values", {1, 2}}}}));
+  CHECK(context["experiment"]["strategy"]["plugin"] == "allreduce");
+  CHECK(context["given"]["transport"]["shm"] == json{{"ring", "1MiB"}});
+  CHECK(context["experiment"]["experiment"]["file"] == "a.toml");
+  CHECK(context["hosts"].size() == 1);
+  CHECK(context["command"] == "regatta run a.toml");
+  CHECK(context["regatta"].is_string());
+  CHECK(context["warnings"] == json{"w"});
+  CHECK(context["date"].get<std::string>().size() == 20);
+  CHECK(command_line({"regatta", "run", "a b.toml", "--set", "x='1'", ""}) ==
+        R"(regatta run 'a b.toml' --set 'x='\''1'\''' '')");
+}
+
+TEST_CASE(
+    "a campaign goes on only with the same experiment, program, plugins, data and hosts, and says which differs") {
+  const json before = {
+      {"regatta", "0.1.0"},
+      {"git", "abc"},
+      {"build", "Release"},
+      {"date", "2026-01-01T00:00:00Z"},
+      {"experiment", {{"train", {{"batch", 32}}}}},
+      {"given", json::object()},
+      {"hosts", json::array({{{"name", "a"}, {"cpu", "b"}, {"cores", 2}, {"memory_bytes", 2}}})},
+      {"plugins", json::array({{{"kind", "model"}, {"id", "mlp"}, {"sha256", "12"}},
+                               {{"kind", "strategy"}, {"id", "none"}, {"sha256", "34"}}})},
+      {"data", json::array({{{"path", "/d"}, {"sha256", "56"}}, {{"path", "/none"}, {"sha256", nullptr}}})}};
+  const auto conflict = [&](const char* pointer, const json& value) {
+    json now = before;
+    now[json::json_pointer(pointer)] = value;
+    return resume_conflict(before, now);
+  };
+  CHECK(resume_conflict(before, before) == "");
+  CHECK(conflict("/date", "2026-01-02T00:00:00Z") == "");
+  CHECK(conflict("/hosts/0/memory_bytes", 1) == ""); // free memory may differ
+  CHECK(conflict("/experiment/train/batch", 33) == "the experiment is another");
+  CHECK(conflict("/git", "def") == "regatta was rebuilt from other sources");
+  CHECK(conflict("/build", "Debug") == "regatta was rebuilt from other sources");
+  CHECK(conflict("/plugins/0/sha256", "13") == "model mlp is another binary");
+  CHECK(conflict("/plugins/1/sha256", "13") == "strategy none is another binary");
+  CHECK(conflict("/data/0/sha256", "57") == "the data of /d are others");
+  CHECK(conflict("/data/0/sha256", nullptr) == "the data of /d are others"); // gone
+  CHECK(conflict("/data/1/sha256", "57") == "");                             // a vocabulary that the campaign made
+  CHECK(conflict("/hosts/0/cores", 4) == "the hosts are others");
+
+  // A context that somebody changed by hand.
+  const auto damaged = [&](const char* pointer, const json& value) {
+    json changed = before;
+    changed[json::json_pointer(pointer)] = value;
+    return resume_conflict(changed, before);
+  };
+  const std::string wrong = " in the context of its first record is missing or has a value of the wrong type";
+  CHECK(damaged("/date", 5) == "\"date\"" + wrong);
+  CHECK(damaged("/given", json::array()) == "\"given\"" + wrong);
+  CHECK(damaged("/hosts", "a") == "\"hosts\"" + wrong);
+  CHECK(damaged("/hosts/0", 5) == "\"hosts[0]\"" + wrong);
+  CHECK(damaged("/plugins/1/id", json::array()) == "\"plugins[1].id\"" + wrong);
+  json short_of_plugins = before;
+  short_of_plugins.erase("plugins");
+  CHECK(resume_conflict(short_of_plugins, before) == "\"plugins\"" + wrong);
+}
+
+namespace {
+
+struct data_folder {
+  std::filesystem::path path;
+  data_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "regatta-data-XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~data_folder() { std::filesystem::remove_all(path); }
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((path / name).parent_path());
+    std::ofstream(path / name) << text;
+  }
+  json of(const std::string& format) const { return fingerprint_of_data(path.string(), format); }
+};
+
+} // namespace
+
+TEST_CASE("a data set is known by its names, sizes and contents, not by its times or what runs write beside it") {
+  const data_folder d;
+  d.write("a.txt", "one two\n");
+  d.write("b.txt", "three\n");
+  const json before = d.of("words");
+  CHECK(before["files"] == 2);
+  CHECK(before["bytes"] == 14);
+  CHECK(before["sha256"].get<std::string>().size() == 64);
+  std::filesystem::last_write_time(d.path / "a.txt", std::filesystem::file_time_type{});
+  d.write("a.txt.1.vocabulary", "made by a run");
+  d.write("r/result.json", "{}");
+  CHECK(d.of("words") == before);
+  d.write("b.txt", "threE\n"); // as long as before
+  CHECK(d.of("words")["sha256"] != before["sha256"]);
+  d.write("b.txt", "three\n");
+  CHECK(d.of("words") == before);
+  std::filesystem::rename(d.path / "b.txt", d.path / "c.txt");
+  CHECK(d.of("words")["sha256"] != before["sha256"]);
+  CHECK(d.of("npy")["files"] == 0);
+  CHECK(fingerprint_of_data((d.path / "a.txt").string(), "words")["bytes"] == 8);
+  CHECK(fingerprint_of_data((d.path / "none").string(), "words")["sha256"].is_null());
+}
+
+TEST_CASE("of the images of a data set those in the folders of classes count") {
+  const data_folder d;
+  d.write("cat/1.jpg", "x");
+  d.write("dog/2.jpg", "y");
+  d.write("notes.txt", "z");
+  const json before = d.of("imagenet");
+  CHECK(before["files"] == 2);
+  d.write("dog/2.jpg", "Y");
+  CHECK(d.of("imagenet")["sha256"] != before["sha256"]);
+}
+
+TEST_CASE("of large data pieces are read, the first and the last bytes among them") {
+  const data_folder d;
+  d.write("x.bin", "");
+  const auto file = d.path / "x.bin";
+  std::filesystem::resize_file(file, 100 << 20); // a hole: it takes no room
+  const json before = d.of("cifar10");
+  for (const std::streamoff at : {0, (100 << 20) - 1}) {
+    std::fstream(file, std::ios::in | std::ios::out).seekp(at).put('x');
+    CHECK(d.of("cifar10")["sha256"] != before["sha256"]);
+    std::fstream(file, std::ios::in | std::ios::out).seekp(at).put('\0');
+    CHECK(d.of("cifar10") == before);
+  }
+}
+
+TEST_CASE("a strategy's own report: counts of all repeats together, sums by their median, null without any") {
+  run_figures f = run(180, shared), g = f, h = f;
+  f.strategy.counts["staleness"] = {{0, 3}, {2, 1}};
+  g.strategy.counts["staleness"] = {{2, 4}};
+  f.strategy.sums["encode_seconds"] = 0.1;
+  g.strategy.sums["encode_seconds"] = 0.4;
+  h.strategy.sums["encode_seconds"] = 0.2;
+  const json e = case_entry(two_workers(), weak(), {{f, {}, {}}, {g, {}, {}}, {h, {}, {}}});
+  const json& staleness = e["strategy"]["staleness"];
+  CHECK(staleness["counts"] == json{{"0", 3}, {"2", 5}});
+  CHECK(staleness["mean"].get<double>() == Approx(10.0 / 8));
+  CHECK(staleness["max"] == 2);
+  CHECK(e["strategy"]["encode_seconds"]["per_step"].get<double>() == Approx(0.2));
+  CHECK(case_entry(two_workers(), weak(), {{run(180, shared), {}, {}}})["strategy"].is_null());
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a user does who never sees the source tree: install, move the installation, build plugins of every kind against
+// it, and race them.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "json.hpp"
+#include <sys/wait.h>
+
+namespace fs = std::filesystem;
+using namespace regatta::test;
+
+namespace {
+
+// A folder of its own, gone with the test.
+class scratch {
+public:
+  scratch() {
+    std::string name = (fs::temp_directory_path() / "regatta-install-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+private:
+  fs::path path_;
+};
+
+std::string quoted(const fs::path& p) {
+  return "'" + p.string() + "'";
+}
+
+std::string contents(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+// Runs a line of shell; its exit code, and in `log` all that it said. No folder or compiler flags but those given here
+// find their way into it.
+int run(const std::string& line, const fs::path& log) {
+  const std::string clean = "env -u REGATTA_PLUGIN_PATH -u CXXFLAGS -u CFLAGS -u LDFLAGS -u CMAKE_PREFIX_PATH ";
+  const int status = std::system((clean + line + " >" + quoted(log) + " 2>&1").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+} // namespace
+
+TEST_CASE("plugins built against a moved installation run in it, all kinds together") {
+  const scratch folder;
+  const fs::path log = folder / "log", prefix = folder / "moved here", examples = folder / "examples";
+  const std::string cmake = REGATTA_CMAKE;
+
+  REQUIRE(run(cmake + " --install " REGATTA_BUILD " --prefix " + quoted(folder / "first"), log) == 0);
+  fs::rename(folder / "first", prefix);
+  for (const char* file :
+       {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
+        "lib/cmake/regatta/regatta-config.cmake", "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE",
+        "share/doc/regatta/index.md", "share/doc/regatta/examples/custom_strategy/tree.cpp"}) {
+    CAPTURE(file);
+    CHECK(fs::exists(prefix / file));
+  }
+  CHECK(contents(prefix / "share/doc/regatta/README.md") == contents(REGATTA_SOURCE "/README.md")); // not that of docs/
+
+  // As the example files expect it: every project in a folder of its own, built in its folder `build`.
+  fs::copy(REGATTA_SOURCE "/examples", examples, fs::copy_options::recursive);
+  for (const char* name : {"custom_model", "custom_transport", "custom_strategy"}) {
+    CAPTURE(name);
+    const fs::path project = examples / name;
+    fs::remove_all(project / "build");
+    const int configured =
+        run(cmake + " -S " + quoted(project) + " -B " + quoted(project / "build") +
+                " -G '" REGATTA_GENERATOR "' " REGATTA_TOOLS " -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=" +
+                quoted(prefix),
+            log);
+    REQUIRE_MESSAGE(configured == 0, contents(log));
+    const int built = run(cmake + " --build " + quoted(project / "build"), log);
+    REQUIRE_MESSAGE(built == 0, contents(log));
+  }
+
+  // Each of them passes the suite that came with the installation.
+  for (const char* plugin :
+       {"custom_model/build/custom_model.so", "custom_model/build/custom_regression.so",
+        "custom_transport/build/custom_transport.so", "custom_strategy/build/custom_strategy.so",
+        "custom_strategy/build/custom_strategy_c.so", "custom_strategy/build/custom_strategy_ring.so"}) {
+    CAPTURE(plugin);
+    const int checked = run(quoted(prefix / "bin/regatta") + " check --quick " + quoted(examples / plugin), log);
+    CHECK_MESSAGE(checked == 0, contents(log));
+  }
+
+  // A graph and a model with its own step; a strategy in C++ and one in C; a transport.
+  const fs::path out = folder / "out";
+  const int code = run(quoted(prefix / "bin/regatta") + " run " + quoted(examples / "custom.toml") +
+                           " --sweep model.plugin=residual_mlp,linear_regression --sweep strategy.plugin=tree,star"
+                           " --set data.source=random --set measure.steps=5 --set measure.repeats=1"
+                           " --set measure.baseline=false --out " +
+                           quoted(out),
+                       log);
+  REQUIRE_MESSAGE(code == 0, contents(log));
+
+  const auto result = parsed(contents(out / "result.json"));
+  REQUIRE(result["results"].size() == 4);
+  for (const auto& r : result["results"]) {
+    CAPTURE(r["case"]);
+    CHECK(r["status"] == "ok");
+    CHECK(r["workers"] == 2);
+    CHECK(r["replicas_identical"] == true);
+    REQUIRE(r["loss"]["first"].is_number());
+    REQUIRE(r["loss"]["last"].is_number());
+    CHECK(std::isfinite(r["loss"]["last"].get<double>()));
+    CHECK(r["bytes"]["sent_per_step"] != 0);
+  }
+  // What ran is what was built and installed here: nothing of the build tree.
+  for (const auto& p : result["context"]["plugins"]) {
+    CAPTURE(p);
+    const std::string path = fs::weakly_canonical(p["path"].get<std::string>()).string();
+    CHECK((path.starts_with(fs::canonical(prefix).string()) || path.starts_with(fs::canonical(examples).string())));
+  }
+}
