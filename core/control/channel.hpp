@@ -43,8 +43,7 @@ public:
   // because a long frame takes time.
   std::chrono::steady_clock::time_point heard() const noexcept { return heard_; }
 
-  // Queues a frame behind the others and returns. `header` must be an object within the limits. Calls `done` once the
-  // frame was passed to the kernel or can no longer be sent: within this call if the channel is closed, else later.
+  // Queues a frame behind the others and returns. `header` must be an object within the limits. Calls `done` once the frame was passed to the kernel or can no longer be sent: within this call if the channel is closed, else later.
   // Keeps `payload` until then.
   void send(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}, std::function<void()> done = {});
 

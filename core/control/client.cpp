@@ -24,7 +24,7 @@
 #include "control/channel.hpp"
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
-#include "control/stack.hpp"
+#include "control/stack_trace.hpp"
 
 namespace regatta {
 
@@ -127,7 +127,8 @@ asio::awaitable<void> control_client::state::join(asio::ip::address address, std
 }
 
 void control_client::state::take_job(const message& m) {
-  if (m.header.value("t", "") != "job") throw failure(exit_code::run, "the coordinator did not send a job");
+  if (m.header.value("t", "") != "job")
+    throw failure(exit_code::run, "expected a job as the coordinator's first message, got another type");
   ranks = m.header.at("ranks").get<std::uint32_t>();
   job = parse_cbor(m.payload);
 }
@@ -310,7 +311,10 @@ control_client::control_client(const std::string& host, std::uint16_t port, std:
   } catch (const std::exception& e) {
     throw failure(exit_code::run, fmt::format("{}: {}", where, e.what()));
   }
-  if (!done) throw failure(exit_code::run, fmt::format("{} did not let us in within {} s", where, join_limit.count()));
+  if (!done)
+    throw failure(exit_code::run,
+                  fmt::format("{}: expected it to accept this rank within {} s, got no answer; has the run ended?",
+                              where, join_limit.count()));
   s.io.restart();
   s.start();
 }

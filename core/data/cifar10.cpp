@@ -6,7 +6,7 @@
 #include "data/convert.hpp"
 #include "data/formats.hpp"
 #include "data/mapped_file.hpp"
-#include "data/order.hpp"
+#include "data/sample_order.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +18,7 @@
 namespace regatta {
 namespace {
 
-constexpr std::uint64_t plane = 32 * 32, image = 3 * plane, record = 1 + image;
+constexpr std::uint64_t plane = 32 * 32, image_bytes = 3 * plane, record = 1 + image_bytes;
 
 // Mean and standard deviation of each channel over the training set, for pixels from 0 to 1: the commonly used
 // constants.
@@ -81,7 +81,7 @@ private:
                                                   "cannot feed it",
                                                   input.name));
     using shape = std::vector<std::uint64_t>;
-    if (input.shape != shape{3, 32, 32} && input.shape != shape{image})
+    if (input.shape != shape{3, 32, 32} && input.shape != shape{image_bytes})
       throw failure(exit_code::usage,
                     fmt::format("the model's input \"{}\" takes {}: the images of format \"cifar10\" are "
                                 "3x32x32",
@@ -120,10 +120,10 @@ private:
       default: static_cast<std::int64_t*>(out)[k] = label; break;
       }
     } else if (input.type == RG_U8) {
-      std::memcpy(static_cast<std::uint8_t*>(out) + k * image, pixels, image);
+      std::memcpy(static_cast<std::uint8_t*>(out) + k * image_bytes, pixels, image_bytes);
     } else {
       for (std::uint64_t c = 0; c < 3; ++c)
-        bytes_to_floats(static_cast<float*>(out) + k * image + c * plane, pixels + c * plane, plane,
+        bytes_to_floats(static_cast<float*>(out) + k * image_bytes + c * plane, pixels + c * plane, plane,
                         static_cast<float>(1 / (255 * deviation[c])), static_cast<float>(-mean[c] / deviation[c]));
     }
   }

@@ -23,14 +23,14 @@
 
 #include "control/channel.hpp"
 #include "control/status_page.hpp"
-#include "launch/gathering.hpp"
+#include "launch/all_gather.hpp"
 #include "launch/interruption.hpp"
 #include "launch/launch.hpp"
-#include "launch/lines.hpp"
+#include "launch/line_splitter.hpp"
 #include "launch/memory.hpp"
 #include "launch/process.hpp"
 #include "launch/signals.hpp"
-#include "launch/standstill.hpp"
+#include "launch/stall_detector.hpp"
 
 namespace regatta {
 
@@ -139,8 +139,8 @@ private:
   std::size_t refused_ = 0;
   std::vector<std::unique_ptr<member>> members_;
   std::size_t connected_ = 0, running_ = 0;
-  gathering gathering_;
-  standstill standstill_;
+  all_gather all_gather_;
+  stall_detector stalls_;
   bool describing_ = false;
 
   bool ending_ = false;

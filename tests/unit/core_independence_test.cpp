@@ -5,8 +5,8 @@
 #include <sched.h>
 
 #include "../json.hpp"
-#include "measure/core_independence.hpp"
-#include "measure/multiply_add.hpp"
+#include "machine/core_independence.hpp"
+#include "machine/speed.hpp"
 
 using namespace regatta;
 using namespace regatta::test;

@@ -3,10 +3,10 @@
 // The formats that are read a sample at a time, on data of our own making and on damaged files; threads and queues.
 #include "data_fixture.hpp"
 
-#include "data/crew.hpp"
-#include "data/generate.hpp"
-#include "data/generated.hpp"
+#include "data/data_generators.hpp"
+#include "data/generate_datasets.hpp"
 #include "data/jpeg.hpp"
+#include "data/thread_pool.hpp"
 #include "data/zipf.hpp"
 
 #include <atomic>
@@ -49,11 +49,11 @@ const std::string line_tail = std::string(13, '\t') + std::string(26, '\t'); // 
 
 TEST_CASE("any share of a batch is the same samples, on any number of threads, behind a queue or not") {
   const temporary_folder f;
-  make_criteo_like(f.path(), 100, 1);
-  make_words_like(f.path() / "words", 50, 3, 1);
-  make_sentences_like(f.path() / "sentences", 20, 1);
-  make_parallel_like(f.path() / "parallel", 60, 1);
-  make_queries_like(f.path() / "queries", 60, 1);
+  generate_criteo_like(f.path(), 100, 1);
+  generate_words_like(f.path() / "words", 50, 3, 1);
+  generate_sentences_like(f.path() / "sentences", 20, 1);
+  generate_parallel_like(f.path() / "parallel", 60, 1);
+  generate_queries_like(f.path() / "queries", 60, 1);
   struct one {
     const char *format, *path;
     std::vector<rg_input> inputs;
@@ -140,7 +140,7 @@ TEST_CASE("criteo: label, logarithms, hashed categories, and what is wrong with 
     const auto bad = open(dataset("criteo", f.write("bad.tsv", line + "\n")), inputs);
     return failure_of([&] { all(*bad, inputs); }, exit_code::run);
   };
-  CHECK(contains(complaint("1\t2\t3"), "bad.tsv:1: 3 columns instead of 40"));
+  CHECK(contains(complaint("1\t2\t3"), "bad.tsv:1: expected 40 columns, got 3"));
   CHECK(contains(complaint(first + "\t1"), "bad.tsv:1: more than 40 columns"));
   CHECK(contains(complaint("x" + line_tail), "bad.tsv:1: the label"));
   CHECK(contains(complaint("1\tmany" + line_tail.substr(1)), "bad.tsv:1: number 1 is none: \"many\""));
@@ -238,7 +238,7 @@ TEST_CASE("words: neighbours within the window, frequent first, rare ones out, f
 
 TEST_CASE("sentences: pairs, segments, 15 % targets of which four in five are masked") {
   const temporary_folder f;
-  make_sentences_like(f.path(), 200, 1);
+  generate_sentences_like(f.path(), 200, 1);
   const data_config c = dataset("sentences", f.path() / "train.txt");
   const std::vector<rg_input> inputs{index("tokens", RG_I32, {24}, 500), index("segments", RG_I32, {24}, 2),
                                      index("masked_positions", RG_I32, {5}, 24),
@@ -421,7 +421,7 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   data_config wrong = c;
   wrong.evaluation_path = f.write("rubbish", "rubbish\n").string();
   CHECK(refusal(wrong, inputs).starts_with("data.evaluation_path: "));
-  CHECK(contains(refusal(wrong, inputs), "rubbish:1: 1 columns instead of 40"));
+  CHECK(contains(refusal(wrong, inputs), "rubbish:1: expected 40 columns, got 1"));
   wrong.path = wrong.evaluation_path;
   std::string both;
   try {
@@ -461,7 +461,7 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
 #if REGATTA_SENTENCEPIECE
 TEST_CASE("subwords are trained once, kept, and the same for training and evaluation") {
   const temporary_folder f;
-  make_parallel_like(f.path(), 300, 1);
+  generate_parallel_like(f.path(), 300, 1);
   data_config c = dataset("parallel", f.path() / "train");
   c.tokens = "subwords";
   c.evaluation_path = (f.path() / "test").string();
@@ -492,8 +492,8 @@ TEST_CASE("subwords are trained once, kept, and the same for training and evalua
 #endif
 
 #if REGATTA_JPEG
-TEST_CASE("a small file that claims to be a huge picture is refused before memory is taken for it") {
-  const picture p{32, 32, std::vector<std::uint8_t>(std::size_t{3} * 32 * 32, 100)};
+TEST_CASE("a small file that claims to be a huge image is refused before memory is taken for it") {
+  const image p{32, 32, std::vector<std::uint8_t>(std::size_t{3} * 32 * 32, 100)};
   auto bytes = encode_jpeg(p, 90);
   const std::uint8_t start_of_frame[] = {0xff, 0xc0};
   const auto at = std::ranges::search(bytes, start_of_frame).begin();
@@ -501,7 +501,7 @@ TEST_CASE("a small file that claims to be a huge picture is refused before memor
   for (const std::uint8_t kind : {0xc0, 0xc2}) { // baseline and progressive
     at[1] = kind;
     for (int i = 0; i < 4; ++i) at[5 + i] = i % 2 ? 0xe8 : 0xfd; // 65000 x 65000
-    picture out;
+    image out;
     std::string why;
     rusage before{}, after{};
     getrusage(RUSAGE_SELF, &before);
@@ -515,7 +515,7 @@ TEST_CASE("a small file that claims to be a huge picture is refused before memor
 
 TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unknown ones named") {
   const temporary_folder f;
-  make_imagenet_like(f.path(), 3, 5, 64, 1);
+  generate_imagenet_like(f.path(), 3, 5, 64, 1);
   data_config c = dataset("imagenet", f.path() / "train");
   c.evaluation_path = (f.path() / "test").string();
   const std::vector<rg_input> inputs{values("image", RG_F32, {3, 32, 32}), index("label", RG_I32, {}, 1000)};
@@ -530,8 +530,8 @@ TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unk
   CHECK(std::abs(sum / (15 * 3072)) < 0.7); // about normalised
   CHECK(fill(*source, inputs, 1, 15, 0, 15).bytes != data.bytes);
 
-  // The middle of a picture of one colour is that colour, whatever its size; bytes are not normalised.
-  picture p{50, 40, std::vector<std::uint8_t>(std::size_t{3} * 50 * 40, 0)};
+  // The middle of an image of one colour is that colour, whatever its size; bytes are not normalised.
+  image p{50, 40, std::vector<std::uint8_t>(std::size_t{3} * 50 * 40, 0)};
   for (std::size_t i = 0; i < p.pixels.size(); i += 3) p.pixels[i] = 200;
   const auto bytes = encode_jpeg(p, 95);
   std::filesystem::create_directories(f.path() / "one/class000");
@@ -597,8 +597,8 @@ TEST_CASE("zipf of other exponents") {
   }
 }
 
-TEST_CASE("a crew shares a loop, and hands on what is thrown") {
-  crew c(3);
+TEST_CASE("a thread pool shares a loop, and hands on what is thrown") {
+  thread_pool c(3);
   for (int round = 0; round < 50; ++round) {
     std::vector<std::atomic<int>> done(97);
     c.each(97, [&](std::uint64_t k) { ++done[k]; });
@@ -623,23 +623,23 @@ TEST_CASE("generated data is written whole, where data.path is missing and point
   REQUIRE(missing);
   CHECK(missing->folder == f.path() / "set");
   // A set of a few lines in place of the format's own, for time.
-  const generated_data few{"queries", "a few", "train.tsv",
-                           [](const std::filesystem::path& to) { make_queries_like(to, 50, 1); }};
-  make_data(few, missing->folder);
+  const data_generator few{"queries", "a few", "train.tsv",
+                           [](const std::filesystem::path& to) { generate_queries_like(to, 50, 1); }};
+  write_generated_data(few, missing->folder);
   CHECK(std::filesystem::exists(c.path));
   CHECK(!data_to_generate(c));
-  CHECK_THROWS_WITH_AS(make_data(few, missing->folder), doctest::Contains("is not empty"), failure);
+  CHECK_THROWS_WITH_AS(write_generated_data(few, missing->folder), doctest::Contains("is not empty"), failure);
 
-  const generated_data broken{"queries", "half", "train.tsv", [](const std::filesystem::path& to) {
-                                make_queries_like(to, 50, 1);
+  const data_generator broken{"queries", "half", "train.tsv", [](const std::filesystem::path& to) {
+                                generate_queries_like(to, 50, 1);
                                 throw failure(exit_code::run, "disk full");
                               }};
-  CHECK_THROWS_AS(make_data(broken, f.path() / "other"), failure);
+  CHECK_THROWS_AS(write_generated_data(broken, f.path() / "other"), failure);
   CHECK(!std::filesystem::exists(f.path() / "other"));
   CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 1); // nothing half-made lies about
 
   c.path = (f.path() / "elsewhere.tsv").string();
   CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("ends in train.tsv"), failure);
   c.format = "npy";
-  CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("nothing generates"), failure);
+  CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("there is no generator for"), failure);
 }

@@ -8,7 +8,7 @@
 
 #include "../json.hpp"
 #include "base/failure.hpp"
-#include "measure/figures.hpp"
+#include "measure/run_figures.hpp"
 #include "measure/statistics.hpp"
 
 using namespace regatta;
