@@ -78,9 +78,15 @@ void channel::send(const nlohmann::json& header, std::shared_ptr<const blob> pay
   // sent.
   frame f{
       {}, header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), std::move(payload), std::move(done)};
+  const std::uint64_t payload_bytes = f.payload ? f.payload->size() : 0;
+  if (f.header.size() > max_header_bytes || payload_bytes > max_payload_bytes)
+    throw failure(
+        exit_code::run,
+        fmt::format("control channel: a frame has at most {} bytes of header and {} of payload, got {} and {}",
+                    max_header_bytes, max_payload_bytes, f.header.size(), payload_bytes));
   std::copy(frame_magic.begin(), frame_magic.end(), f.prefix.begin());
   encode(f.prefix.data() + 4, f.header.size(), 4);
-  encode(f.prefix.data() + 8, f.payload ? f.payload->size() : 0, 8);
+  encode(f.prefix.data() + 8, payload_bytes, 8);
   queue_.push_back(std::move(f));
   if (queue_.size() == 1) write_next();
 }

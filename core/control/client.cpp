@@ -93,6 +93,7 @@ struct control_client::state {
   void stop();
 
   void send(nlohmann::json header, std::shared_ptr<const blob> payload = {});
+  void send_now(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}); // [loop]
   message ask(nlohmann::json header, std::shared_ptr<const blob> payload);
   // begin() and finish() are the two halves of ask()
   void begin(nlohmann::json header, std::shared_ptr<const blob> payload);
@@ -203,7 +204,15 @@ void control_client::state::stop() {
 }
 
 void control_client::state::send(nlohmann::json header, std::shared_ptr<const blob> payload) {
-  asio::post(io, [this, header = std::move(header), payload = std::move(payload)] { wire->send(header, payload); });
+  asio::post(io, [this, header = std::move(header), payload = std::move(payload)] { send_now(header, payload); });
+}
+
+void control_client::state::send_now(const nlohmann::json& header, std::shared_ptr<const blob> payload) {
+  try {
+    wire->send(header, std::move(payload));
+  } catch (const failure& e) { // a frame above the limits: the main thread waits for a reply to it, and throws this
+    end(nobody, e.what());
+  }
 }
 
 message control_client::state::ask(nlohmann::json header, std::shared_ptr<const blob> payload) {
@@ -283,7 +292,7 @@ void control_client::state::describe() {
   const auto loop = answer.value("loop", pid_t{0});
   if (loop && loop != main_thread) answer["stacks"].push_back({{"thread", "exchange"}, {"frames", stack_of(loop)}});
   answer["stacks"].push_back({{"thread", "main"}, {"frames", stack_of(main_thread)}});
-  wire->send(answer);
+  send_now(answer);
 }
 
 control_client::control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret,

@@ -228,6 +228,14 @@ TEST_CASE("frames arrive as they were sent, in order") {
   CHECK(told);
 }
 
+TEST_CASE("a frame above the limits is refused before it is sent") {
+  connection c;
+  const auto from = std::make_shared<channel>(std::move(c.a));
+  bool done = false;
+  CHECK_THROWS_AS(from->send({{"text", std::string(max_header_bytes, 'x')}}, {}, [&] { done = true; }), failure);
+  CHECK_FALSE(done);
+}
+
 TEST_CASE("what is no frame is refused before anything is allocated for it") {
   const auto prefix = [](const char* magic, std::uint32_t header, std::uint64_t payload) {
     blob out(magic, magic + 4);
