@@ -9,6 +9,7 @@
 #include "data/sample_order.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -43,10 +44,12 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path, d
 class cifar10_source final : public data_source {
 public:
   cifar10_source(std::vector<data_input> inputs, const std::filesystem::path& path, data_split split, bool shuffle,
-                 std::uint64_t seed)
+                 std::uint64_t seed, std::uint64_t first_records)
       : inputs_(std::move(inputs)), order_{0, shuffle, seed} {
     for (const auto& input : inputs_) require_feedable(input);
-    for (const auto& file : files_of(path, split)) read(mapped_file(file));
+    const std::uint64_t most = first_records ? first_records : UINT64_MAX;
+    for (const auto& file : files_of(path, split))
+      if (labels_.size() < most) read(mapped_file(file), most - labels_.size());
     order_.size = labels_.size();
   }
 
@@ -88,7 +91,8 @@ private:
                                 input.name, shape_text(input.shape)));
   }
 
-  void read(mapped_file file) {
+  // Adds the first `most` records of a file; checks the size of the whole file.
+  void read(mapped_file file, std::uint64_t most) {
     const auto bytes = file.bytes();
     const auto damaged = [&](const std::string& what) {
       return failure(exit_code::run, fmt::format("{}: {}", file.name(), what));
@@ -100,7 +104,7 @@ private:
     if (records == 0) throw damaged("is empty");
     const std::uint64_t first = labels_.size();
     // Labels are kept, not only checked: a model may index with them, and the file may change.
-    for (std::uint64_t r = 0; r < records; ++r) {
+    for (std::uint64_t r = 0; r < std::min(records, most); ++r) {
       const std::uint8_t label = bytes[r * record];
       for (const auto& input : inputs_)
         if (input.kind == RG_INPUT_INDEX && label >= input.range)
@@ -137,8 +141,9 @@ private:
 } // namespace
 
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
-                                          data_split split, bool shuffle, std::uint64_t seed) {
-  return std::make_unique<cifar10_source>(std::move(inputs), path, split, shuffle, seed);
+                                          data_split split, bool shuffle, std::uint64_t seed,
+                                          std::uint64_t first_records) {
+  return std::make_unique<cifar10_source>(std::move(inputs), path, split, shuffle, seed, first_records);
 }
 
 } // namespace regatta

@@ -47,7 +47,7 @@ struct data_config {
   std::string endpoint;    // stream: "tcp://HOST:PORT"
   std::string producer;    // stream: a shell command; empty: the user starts the producer
   std::int64_t timeout_ns = 60'000'000'000; // stream: longest wait for a batch, then the run fails
-  std::uint64_t first_records = 0;          // not 0: read so many records (cifar10: all), write no vocabulary. Not a key
+  std::uint64_t first_records = 0;          // not 0: read at most so many records, write no vocabulary. Not a key
 };
 
 struct train_config {

@@ -200,3 +200,14 @@ TEST_CASE("the made-up set can be learnt: the nearest mean of a class beats chan
   CHECK(right > 100); // chance: 40
   CHECK(right < 300);
 }
+
+TEST_CASE("a check of the data reads no more records than it asks for") {
+  const temporary_folder folder;
+  folder.write("data_batch_1.bin", records(0, 5));
+  folder.write("data_batch_2.bin", records(5, 5));
+  data_config config = cifar10(folder.path(), false);
+  for (const std::uint64_t first : {3, 7}) {
+    config.first_records = first;
+    CHECK(make_source(config, bytes_and_label, 1)->size() == first);
+  }
+}
