@@ -11,11 +11,11 @@
 #include <vector>
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu_mask.hpp"
 #include "machine/speed.hpp"
 
 namespace regatta {
@@ -37,11 +37,8 @@ constexpr int trips = 50;                   // per measurement
 constexpr std::uint32_t no_more_trips = UINT32_MAX; // ends the other thread
 
 bool pin_this_thread(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
-  CPU_SET(static_cast<unsigned>(cpu), &set);
-  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+  const cpu_mask mask({cpu});
+  return mask.set && pthread_setaffinity_np(pthread_self(), mask.bytes, mask.set) == 0;
 }
 
 bool can_pin(const std::vector<int>& cpus) {

@@ -10,13 +10,13 @@
 #include <sstream>
 
 #include <gnu/libc-version.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu_mask.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -61,10 +61,8 @@ std::string cpu_name() {
 }
 
 json cores() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return nullptr;
-  return CPU_COUNT(&mask);
+  const std::vector<int> cpus = available_cpus();
+  return cpus.empty() ? json(nullptr) : json(cpus.size());
 }
 
 json memory_bytes() {
