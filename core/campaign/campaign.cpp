@@ -56,11 +56,11 @@ std::string data_sums(const nlohmann::json& context, const data_config& d) {
 
 } // namespace
 
-campaign::campaign(plugin_facts_cache& answers, const experiment& e, plugin_files& files, campaign_records& records,
+campaign::campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_records& records,
                    campaign_hooks hooks)
-    : answers_(answers), experiment_(e), files_(files), records_(records), hooks_(std::move(hooks)) {
+    : facts_(facts), experiment_(e), files_(files), records_(records), hooks_(std::move(hooks)) {
   progress_.cases = e.cases.size();
-  answers_.interrupted = [this] { return interruption_.requested(); };
+  facts_.interrupted = [this] { return interruption_.requested(); };
 }
 
 bool campaign::run() {
@@ -81,7 +81,7 @@ bool campaign::run() {
     for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
     if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // prepare_tuning() asks about it
   }
-  answers_.collect(asked);
+  facts_.collect(asked);
   if (interrupted_ = interruption_.requested(); interrupted_) return false;
   for (const std::string& key : keys)
     if (!run_group(groups[key])) break;
@@ -94,8 +94,8 @@ bool campaign::run_group(group& g) {
     const case_config& c = *p.config;
     repeats = std::max(repeats, p.repeats());
     try {
-      const model_facts& m = answers_.of(c).model;
-      const prepared_run run = prepare(answers_, c, "");
+      const model_facts& m = facts_.of(c).model;
+      const prepared_run run = prepare(facts_, c, "");
       check_tables(c, m, run.exchanges_rows);
       if (hooks_.launcher && run.ranks.size() > hooks_.launcher->size())
         throw failure(exit_code::skipped, fmt::format("needs {} ranks, and {} has started {}", run.ranks.size(),
@@ -175,7 +175,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
       o.interrupted = true;
       return o;
     }
-    const prepared_run run = prepare(answers_, c, kernels);
+    const prepared_run run = prepare(facts_, c, kernels);
     done.plugins = files_.verified(run.job.files);
     progress_.phase = done.role == "case" ? "" : done.role;
     progress_.step = 0;
@@ -222,7 +222,7 @@ std::string campaign::kernels_for(const case_config& c) {
   if (c.train.kernels != "timed") return "";
   const std::string key = kernels_key(c);
   if (const auto known = records_.kernel_choices(key)) return *known;
-  const prepared_run run = prepare_tuning(answers_, c);
+  const prepared_run run = prepare_tuning(facts_, c);
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});

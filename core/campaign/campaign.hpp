@@ -41,9 +41,9 @@ struct campaign_hooks {
 class campaign {
 public:
   // `records` receives the records of runs, and may hold records of earlier ones. Everything but `hooks` must outlive
-  // this object. Sets answers.interrupted to a function that uses this object: replace it before you use `answers`
+  // this object. Sets facts.interrupted to a function that uses this object: replace it before you use `facts`
   // after this object is destroyed.
-  campaign(plugin_facts_cache& answers, const experiment& e, plugin_files& files, campaign_records& records,
+  campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_records& records,
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
@@ -67,7 +67,7 @@ private:
   void fail(planned& p, const std::string& status, const std::string& error, int code, const std::string& dump = "");
   void show(const std::vector<rank_progress>& ranks);
 
-  plugin_facts_cache& answers_;
+  plugin_facts_cache& facts_;
   const experiment& experiment_;
   plugin_files& files_;
   campaign_records& records_;

@@ -85,41 +85,41 @@ std::string role_of(const rg_cluster& c) {
 } // namespace
 
 prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const std::string& kernels) {
-  const plugin_facts& said = answers.of(c);
-  const rg_plan& plan = said.plan;
+  const plugin_facts& facts = answers.of(c);
+  const rg_plan& plan = facts.plan;
   const component& strategy = answers.plugins().find(kind::strategy, c.strategy.id);
   prepared_run run;
   run.job.config = c;
-  run.job.batch = said.model.batch_per_worker;
+  run.job.batch = facts.model.batch_per_worker;
   run.job.kernels = kernels;
-  run.job.files = said.files;
+  run.job.files = facts.files;
   findings wrong;
   wrong.attempt([&] { run.address = run.job.address = interface_address(c.cluster.interface); });
   if (c.cluster.straggler.factor > 1 && c.cluster.straggler.rank >= c.cluster.workers)
     refuse(wrong, fmt::format("cluster.straggler.rank: expected a worker from 0 to {}, got {}", c.cluster.workers - 1,
                               c.cluster.straggler.rank));
-  if ((plan.flags & RG_PLAN_SERVERS) && !said.servers)
+  if ((plan.flags & RG_PLAN_SERVERS) && !facts.servers)
     refuse(wrong,
            fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
   run.job.layout =
-      cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), said.servers,
-                           said.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
+      cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), facts.servers,
+                           facts.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
-  run.communicates = said.communicates;
+  run.communicates = facts.communicates;
   const component& transport = answers.plugins().find(kind::transport, c.transport.id);
   if (!transport.launcher.empty()) {
     if (!find_launcher_process())
       wrong.add(launcher_missing(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
     run.launcher_plugin = transport.file.string();
   }
-  check_fit(c, plan, said.caps, said.regions, run.communicates, wrong);
-  check_hosts(c, plan, said.caps, layout.view(UINT32_MAX), run.communicates, wrong);
-  if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !said.collectives)
+  check_fit(c, plan, facts.caps, facts.regions, run.communicates, wrong);
+  check_hosts(c, plan, facts.caps, layout.view(UINT32_MAX), run.communicates, wrong);
+  if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !facts.collectives)
     refuse(wrong, fmt::format("strategy.plugin: {} with these parameters needs native collectives, which transport "
                               "{} does not have: use another one, or leave out \"native\"",
                               c.strategy.id, c.transport.id));
-  run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (said.caps.flags & RG_CAP_EXACT_SIZE));
+  run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (facts.caps.flags & RG_CAP_EXACT_SIZE));
   optimizer_config optimizer = run.job.optimizer();
   wrong.attempt([&] { hand_over_momentum(plan, strategy.id, optimizer); });
   wrong.raise();

@@ -26,13 +26,13 @@ struct prepared_run {
 };
 
 // Returns the run of a case. Throws one failure with all reasons if the case cannot run: for example, the strategy
-// needs something that the transport lacks; or the failure of answers.of(c). `kernels` is the record of chosen kernels,
+// needs something that the transport lacks; or the failure of facts.of(c). `kernels` is the record of chosen kernels,
 // "" without tuning. [main]
-prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const std::string& kernels);
+prepared_run prepare(plugin_facts_cache& facts, const case_config& c, const std::string& kernels);
 
 // Returns the run of one process that times kernels for this case, with the batch of one worker. Its result has the
 // member "kernels". Throws failure as prepare() does. [main]
-prepared_run prepare_tuning(plugin_facts_cache& answers, const case_config& c);
+prepared_run prepare_tuning(plugin_facts_cache& facts, const case_config& c);
 
 // Returns the case as one worker without communication, evaluation or straggler, with the same train.batch: per worker
 // with weak scaling, global with strong scaling.

@@ -45,8 +45,8 @@ double rate_of(const case_config& c, const machine_speed& machine) {
 }
 
 // Returns the CPU time of one worker's GEMMs in a step. On a GPU it is time of the device, while the CPU mostly waits.
-double compute_of(const case_config& c, const plugin_facts& said, const machine_speed& machine) {
-  return static_cast<double>(said.model.batch_per_worker) * said.model.flops_per_sample / rate_of(c, machine);
+double compute_of(const case_config& c, const plugin_facts& facts, const machine_speed& machine) {
+  return static_cast<double>(facts.model.batch_per_worker) * facts.model.flops_per_sample / rate_of(c, machine);
 }
 
 // Returns how often an update passes over the bytes of the weights.
@@ -79,12 +79,12 @@ struct traffic {
   double worker = 0, server = 0; // bytes that a worker or a server sends in a step; it receives as many
 };
 
-traffic traffic_of(const case_config& c, const plugin_facts& said, const cluster_layout& layout,
+traffic traffic_of(const case_config& c, const plugin_facts& facts, const cluster_layout& layout,
                    const component& strategy) {
-  if (!said.communicates || layout.workers < 2) return {};
-  const double n = layout.workers, period = static_cast<double>(said.plan.period);
-  const double dense = static_cast<double>(said.model.weight_bytes) * density_of(strategy, c.strategy) / period;
-  const double rows = static_cast<double>(said.model.step_row_bytes) / period;
+  if (!facts.communicates || layout.workers < 2) return {};
+  const double n = layout.workers, period = static_cast<double>(facts.plan.period);
+  const double dense = static_cast<double>(facts.model.weight_bytes) * density_of(strategy, c.strategy) / period;
+  const double rows = static_cast<double>(facts.model.step_row_bytes) / period;
   traffic t;
   t.worker = layout.servers ? dense + rows : 2 * (n - 1) / n * dense + (n - 1) * rows;
   if (layout.servers) t.server = t.worker * n / layout.servers;
@@ -154,7 +154,7 @@ data_cost data_of(const case_config& c) {
 
 // ------------------------------------------------------------------------------------------------------ one run ---
 
-time_estimate estimate_run(const case_config& c, const plugin_facts& said, const prepared_run& run,
+time_estimate estimate_run(const case_config& c, const plugin_facts& facts, const prepared_run& run,
                            const registry& plugins, const machine_speed& machine) {
   const cluster_layout& layout = run.job.layout;
   const component& strategy = plugins.described(kind::strategy, c.strategy.id);
@@ -163,16 +163,16 @@ time_estimate estimate_run(const case_config& c, const plugin_facts& said, const
   const double threads = static_cast<double>(c.cluster.threads);
   const bool on_cpu = c.train.device == "cpu";
 
-  const double compute = compute_of(c, said, machine);
+  const double compute = compute_of(c, facts, machine);
   const data_cost data = data_of(c);
-  const double batch = static_cast<double>(said.model.batch_per_worker);
+  const double batch = static_cast<double>(facts.model.batch_per_worker);
   // Servers update the weights if there are any, else each worker does.
-  const double update = static_cast<double>(said.model.weight_bytes) * passes_of(c.optimizer) / machine.bytes;
-  const traffic t = traffic_of(c, said, layout, strategy);
+  const double update = static_cast<double>(facts.model.weight_bytes) * passes_of(c.optimizer) / machine.bytes;
+  const traffic t = traffic_of(c, facts, layout, strategy);
   const double passes = (transport.id == "shm" ? passes_shm : passes_tcp) / machine.bytes;
-  const double peers = said.communicates ? (servers > 0 ? servers : std::min(workers - 1, 4.0)) : 0;
-  const double compress = said.communicates && density_of(strategy, c.strategy) < 0.5 // not only by a shorter type
-                              ? compress_seconds * static_cast<double>(said.model.weight_bytes) / sizeof(float)
+  const double peers = facts.communicates ? (servers > 0 ? servers : std::min(workers - 1, 4.0)) : 0;
+  const double compress = facts.communicates && density_of(strategy, c.strategy) < 0.5 // not only by a shorter type
+                              ? compress_seconds * static_cast<double>(facts.model.weight_bytes) / sizeof(float)
                               : 0;
   const double engine = step_seconds + peer_seconds * peers + compress;
 
@@ -185,19 +185,19 @@ time_estimate estimate_run(const case_config& c, const plugin_facts& said, const
                        (servers > 0 ? 0 : update) + 2 * t.worker * passes + engine;
   const double busy = std::max(alone, cpu / machine.cores);
   const double rounds = servers > 0 ? 2 : 2 * (workers - 1);
-  const double step = in_flight(busy, wire_of(transport, c.transport, t, said.communicates ? rounds : 0));
+  const double step = in_flight(busy, wire_of(transport, c.transport, t, facts.communicates ? rounds : 0));
 
-  const double pairs = said.communicates ? (servers > 0 ? workers * servers : workers * (workers - 1) / 2) : 0;
+  const double pairs = facts.communicates ? (servers > 0 ? workers * servers : workers * (workers - 1) / 2) : 0;
   const double start =
-      process_seconds + parameter_seconds * static_cast<double>(said.model.parameters - said.model.table_parameters);
-  const double starts = ranks * start + workers * data.open + pairs * pair_seconds * said.plan.lanes / 4;
+      process_seconds + parameter_seconds * static_cast<double>(facts.model.parameters - facts.model.table_parameters);
+  const double starts = ranks * start + workers * data.open + pairs * pair_seconds * facts.plan.lanes / 4;
   const double evaluations =
       data.evaluated > 0 ? 1 + (c.measure.evaluate_every > 0
                                     ? static_cast<double>(run.job.steps) / static_cast<double>(c.measure.evaluate_every)
                                     : 0)
                          : 0;
   const double evaluation =
-      evaluations * data.evaluated * (said.model.flops_per_sample / 3 / rate_of(c, machine) + data.sample);
+      evaluations * data.evaluated * (facts.model.flops_per_sample / 3 / rate_of(c, machine) + data.sample);
   const double all_at_once = std::min(ranks, machine.cores),
                workers_at_once = std::min(workers * threads, machine.cores);
   const double steps = static_cast<double>(run.job.warmup + run.job.steps);
@@ -211,10 +211,10 @@ time_estimate estimate_run(const case_config& c, const plugin_facts& said, const
   return out;
 }
 
-time_estimate estimate_timing(const case_config& c, const plugin_facts& said, const machine_speed& machine) {
+time_estimate estimate_timing(const case_config& c, const plugin_facts& facts, const machine_speed& machine) {
   const double start =
-      process_seconds + parameter_seconds * static_cast<double>(said.model.parameters - said.model.table_parameters);
-  const double seconds = start + timing_steps * compute_of(c, said, machine);
+      process_seconds + parameter_seconds * static_cast<double>(facts.model.parameters - facts.model.table_parameters);
+  const double seconds = start + timing_steps * compute_of(c, facts, machine);
   return {seconds, seconds};
 }
 
@@ -246,15 +246,15 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
     const case_config& c = e.cases[i];
     case_estimate& entry = out.cases.emplace_back();
     try {
-      const plugin_facts& said = answers.of(c);
+      const plugin_facts& facts = answers.of(c);
       const prepared_run run = prepare(answers, c, "");
-      check_tables(c, said.model, run.exchanges_rows);
+      check_tables(c, facts.model, run.exchanges_rows);
       const auto repeats = static_cast<std::uint64_t>(c.measure.repeats);
-      const time_estimate once = estimate_run(c, said, run, answers.plugins(), machine);
+      const time_estimate once = estimate_run(c, facts, run, answers.plugins(), machine);
       entry.ranks = run.ranks.size();
-      entry.flops_known = said.model.flops_per_sample > 0;
+      entry.flops_known = facts.model.flops_per_sample > 0;
       entry.time = {once.seconds * static_cast<double>(repeats), once.cpu_seconds * static_cast<double>(repeats)};
-      entry.memory = estimated_bytes(c, said.model, run.job.layout.servers);
+      entry.memory = estimated_bytes(c, facts.model, run.job.layout.servers);
       if (const auto there = available_bytes(); there && entry.memory > there)
         throw failure(exit_code::usage, "more memory than is free");
       if (c.measure.baseline && !is_baseline(c)) {
@@ -266,7 +266,8 @@ campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, con
       }
       const bool graph = answers.plugins().described(kind::model, c.model.id).is_graph;
       if (c.train.kernels == "timed" && graph)
-        share(i, kernels_key(c), "kernel timing", baseline_of(c), 1, [&] { return estimate_timing(c, said, machine); });
+        share(i, kernels_key(c), "kernel timing", baseline_of(c), 1,
+              [&] { return estimate_timing(c, facts, machine); });
       out.total += entry.time;
     } catch (const failure& f) {
       entry.refused = c.written.reason_of(f);

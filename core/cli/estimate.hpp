@@ -35,13 +35,13 @@ struct time_estimate {
   }
 };
 
-// Estimates one run of the case, from the start of its ranks to their end. `said` is the answer of plugin_facts_cache for
+// Estimates one run of the case, from the start of its ranks to their end. `facts` are those of
 // the case, `run` the result of prepare(). Counts no computing if the model's FLOPs are unknown.
-time_estimate estimate_run(const case_config& c, const plugin_facts& said, const prepared_run& run,
+time_estimate estimate_run(const case_config& c, const plugin_facts& facts, const prepared_run& run,
                            const registry& plugins, const machine_speed& machine);
 
 // Estimates the one process that times kernels for the case (prepare_tuning).
-time_estimate estimate_timing(const case_config& c, const plugin_facts& said, const machine_speed& machine);
+time_estimate estimate_timing(const case_config& c, const plugin_facts& facts, const machine_speed& machine);
 
 // The estimate of one case, or the reason why it cannot run.
 struct case_estimate {
@@ -69,6 +69,6 @@ struct campaign_estimate {
 };
 
 // Estimates all cases. Does not throw for a case that cannot run, also for lack of memory: its entry says why. [main]
-campaign_estimate estimate(plugin_facts_cache& answers, const experiment& e, const machine_speed& machine);
+campaign_estimate estimate(plugin_facts_cache& facts, const experiment& e, const machine_speed& machine);
 
 } // namespace regatta

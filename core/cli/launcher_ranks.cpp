@@ -49,17 +49,17 @@ int run_rank_process(control_client& control) {
 }
 
 launcher_request_handlers make_launcher_request_handlers() {
-  launcher_request_handlers duties;
-  duties.join = [](const std::string& file, const std::string& transport) {
+  launcher_request_handlers handlers;
+  handlers.join = [](const std::string& file, const std::string& transport) {
     return guarded([&] { return join_transport(file, transport); });
   };
-  duties.run = [](const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status_fd) {
+  handlers.run = [](const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status_fd) {
     return guarded([&] {
       control_client control(host, port, rank, std::move(secret), status_page(status_fd));
       return run_rank_process(control);
     });
   };
-  return duties;
+  return handlers;
 }
 
 } // namespace regatta

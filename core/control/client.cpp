@@ -106,7 +106,7 @@ struct control_client::state {
 };
 
 asio::awaitable<void> control_client::state::join(asio::ip::address address, std::uint16_t port, blob secret) {
-  // A coordinator that is busy with strangers' connections may drop this one too, so retry until the caller's limit.
+  // A coordinator that is busy with unproven connections may drop this one too, so retry until the caller's limit.
   for (;;) {
     tcp::socket socket(io);
     co_await socket.async_connect({address, port}, asio::use_awaitable);

@@ -26,8 +26,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto stranger_limit = 2s; // from accepting a connection to its proof of the secret
-constexpr std::size_t strangers_beyond_ranks = 64;
+constexpr auto proof_limit = 2s; // from accepting a connection to its proof of the secret
+constexpr std::size_t pending_beyond_ranks = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto suspicion_limit = 500ms;
 constexpr auto last_frames = 500ms;  // for the frames of a dead rank that are still in this host's socket buffers
@@ -42,10 +42,10 @@ coordinator::member::member(coordinator& c, std::uint32_t number)
       output_lines([&c, number](const std::string& line) { c.log(number, RG_LOG_INFO, line); }),
       error_lines([&c, number](const std::string& line) { c.log(number, RG_LOG_WARNING, line); }), wire_ended(c.io_) {}
 
-void coordinator::stranger::drop() {
+void coordinator::pending_connection::drop() {
   boost::system::error_code ignored;
   socket.close(ignored);
-  patience.cancel();
+  proof_timer.cancel();
 }
 
 coordinator::coordinator(const launch_plan& plan, const launch_hooks& hooks)
@@ -105,14 +105,14 @@ asio::awaitable<void> coordinator::accept() {
   asio::steady_timer pause(io_);
   rlimit descriptors{};
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
-  const std::size_t most_strangers = std::min<std::size_t>(plan_.ranks.size() + strangers_beyond_ranks,
-                                                           std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
+  const std::size_t most_pending = std::min<std::size_t>(plan_.ranks.size() + pending_beyond_ranks,
+                                                         std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
   while (connected_ < plan_.ranks.size()) {
     boost::system::error_code error;
     tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) co_return;
     // If unproven connections hold all descriptors, close the oldest, and accept the next.
-    if (error == asio::error::no_descriptors && drop_oldest_stranger()) {
+    if (error == asio::error::no_descriptors && drop_oldest_pending()) {
       pause.expires_after(0s); // its coroutine must run to release the descriptor
       co_await pause.async_wait(asio::use_awaitable);
       continue;
@@ -123,28 +123,28 @@ asio::awaitable<void> coordinator::accept() {
       co_await pause.async_wait(asio::use_awaitable);
       continue;
     }
-    if (strangers_.size() >= most_strangers) drop_oldest_stranger();
-    auto s = std::make_shared<stranger>(std::move(socket));
-    strangers_.push_back(s);
+    if (pending_.size() >= most_pending) drop_oldest_pending();
+    auto s = std::make_shared<pending_connection>(std::move(socket));
+    pending_.push_back(s);
     spawn(admit(std::move(s)));
   }
 }
 
 // Closes the oldest unproven connection. It is the least likely to be a rank: a rank sends its proof at once, and
 // connects again if it is dropped.
-bool coordinator::drop_oldest_stranger() {
-  const auto oldest = std::ranges::find_if(strangers_, [](const auto& s) { return !s->proven && s->socket.is_open(); });
-  if (oldest == strangers_.end()) return false;
+bool coordinator::drop_oldest_pending() {
+  const auto oldest = std::ranges::find_if(pending_, [](const auto& s) { return !s->proven && s->socket.is_open(); });
+  if (oldest == pending_.end()) return false;
   (*oldest)->drop();
   return true;
 }
 
-asio::awaitable<void> coordinator::admit(std::shared_ptr<stranger> s) {
+asio::awaitable<void> coordinator::admit(std::shared_ptr<pending_connection> s) {
   boost::system::error_code error;
   const auto peer = s->socket.remote_endpoint(error);
   const auto who = fmt::format("{} port {}", peer.address().to_string(), peer.port());
-  s->patience.expires_after(stranger_limit);
-  s->patience.async_wait([s](boost::system::error_code cancelled) {
+  s->proof_timer.expires_after(proof_limit);
+  s->proof_timer.async_wait([s](boost::system::error_code cancelled) {
     if (!cancelled && !s->proven) s->drop();
   });
 
@@ -157,8 +157,8 @@ asio::awaitable<void> coordinator::admit(std::shared_ptr<stranger> s) {
   } catch (const failure& e) {
     why = e.what();
   }
-  s->patience.cancel();
-  strangers_.remove(s);
+  s->proof_timer.cancel();
+  pending_.remove(s);
   if (!why.empty()) {
     refuse(who, why);
   } else if (rank >= members_.size()) {
@@ -188,7 +188,7 @@ void coordinator::welcome(member& m, tcp::socket socket) {
   // All ranks are connected.
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  for (const auto& s : strangers_) s->drop(); // any further connection is not a rank
+  for (const auto& s : pending_) s->drop(); // any further connection is not a rank
 }
 
 // ------------------------------------------------------------------------------------------------------- processes ---
@@ -196,8 +196,8 @@ void coordinator::welcome(member& m, tcp::socket socket) {
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
   if (plan_.launcher) {
-    plan_.launcher->invite(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
-                           m.status.descriptor());
+    plan_.launcher->start_run(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
+                              m.status.descriptor());
     m.status.close_descriptor();
     m.pid = plan_.launcher->pid(m.rank);
     m.running = true;

@@ -34,7 +34,7 @@ struct launch_plan {
   std::chrono::milliseconds stopped{2000}; // so does one that is stopped by a signal, connected or not
   stall_limits stall{};                    // for ranks that run, but make no progress
   bool debugged = false;                   // ignore `silence`, `start` and `stopped`
-  launcher_ranks* launcher = nullptr;      // must outlive launch(): invites its processes; null: starts `program`
+  launcher_ranks* launcher = nullptr; // must outlive launch(): runs the ranks in its processes; null: starts `program`
 };
 
 struct rank_progress {

@@ -36,7 +36,7 @@ namespace {
 using nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr auto patience = 30s;                   // for all processes that the launcher started to find each other
+constexpr auto connect_limit = 30s;              // for all processes that the launcher started to find each other
 constexpr std::size_t longest_packet = 64 << 10; // bytes
 
 std::optional<std::uint32_t> number_of(const char* name) {
@@ -56,10 +56,10 @@ std::string text_of(const char* name) {
 }
 
 // The address of an abstract Unix socket, which leaves no file behind.
-struct meeting_name {
-  explicit meeting_name(const launcher_process& place) {
+struct socket_name {
+  explicit socket_name(const launcher_process& self) {
     address.sun_family = AF_UNIX;
-    const std::string name = fmt::format("regatta-{}-{}", ::getuid(), place.job);
+    const std::string name = fmt::format("regatta-{}-{}", ::getuid(), self.job);
     const std::size_t count = std::min(name.size(), sizeof address.sun_path - 1);
     std::memcpy(address.sun_path + 1, name.data(), count);
     bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + count);
@@ -148,27 +148,27 @@ bool wait_readable(int fd, std::chrono::steady_clock::time_point until) {
   }
 }
 
-unique_fd listen_for_ranks(const launcher_process& place) {
+unique_fd listen_for_ranks(const launcher_process& self) {
   unique_fd fd = make_socket();
-  const meeting_name name(place);
-  if (::bind(fd.get(), name.get(), name.bytes) != 0 || ::listen(fd.get(), static_cast<int>(place.size)) != 0)
-    throw failure(exit_code::run, fmt::format("cannot listen for the processes that {} started: {}", place.launcher,
+  const socket_name name(self);
+  if (::bind(fd.get(), name.get(), name.bytes) != 0 || ::listen(fd.get(), static_cast<int>(self.size)) != 0)
+    throw failure(exit_code::run, fmt::format("cannot listen for the processes that {} started: {}", self.launcher,
                                               std::strerror(errno)));
   return fd;
 }
 
-unique_fd find_campaign(const launcher_process& place) {
-  const meeting_name name(place);
-  const auto until = std::chrono::steady_clock::now() + patience;
+unique_fd connect_to_coordinator(const launcher_process& self) {
+  const socket_name name(self);
+  const auto until = std::chrono::steady_clock::now() + connect_limit;
   for (;;) {
     unique_fd fd = make_socket();
     if (::connect(fd.get(), name.get(), name.bytes) == 0 && peer_of(fd.get()) > 0) {
-      put(fd.get(), {{"rank", place.rank}});
+      put(fd.get(), {{"rank", self.rank}});
       return fd;
     }
     if (std::chrono::steady_clock::now() > until)
       throw failure(exit_code::run,
-                    fmt::format("rank 0 of {} is not on this host: all ranks must be on one", place.launcher));
+                    fmt::format("rank 0 of {} is not on this host: all ranks must be on one", self.launcher));
     std::this_thread::sleep_for(10ms); // rank 0 does not listen yet
   }
 }
@@ -194,7 +194,7 @@ void forget_memory_peak() {
 }
 
 // Returns the exit code of one run.
-int take_part(const json& asked, unique_fd status, const launcher_request_handlers& duties) {
+int run_one(const json& asked, unique_fd status, const launcher_request_handlers& handlers) {
   try {
     run_on(asked.at("cpus").get<std::vector<int>>());
   } catch (const failure& e) {
@@ -202,21 +202,21 @@ int take_part(const json& asked, unique_fd status, const launcher_request_handle
     return static_cast<int>(e.code());
   }
   forget_memory_peak();
-  return duties.run(asked.at("host"), asked.at("port"), asked.at("rank"), asked.at("secret").get_binary(),
-                    status.release());
+  return handlers.run(asked.at("host"), asked.at("port"), asked.at("rank"), asked.at("secret").get_binary(),
+                      status.release());
 }
 
 // Handles the campaign's requests until the campaign ends.
-void serve(int campaign, const launcher_request_handlers& duties) {
+void serve(int campaign, const launcher_request_handlers& handlers) {
   unique_fd status;
   while (const auto asked = get(campaign, &status)) {
     const std::string type = asked->at("t");
     int code = 0;
     if (type == "end") return;
     if (type == "join") {
-      code = duties.join(asked->at("file"), asked->at("transport"));
+      code = handlers.join(asked->at("file"), asked->at("transport"));
     } else {
-      code = take_part(*asked, std::move(status), duties);
+      code = run_one(*asked, std::move(status), handlers);
     }
     put(campaign, {{"code", code}});
   }
@@ -250,21 +250,21 @@ failure launcher_missing(const std::string& transport, const std::string& comman
                                         transport, command, ranks, verb)};
 }
 
-launcher_ranks::launcher_ranks(unique_fd listener, const launcher_process& place)
-    : launcher_(place.launcher), members_(place.size) {
-  const auto until = std::chrono::steady_clock::now() + patience;
-  for (std::uint32_t there = 0; there < place.size;) {
+launcher_ranks::launcher_ranks(unique_fd listener, const launcher_process& self)
+    : launcher_(self.launcher), members_(self.size) {
+  const auto until = std::chrono::steady_clock::now() + connect_limit;
+  for (std::uint32_t there = 0; there < self.size;) {
     if (!wait_readable(listener.get(), until))
       throw failure(exit_code::run,
                     fmt::format("expected the {1} processes that {0} started to connect, got {2} after {3} s: all must "
                                 "run on this host",
-                                launcher_, place.size, there, patience / 1s));
+                                launcher_, self.size, there, connect_limit / 1s));
     unique_fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     const pid_t pid = socket.get() < 0 ? -1 : peer_of(socket.get());
     if (pid < 0 || !wait_readable(socket.get(), until)) continue;
     const auto hello = get(socket.get());
-    const auto rank = hello ? hello->value("rank", place.size) : place.size;
-    if (rank >= place.size || members_[rank].pid >= 0) continue;
+    const auto rank = hello ? hello->value("rank", self.size) : self.size;
+    if (rank >= self.size || members_[rank].pid >= 0) continue;
     members_[rank].socket = std::move(socket);
     members_[rank].pid = pid;
     ++there;
@@ -274,13 +274,13 @@ launcher_ranks::launcher_ranks(unique_fd listener, const launcher_process& place
 launcher_ranks::~launcher_ranks() {
   for (std::uint32_t r = 0; r < size(); ++r) {
     try {
-      tell(r, {{"t", "end"}});
+      send_request(r, {{"t", "end"}});
     } catch (const failure&) { // the process is gone already
     }
   }
 }
 
-void launcher_ranks::tell(std::uint32_t rank, const json& what, int descriptor) {
+void launcher_ranks::send_request(std::uint32_t rank, const json& what, int descriptor) {
   put(members_[rank].socket.get(), what, descriptor);
 }
 
@@ -290,7 +290,7 @@ void launcher_ranks::join(const std::string& file, const std::string& transport)
   std::optional<failure> gone;
   for (std::uint32_t r = 0; r < size(); ++r) {
     try {
-      tell(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+      send_request(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
       told.push_back(r);
     } catch (const failure& e) { // tell the others all the same: a rank that joins can wait for all that still live
       gone = e;
@@ -307,11 +307,12 @@ void launcher_ranks::join(const std::string& file, const std::string& transport)
   joined_.push_back(file);
 }
 
-void launcher_ranks::invite(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
-                            const std::vector<int>& cpus, int status) {
-  tell(rank,
-       {{"t", "run"}, {"host", host}, {"port", port}, {"rank", rank}, {"secret", json::binary(secret)}, {"cpus", cpus}},
-       status);
+void launcher_ranks::start_run(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
+                               const std::vector<int>& cpus, int status) {
+  send_request(
+      rank,
+      {{"t", "run"}, {"host", host}, {"port", port}, {"rank", rank}, {"secret", json::binary(secret)}, {"cpus", cpus}},
+      status);
 }
 
 unique_fd launcher_ranks::watch(std::uint32_t rank) const {
@@ -323,12 +324,12 @@ std::optional<int> launcher_ranks::outcome(std::uint32_t rank) {
   return answer ? std::optional(answer->value("code", 1)) : std::nullopt;
 }
 
-std::unique_ptr<launcher_ranks> start_under_launcher(const launcher_request_handlers& duties) {
-  const auto place = find_launcher_process();
-  if (!place) return nullptr;
+std::unique_ptr<launcher_ranks> start_under_launcher(const launcher_request_handlers& handlers) {
+  const auto self = find_launcher_process();
+  if (!self) return nullptr;
   pid_t campaign = -1;
-  if (place->rank == 0) {
-    unique_fd listener = listen_for_ranks(*place);
+  if (self->rank == 0) {
+    unique_fd listener = listen_for_ranks(*self);
     const pid_t parent = ::getpid();
     campaign = ::fork();
     if (campaign < 0) throw failure(exit_code::run, fmt::format("cannot fork: {}", std::strerror(errno)));
@@ -336,12 +337,12 @@ std::unique_ptr<launcher_ranks> start_under_launcher(const launcher_request_hand
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != parent) std::_Exit(static_cast<int>(exit_code::run));
       run_on({}); // the launcher may have bound rank 0 to CPUs; the campaign assigns them anew
-      return std::make_unique<launcher_ranks>(std::move(listener), *place);
+      return std::make_unique<launcher_ranks>(std::move(listener), *self);
     }
   }
   take_oom_score(raised_oom_score().c_str()); // the kernel kills a rank before the campaign's process
   forget_interruptions();                     // the launcher ends the processes that it started
-  serve(find_campaign(*place).get(), duties);
+  serve(connect_to_coordinator(*self).get(), handlers);
   int status = 0;
   while (campaign > 0 && ::waitpid(campaign, &status, 0) < 0 && errno == EINTR) {
   }

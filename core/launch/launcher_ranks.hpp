@@ -28,7 +28,7 @@ struct launcher_process {
   std::uint32_t rank = 0, size = 0; // of this process; number of processes
 };
 
-// Returns this process's place among the launcher's processes, from the environment that OpenMPI, PMI or Slurm sets.
+// Returns the position of this process among the launcher's processes, from the environment that OpenMPI, PMI or Slurm sets.
 // Returns nullopt if no launcher started it, or if Slurm started it alone: a shell in an allocation has the same
 // variables. Throws failure (usage) if a variable is no number or the rank is not below the size. [main]
 std::optional<launcher_process> find_launcher_process();
@@ -41,13 +41,13 @@ failure launcher_missing(const std::string& transport, const std::string& comman
                          const std::string& verb);
 
 // The campaign's side: a connection to each of the launcher's processes. A process handles one request at a time: after
-// invite(rank), call outcome(rank) before the next request to it. Functions that send a request throw failure (run) if
+// start_run(rank), call outcome(rank) before the next request to it. Functions that send a request throw failure (run) if
 // the process is gone. [main]
 class launcher_ranks {
 public:
-  // Waits until every process of `place` has connected to `listener`. Throws failure (run) if they have not all done so
+  // Waits until every process of `self` has connected to `listener`. Throws failure (run) if they have not all done so
   // within 30 s.
-  launcher_ranks(unique_fd listener, const launcher_process& place);
+  launcher_ranks(unique_fd listener, const launcher_process& self);
   ~launcher_ranks(); // tells the processes that the campaign has ended; does not wait for them
   launcher_ranks(const launcher_ranks&) = delete;
   launcher_ranks& operator=(const launcher_ranks&) = delete;
@@ -63,8 +63,8 @@ public:
   // Makes the rank take part in the run of the coordinator at host:port, on these CPUs (empty: any), and returns at
   // once. `secret` proves to the coordinator that it is the rank. The rank writes to the status page of the descriptor
   // `status`; it receives a duplicate, and the caller keeps its own.
-  void invite(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
-              const std::vector<int>& cpus, int status);
+  void start_run(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
+                 const std::vector<int>& cpus, int status);
   // watch() returns a new descriptor that becomes readable when the rank has finished the run or its process is gone:
   // wait for it, but read nothing from it. outcome() waits for the same and returns the rank's exit code, or nullopt if
   // the process is gone; call it once per run.
@@ -77,14 +77,14 @@ private:
     pid_t pid = -1;
   };
   // Sends a request, with a duplicate of the descriptor unless that is -1. Throws failure (run) if the process is gone.
-  void tell(std::uint32_t rank, const nlohmann::json& what, int descriptor = -1);
+  void send_request(std::uint32_t rank, const nlohmann::json& what, int descriptor = -1);
 
   std::string launcher_;
   std::vector<member> members_;
   std::vector<std::string> joined_; // files that all processes have joined
 };
 
-// Functions that a process calls for the campaign's requests, launcher_ranks::join() and invite(). Both return an exit
+// Functions that a process calls for the campaign's requests, launcher_ranks::join() and start_run(). Both return an exit
 // code and must not throw. run() takes part in one run until that has ended, and owns the descriptor `status`.
 struct launcher_request_handlers {
   std::function<int(const std::string& file, const std::string& transport)> join;
@@ -93,9 +93,9 @@ struct launcher_request_handlers {
 
 // Returns null if there is no launcher. Under a launcher, process 0 forks, and the function returns the campaign's side
 // in the child, once all processes have connected. It does not return in the launcher's processes themselves: they call
-// `duties` on request until the campaign ends, and then exit, process 0 with the campaign's exit code and the others
+// `handlers` on request until the campaign ends, and then exit, process 0 with the campaign's exit code and the others
 // with 0. Throws failure as find_launcher_process() does, and failure (run) if not all processes are on this host. Call it
 // before there are threads, because it forks. [main]
-std::unique_ptr<launcher_ranks> start_under_launcher(const launcher_request_handlers& duties);
+std::unique_ptr<launcher_ranks> start_under_launcher(const launcher_request_handlers& handlers);
 
 } // namespace regatta

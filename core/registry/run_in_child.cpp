@@ -154,9 +154,9 @@ public:
   // Kills the child, which a plugin's thread may still keep alive. No further answer is expected from it.
   ~child() { reap(); }
 
-  // Reads until the next answer, the end of the pipe, the end of `patience`, or an interruption.
+  // Reads until the next answer, the end of the pipe, the end of `limit`, or an interruption.
   event next(const child_options& o, json& frame) {
-    const auto deadline = clock_type::now() + o.patience;
+    const auto deadline = clock_type::now() + o.limit;
     for (;;) {
       while (take(frame)) {
         if (!frame.is_array()) return event::answer;
@@ -177,7 +177,7 @@ public:
   }
 
   // "model mlp (FILE) was killed by SIGSEGV while it was described (...): a bug of the plugin, ..."
-  std::string epitaph(const std::string& end) const {
+  std::string death_message(const std::string& end) const {
     const auto words = last_words();
     return fmt::format("{}{}{} while it {}{}: a bug of the plugin, run it under a debugger", who_,
                        who_.empty() ? "" : " ", end, doing_, words.empty() ? words : fmt::format(" (\"{}\")", words));
@@ -202,12 +202,12 @@ private:
     std::uint64_t size = 0;
     if (heard_.size() < sizeof size) return false;
     std::memcpy(&size, heard_.data(), sizeof size);
-    if (size > longest_frame) throw failure(exit_code::plugin, epitaph("wrote to a file descriptor of regatta"));
+    if (size > longest_frame) throw failure(exit_code::plugin, death_message("wrote to a file descriptor of regatta"));
     if (heard_.size() < sizeof size + size) return false;
     try {
       frame = parse_cbor({reinterpret_cast<const std::uint8_t*>(heard_.data()) + sizeof size, size});
     } catch (const failure&) {
-      throw failure(exit_code::plugin, epitaph("wrote to a file descriptor of regatta"));
+      throw failure(exit_code::plugin, death_message("wrote to a file descriptor of regatta"));
     }
     heard_.erase(0, sizeof size + size);
     return true;
@@ -242,7 +242,7 @@ private:
 
 } // namespace
 
-std::chrono::milliseconds child_options::default_patience() {
+std::chrono::milliseconds child_options::default_limit() {
   return std::chrono::seconds(sanitized ? 120 : 10);
 }
 
@@ -271,12 +271,12 @@ std::vector<child_result> run_all_in_child(std::size_t count,
             answers.push_back({std::move(frame.at("value")), {}});
           break;
         case child::event::ended:
-          fail(exit_code::plugin, c.epitaph(c.how_it_ended()));
+          fail(exit_code::plugin, c.death_message(c.how_it_ended()));
           lives = false;
           break;
         case child::event::late:
           fail(exit_code::plugin,
-               c.epitaph(fmt::format("did not return within {} s", options.patience.count() / 1000.0)));
+               c.death_message(fmt::format("did not return within {} s", options.limit.count() / 1000.0)));
           lives = false;
           break;
         case child::event::interrupted:
@@ -287,7 +287,7 @@ std::vector<child_result> run_all_in_child(std::size_t count,
         fail(e.code(), e.what());
         lives = false;
       } catch (const json::exception&) {
-        fail(exit_code::plugin, c.epitaph("wrote to a file descriptor of regatta"));
+        fail(exit_code::plugin, c.death_message("wrote to a file descriptor of regatta"));
         lives = false;
       }
     }

@@ -24,12 +24,12 @@ using stage_function = std::function<void(const std::string& who, const std::str
 
 struct child_options {
   // Longest time for one answer; after it the child is killed, and the answer is a failure.
-  std::chrono::milliseconds patience = default_patience();
+  std::chrono::milliseconds limit = default_limit();
   // Polled every 50 ms in the calling process; may be empty. Once it returns true, the child is killed, and all answers
   // that are still missing fail with exit_code::interrupted.
   std::function<bool()> interrupted;
 
-  static std::chrono::milliseconds default_patience(); // 10 s, more under a sanitizer
+  static std::chrono::milliseconds default_limit(); // 10 s, more under a sanitizer
 };
 
 struct child_result {

@@ -84,13 +84,13 @@ TEST_CASE("what ends the child becomes a line") {
 
 TEST_CASE("a child that hangs is ended") {
   child_options o;
-  o.patience = std::chrono::milliseconds(100);
+  o.limit = std::chrono::milliseconds(100);
   CHECK(has(failed(hang, o), "did not return within 0.1 s while it was being loaded"));
 }
 
 TEST_CASE("a child that hangs is ended at once where the user asks for it") {
   child_options o;
-  o.patience = std::chrono::hours(1);
+  o.limit = std::chrono::hours(1);
   int looks = 0;
   o.interrupted = [&] { return ++looks > 2; };
   CHECK(failed(hang, o) == "interrupted");

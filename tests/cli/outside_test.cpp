@@ -118,20 +118,20 @@ TEST_CASE("a rank that cannot run on its CPUs says so, and stays for the next ru
     ::setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
     ::setenv("PMIX_NAMESPACE", job.c_str(), 1);
-    launcher_request_handlers duties;
-    duties.run = [](const std::string&, std::uint16_t, std::uint32_t, const blob&, int status) {
+    launcher_request_handlers handlers;
+    handlers.run = [](const std::string&, std::uint16_t, std::uint32_t, const blob&, int status) {
       ::close(status);
       return 0;
     };
-    start_under_launcher(duties);
+    start_under_launcher(handlers);
     ::_exit(127);
   }
   {
     launcher_ranks ranks(std::move(at.listener), place_of(2));
     constexpr int absent = 100'000; // more than Linux supports
-    ranks.invite(1, "", 0, {}, {absent}, STDOUT_FILENO);
+    ranks.start_run(1, "", 0, {}, {absent}, STDOUT_FILENO);
     CHECK(ranks.outcome(1) == static_cast<int>(exit_code::run));
-    ranks.invite(1, "", 0, {}, {}, STDOUT_FILENO);
+    ranks.start_run(1, "", 0, {}, {}, STDOUT_FILENO);
     CHECK(ranks.outcome(1) == 0);
   }
   int status = 0;
