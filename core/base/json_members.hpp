@@ -82,8 +82,9 @@ concept has_members = requires(T& x) {
 };
 
 // [any] Returns member `key` of an object. T is bool, a number, std::string, json, or a std::vector, std::map by string
-// std::pair or std::optional (null: std::nullopt) of these. A floating-point T accepts any number, an integral T only an integer that fits. Throws failure
-// (run), which names the key, if `object` is no object, or the member is missing or of another type.
+// std::pair or std::optional (null: std::nullopt) of these. A floating-point T accepts any number, an integral T only
+// an integer that fits. Throws failure (run), which names the key, if `object` is no object, or the member is missing
+// or of another type.
 template <class T> T member(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (found == object.end()) throw failure(exit_code::run, fmt::format("\"{}\" is missing", key));

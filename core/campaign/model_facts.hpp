@@ -10,9 +10,9 @@
 
 namespace regatta {
 
-// Creates the model, reads its facts and destroys it. Runs plugin code: call it in a child of run_in_child(), with its `stage`
-// and with registry::loading(). Throws one failure with all reasons found: usage if the batch cannot be divided or the
-// data does not fit the model's inputs, else as the plugin's status says. [main]
+// Creates the model, reads its facts and destroys it. Runs plugin code: call it in a child of run_in_child(), with its
+// `stage` and with registry::loading(). Throws one failure with all reasons found: usage if the batch cannot be divided
+// or the data does not fit the model's inputs, else as the plugin's status says. [main]
 model_facts model_facts_of(const registry& plugins, const case_config& c, const stage_function& stage);
 
 // Throws failure (usage) if the model has sparse tables and `exchanges_rows` is false: their rows are not exchanged

@@ -25,8 +25,8 @@ struct rank_arguments {
 std::vector<std::string> to_command_line(const std::string& host, std::uint16_t port, std::uint32_t rank, int secret_fd,
                                          int status_fd);
 
-// Returns the arguments that are the values of --connect, --rank and --secret-fd. Reads the secret from its descriptor and
-// closes it. The caller passes the value of --status-fd to status_page. Throws failure (usage) if `connect` is not
+// Returns the arguments that are the values of --connect, --rank and --secret-fd. Reads the secret from its descriptor
+// and closes it. The caller passes the value of --status-fd to status_page. Throws failure (usage) if `connect` is not
 // HOST:PORT or the descriptor holds no secret.
 rank_arguments read_rank_arguments(const std::string& connect, std::uint32_t rank, int secret_fd);
 

@@ -11,8 +11,8 @@
 namespace regatta {
 namespace {
 
-// Returns "data.path" for "data.path: there is no such file" and "model.plugin" for "model resnet: no such depth"; empty
-// if the text begins with neither a key nor a plugin.
+// Returns "data.path" for "data.path: there is no such file" and "model.plugin" for "model resnet: no such depth";
+// empty if the text begins with neither a key nor a plugin.
 std::string leading_key(const std::string& text) {
   for (const std::string section : {"model", "strategy", "transport"})
     if (text.starts_with(section + " ")) return section + ".plugin";

@@ -28,8 +28,8 @@ struct launcher_process {
   std::uint32_t rank = 0, size = 0; // of this process; number of processes
 };
 
-// Returns the position of this process among the launcher's processes, from the environment that OpenMPI, PMI or Slurm sets.
-// Returns nullopt if no launcher started it, or if Slurm started it alone: a shell in an allocation has the same
+// Returns the position of this process among the launcher's processes, from the environment that OpenMPI, PMI or Slurm
+// sets. Returns nullopt if no launcher started it, or if Slurm started it alone: a shell in an allocation has the same
 // variables. Throws failure (usage) if a variable is no number or the rank is not below the size. [main]
 std::optional<launcher_process> find_launcher_process();
 
@@ -41,8 +41,8 @@ failure launcher_missing(const std::string& transport, const std::string& comman
                          const std::string& verb);
 
 // The campaign's side: a connection to each of the launcher's processes. A process handles one request at a time: after
-// start_run(rank), call outcome(rank) before the next request to it. Functions that send a request throw failure (run) if
-// the process is gone. [main]
+// start_run(rank), call outcome(rank) before the next request to it. Functions that send a request throw failure (run)
+// if the process is gone. [main]
 class launcher_ranks {
 public:
   // Waits until every process of `self` has connected to `listener`. Throws failure (run) if they have not all done so
@@ -84,8 +84,8 @@ private:
   std::vector<std::string> joined_; // files that all processes have joined
 };
 
-// Functions that a process calls for the campaign's requests, launcher_ranks::join() and start_run(). Both return an exit
-// code and must not throw. run() takes part in one run until that has ended, and owns the descriptor `status`.
+// Functions that a process calls for the campaign's requests, launcher_ranks::join() and start_run(). Both return an
+// exit code and must not throw. run() takes part in one run until that has ended, and owns the descriptor `status`.
 struct launcher_request_handlers {
   std::function<int(const std::string& file, const std::string& transport)> join;
   std::function<int(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, int status)> run;
@@ -94,8 +94,8 @@ struct launcher_request_handlers {
 // Returns null if there is no launcher. Under a launcher, process 0 forks, and the function returns the campaign's side
 // in the child, once all processes have connected. It does not return in the launcher's processes themselves: they call
 // `handlers` on request until the campaign ends, and then exit, process 0 with the campaign's exit code and the others
-// with 0. Throws failure as find_launcher_process() does, and failure (run) if not all processes are on this host. Call it
-// before there are threads, because it forks. [main]
+// with 0. Throws failure as find_launcher_process() does, and failure (run) if not all processes are on this host. Call
+// it before there are threads, because it forks. [main]
 std::unique_ptr<launcher_ranks> start_under_launcher(const launcher_request_handlers& handlers);
 
 } // namespace regatta

@@ -97,9 +97,9 @@ struct rank_record {
   strategy_records strategy;    // in the region; values of steps since the first warm-up step
   std::uint64_t first_step = 0; // of the region: equals the number of warm-up steps
 
-  // For report/result_checks.hpp: bytes that the strategy gave to the transport in the region, as the engine counts them; whether a
-  // gradient was not 0 and a learning rate above 0 (workers only); whether weights or rows of this rank changed since
-  // the start.
+  // For report/result_checks.hpp: bytes that the strategy gave to the transport in the region, as the engine counts
+  // them; whether a gradient was not 0 and a learning rate above 0 (workers only); whether weights or rows of this rank
+  // changed since the start.
   std::uint64_t given_bytes = 0;
   bool weights_should_move = false, weights_moved = false;
 

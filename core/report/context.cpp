@@ -102,8 +102,8 @@ bool same_kind(const json& a, const json& b) {
   return a.type() == b.type() || (a.is_number() && b.is_number());
 }
 
-// Returns the path of the first member of `now` that `before` lacks or has with another type; empty: there is none. Null
-// matches any type. Lists are compared as far as both have elements.
+// Returns the path of the first member of `now` that `before` lacks or has with another type; empty: there is none.
+// Null matches any type. Lists are compared as far as both have elements.
 std::string misshapen(const json& before, const json& now, const std::string& path) {
   if (before.is_null() || now.is_null()) return "";
   if (!same_kind(before, now)) return path;

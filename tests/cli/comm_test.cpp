@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `regatta comm`: every operation and algorithm gives right results between real processes, and says so in every format.
+// `regatta comm`: every operation and algorithm gives right results between real processes, and says so in every
+// format.
 #include "program.hpp"
 
 #include <set>

@@ -75,8 +75,8 @@ std::vector<pid_t> processes() {
   return out;
 }
 
-// Waits for the end of every process of the run, half a minute at most: seconds would do, but not where many tests share
-// two cores.
+// Waits for the end of every process of the run, half a minute at most: seconds would do, but not where many tests
+// share two cores.
 bool all_gone() {
   const auto deadline = std::chrono::steady_clock::now() + 30s;
   for (auto left = processes(); !left.empty(); left = processes()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transformer and BERT, tiny ones, learn from text files in the formats that feed them, in bf16 as in fp32; and workers
-// with different counts of words train as one.
+// The transformer and BERT, tiny ones, learn from text files in the formats that feed them, in bf16 as in fp32; and
+// workers with different counts of words train as one.
 #include "learning.hpp"
 
 #include <vector>
@@ -40,8 +40,8 @@ TEST_CASE("a tiny bert finds 35 % of masked words after 300 steps of 32") {
   CHECK(std::abs(bf16 - fp32) < 0.05);
 }
 
-// Each loss is a mean over all words that count in the global batch: a worker with short sentences, or few masked words,
-// weighs less than the other one. Means of workers' or of micro-batches' means would be something else.
+// Each loss is a mean over all words that count in the global batch: a worker with short sentences, or few masked
+// words, weighs less than the other one. Means of workers' or of micro-batches' means would be something else.
 TEST_CASE("workers whose shares differ in words train as one worker does, in however many parts") {
   const scratch s;
   regatta::generate_parallel_like(s.path / "parallel", 100, 1);

@@ -291,8 +291,8 @@ baseline = false
         "--set cluster.hosts=2");
   check("--set strategy.plugin=sync_ps");
   check("--set strategy.plugin=sync_ps --set strategy.early=false");
-  // The fast worker may be a step ahead, so part of what it is blocked for is the slow one's and part its own pull, which
-  // a busy machine stretches. Before waiting was told apart, all of it was communication.
+  // The fast worker may be a step ahead, so part of what it is blocked for is the slow one's and part its own pull,
+  // which a busy machine stretches. Before waiting was told apart, all of it was communication.
   check("--set strategy.plugin=async_ps --set strategy.bound=1", 0.5);
   check("--set strategy.plugin=local_sgd --set strategy.k=2");
   check("--set strategy.plugin=dgc");
