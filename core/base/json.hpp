@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -20,5 +21,10 @@ inline constexpr int deepest_json = 64;
 nlohmann::json parse_json(std::string_view text, int max_depth = deepest_json);
 // [any] As parse_json(), for CBOR.
 nlohmann::json parse_cbor(std::span<const std::uint8_t> bytes, int max_depth = deepest_json);
+
+// Returns the text, or null if it is empty.
+inline nlohmann::json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+}
 
 } // namespace regatta

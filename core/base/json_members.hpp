@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -60,22 +61,68 @@ template <class A, class B> struct json_type<std::pair<A, B>> {
   }
 };
 
+template <class T> struct json_type<std::optional<T>> {
+  static bool holds(const nlohmann::json& j) { return j.is_null() || json_type<T>::holds(j); }
+};
+
+template <class T> struct is_optional : std::false_type {};
+template <class T> struct is_optional<std::optional<T>> : std::true_type {};
+
+struct any_visitor {
+  template <class T> void operator()(const char* key, T& member) const;
+};
+
 } // namespace detail
 
+// A type whose members are listed once, for both directions of its JSON: a function each_member(x, visit), found by
+// argument-dependent lookup, calls visit(key, member) for each of them, on a const and on a mutable x.
+template <class T>
+concept has_members = requires(T& x) {
+  each_member(x, detail::any_visitor{});
+};
+
 // [any] Returns member `key` of an object. T is bool, a number, std::string, json, or a std::vector, std::map by string
-// or std::pair of these. A floating-point T accepts any number, an integral T only an integer that fits. Throws failure
-// (run), which names the key, if `object` is no object, or the member is missing or of another type.
+// std::pair or std::optional (null: std::nullopt) of these. A floating-point T accepts any number, an integral T only
+// an integer that fits. Throws failure (run), which names the key, if `object` is no object, or the member is missing
+// or of another type.
 template <class T> T member(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (found == object.end()) throw failure(exit_code::run, fmt::format("\"{}\" is missing", key));
   if (!detail::json_type<T>::holds(*found))
     throw failure(exit_code::run, fmt::format("\"{}\" has a value of the wrong type, {}", key, found->type_name()));
-  return found->template get<T>();
+  if constexpr (detail::is_optional<T>::value)
+    return found->is_null() ? T{} : T(found->template get<typename T::value_type>());
+  else
+    return found->template get<T>();
 }
 
 // [any] Assigns member<T>() to `to`; leaves `to` unchanged if that throws.
 template <class T> void take(const nlohmann::json& object, const char* key, T& to) {
   to = member<T>(object, key);
+}
+
+// [any] Returns an object of the members that each_member() lists.
+template <has_members T> nlohmann::json members_to_json(const T& from) {
+  nlohmann::json object = nlohmann::json::object();
+  each_member(from, [&object]<class M>(const char* key, const M& value) {
+    if constexpr (has_members<M>)
+      object[key] = members_to_json(value);
+    else if constexpr (detail::is_optional<M>::value)
+      object[key] = value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+    else
+      object[key] = value;
+  });
+  return object;
+}
+
+// [any] Assigns the members that members_to_json() wrote. Throws failure (run), which names the key, as member() does.
+template <has_members T> void take_members(const nlohmann::json& object, T& to) {
+  each_member(to, [&object]<class M>(const char* key, M& value) {
+    if constexpr (has_members<M>)
+      take_members(member<nlohmann::json>(object, key), value);
+    else
+      take(object, key, value);
+  });
 }
 
 // [any] Returns element `index`, counted from 0, of an array, with the types of member(). Throws failure (run), which

@@ -115,9 +115,4 @@ std::string human_seconds(double seconds) {
   return human(seconds * 1e9, 1000, names);
 }
 
-std::string human_bits_per_second(double rate) {
-  static constexpr std::string_view names[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
-  return human(rate, 1000, names);
-}
-
 } // namespace regatta

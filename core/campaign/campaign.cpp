@@ -4,11 +4,11 @@
 #include "base/exit_code.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "campaign/facts.hpp"
 #include "campaign/limits.hpp"
+#include "campaign/model_facts.hpp"
 #include "campaign/prepare.hpp"
+#include "launch/launcher_ranks.hpp"
 #include "launch/memory.hpp"
-#include "launch/outside.hpp"
 #include "rank/clock.hpp"
 
 #include <algorithm>
@@ -61,11 +61,11 @@ std::string data_sums(const nlohmann::json& context, const data_config& d) {
 
 } // namespace
 
-campaign::campaign(plugin_answers& answers, const experiment& e, plugin_files& files, campaign_records& records,
+campaign::campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_records& records,
                    campaign_hooks hooks)
-    : answers_(answers), experiment_(e), files_(files), records_(records), hooks_(std::move(hooks)) {
+    : facts_(facts), experiment_(e), files_(files), records_(records), hooks_(std::move(hooks)) {
   progress_.cases = e.cases.size();
-  answers_.interrupted = [this] { return interruption_.requested(); };
+  facts_.interrupted = [this] { return interruption_.requested(); };
 }
 
 bool campaign::run() {
@@ -86,7 +86,7 @@ bool campaign::run() {
     for (case_config& run : runs_of(c)) asked.push_back(std::move(run));
     if (c.train.kernels == "timed") asked.push_back(baseline_of(c)); // prepare_tuning() asks about it
   }
-  answers_.ask(asked);
+  facts_.collect(asked);
   if (interrupted_ = interruption_.requested(); interrupted_) return false;
   for (const std::string& key : keys)
     if (!run_group(groups[key])) break;
@@ -99,22 +99,18 @@ bool campaign::run_group(group& g) {
     const case_config& c = *p.config;
     repeats = std::max(repeats, p.repeats());
     try {
-      const model_facts& m = answers_.of(c).model;
-      const prepared_run run = prepare(answers_, c, "");
+      const model_facts& m = facts_.of(c).model;
+      const prepared_run run = prepare(facts_, c, "");
       check_tables(c, m, run.exchanges_rows);
-      if (hooks_.outside && run.ranks.size() > hooks_.outside->size())
+      if (hooks_.launcher && run.ranks.size() > hooks_.launcher->size())
         throw failure(exit_code::skipped, fmt::format("needs {} ranks, and {} has started {}", run.ranks.size(),
-                                                      hooks_.outside->launcher(), hooks_.outside->size()));
-      p.facts.servers = run.job.layout.servers;
-      p.facts.synchronous = run.synchronous;
-      p.facts.batch_per_worker = run.job.batch;
-      p.facts.global_batch = run.job.global_batch();
-      p.facts.unit = m.unit;
-      p.facts.batch_statistics = m.batch_statistics;
-      p.facts.parameters = m.parameters;
-      p.facts.table_parameters = m.table_parameters;
-      p.facts.data = data_sums(records_.context(), c.data);
-      p.facts.warnings = run.warnings;
+                                                      hooks_.launcher->launcher_name(), hooks_.launcher->size()));
+      p.facts = {m,
+                 run.job.layout.servers,
+                 run.synchronous,
+                 run.job.global_batch(),
+                 data_sums(records_.context(), c.data),
+                 run.warnings};
       const std::uint64_t needed = estimated_bytes(c, m, p.facts.servers), there = available_bytes();
       if (there && needed > there)
         throw failure(exit_code::usage,
@@ -184,7 +180,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
       o.interrupted = true;
       return o;
     }
-    const prepared_run run = prepare(answers_, c, kernels);
+    const prepared_run run = prepare(facts_, c, kernels);
     done.plugins = files_.verified(run.job.files);
     progress_.phase = done.role == "case" ? "" : done.role;
     progress_.step = 0;
@@ -195,9 +191,9 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
       hooks_.begin_run(fmt::format("case-{}-repeat-{}{}{}", progress_.case_number, progress_.repeat,
                                    progress_.phase.empty() ? "" : "-", progress_.phase));
     launch_plan plan{run.ranks, run.address};
-    plan.outside = hooks_.outside;
+    plan.launcher = hooks_.launcher;
     set_limits(plan, c);
-    if (hooks_.outside && run.launched) hooks_.outside->join(*run.launched, c.transport.id);
+    if (hooks_.launcher && run.launcher_plugin) hooks_.launcher->join(*run.launcher_plugin, c.transport.id);
     const launch_result r = launch(plan, {[&](const std::vector<rank_progress>& ranks) { show(ranks); }, hooks_.log});
     if (r.interrupted) {
       interrupted_ = o.interrupted = true;
@@ -230,8 +226,8 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
 std::string campaign::kernels_for(const case_config& c) {
   if (c.train.kernels != "timed") return "";
   const std::string key = kernels_key(c);
-  if (const auto known = records_.picks(key)) return *known;
-  const prepared_run run = prepare_tuning(answers_, c);
+  if (const auto known = records_.kernel_choices(key)) return *known;
+  const prepared_run run = prepare_tuning(facts_, c);
   progress_.phase = "timing kernels";
   progress_.step = progress_.steps = 0;
   show({});
@@ -242,9 +238,9 @@ std::string campaign::kernels_for(const case_config& c) {
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";
-  const auto picks = r.results.at(0).at("kernels").get<std::string>();
-  keep(records_.kernels_record(key, picks));
-  return picks;
+  const auto kernel_choices = r.results.at(0).at("kernels").get<std::string>();
+  keep(records_.kernels_record(key, kernel_choices));
+  return kernel_choices;
 }
 
 void campaign::keep(const nlohmann::json& record) {

@@ -5,13 +5,13 @@
 // them. A finished run becomes a record at once; a run that has a record does not run again.
 #pragma once
 
-#include "campaign/answers.hpp"
+#include "campaign/plugin_facts.hpp"
 #include "campaign/plugin_files.hpp"
+#include "campaign/progress.hpp"
 #include "campaign/records.hpp"
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 #include "launch/interruption.hpp"
 #include "launch/launch.hpp"
-#include "report/progress.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -35,15 +35,15 @@ struct campaign_hooks {
   std::function<std::string(std::uint32_t rank)> log_file = {};
   // A run ended, or a case failed; `record` has been added to the campaign's records.
   std::function<void(const nlohmann::json& record)> record;
-  outside_ranks* outside = nullptr; // processes of an outside launcher; null: each run starts its own ranks
+  launcher_ranks* launcher = nullptr; // processes of another launcher; null: each run starts its own ranks
 };
 
 class campaign {
 public:
   // `records` receives the records of runs, and may hold records of earlier ones. Everything but `hooks` must outlive
-  // this object. Sets answers.interrupted to a function that uses this object: replace it before you use `answers`
+  // this object. Sets facts.interrupted to a function that uses this object: replace it before you use `facts`
   // after this object is destroyed.
-  campaign(plugin_answers& answers, const experiment& e, plugin_files& files, campaign_records& records,
+  campaign(plugin_facts_cache& facts, const experiment& e, plugin_files& files, campaign_records& records,
            campaign_hooks hooks);
 
   // Runs every repeat of every case that has no record. Returns false if the user interrupted (SIGINT, SIGTERM,
@@ -67,7 +67,7 @@ private:
   void fail(planned& p, const std::string& status, const std::string& error, int code, const std::string& dump = "");
   void show(const std::vector<rank_progress>& ranks);
 
-  plugin_answers& answers_;
+  plugin_facts_cache& facts_;
   const experiment& experiment_;
   plugin_files& files_;
   campaign_records& records_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 #include "launch/launch.hpp"
 
 namespace regatta {

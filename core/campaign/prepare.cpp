@@ -4,7 +4,7 @@
 #include "base/findings.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
-#include "launch/outside.hpp"
+#include "launch/launcher_ranks.hpp"
 
 #include <algorithm>
 #include <map>
@@ -32,13 +32,14 @@ void check_fit(const case_config& c, const rg_plan& plan, const rg_transport_cap
   const std::string pair =
       fmt::format("transport.plugin: strategy {} cannot run over transport {}: ", c.strategy.id, c.transport.id);
   if (communicates && ((caps.flags & RG_CAP_NONE) || caps.p2p == RG_P2P_NONE))
-    refuse(wrong, pair + "it sends messages, and this transport connects nobody");
+    refuse(wrong, pair + "it sends messages between ranks, and this transport has no connections; use shm or tcp");
   if ((plan.flags & RG_PLAN_INDEPENDENT) && caps.p2p == RG_P2P_ORDERED)
-    refuse(wrong, pair + "it needs lanes that do not block each other, and this transport orders all messages");
+    refuse(wrong, pair + "it needs independent lanes, and this transport delivers all messages in one order");
   if (communicates && (plan.flags & RG_PLAN_SHORT) && (caps.flags & RG_CAP_EXACT_SIZE))
-    refuse(wrong, pair + "it sends messages shorter than their receives, and this transport wants them as long");
+    refuse(wrong,
+           pair + "it sends messages shorter than their receive buffers, and this transport requires equal sizes");
   if (caps.flags & RG_CAP_VIRTUAL)
-    refuse(wrong, fmt::format("transport {} keeps a virtual clock: it is for simulations", c.transport.id));
+    refuse(wrong, fmt::format("transport {} runs in virtual time: it is for simulations", c.transport.id));
   if (caps.memory && !(caps.memory & regions))
     refuse(
         wrong,
@@ -56,7 +57,7 @@ void check_hosts(const case_config& c, const rg_plan& plan, const rg_transport_c
   if ((plan.flags & RG_PLAN_EQUAL_HOSTS) && all.workers > 1 && (workers.size() < 2 || !equal))
     refuse(wrong,
            fmt::format("cluster.hosts: expected several hosts with equally many of the {} workers, as strategy {} "
-                       "needs them with these parameters, got {}; cluster.hosts = 2 pretends that there are two",
+                       "needs them with these parameters, got {}; cluster.hosts = 2 simulates two",
                        all.workers, c.strategy.id, c.cluster.hosts));
   const bool apart =
       std::any_of(all.host_of, all.host_of + all.size, [&](std::uint32_t h) { return h != all.host_of[0]; });
@@ -83,43 +84,42 @@ std::string role_of(const rg_cluster& c) {
 
 } // namespace
 
-prepared_run prepare(plugin_answers& answers, const case_config& c, const std::string& kernels) {
-  const case_answers& said = answers.of(c);
-  const rg_plan& plan = said.plan;
+prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const std::string& kernels) {
+  const plugin_facts& facts = answers.of(c);
+  const rg_plan& plan = facts.plan;
   const component& strategy = answers.plugins().find(kind::strategy, c.strategy.id);
   prepared_run run;
   run.job.config = c;
-  run.job.batch = said.model.batch_per_worker;
+  run.job.batch = facts.model.batch_per_worker;
   run.job.kernels = kernels;
-  run.job.files = said.files;
+  run.job.files = facts.files;
   findings wrong;
   wrong.attempt([&] { run.address = run.job.address = interface_address(c.cluster.interface); });
   if (c.cluster.straggler.factor > 1 && c.cluster.straggler.rank >= c.cluster.workers)
     refuse(wrong, fmt::format("cluster.straggler.rank: expected a worker from 0 to {}, got {}", c.cluster.workers - 1,
                               c.cluster.straggler.rank));
-  if ((plan.flags & RG_PLAN_SERVERS) && !said.servers)
+  if ((plan.flags & RG_PLAN_SERVERS) && !facts.servers)
     refuse(wrong,
            fmt::format("cluster.servers: expected 1 or more for strategy {}, which needs servers, got 0", strategy.id));
   run.job.layout =
-      cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), said.servers,
-                           said.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
+      cluster_layout::make(static_cast<std::uint32_t>(c.cluster.workers), facts.servers,
+                           facts.servers && c.cluster.colocate, static_cast<std::uint32_t>(c.cluster.hosts));
   run.synchronous = plan.flags & RG_PLAN_SYNCHRONOUS;
   const cluster_layout& layout = run.job.layout;
-  run.communicates = said.communicates;
+  run.communicates = facts.communicates;
   const component& transport = answers.plugins().find(kind::transport, c.transport.id);
   if (!transport.launcher.empty()) {
-    if (!find_outside_place())
-      wrong.add(not_launched(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
-    run.launched = transport.file.string();
+    if (!find_launcher_process())
+      wrong.add(launcher_missing(transport.id, transport.launcher, layout.size(), "run FILE.toml"));
+    run.launcher_plugin = transport.file.string();
   }
-  check_fit(c, plan, said.caps, said.regions, run.communicates, wrong);
-  check_hosts(c, plan, said.caps, layout.view(UINT32_MAX), run.communicates, wrong);
-  if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !said.collectives)
-    refuse(wrong,
-           fmt::format("strategy.plugin: {} with these parameters needs collectives of the transport's own, which "
-                       "{} has not: use another transport, or leave out \"native\"",
-                       c.strategy.id, c.transport.id));
-  run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (said.caps.flags & RG_CAP_EXACT_SIZE));
+  check_fit(c, plan, facts.caps, facts.regions, run.communicates, wrong);
+  check_hosts(c, plan, facts.caps, layout.view(UINT32_MAX), run.communicates, wrong);
+  if ((plan.flags & RG_PLAN_COLLECTIVES) && run.communicates && !facts.collectives)
+    refuse(wrong, fmt::format("strategy.plugin: {} with these parameters needs native collectives, which transport "
+                              "{} does not have: use another one, or leave out \"native\"",
+                              c.strategy.id, c.transport.id));
+  run.exchanges_rows = (plan.flags & RG_PLAN_ROWS) && !(run.communicates && (facts.caps.flags & RG_CAP_EXACT_SIZE));
   optimizer_config optimizer = run.job.optimizer();
   wrong.attempt([&] { hand_over_momentum(plan, strategy.id, optimizer); });
   wrong.raise();
@@ -152,7 +152,7 @@ prepared_run prepare(plugin_answers& answers, const case_config& c, const std::s
   return run;
 }
 
-prepared_run prepare_tuning(plugin_answers& answers, const case_config& c) {
+prepared_run prepare_tuning(plugin_facts_cache& answers, const case_config& c) {
   prepared_run run = prepare(answers, baseline_of(c), "");
   run.job.batch = answers.of(c).model.batch_per_worker;
   run.job.tune = true;

@@ -3,8 +3,8 @@
 // Turns a case into the ranks that run it: checks that its parts fit together, and assigns roles and CPUs.
 #pragma once
 
-#include "campaign/answers.hpp"
-#include "config/experiment.hpp"
+#include "campaign/plugin_facts.hpp"
+#include "experiment/experiment.hpp"
 #include "launch/launch.hpp"
 #include "rank/job.hpp"
 
@@ -21,18 +21,18 @@ struct prepared_run {
   bool exchanges_rows = false;  // the strategy exchanges rows of sparse tables, and this transport can carry them
   bool synchronous = true;      // the strategy's RG_PLAN_SYNCHRONOUS
   bool communicates = false;    // true if any two ranks ever exchange a message
-  std::optional<std::string> launched; // file of a transport whose ranks a launcher must start, if it needs one
-  std::vector<std::string> warnings;   // settings that were changed, such as rounded steps; oversubscribed cores
+  std::optional<std::string> launcher_plugin; // file of a transport whose ranks a launcher must start, if it needs one
+  std::vector<std::string> warnings;          // settings that were changed, such as rounded steps; oversubscribed cores
 };
 
 // Returns the run of a case. Throws one failure with all reasons if the case cannot run: for example, the strategy
-// needs something that the transport lacks; or the failure of answers.of(c). `kernels` is the record of chosen kernels,
+// needs something that the transport lacks; or the failure of facts.of(c). `kernels` is the record of chosen kernels,
 // "" without tuning. [main]
-prepared_run prepare(plugin_answers& answers, const case_config& c, const std::string& kernels);
+prepared_run prepare(plugin_facts_cache& facts, const case_config& c, const std::string& kernels);
 
 // Returns the run of one process that times kernels for this case, with the batch of one worker. Its result has the
 // member "kernels". Throws failure as prepare() does. [main]
-prepared_run prepare_tuning(plugin_answers& answers, const case_config& c);
+prepared_run prepare_tuning(plugin_facts_cache& facts, const case_config& c);
 
 // Returns the case as one worker without communication, evaluation or straggler, with the same train.batch: per worker
 // with weak scaling, global with strong scaling.

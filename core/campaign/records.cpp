@@ -2,16 +2,14 @@
 #include "campaign/records.hpp"
 
 #include "base/json_members.hpp"
-#include "measure/record.hpp"
+#include "measure/case_entry.hpp"
+#include "measure/rank_record.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 namespace regatta {
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(case_facts, servers, synchronous, batch_per_worker, global_batch, unit,
-                                   batch_statistics, parameters, table_parameters, data, warnings)
 
 namespace {
 
@@ -26,19 +24,9 @@ json swept_of(const case_config& c) {
 }
 
 case_facts facts_in(const json& record) {
-  const auto j = member<json>(record, "facts");
-  case_facts f;
-  take(j, "servers", f.servers);
-  take(j, "synchronous", f.synchronous);
-  take(j, "batch_per_worker", f.batch_per_worker);
-  take(j, "global_batch", f.global_batch);
-  take(j, "unit", f.unit);
-  take(j, "batch_statistics", f.batch_statistics);
-  take(j, "parameters", f.parameters);
-  take(j, "table_parameters", f.table_parameters);
-  take(j, "data", f.data);
-  take(j, "warnings", f.warnings);
-  return f;
+  case_facts facts;
+  take_members(member<json>(record, "facts"), facts);
+  return facts;
 }
 
 json number_or_null(const std::optional<std::uint64_t>& number) {
@@ -64,7 +52,7 @@ json campaign_records::run_record(const finished_run& r) const {
             {"plugins", r.plugins},
             {"ranks", r.ranks}};
   if (r.role == "case") {
-    j["facts"] = r.facts;
+    j["facts"] = members_to_json(r.facts);
     j["baseline"] = number_or_null(r.baseline);
     j["contention"] = number_or_null(r.contention);
   }
@@ -74,13 +62,13 @@ json campaign_records::run_record(const finished_run& r) const {
 json campaign_records::failure_record(std::size_t index, const std::string& status, const std::string& error,
                                       const case_facts& facts, const std::string& dump) const {
   json record = {{"kind", "failure"}, {"index", index}, {"case", swept_of(experiment_.cases.at(index))},
-                 {"status", status},  {"error", error}, {"facts", facts}};
+                 {"status", status},  {"error", error}, {"facts", members_to_json(facts)}};
   if (!dump.empty()) record["dump"] = dump;
   return record;
 }
 
-json campaign_records::kernels_record(const std::string& key, const std::string& picks) const {
-  return {{"kind", "kernels"}, {"key", key}, {"picks", picks}};
+json campaign_records::kernels_record(const std::string& key, const std::string& kernel_choices) const {
+  return {{"kind", "kernels"}, {"key", key}, {"kernel_choices", kernel_choices}};
 }
 
 campaign_records::case_state& campaign_records::case_of(const json& record) {
@@ -110,7 +98,7 @@ void campaign_records::add(const json& record) {
     c.failure = record;
     if (!c.complete) summarise(record.at("index"));
   } else if (kind == "kernels") {
-    picks_[member<std::string>(record, "key")] = member<std::string>(record, "picks");
+    kernel_choices_[member<std::string>(record, "key")] = member<std::string>(record, "kernel_choices");
   } else {
     throw failure(exit_code::usage, fmt::format("unknown kind \"{}\"", kind));
   }
@@ -159,9 +147,9 @@ bool campaign_records::has(std::size_t index, std::uint64_t repeat) const {
   return cases_.at(index).complete || cases_.at(index).repeats.count(repeat) != 0;
 }
 
-std::optional<std::string> campaign_records::picks(const std::string& key) const {
-  const auto found = picks_.find(key);
-  return found == picks_.end() ? std::nullopt : std::optional(found->second);
+std::optional<std::string> campaign_records::kernel_choices(const std::string& key) const {
+  const auto found = kernel_choices_.find(key);
+  return found == kernel_choices_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::size_t campaign_records::finished_cases() const {

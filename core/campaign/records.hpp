@@ -9,12 +9,12 @@
 //              {"facts", "baseline" and "contention": numbers of the runs that it is compared with, or null}
 //   failure    a case that failed or was skipped: {"index", "case", "status": "failed" or "skipped", "error", "facts"},
 //              and {"dump"} with a line for each rank if the run made no progress
-//   kernels    the kernels chosen for all runs with the same shapes: {"key", "picks"}
+//   kernels    the kernels chosen for all runs with the same shapes: {"key", "kernel_choices"}
 #pragma once
 
-#include "config/experiment.hpp"
-#include "measure/figures.hpp"
-#include "measure/summary.hpp"
+#include "experiment/experiment.hpp"
+#include "measure/case_facts.hpp"
+#include "measure/efficiency.hpp"
 
 #include <cstdint>
 #include <map>
@@ -52,14 +52,14 @@ public:
   nlohmann::json run_record(const finished_run& r) const;
   nlohmann::json failure_record(std::size_t index, const std::string& status, const std::string& error,
                                 const case_facts& facts, const std::string& dump = "") const;
-  nlohmann::json kernels_record(const std::string& key, const std::string& picks) const;
+  nlohmann::json kernels_record(const std::string& key, const std::string& kernel_choices) const;
 
-  const nlohmann::json& context() const { return context_; }           // null before a campaign's record
-  std::uint64_t last_run() const { return last_; }                     // the highest number; 0: no run
-  bool has(std::size_t index, std::uint64_t repeat) const;             // a record of the case's run
-  std::optional<std::string> picks(const std::string& key) const;      // kernels in a record; nullopt: none
-  std::map<std::string, std::string> plugins() const { return sums_; } // of all runs: SHA-256 by path
-  std::size_t finished_cases() const;                                  // those with all repeats
+  const nlohmann::json& context() const { return context_; }               // null before a campaign's record
+  std::uint64_t last_run() const { return last_; }                         // the highest number; 0: no run
+  bool has(std::size_t index, std::uint64_t repeat) const;                 // a record of the case's run
+  std::optional<std::string> kernel_choices(const std::string& key) const; // kernels in a record; nullopt: none
+  std::map<std::string, std::string> plugins() const { return sums_; }     // of all runs: SHA-256 by path
+  std::size_t finished_cases() const;                                      // those with all repeats
 
   // Returns the entry of a case in result.json, valid until the next add(); null: it has no record yet.
   const nlohmann::json& entry(std::size_t index) const { return cases_.at(index).entry; }
@@ -83,7 +83,7 @@ private:
   nlohmann::json context_;
   std::vector<case_state> cases_;
   std::map<std::uint64_t, run_figures> compared_; // baselines and contention controls, by number
-  std::map<std::string, std::string> picks_, sums_;
+  std::map<std::string, std::string> kernel_choices_, sums_;
   std::uint64_t last_ = 0;
 };
 

@@ -8,10 +8,10 @@
 #include "check/runner.hpp"
 #include "check/suite.hpp"
 #include "check/world.hpp"
-#include "cli/columns.hpp"
-#include "cli/outside.hpp"
+#include "cli/indented_table.hpp"
+#include "cli/launcher_ranks.hpp"
 #include "cli/set_option.hpp"
-#include "launch/outside.hpp"
+#include "launch/launcher_ranks.hpp"
 #include "registry/registry.hpp"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ target find_target(const check_options& o) {
       files.push_back(other.file);
   // Tests load the files in processes of their own. This process loads them if tests run in it (--in-process, or under
   // a launcher).
-  const bool here = o.in_process || find_outside_place();
+  const bool here = o.in_process || find_launcher_process();
   t.plugins = std::make_unique<registry>(registry::of_files(files, here ? trust::tried : trust::untried));
 
   subject of_file;
@@ -194,14 +194,14 @@ verdict verdict_of(const check_options& o, const subject& s, const test& t, cons
 
 // If a launcher started this process to check a transport that needs one: joins the other processes, and returns this
 // process's rank. Returns nullopt otherwise.
-std::optional<outside_place> join_others(target& t) {
+std::optional<launcher_process> join_others(target& t) {
   const auto needs = [](const subject& s) { return s.what && !s.what->launcher.empty(); };
   if (std::none_of(t.subjects.begin(), t.subjects.end(), needs)) return {};
-  auto place = find_outside_place();
+  auto place = find_launcher_process();
   if (!place) return {};
   for (subject& s : t.subjects) {
     if (!needs(s)) continue;
-    if (duties_of_a_rank().join(s.file.string(), s.what->id) != 0) // join() has printed the reason
+    if (make_launcher_request_handlers().join(s.file.string(), s.what->id) != 0) // join() has printed the reason
       throw failure(exit_code::plugin, fmt::format("process {} could not join the others", place->rank));
     s.launched = place->size;
   }

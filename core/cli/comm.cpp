@@ -8,9 +8,9 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "campaign/limits.hpp"
-#include "campaign/rank_logs.hpp"
-#include "cli/columns.hpp"
-#include "cli/outside.hpp"
+#include "cli/indented_table.hpp"
+#include "cli/launcher_ranks.hpp"
+#include "cli/rank_logs.hpp"
 #include "cli/set_option.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
@@ -18,10 +18,11 @@
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launch.hpp"
-#include "measure/context.hpp"
-#include "measure/host.hpp"
-#include "registry/ask.hpp"
+#include "machine/host.hpp"
+#include "measure/case_entry.hpp"
+#include "registry/run_in_child.hpp"
 #include "registry/transport_host.hpp"
+#include "report/context.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -111,30 +112,32 @@ std::map<std::string, std::map<std::string, json>> parameters_of(const comm_opti
 // be created or connects no ranks.
 std::vector<std::string> files_of(const registry& plugins, const component_choice& choice) {
   (void)parameter_values(plugins.find(kind::transport, choice.id), choice.parameters); // throws if they do not fit
-  return ask([&](const stage_function& stage) -> json {
+  return run_in_child([&](const stage_function& stage) -> json {
     const transport_summary t = summarise_transport(plugins.loading(), choice.id, choice.parameters, stage);
     if (t.caps.flags & RG_CAP_NONE)
-      throw failure(exit_code::usage,
-                    fmt::format("transport {} connects nobody: there is nothing to measure", choice.id));
+      throw failure(
+          exit_code::usage,
+          fmt::format("transport {} has no connections between ranks, so there is nothing to measure: use shm or tcp",
+                      choice.id));
     return t.files;
   });
 }
 
 // Throws failure (usage) if the transport needs a launcher and there is none, or if the launcher started fewer ranks.
 // Makes the launcher's processes join the transport.
-void check_launch(const component& c, const std::vector<unsigned>& ranks, outside_ranks* outside) {
+void check_launch(const component& c, const std::vector<unsigned>& ranks, launcher_ranks* launcher) {
   const unsigned most = *std::max_element(ranks.begin(), ranks.end());
-  if (outside && most > outside->size())
+  if (launcher && most > launcher->size())
     throw failure(exit_code::usage,
-                  fmt::format("--ranks {}: {} has started {}", most, outside->launcher(), outside->size()));
+                  fmt::format("--ranks {}: {} has started {}", most, launcher->launcher_name(), launcher->size()));
   if (c.launcher.empty()) return;
-  if (!outside) throw not_launched(c.id, c.launcher, most, "comm --transport " + c.id);
-  outside->join(c.file.string(), c.id);
+  if (!launcher) throw launcher_missing(c.id, c.launcher, most, "comm --transport " + c.id);
+  launcher->join(c.file.string(), c.id);
 }
 
 // Runs one plan and returns its entries for "results". Adds a warning if ranks share cores. Throws failure if the run
 // fails or the user interrupts it.
-json measure(const comm::plan& p, const comm_options& o, outside_ranks* outside, std::vector<std::string>& warnings) {
+json measure(const comm::plan& p, const comm_options& o, launcher_ranks* launcher, std::vector<std::string>& warnings) {
   comm::plan mine = p;
   const cpu_assignment cpus = assign_cpus(p.ranks, 1, !o.no_pin);
   if (cpus.oversubscribed) {
@@ -145,9 +148,9 @@ json measure(const comm::plan& p, const comm_options& o, outside_ranks* outside,
   }
   launch_plan launched;
   launched.address = p.address;
-  launched.outside = outside;
+  launched.launcher = launcher;
   set_timeout(launched, o.timeout);
-  launched.standstill.setting = "--timeout";
+  launched.stall.setting = "--timeout";
   const json job = {{"comm", comm::to_json(mine)}};
   for (std::uint32_t r = 0; r < p.ranks; ++r)
     launched.ranks.push_back({fmt::format("rank of {}", p.transport.id), cpus.cpus[r], job});
@@ -177,7 +180,8 @@ int comm_verb(const comm_options& o) {
   if (!spin || *spin < 0)
     throw failure(exit_code::usage, fmt::format("--spin {}: expected a time such as \"50us\"", one_line(o.spin)));
   check_timeout(o.timeout);
-  const auto outside = enter_outside_launch(duties_of_a_rank()); // does not return in processes that are ranks
+  const auto launcher =
+      start_under_launcher(make_launcher_request_handlers()); // does not return in processes that are ranks
   const registry plugins(plugin_folders(o.plugin_path));
   const auto parameters = parameters_of(o);
   comm::plan p;
@@ -192,7 +196,7 @@ int comm_verb(const comm_options& o) {
   std::vector<std::pair<component_choice, std::vector<std::string>>> transports;
   for (const std::string& id : o.transports) {
     const component& c = plugins.find(kind::transport, id);
-    check_launch(c, o.ranks, outside.get());
+    check_launch(c, o.ranks, launcher.get());
     const auto given = parameters.find(id);
     const auto chosen = given == parameters.end() ? std::map<std::string, json>{} : given->second;
     transports.push_back({{id, chosen}, files_of(plugins, {id, chosen})});
@@ -213,7 +217,7 @@ int comm_verb(const comm_options& o) {
       p.files = files;
       p.ranks = ranks;
       try {
-        for (json& entry : measure(p, o, outside.get(), warnings)) results.push_back(std::move(entry));
+        for (json& entry : measure(p, o, launcher.get(), warnings)) results.push_back(std::move(entry));
       } catch (const failure& e) {
         if (e.code() == exit_code::interrupted) throw;
         print_error(one_line(e.what()) + "\n");

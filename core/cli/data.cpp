@@ -3,7 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
-#include "data/generated.hpp"
+#include "data/data_generators.hpp"
 
 #include <cstdio>
 
@@ -12,18 +12,18 @@
 namespace regatta {
 
 int make_data_verb(const std::string& format, const std::string& folder) {
-  const generated_data* const data = find_generated_data(format);
+  const data_generator* const data = find_data_generator(format);
   if (!data)
     throw failure(exit_code::usage,
                   fmt::format("regatta: data make: no format \"{}\"; there are:\n{}", format, formats_of_data()));
-  make_data(*data, folder);
+  write_generated_data(*data, folder);
   print_output(fmt::format("{}: {}\n", folder, data->contents));
   return 0;
 }
 
 std::string formats_of_data() {
   std::string text;
-  for (const generated_data& d : all_generated_data()) text += fmt::format("  {:<10} {}\n", d.format, d.contents);
+  for (const data_generator& d : all_data_generators()) text += fmt::format("  {:<10} {}\n", d.format, d.contents);
   return text;
 }
 
@@ -33,7 +33,7 @@ void generate_data(const experiment& e) {
     if (!missing) continue;
     print_error(fmt::format("{} is missing: writing generated data into {}: {}\n", c.data.path,
                             missing->folder.string(), missing->data->contents));
-    make_data(*missing->data, missing->folder);
+    write_generated_data(*missing->data, missing->folder);
   }
 }
 

@@ -5,14 +5,14 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "cli/columns.hpp"
+#include "cli/indented_table.hpp"
 #include "cli/network.hpp"
 #include "cli/set_option.hpp"
 #include "rank/exchange.hpp"
-#include "registry/ask.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
+#include "registry/run_in_child.hpp"
 #include "registry/sample_cluster.hpp"
 #include "registry/transport_host.hpp"
 #include "registry/validate.hpp"
@@ -78,7 +78,7 @@ void print_parameters(const component& c) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& p : c.parameters) rows.push_back({p.name, default_text(p), expectation(p), one_line(p.help)});
   print_output(
-      fmt::format("\nparameters\n{}", indented({{"name"}, {"default"}, {"allowed"}, {"what for"}}, std::move(rows))));
+      fmt::format("\nparameters\n{}", indented({{"name"}, {"default"}, {"allowed"}, {"meaning"}}, std::move(rows))));
 }
 
 // ------------------------------------------------------------------------------------------------ capabilities ---
@@ -99,7 +99,7 @@ ordered_json transport_json(const registry& plugins, const component& c, const c
   const char* const p2p[] = {"unknown", "independent", "ordered", "none"};
   return {{"memory", memory_json(caps.memory)},
           {"point_to_point", p2p[caps.p2p]},
-          {"connects_nobody", (caps.flags & RG_CAP_NONE) != 0},
+          {"no_connections", (caps.flags & RG_CAP_NONE) != 0},
           {"adds_on_receive", (caps.flags & RG_CAP_ADD) != 0},
           {"exact_sizes", (caps.flags & RG_CAP_EXACT_SIZE) != 0},
           {"can_sleep", (caps.flags & RG_CAP_SLEEP) != 0},
@@ -148,7 +148,7 @@ ordered_json strategy_json(const registry& plugins, const component& described, 
           {"sends_short_messages", (plan.flags & RG_PLAN_SHORT) != 0},
           {"needs_collectives", (plan.flags & RG_PLAN_COLLECTIVES) != 0},
           {"needs_equal_hosts", (plan.flags & RG_PLAN_EQUAL_HOSTS) != 0},
-          {"does_the_momentum", (plan.flags & RG_PLAN_MOMENTUM) != 0},
+          {"applies_momentum", (plan.flags & RG_PLAN_MOMENTUM) != 0},
           {"lanes", std::max(plan.lanes, 1u)},
           {"period", std::max<std::uint64_t>(plan.period, 1)},
           {"steady_from", plan.steady_from}};
@@ -178,7 +178,7 @@ void print_capabilities(const ordered_json& all) {
     if (value.is_array()) text = join(value.get<std::vector<std::string>>());
     rows.push_back({key, text});
   }
-  print_output(indented({{"what"}, {"here"}}, std::move(rows)));
+  print_output(indented({{"property"}, {"value"}}, std::move(rows)));
 }
 
 // ----------------------------------------------------------------------------------------------------- network ---
@@ -261,7 +261,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
   if (unknown.empty()) {
     (void)parameter_values(c, chosen); // throws failure (usage) if a value is wrong
     try {
-      can = ask([&](const stage_function& stage) -> nlohmann::json {
+      can = run_in_child([&](const stage_function& stage) -> nlohmann::json {
         return capabilities(plugins.loading(), c, chosen, stage).dump(); // as text: nlohmann::json would sort the keys
       });
       can = ordered_json::parse(can.get_ref<const std::string&>());
@@ -271,7 +271,7 @@ int describe_verb(const std::vector<std::filesystem::path>& folders, const std::
       unavailable = f.what();
     }
     if (c.kind == kind::model)
-      network = ask([&](const stage_function& stage) -> nlohmann::json {
+      network = run_in_child([&](const stage_function& stage) -> nlohmann::json {
                   return summarise(plugins.loading(), c.id, chosen, stage);
                 }).get<network_summary>();
   }

@@ -4,8 +4,8 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "device/topology.hpp"
-#include "registry/ask.hpp"
 #include "registry/plugin_host.hpp"
+#include "registry/run_in_child.hpp"
 
 #include <array>
 
@@ -48,7 +48,8 @@ nlohmann::ordered_json devices_of(const registry& plugins, const component& exec
   json said = {{"devices", json::array()}, {"topology", nullptr}};
   nlohmann::ordered_json error;
   try {
-    said = ask([&](const stage_function& stage) { return ask_executor(plugins.loading(), executor.id, stage); });
+    said =
+        run_in_child([&](const stage_function& stage) { return ask_executor(plugins.loading(), executor.id, stage); });
   } catch (const failure& f) {
     error = f.what();
   }

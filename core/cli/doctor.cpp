@@ -5,13 +5,13 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "cli/columns.hpp"
 #include "cli/devices.hpp"
+#include "cli/indented_table.hpp"
 #include "cli/list.hpp"
 #include "cli/machine.hpp"
 #include "launch/cpus.hpp"
-#include "measure/core_independence.hpp"
-#include "measure/host.hpp"
+#include "machine/core_independence.hpp"
+#include "machine/host.hpp"
 #include "registry/registry.hpp"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ std::string line_of(const ordered_json& c) {
 
 // Prints a part of the report: a title, and lines of a name and a value.
 void print(const std::string& title, std::vector<std::vector<std::string>> rows) {
-  print_output(fmt::format("{}\n{}\n", title, indented({{"what"}, {"here"}}, std::move(rows))));
+  print_output(fmt::format("{}\n{}\n", title, indented({{"property"}, {"value"}}, std::move(rows))));
 }
 
 void print(const ordered_json& d) {
@@ -92,9 +92,9 @@ void print(const ordered_json& d) {
   print("machine", {{"name", text_of(m["name"])},
                     {"cpu", text_of(m["cpu"])},
                     {"cores", text_of(m["cores"])},
-                    {"two cores at once", independence_of(m["core_independence"])},
-                    {"a cache line there and back", line_of(m["core_independence"])},
-                    {"cores' worth of time granted", m["cgroup_cpus"].is_null() ? "all" : text_of(m["cgroup_cpus"])},
+                    {"two cores in parallel", independence_of(m["core_independence"])},
+                    {"cache line round trip", line_of(m["core_independence"])},
+                    {"CPU quota in cores", m["cgroup_cpus"].is_null() ? "all" : text_of(m["cgroup_cpus"])},
                     {"memory", bytes_text(m["memory_bytes"])},
                     {"frequency governor", text_of(m["governor"])},
                     {"kernel", text_of(m["kernel"])}});
@@ -110,7 +110,7 @@ void print(const ordered_json& d) {
   for (const auto& u : p["unusable"]) rows.push_back({"not usable", text_of(u["file"]) + ": " + text_of(u["reason"])});
   print("plugins", std::move(rows));
   rows.clear();
-  for (const auto& gpu : m["gpus"]) rows.push_back({"NVIDIA's driver", text_of(gpu)});
+  for (const auto& gpu : m["gpus"]) rows.push_back({"NVIDIA driver", text_of(gpu)});
   for (const auto& e : d["devices"]) {
     const std::string name = "executor " + text_of(e["executor"]);
     for (const auto& device : e["devices"]) rows.push_back({name, text_of(device)});

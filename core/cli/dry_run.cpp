@@ -5,9 +5,9 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "campaign/estimate.hpp"
-#include "cli/columns.hpp"
-#include "report/progress.hpp"
+#include "cli/estimate.hpp"
+#include "cli/indented_table.hpp"
+#include "report/progress_line.hpp"
 #include "report/text_table.hpp"
 
 #include <algorithm>
@@ -112,7 +112,7 @@ std::string closing(const campaign_estimate& all, const machine_speed& machine) 
 
 } // namespace
 
-int dry_run(plugin_answers& answers, const experiment& e, format form) {
+int dry_run(plugin_facts_cache& answers, const experiment& e, format form) {
   const machine_speed machine = measure_machine();
   const campaign_estimate all = estimate(answers, e, machine);
   const std::vector<table_column> columns = {{"", true},     {"case"},         {"ranks", true},

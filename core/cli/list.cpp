@@ -3,7 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
-#include "cli/columns.hpp"
+#include "cli/indented_table.hpp"
 
 #include <array>
 #include <fstream>

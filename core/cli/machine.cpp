@@ -2,8 +2,8 @@
 #include "cli/machine.hpp"
 
 #include "launch/cpus.hpp"
-#include "measure/core_independence.hpp"
-#include "measure/host.hpp"
+#include "machine/core_independence.hpp"
+#include "machine/host.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -9,16 +9,17 @@
 #include "cli/data.hpp"
 #include "cli/describe.hpp"
 #include "cli/doctor.hpp"
+#include "cli/launcher_ranks.hpp"
 #include "cli/list.hpp"
-#include "cli/outside.hpp"
 #include "cli/run.hpp"
 #include "comm/results.hpp"
-#include "config/schema.hpp"
+#include "config/schema_text.hpp"
 #include "control/client.hpp"
-#include "control/invitation.hpp"
+#include "control/rank_arguments.hpp"
+#include "experiment/schema.hpp"
 #include "launch/interruption.hpp"
-#include "measure/context.hpp"
 #include "registry/registry.hpp"
+#include "report/context.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -35,9 +36,9 @@ namespace {
 
 // The coordinator starts ranks with this verb; users do not.
 int rank_verb(const std::string& connect, std::uint32_t rank, int secret_fd, int status_fd) {
-  invitation i = read_invitation(connect, rank, secret_fd);
+  rank_arguments i = read_rank_arguments(connect, rank, secret_fd);
   control_client control(i.host, i.port, i.rank, std::move(i.secret), status_page(status_fd));
-  return be_rank(control);
+  return run_rank_process(control);
 }
 
 // Opens descriptors 0 to 2 on /dev/null if they are closed: otherwise the first files and pipes would take their

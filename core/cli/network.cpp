@@ -31,8 +31,8 @@ template <class T> std::vector<std::int64_t> dims_of(const T& t) {
 // inputs.
 double forward_operations(const layer_summary& layer, const std::vector<std::int64_t>* weight,
                           const std::vector<const layer_summary*>& inputs) {
-  const double places = layer.shape.empty() ? 1 : product(layer.shape) / static_cast<double>(layer.shape.back());
-  if (layer.op == "dense" && weight) return 2 * product(*weight) * places; // for each position of a sequence
+  const double positions = layer.shape.empty() ? 1 : product(layer.shape) / static_cast<double>(layer.shape.back());
+  if (layer.op == "dense" && weight) return 2 * product(*weight) * positions; // for each position of a sequence
   if (layer.op == "conv2d" && weight) return 2 * product(*weight) * product(layer.shape, 1); // for each output position
   if (layer.op == "attention" && inputs.size() > 1 && !inputs[1]->shape.empty()) // queries x keys, weights x values
     return 4 * product(layer.shape) * static_cast<double>(inputs[1]->shape[0]);
@@ -103,7 +103,7 @@ network_summary summarise(const registry& plugins, const std::string& id,
     call(host, what, [&] { return c.graph.create(host.c(), values.data(), &self); });
     const rg_graph* graph = nullptr;
     call(host, what, [&] { graph = c.graph.graph(self); });
-    if (!graph) throw failure(exit_code::plugin, fmt::format("{}: it gave no graph {}", what, host.take_error()));
+    if (!graph) throw failure(exit_code::plugin, fmt::format("{}: it returned no graph {}", what, host.take_error()));
     const rg_graph copy = rg::copy_versioned(*graph);
     validate(copy, what);
     sum = count(copy);

@@ -3,8 +3,8 @@
 // Counts parameters and operations of a model, for `describe`.
 #pragma once
 
-#include "registry/ask.hpp"
 #include "registry/registry.hpp"
+#include "registry/run_in_child.hpp"
 
 #include <cstdint>
 #include <map>
@@ -41,11 +41,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(table_summary, name, rows, parameters)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(network_summary, layers, tables, parameters, state, operations, unit)
 
 // Creates the model `id` with the parameters `chosen` (the others have their defaults), counts, and destroys it. Runs
-// plugin code: call it in a child of ask(), with its `stage` and with registry::loading(). For a graph: a multiply-add
-// counts as two operations; conv2d, dense and attention count once for the forward pass and twice for the backward pass
-// (gradients of data and of weights). Other ops are not counted, as in publications. A model without graph reports its
-// operations itself. Throws failure: usage if a value is wrong, plugin if the description contradicts itself, else as
-// the model's status says. [main]
+// plugin code: call it in a child of run_in_child(), with its `stage` and with registry::loading(). For a graph: a
+// multiply-add counts as two operations; conv2d, dense and attention count once for the forward pass and twice for the
+// backward pass (gradients of data and of weights). Other ops are not counted, as in publications. A model without
+// graph reports its operations itself. Throws failure: usage if a value is wrong, plugin if the description contradicts
+// itself, else as the model's status says. [main]
 network_summary summarise(const registry& plugins, const std::string& id,
                           const std::map<std::string, nlohmann::json>& chosen, const stage_function& stage);
 

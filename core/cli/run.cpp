@@ -7,21 +7,23 @@
 #include "base/text.hpp"
 #include "campaign/campaign.hpp"
 #include "campaign/plugin_files.hpp"
-#include "campaign/preflight.hpp"
 #include "campaign/prepare.hpp"
-#include "campaign/rank_logs.hpp"
 #include "campaign/records.hpp"
-#include "cli/columns.hpp"
 #include "cli/data.hpp"
 #include "cli/devices.hpp"
 #include "cli/dry_run.hpp"
+#include "cli/indented_table.hpp"
+#include "cli/launcher_ranks.hpp"
 #include "cli/machine.hpp"
-#include "cli/outside.hpp"
-#include "measure/canary.hpp"
-#include "measure/context.hpp"
-#include "measure/data_fingerprint.hpp"
+#include "cli/preflight.hpp"
+#include "cli/rank_logs.hpp"
+#include "measure/case_entry.hpp"
 #include "rank/model.hpp"
+#include "report/context.hpp"
+#include "report/data_fingerprint.hpp"
+#include "report/progress_line.hpp"
 #include "report/render.hpp"
+#include "report/result_checks.hpp"
 #include "report/result_folder.hpp"
 
 #include <algorithm>
@@ -142,7 +144,7 @@ void begin_or_resume(result_folder& folder, campaign_records& records, const jso
       refuse("its first record is damaged");
     }
     for (const auto& [path, sum] : records.plugins())
-      if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " is another binary");
+      if (fs::exists(path) && sha256_of(path) != sum) refuse(path + " has another binary");
   } else {
     const json record = records.campaign_record(context);
     records.add(record);
@@ -161,10 +163,11 @@ int run_verb(const run_options& o) {
   if (o.resume && o.out.empty())
     throw failure(exit_code::usage, "--resume: expected --out DIR beside it; name the folder of the campaign to go on "
                                     "with, such as --out results/NAME-TIME");
-  const auto outside = enter_outside_launch(duties_of_a_rank()); // does not return in processes that are ranks
+  const auto launcher =
+      start_under_launcher(make_launcher_request_handlers()); // does not return in processes that are ranks
   const registry plugins(plugin_folders(o.plugin_path, plugin_path_of(o.file, o.changes)));
   const experiment e = load_experiment(o.file, o.changes, catalogue_of(plugins));
-  plugin_answers answers(plugins);
+  plugin_facts_cache answers(plugins);
   std::vector<std::string> notices = e.notices;
   for (std::string& n :
        notices_of_servers(e, [&](const case_config& c) { return prepare(answers, c, "").job.layout.servers; }))
@@ -172,7 +175,7 @@ int run_verb(const run_options& o) {
   for (const std::string& n : notices) print_error(n + "\n");
   if (!o.dry_run) generate_data(e);
   // An experiment whose only case cannot run fails before anything starts; cases of a sweep are skipped one by one.
-  refuse_hopeless(
+  reject_impossible_experiment(
       e, [&](const case_config& c) { check_tables(c, answers.of(c).model, prepare(answers, c, "").exchanges_rows); });
   if (o.dry_run) return dry_run(answers, e, *form);
 
@@ -199,7 +202,7 @@ int run_verb(const run_options& o) {
   rank_logs logs(folder.path() / "logs");
   const int shown = log_level_named(o.log).value_or(RG_LOG_WARNING);
   campaign_hooks hooks;
-  hooks.outside = outside.get();
+  hooks.launcher = launcher.get();
   hooks.progress = [&](const progress& p) { s.show(p); };
   hooks.log = [&](std::uint32_t rank, int level, const std::string& text) {
     if (rank != coordinator_rank)

@@ -3,7 +3,7 @@
 // The plan of one run of `regatta comm`: one transport, a number of ranks, several operations, many sizes.
 #pragma once
 
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 #include <cstdint>
 #include <string>

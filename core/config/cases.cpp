@@ -5,7 +5,7 @@
 #include "config/effect.hpp"
 #include "config/parameter_check.hpp"
 #include "config/report_values.hpp"
-#include "config/written.hpp"
+#include "config/setting_positions.hpp"
 #include "registry/parameters.hpp"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ private:
 
 class case_maker {
 public:
-  case_maker(const catalogue& components, const folders& start, problems& wrong)
+  case_maker(const catalogue& components, const folders& start, diagnostics& wrong)
       : components_(components), start_(start), wrong_(wrong) {}
 
   case_config make(const point& p, experiment& whole) {
@@ -203,9 +203,9 @@ private:
     std::error_code error;
     if (std::filesystem::exists(path, error)) return;
     wrong_.add(p.where(key), key,
-               fmt::format("expected a file or a folder, got {}, {}; paths start at the file's folder",
+               fmt::format("expected a file or a folder, got {}, {}; paths are relative to the file's folder",
                            toml_literal(one_line(path)),
-                           error ? "which cannot be looked at: " + error.message() : "which is not there"));
+                           error ? "which cannot be read: " + error.message() : "which is not there"));
   }
 
   void check_target(const point& p, const case_config& c) {
@@ -238,12 +238,12 @@ private:
 
   const catalogue& components_;
   const folders& start_;
-  problems& wrong_;
+  diagnostics& wrong_;
 };
 
 // Returns true if `path` is a key of the schema, or a parameter of a plugin of its section.
 bool names_a_key(const std::string& path, const catalogue& components) {
-  problems unknown("");
+  diagnostics unknown("");
   const auto name = find_name(path, {}, components, unknown);
   if (!name || name->key) return name.has_value();
   const auto has = [&](const std::string& id) {
@@ -253,7 +253,7 @@ bool names_a_key(const std::string& path, const catalogue& components) {
   return name->id.empty() ? std::ranges::any_of(components.ids(kind_of(*name->section)), has) : has(name->id);
 }
 
-void check_report(const point& base, const catalogue& components, const report_config& report, problems& wrong) {
+void check_report(const point& base, const catalogue& components, const report_config& report, diagnostics& wrong) {
   const std::pair<const char*, const std::string*> parts[] = {
       {"report.rows", &report.rows}, {"report.columns", &report.columns}, {"report.value", &report.value}};
   std::vector<std::string> missing;
@@ -275,7 +275,7 @@ void check_report(const point& base, const catalogue& components, const report_c
 }
 
 void check_whole(const settings& all, const catalogue& components, const folders& start, experiment& out,
-                 problems& wrong) {
+                 diagnostics& wrong) {
   const point base(all, {});
   for (std::string& folder : out.plugin_path)
     folder = absolute_path(folder, base.where("experiment.plugin_path"), start);
@@ -283,10 +283,9 @@ void check_whole(const settings& all, const catalogue& components, const folders
       out.name.empty() || out.name.size() > 100 || out.name[0] == '.' ||
       std::any_of(out.name.begin(), out.name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
   if (bad_name)
-    wrong.add(
-        base.where("experiment.name"), "experiment.name",
-        fmt::format("expected a name for a folder: up to 100 bytes without '/', not beginning with a point, got {}",
-                    toml_literal(one_line(out.name.substr(0, 120)))));
+    wrong.add(base.where("experiment.name"), "experiment.name",
+              fmt::format("expected a name for a folder: up to 100 bytes without '/', not beginning with '.', got {}",
+                          toml_literal(one_line(out.name.substr(0, 120)))));
   check_report(base, components, out.report, wrong);
 }
 
@@ -298,7 +297,7 @@ std::string absolute_path(const std::string& path, const origin& from, const fol
 }
 
 void make_cases(const settings& all, const catalogue& components, const folders& start, experiment& out,
-                problems& wrong) {
+                diagnostics& wrong) {
   std::size_t count = 1;
   for (const axis& a : all.axes) {
     count *= a.length();
@@ -309,7 +308,7 @@ void make_cases(const settings& all, const catalogue& components, const folders&
 
   case_maker maker(components, start, wrong);
   const std::string file = one_line(out.file);
-  const auto written = std::make_shared<const places::map>(written_in(all, file));
+  const auto written = std::make_shared<const source_positions::map>(written_in(all, file));
   std::set<std::string> seen;
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::pair<std::string, const setting*>> swept;
@@ -318,7 +317,7 @@ void make_cases(const settings& all, const catalogue& components, const folders&
       stride /= a.length();
       for (const swept_key& k : a.keys) swept.emplace_back(k.path, &k.values[i / stride % a.length()]);
     }
-    places where(file, written, written_in(swept, file));
+    source_positions where(file, written, written_in(swept, file));
     case_config c = maker.make(point(all, std::move(swept)), out);
     c.written = std::move(where);
     if (seen.insert(json(c.swept).dump()).second) out.cases.push_back(std::move(c));

@@ -4,10 +4,10 @@
 // defaults for those that are not given.
 #pragma once
 
-#include "config/experiment.hpp"
+#include "config/diagnostics.hpp"
 #include "config/load.hpp"
-#include "config/problems.hpp"
 #include "config/settings.hpp"
+#include "experiment/experiment.hpp"
 
 #include <filesystem>
 
@@ -26,6 +26,6 @@ std::string absolute_path(const std::string& path, const origin& from, const fol
 // `out.file`, and `out.name` as the default name. Combinations that differ only in parameters of plugins that they do
 // not choose become one case. Adds every error to `wrong`; the cases are then unusable. `all` comes from collect().
 void make_cases(const settings& all, const catalogue& components, const folders& start, experiment& out,
-                problems& wrong);
+                diagnostics& wrong);
 
 } // namespace regatta

@@ -3,7 +3,7 @@
 // Keys that have an effect only together with others: momentum has none under sgd.
 #pragma once
 
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace regatta {
 
 // [any] Returns false for a key of the schema that is ignored in this case because of another key's value; else true,
 // also for unknown keys and for parameters of plugins. Does not know whether the strategy has servers;
-// campaign/preflight.hpp checks the keys about servers.
+// cli/preflight.hpp checks the keys about servers.
 bool has_effect(std::string_view key, const case_config& c);
 
 // [any] Returns the key that decides whether `key` has an effect: "optimizer.plugin" for "optimizer.momentum". Empty if

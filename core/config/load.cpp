@@ -35,7 +35,7 @@ experiment load_experiment(const std::filesystem::path& file, const overrides& o
   experiment out;
   out.file = file.string();
   out.name = default_name(file);
-  problems wrong(one_line(out.file));
+  diagnostics wrong(one_line(out.file));
   toml_node root;
   try {
     root = parse_toml(read_text(file));
@@ -73,6 +73,23 @@ std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const
   if (const auto value = accept(*find_key(path), value_of(given)))
     for (const auto& folder : *value) folders.push_back(absolute_path(folder.get<std::string>(), from, start));
   return folders;
+}
+
+catalogue catalogue_of(const registry& r) {
+  catalogue c;
+  c.ids = [&r](kind k) {
+    std::vector<std::string> ids;
+    for (const component& one : r.components())
+      if (one.kind == k) ids.push_back(one.id);
+    return ids;
+  };
+  c.parameters = [&r](kind k, std::string_view id) -> const std::vector<rg_param>* {
+    for (const component& one : r.components())
+      if (one.kind == k && one.id == id) return &one.parameters;
+    return nullptr;
+  };
+  for (const unusable& u : r.failures()) c.unusable.push_back(u.file.string() + ": " + u.reason);
+  return c;
 }
 
 } // namespace regatta

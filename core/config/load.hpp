@@ -3,7 +3,7 @@
 // Loads a TOML file and command-line options into the cases of an experiment, with every value checked.
 #pragma once
 
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 #include "registry/registry.hpp"
 
 #include <filesystem>

@@ -67,7 +67,7 @@ std::string hint_for(const std::string& path) {
 }
 
 bool known_id(plugin_section s, const std::string& id, const std::string& path, const origin& from,
-              const catalogue& components, problems& wrong) {
+              const catalogue& components, diagnostics& wrong) {
   if (components.parameters(kind_of(s), id)) return true;
   const auto ids = components.ids(kind_of(s));
   wrong.add(from, path,
@@ -79,7 +79,7 @@ bool known_id(plugin_section s, const std::string& id, const std::string& path, 
 // Walks the tree of a file or of a --set, down to the values.
 class collector {
 public:
-  collector(const catalogue& components, problems& wrong) : components_(components), wrong_(wrong) {}
+  collector(const catalogue& components, diagnostics& wrong) : components_(components), wrong_(wrong) {}
 
   settings take(const toml_node& root, const overrides& o) {
     for (const auto& [name, node] : root.members) {
@@ -289,7 +289,7 @@ private:
   }
 
   const catalogue& components_;
-  problems& wrong_;
+  diagnostics& wrong_;
   settings all_;
   std::set<std::string> swept_in_file_, swept_by_option_;
 };
@@ -312,7 +312,7 @@ std::string ids_text(const catalogue& components, plugin_section s) {
 }
 
 std::optional<key_name> find_name(const std::string& path, const origin& from, const catalogue& components,
-                                  problems& wrong) {
+                                  diagnostics& wrong) {
   if (const schema_key* key = find_key(path)) return key_name{key, {}, {}, {}};
   const auto parts = split(path);
   const auto section = find_plugin_section(parts[0]);
@@ -326,7 +326,7 @@ std::optional<key_name> find_name(const std::string& path, const origin& from, c
   return {};
 }
 
-settings collect(const toml_node& root, const overrides& o, const catalogue& components, problems& wrong) {
+settings collect(const toml_node& root, const overrides& o, const catalogue& components, diagnostics& wrong) {
   return collector(components, wrong).take(root, o);
 }
 

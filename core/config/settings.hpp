@@ -5,10 +5,10 @@
 // plugins.
 #pragma once
 
-#include "config/document.hpp"
+#include "config/diagnostics.hpp"
 #include "config/load.hpp"
-#include "config/problems.hpp"
-#include "config/schema.hpp"
+#include "config/toml_document.hpp"
+#include "experiment/schema.hpp"
 
 #include <filesystem>
 #include <map>
@@ -59,10 +59,10 @@ struct settings {
 // [any] Returns the key that `path` names. If there is no such key or no plugin of that id, adds an error at `from` to
 // `wrong` and returns std::nullopt. Does not check whether a plugin has the parameter.
 std::optional<key_name> find_name(const std::string& path, const origin& from, const catalogue& components,
-                                  problems& wrong);
+                                  diagnostics& wrong);
 
 // [any] Returns all settings of the file `root` and of the options. Adds each invalid one to `wrong` and leaves it out.
-settings collect(const toml_node& root, const overrides& o, const catalogue& components, problems& wrong);
+settings collect(const toml_node& root, const overrides& o, const catalogue& components, diagnostics& wrong);
 
 // Returns the kind of the section's plugins.
 kind kind_of(plugin_section s);

@@ -13,7 +13,7 @@ namespace regatta {
 namespace {
 
 constexpr std::array<std::uint8_t, 4> frame_magic{'R', 'G', 'F', '1'};
-constexpr std::size_t piece = 1 << 20;
+constexpr std::size_t chunk = 1 << 20;
 
 std::uint64_t decode(const std::uint8_t* at, int bytes) {
   std::uint64_t value = 0;
@@ -37,7 +37,7 @@ asio::awaitable<message> channel::receive() {
   // next partial read.
   const auto note = [this](boost::system::error_code error, std::size_t got) -> std::size_t {
     if (got > 0) heard_ = std::chrono::steady_clock::now();
-    return error ? 0 : piece;
+    return error ? 0 : chunk;
   };
   std::array<std::uint8_t, 16> prefix{};
   co_await asio::async_read(socket_, asio::buffer(prefix), note, asio::use_awaitable);
@@ -45,12 +45,16 @@ asio::awaitable<message> channel::receive() {
   const std::uint64_t header_bytes = decode(prefix.data() + 4, 4), payload_bytes = decode(prefix.data() + 8, 8);
   if (!std::equal(frame_magic.begin(), frame_magic.end(), prefix.begin()) || header_bytes > max_header_bytes ||
       payload_bytes > max_payload_bytes)
-    throw failure(exit_code::run, "what came over the control channel is no frame");
+    throw failure(
+        exit_code::run,
+        fmt::format("control channel: expected a frame with at most {} bytes of header and {} of payload, got "
+                    "16 other bytes or a larger frame; is every process of this run the same regatta?",
+                    max_header_bytes, max_payload_bytes));
 
-  // The announced size may be false, so memory grows with the bytes that arrive: first by one piece, then twofold.
+  // The announced size may be false, so memory grows with the bytes that arrive: first by one chunk, then twofold.
   std::string header(header_bytes, '\0');
   message m;
-  m.payload.resize(std::min<std::uint64_t>(payload_bytes, piece));
+  m.payload.resize(std::min<std::uint64_t>(payload_bytes, chunk));
   const std::array<asio::mutable_buffer, 2> parts{asio::buffer(header), asio::buffer(m.payload)};
   co_await asio::async_read(socket_, parts, note, asio::use_awaitable);
   while (m.payload.size() < payload_bytes) {
@@ -60,7 +64,8 @@ asio::awaitable<message> channel::receive() {
   }
   heard_ = std::chrono::steady_clock::now();
   m.header = parse_json(header);
-  if (!m.header.is_object()) throw failure(exit_code::run, "a frame of the control channel has no header");
+  if (!m.header.is_object())
+    throw failure(exit_code::run, "control channel: expected a JSON object as header of a frame, got other JSON");
   co_return m;
 }
 
@@ -73,9 +78,15 @@ void channel::send(const nlohmann::json& header, std::shared_ptr<const blob> pay
   // sent.
   frame f{
       {}, header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), std::move(payload), std::move(done)};
+  const std::uint64_t payload_bytes = f.payload ? f.payload->size() : 0;
+  if (f.header.size() > max_header_bytes || payload_bytes > max_payload_bytes)
+    throw failure(
+        exit_code::run,
+        fmt::format("control channel: a frame has at most {} bytes of header and {} of payload, got {} and {}",
+                    max_header_bytes, max_payload_bytes, f.header.size(), payload_bytes));
   std::copy(frame_magic.begin(), frame_magic.end(), f.prefix.begin());
   encode(f.prefix.data() + 4, f.header.size(), 4);
-  encode(f.prefix.data() + 8, f.payload ? f.payload->size() : 0, 8);
+  encode(f.prefix.data() + 8, payload_bytes, 8);
   queue_.push_back(std::move(f));
   if (queue_.size() == 1) write_next();
 }

@@ -43,9 +43,10 @@ public:
   // because a long frame takes time.
   std::chrono::steady_clock::time_point heard() const noexcept { return heard_; }
 
-  // Queues a frame behind the others and returns. `header` must be an object within the limits. Calls `done` once the
-  // frame was passed to the kernel or can no longer be sent: within this call if the channel is closed, else later.
-  // Keeps `payload` until then.
+  // Queues a frame behind the others and returns. `header` must be an object. Throws failure (run) if the header or the
+  // payload exceeds its limit, and then sends nothing and does not call `done`. Calls `done` once the frame was passed
+  // to the kernel or can no longer be sent: within this call if the channel is closed, else later. Keeps `payload`
+  // until then.
   void send(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}, std::function<void()> done = {});
 
   // Closes the connection at once; receive() then throws. Queued frames are dropped, and their `done` is called later.

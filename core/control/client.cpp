@@ -24,7 +24,7 @@
 #include "control/channel.hpp"
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
-#include "control/stack.hpp"
+#include "control/stack_trace.hpp"
 
 namespace regatta {
 
@@ -93,6 +93,7 @@ struct control_client::state {
   void stop();
 
   void send(nlohmann::json header, std::shared_ptr<const blob> payload = {});
+  void send_now(const nlohmann::json& header, std::shared_ptr<const blob> payload = {}); // [loop]
   message ask(nlohmann::json header, std::shared_ptr<const blob> payload);
   // begin() and finish() are the two halves of ask()
   void begin(nlohmann::json header, std::shared_ptr<const blob> payload);
@@ -105,7 +106,7 @@ struct control_client::state {
 };
 
 asio::awaitable<void> control_client::state::join(asio::ip::address address, std::uint16_t port, blob secret) {
-  // A coordinator that is busy with strangers' connections may drop this one too, so retry until the caller's limit.
+  // A coordinator that is busy with unproven connections may drop this one too, so retry until the caller's limit.
   for (;;) {
     tcp::socket socket(io);
     co_await socket.async_connect({address, port}, asio::use_awaitable);
@@ -127,7 +128,8 @@ asio::awaitable<void> control_client::state::join(asio::ip::address address, std
 }
 
 void control_client::state::take_job(const message& m) {
-  if (m.header.value("t", "") != "job") throw failure(exit_code::run, "the coordinator did not send a job");
+  if (m.header.value("t", "") != "job")
+    throw failure(exit_code::run, "expected a job as the coordinator's first message, got another type");
   ranks = m.header.at("ranks").get<std::uint32_t>();
   job = parse_cbor(m.payload);
 }
@@ -202,7 +204,15 @@ void control_client::state::stop() {
 }
 
 void control_client::state::send(nlohmann::json header, std::shared_ptr<const blob> payload) {
-  asio::post(io, [this, header = std::move(header), payload = std::move(payload)] { wire->send(header, payload); });
+  asio::post(io, [this, header = std::move(header), payload = std::move(payload)] { send_now(header, payload); });
+}
+
+void control_client::state::send_now(const nlohmann::json& header, std::shared_ptr<const blob> payload) {
+  try {
+    wire->send(header, std::move(payload));
+  } catch (const failure& e) { // a frame above the limits: the main thread waits for a reply to it, and throws this
+    end(nobody, e.what());
+  }
 }
 
 message control_client::state::ask(nlohmann::json header, std::shared_ptr<const blob> payload) {
@@ -282,7 +292,7 @@ void control_client::state::describe() {
   const auto loop = answer.value("loop", pid_t{0});
   if (loop && loop != main_thread) answer["stacks"].push_back({{"thread", "exchange"}, {"frames", stack_of(loop)}});
   answer["stacks"].push_back({{"thread", "main"}, {"frames", stack_of(main_thread)}});
-  wire->send(answer);
+  send_now(answer);
 }
 
 control_client::control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret,
@@ -310,7 +320,10 @@ control_client::control_client(const std::string& host, std::uint16_t port, std:
   } catch (const std::exception& e) {
     throw failure(exit_code::run, fmt::format("{}: {}", where, e.what()));
   }
-  if (!done) throw failure(exit_code::run, fmt::format("{} did not let us in within {} s", where, join_limit.count()));
+  if (!done)
+    throw failure(exit_code::run,
+                  fmt::format("{}: expected it to accept this rank within {} s, got no answer; has the run ended?",
+                              where, join_limit.count()));
   s.io.restart();
   s.start();
 }

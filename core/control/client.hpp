@@ -25,7 +25,7 @@ enum class blame { own, peer };
 class control_client {
 public:
   // [main] Connects, authenticates and receives the job, within 10 s; then starts the control thread. `secret` comes
-  // from read_invitation(), `page` is the page that the coordinator reads. Throws failure: usage if `host` is no IP
+  // from read_rank_arguments(), `page` is the page that the coordinator reads. Throws failure: usage if `host` is no IP
   // address, else run. The calling thread is the one that dumps show as main. If the connection is lost later (the
   // coordinator was killed), this process has 1 s to end; then the control thread ends it by _exit.
   control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, status_page page);

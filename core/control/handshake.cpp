@@ -39,7 +39,7 @@ asio::awaitable<std::uint32_t> admit_rank(tcp::socket& socket, const blob& secre
   const std::array<asio::mutable_buffer, 3> parts{asio::buffer(rank), asio::buffer(nonce_r), asio::buffer(answer)};
   co_await asio::async_read(socket, parts, asio::use_awaitable);
   if (!equal_in_constant_time(answer, proof(secret, role_of_rank, nonce_c, nonce_r, rank)))
-    throw failure(exit_code::run, "it does not know the run's secret");
+    throw failure(exit_code::run, "expected proof of this run's secret, got none: it is no rank of this run");
   proven = true;
 
   const digest ours = proof(secret, role_of_coordinator, nonce_c, nonce_r, rank);
@@ -52,7 +52,7 @@ asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::u
   std::array<std::uint8_t, challenge_magic.size() + nonce_bytes> challenge{};
   co_await asio::async_read(socket, asio::buffer(challenge), asio::use_awaitable);
   if (!std::equal(challenge_magic.begin(), challenge_magic.end(), challenge.begin()))
-    throw failure(exit_code::run, "what listens there is not a coordinator of this version of regatta");
+    throw failure(exit_code::run, "expected a coordinator of this version of regatta, got another protocol");
 
   const auto nonce_c = bytes_view(challenge).subspan(challenge_magic.size());
   const blob nonce_r = random_bytes(nonce_bytes);
@@ -64,7 +64,7 @@ asio::awaitable<void> prove_rank(tcp::socket& socket, const blob& secret, std::u
   digest theirs{};
   co_await asio::async_read(socket, asio::buffer(theirs), asio::use_awaitable);
   if (!equal_in_constant_time(theirs, proof(secret, role_of_coordinator, nonce_c, nonce_r, number)))
-    throw failure(exit_code::run, "what listens there does not know the run's secret");
+    throw failure(exit_code::run, "expected proof of this run's secret, got none: it is another run's coordinator");
 }
 
 } // namespace regatta

@@ -7,8 +7,8 @@
 //   coordinator -> rank          proof of the coordinator             32 bytes
 //
 // where a proof is HMAC-SHA-256(secret, role | nonce_c | nonce_r | rank). It contains the name of the role, so that
-// neither side's answer can be reflected as the other's. All messages have a fixed length, so a stranger cannot cause
-// large allocations.
+// neither side's answer can be reflected as the other's. All messages have a fixed length, so a connection that is not
+// proven cannot cause large allocations.
 #pragma once
 
 #include "control/asio.hpp"

@@ -52,7 +52,7 @@ status_page::status_page() {
       ::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     const int error = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
-    throw failure(exit_code::run, fmt::format("cannot make a rank's status page: {}", std::strerror(error)));
+    throw failure(exit_code::run, fmt::format("cannot create a rank's status page: {}", std::strerror(error)));
   }
   map(descriptor_);
 }

@@ -9,7 +9,7 @@
 
 namespace regatta {
 
-// Classes of operations by the time that they may show no progress; standstill_limits (launch/standstill.hpp) has the
+// Classes of operations by the time that they may show no progress; stall_limits (launch/stall_detector.hpp) has the
 // times.
 enum class pace : std::uint32_t {
   step,   // an operation of every step: some multiple of a usual step

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/findings.hpp"
-#include "config/experiment.hpp"
-#include "data/generated.hpp"
+#include "data/data_generators.hpp"
 #include "data/input.hpp"
 #include "data/source.hpp"
+#include "experiment/experiment.hpp"
 
 #include <cstdint>
 #include <string>
@@ -28,12 +28,12 @@ std::string with_key(const std::string& text, const std::string& path_key) {
 
 void read_one(data_source& source, std::span<const rg_input> inputs) {
   std::vector<std::vector<std::uint8_t>> buffers;
-  std::vector<void*> places;
+  std::vector<void*> targets;
   for (const data_input& input : checked_inputs(inputs)) {
     buffers.emplace_back(input.elements * rg::size_of(input.type));
-    places.push_back(buffers.back().data());
+    targets.push_back(buffers.back().data());
   }
-  source.fill(0, 1, 0, 1, places);
+  source.fill(0, 1, 0, 1, targets);
 }
 
 } // namespace

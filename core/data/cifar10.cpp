@@ -6,9 +6,10 @@
 #include "data/convert.hpp"
 #include "data/formats.hpp"
 #include "data/mapped_file.hpp"
-#include "data/order.hpp"
+#include "data/sample_order.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -18,7 +19,7 @@
 namespace regatta {
 namespace {
 
-constexpr std::uint64_t plane = 32 * 32, image = 3 * plane, record = 1 + image;
+constexpr std::uint64_t plane = 32 * 32, image_bytes = 3 * plane, record = 1 + image_bytes;
 
 // Mean and standard deviation of each channel over the training set, for pixels from 0 to 1: the commonly used
 // constants.
@@ -43,10 +44,12 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path, d
 class cifar10_source final : public data_source {
 public:
   cifar10_source(std::vector<data_input> inputs, const std::filesystem::path& path, data_split split, bool shuffle,
-                 std::uint64_t seed)
+                 std::uint64_t seed, std::uint64_t first_records)
       : inputs_(std::move(inputs)), order_{0, shuffle, seed} {
     for (const auto& input : inputs_) require_feedable(input);
-    for (const auto& file : files_of(path, split)) read(mapped_file(file));
+    const std::uint64_t most = first_records ? first_records : UINT64_MAX;
+    for (const auto& file : files_of(path, split))
+      if (labels_.size() < most) read(mapped_file(file), most - labels_.size());
     order_.size = labels_.size();
   }
 
@@ -81,14 +84,15 @@ private:
                                                   "cannot feed it",
                                                   input.name));
     using shape = std::vector<std::uint64_t>;
-    if (input.shape != shape{3, 32, 32} && input.shape != shape{image})
+    if (input.shape != shape{3, 32, 32} && input.shape != shape{image_bytes})
       throw failure(exit_code::usage,
                     fmt::format("the model's input \"{}\" takes {}: the images of format \"cifar10\" are "
                                 "3x32x32",
                                 input.name, shape_text(input.shape)));
   }
 
-  void read(mapped_file file) {
+  // Adds the first `most` records of a file; checks the size of the whole file.
+  void read(mapped_file file, std::uint64_t most) {
     const auto bytes = file.bytes();
     const auto damaged = [&](const std::string& what) {
       return failure(exit_code::run, fmt::format("{}: {}", file.name(), what));
@@ -100,7 +104,7 @@ private:
     if (records == 0) throw damaged("is empty");
     const std::uint64_t first = labels_.size();
     // Labels are kept, not only checked: a model may index with them, and the file may change.
-    for (std::uint64_t r = 0; r < records; ++r) {
+    for (std::uint64_t r = 0; r < std::min(records, most); ++r) {
       const std::uint8_t label = bytes[r * record];
       for (const auto& input : inputs_)
         if (input.kind == RG_INPUT_INDEX && label >= input.range)
@@ -120,10 +124,10 @@ private:
       default: static_cast<std::int64_t*>(out)[k] = label; break;
       }
     } else if (input.type == RG_U8) {
-      std::memcpy(static_cast<std::uint8_t*>(out) + k * image, pixels, image);
+      std::memcpy(static_cast<std::uint8_t*>(out) + k * image_bytes, pixels, image_bytes);
     } else {
       for (std::uint64_t c = 0; c < 3; ++c)
-        bytes_to_floats(static_cast<float*>(out) + k * image + c * plane, pixels + c * plane, plane,
+        bytes_to_floats(static_cast<float*>(out) + k * image_bytes + c * plane, pixels + c * plane, plane,
                         static_cast<float>(1 / (255 * deviation[c])), static_cast<float>(-mean[c] / deviation[c]));
     }
   }
@@ -137,8 +141,9 @@ private:
 } // namespace
 
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
-                                          data_split split, bool shuffle, std::uint64_t seed) {
-  return std::make_unique<cifar10_source>(std::move(inputs), path, split, shuffle, seed);
+                                          data_split split, bool shuffle, std::uint64_t seed,
+                                          std::uint64_t first_records) {
+  return std::make_unique<cifar10_source>(std::move(inputs), path, split, shuffle, seed, first_records);
 }
 
 } // namespace regatta

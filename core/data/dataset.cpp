@@ -2,8 +2,8 @@
 #include "data/dataset.hpp"
 
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
-#include "data/crew.hpp"
+#include "data/thread_pool.hpp"
+#include "experiment/experiment.hpp"
 
 #include <algorithm>
 #include <array>
@@ -59,14 +59,14 @@ public:
   dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format, std::uint64_t threads,
                  bool skip, bool shuffle, std::uint64_t seed)
       : inputs_(std::move(inputs)), format_(std::move(format)), order_{format_->size(), shuffle, seed}, seed_(seed),
-        skip_(skip), crew_(threads) {
+        skip_(skip), threads_(threads) {
     for (const data_input& input : inputs_) strides_.push_back(input.elements * rg::size_of(input.type));
   }
 
   void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
             std::span<void* const> out) override {
     const std::uint64_t begin = step * global_batch + first;
-    crew_.each(samples, [&](std::uint64_t k) { read(begin + k, k, out); });
+    threads_.each(samples, [&](std::uint64_t k) { read(begin + k, k, out); });
   }
 
   std::uint64_t size() const noexcept override { return order_.size; }
@@ -101,7 +101,7 @@ private:
   std::uint64_t seed_;
   bool skip_;
   std::atomic<std::uint64_t> skipped_{0};
-  crew crew_;
+  thread_pool threads_;
 };
 
 } // namespace

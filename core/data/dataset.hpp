@@ -5,7 +5,7 @@
 #pragma once
 
 #include "data/input.hpp"
-#include "data/order.hpp"
+#include "data/sample_order.hpp"
 #include "data/source.hpp"
 
 #include <cstdint>

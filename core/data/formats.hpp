@@ -34,7 +34,8 @@ std::unique_ptr<data_source> make_queue(std::vector<data_input> inputs, std::uni
 std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config);
 // `path` is a file, or a folder with data_batch_*.bin (train) or test_batch*.bin (evaluation).
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
-                                          data_split split, bool shuffle, std::uint64_t seed);
+                                          data_split split, bool shuffle, std::uint64_t seed,
+                                          std::uint64_t first_records);
 // Reads NAME.npy in `folder` for each input NAME. Checks the indices of all samples here, or of the first
 // `first_samples` if that is not 0.
 std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,

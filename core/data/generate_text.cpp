@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 #include "base/failure.hpp"
 #include "data/zipf.hpp"
@@ -66,7 +66,7 @@ void write_lines(const std::filesystem::path& dir, const std::string& file, std:
 
 } // namespace
 
-void make_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
+void generate_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
   write_lines(dir, "{}.tsv", lines, seed, [&](dice d) {
     double evidence = -0.5;
     std::string cells;
@@ -89,7 +89,8 @@ void make_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std
   });
 }
 
-void make_words_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint32_t topics, std::uint64_t seed) {
+void generate_words_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint32_t topics,
+                         std::uint64_t seed) {
   const zipf fillers(200, 1);
   write_lines(dir, "{}.txt", lines, seed, [&](dice d) {
     const std::uint32_t topic = d.below(topics);
@@ -107,7 +108,7 @@ void make_words_like(const std::filesystem::path& dir, std::uint64_t lines, std:
   });
 }
 
-void make_sentences_like(const std::filesystem::path& dir, std::uint64_t documents, std::uint64_t seed) {
+void generate_sentences_like(const std::filesystem::path& dir, std::uint64_t documents, std::uint64_t seed) {
   constexpr std::uint32_t topics = 16, words = 12;
   write_lines(dir, "{}.txt", documents, seed, [&](dice d) {
     const std::uint32_t topic = d.below(topics);
@@ -125,7 +126,7 @@ void make_sentences_like(const std::filesystem::path& dir, std::uint64_t documen
   });
 }
 
-void make_parallel_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
+void generate_parallel_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
   constexpr std::uint32_t words = 40;
   for (const bool target : {false, true})
     // the same random numbers for both
@@ -140,7 +141,7 @@ void make_parallel_like(const std::filesystem::path& dir, std::uint64_t lines, s
     });
 }
 
-void make_queries_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
+void generate_queries_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
   constexpr std::uint32_t topics = 50, words = 20;
   const auto text = [](dice& d, std::uint32_t topic) {
     std::string out;

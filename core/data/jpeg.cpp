@@ -41,7 +41,7 @@ constexpr long most_memory = 1L << 30; // of libjpeg itself, which keeps a progr
 
 // No object in this function may need a destructor between setjmp and longjmp.
 bool decode(jpeg_decompress_struct& info, error_handler& errors, std::span<const std::uint8_t> file,
-            std::uint32_t least, picture& out) {
+            std::uint32_t least, image& out) {
   if (setjmp(errors.back)) return false;
   jpeg_create_decompress(&info);
   info.mem->max_memory_to_use = most_memory;
@@ -70,7 +70,7 @@ bool decode(jpeg_decompress_struct& info, error_handler& errors, std::span<const
   return true;
 }
 
-bool encode(jpeg_compress_struct& info, error_handler& errors, const picture& in, int quality, unsigned char*& bytes,
+bool encode(jpeg_compress_struct& info, error_handler& errors, const image& in, int quality, unsigned char*& bytes,
             unsigned long& size) {
   if (setjmp(errors.back)) return false;
   jpeg_create_compress(&info);
@@ -93,7 +93,7 @@ bool encode(jpeg_compress_struct& info, error_handler& errors, const picture& in
 
 } // namespace
 
-bool decode_jpeg(std::span<const std::uint8_t> file, std::uint32_t least, picture& out, std::string& why) {
+bool decode_jpeg(std::span<const std::uint8_t> file, std::uint32_t least, image& out, std::string& why) {
   error_handler errors;
   jpeg_decompress_struct info{};
   info.err = &errors.manager;
@@ -103,7 +103,7 @@ bool decode_jpeg(std::span<const std::uint8_t> file, std::uint32_t least, pictur
   return done;
 }
 
-std::vector<std::uint8_t> encode_jpeg(const picture& in, int quality) {
+std::vector<std::uint8_t> encode_jpeg(const image& in, int quality) {
   error_handler errors;
   jpeg_compress_struct info{};
   info.err = &errors.manager;
@@ -113,7 +113,7 @@ std::vector<std::uint8_t> encode_jpeg(const picture& in, int quality) {
   jpeg_destroy_compress(&info);
   std::vector<std::uint8_t> file(bytes, bytes + (done ? size : 0));
   std::free(bytes);
-  if (!done) throw failure(exit_code::run, std::string("a picture cannot be written as JPEG: ") + errors.text);
+  if (!done) throw failure(exit_code::run, std::string("cannot encode a generated image as JPEG: ") + errors.text);
   return file;
 }
 
@@ -129,11 +129,11 @@ void require_jpeg() {
   throw failure(exit_code::usage, "data.format: this build has no JPEG decoder: install libjpeg62-turbo-dev and build "
                                   "again");
 }
-bool decode_jpeg(std::span<const std::uint8_t>, std::uint32_t, picture&, std::string&) {
+bool decode_jpeg(std::span<const std::uint8_t>, std::uint32_t, image&, std::string&) {
   require_jpeg();
   return false;
 }
-std::vector<std::uint8_t> encode_jpeg(const picture&, int) {
+std::vector<std::uint8_t> encode_jpeg(const image&, int) {
   require_jpeg();
   return {};
 }

@@ -6,7 +6,7 @@
 #include "data/formats.hpp"
 #include "data/mapped_file.hpp"
 #include "data/npy_header.hpp"
-#include "data/order.hpp"
+#include "data/sample_order.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -58,7 +58,7 @@ public:
   npy_array(const std::filesystem::path& folder, const data_input& input, std::uint64_t first_samples)
       : input_(input), file_(folder / (input.name + ".npy")), header_(parse_npy_header(file_.bytes(), file_.name())) {
     const auto& shape = header_.shape;
-    if (shape.empty()) throw bad("is a single number; expected an array with a sample a row");
+    if (shape.empty()) throw bad("is a scalar; expected an array with one sample per row");
     // Both (N) and (N, 1) can feed a scalar.
     const std::vector<std::uint64_t> of_sample(shape.begin() + 1, shape.end());
     if (of_sample != input_.shape && !(input_.elements == 1 && header_.elements == shape[0]))

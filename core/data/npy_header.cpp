@@ -34,11 +34,11 @@ public:
       else if (key == "shape" && !shape_)
         read_shape();
       else
-        throw bad("has an unexpected key in its head");
-      if (!take(',') && peek() != '}') throw bad("has a head that is no dictionary");
+        throw bad("has an unexpected key in its header");
+      if (!take(',') && peek() != '}') throw bad("has a header that is no dictionary");
     }
-    if (peek() != '\0') throw bad("has something after the dictionary of its head");
-    if (!type_ || !fortran_ || !shape_) throw bad("lacks one of descr, fortran_order and shape in its head");
+    if (peek() != '\0') throw bad("has data after the dictionary of its header");
+    if (!type_ || !fortran_ || !shape_) throw bad("lacks one of descr, fortran_order and shape in its header");
     if (*fortran_) throw bad("is in Fortran order: write it with numpy.ascontiguousarray");
     return {*type_, *shape_, 0, 0};
   }
@@ -56,14 +56,14 @@ private:
     return true;
   }
   void expect(char c) {
-    if (!take(c)) throw bad(fmt::format("has a damaged head: no '{}' where one should be", c));
+    if (!take(c)) throw bad(fmt::format("has a damaged header: no '{}' where one should be", c));
   }
 
   std::string_view quoted() {
     const char quote = peek();
-    if (quote != '\'' && quote != '"') throw bad("has a damaged head: no string where one should be");
+    if (quote != '\'' && quote != '"') throw bad("has a damaged header: no string where one should be");
     const auto end = text_.find(quote, 1);
-    if (end == std::string_view::npos) throw bad("has a damaged head: a string does not end");
+    if (end == std::string_view::npos) throw bad("has a damaged header: a string does not end");
     const auto result = text_.substr(1, end - 1);
     text_.remove_prefix(end + 1);
     return result;
@@ -76,7 +76,7 @@ private:
         text_.remove_prefix(word.size());
         return value;
       }
-    throw bad("has a damaged head: fortran_order is neither True nor False");
+    throw bad("has a damaged header: fortran_order is neither True nor False");
   }
 
   void read_type() {
@@ -96,12 +96,12 @@ private:
       peek();
       std::uint64_t n = 0;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), n);
-      if (error != std::errc()) throw bad("has a shape that is no row of sizes");
+      if (error != std::errc()) throw bad("has a shape that is no list of sizes");
       text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
       take('L'); // written by Python 2
       if (shape_->size() == 32) throw bad("has more dimensions than NumPy allows");
       shape_->push_back(n);
-      if (!take(',') && peek() != ')') throw bad("has a shape that is no row of sizes");
+      if (!take(',') && peek() != ')') throw bad("has a shape that is no list of sizes");
     }
   }
 
@@ -132,14 +132,14 @@ const char* npy_type_name(npy_type type) noexcept {
 npy_header parse_npy_header(std::span<const std::uint8_t> file, const std::string& name) {
   const auto bad = [&](const std::string& what) { return failure(exit_code::run, fmt::format("{}: {}", name, what)); };
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!text.starts_with("\x93NUMPY")) throw bad("is no file of NumPy's: wrong first bytes");
+  if (!text.starts_with("\x93NUMPY")) throw bad("is not a NumPy file: its magic bytes are wrong");
   const unsigned version = text.size() < 8 ? 0 : file[6];
-  if (version < 1 || version > 3) throw bad("has a head of an unknown version");
+  if (version < 1 || version > 3) throw bad("has a header of an unknown version");
   const std::size_t length_bytes = version == 1 ? 2 : 4, start = 8 + length_bytes;
-  if (text.size() < start) throw bad("ends within its head");
+  if (text.size() < start) throw bad("ends within its header");
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) length |= std::uint64_t{file[8 + i]} << (8 * i);
-  if (length > text.size() - start) throw bad("ends within its head");
+  if (length > text.size() - start) throw bad("ends within its header");
 
   npy_header header = dictionary_reader(text.substr(start, length), name).read();
   header.data = start + length;
@@ -154,7 +154,7 @@ npy_header parse_npy_header(std::span<const std::uint8_t> file, const std::strin
     header.elements *= n;
   }
   if (header.elements > available / width || header.elements * width != available)
-    throw bad(fmt::format("{}: {} bytes of data, its head says {} elements of {}",
+    throw bad(fmt::format("{}: {} bytes of data, its header says {} elements of {}",
                           header.elements > available / width ? "is truncated" : "is longer than its shape", available,
                           header.elements, npy_type_name(header.type)));
   return header;

@@ -2,8 +2,8 @@
 #include "data/source.hpp"
 
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/formats.hpp"
+#include "experiment/experiment.hpp"
 
 #include <string>
 #include <system_error>
@@ -27,7 +27,8 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
     throw failure(exit_code::usage, fmt::format("{}: there is no {}", key, path.string()));
   const bool shuffle = train && config.shuffle;
   auto checked = checked_inputs(inputs);
-  if (config.format == "cifar10") return make_cifar10(std::move(checked), path, split, shuffle, seed);
+  if (config.format == "cifar10")
+    return make_cifar10(std::move(checked), path, split, shuffle, seed, config.first_records);
   if (config.format == "npy") return make_npy(checked, path, shuffle, seed, config.first_records);
   std::unique_ptr<dataset_format> format;
   if (config.format == "imagenet") format = make_imagenet(checked, config, path, train);

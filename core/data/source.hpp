@@ -15,7 +15,7 @@
 
 namespace regatta {
 
-struct data_config; // config/experiment.hpp
+struct data_config; // experiment/experiment.hpp
 
 class data_source {
 public:
@@ -40,7 +40,7 @@ public:
   // [any] Returns how the values of input number `input` in a step are computed, for a model that generates them on its
   // device; fill() then accepts null as that input's buffer. The result's kind is 0 if only fill() can provide them:
   // for an input either in all steps or in none. Its table is valid as long as this source.
-  virtual rg_made made(std::uint64_t /*step*/, std::size_t /*input*/) const noexcept {
+  virtual rg_made generated_input(std::uint64_t /*step*/, std::size_t /*input*/) const noexcept {
     rg_made none{};
     none.struct_size = sizeof none;
     return none;

@@ -7,8 +7,8 @@
 #include "base/failure.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "config/experiment.hpp"
 #include "data/producer.hpp"
+#include "experiment/experiment.hpp"
 
 #include <fmt/format.h>
 

@@ -89,13 +89,13 @@ void train(const std::filesystem::path& model, const std::vector<const text_file
                   std::uint32_t{id_end}),
       &lines, &bytes);
   if (!status.ok())
-    throw failure(exit_code::run, fmt::format("{}: no {} subwords can be made of it, as many as the model has rows for "
+    throw failure(exit_code::run, fmt::format("{}: expected text for {} subwords, as many as the model has rows for "
                                               "words: {}",
                                               texts.front()->path().string(), most, one_line(status.ToString())));
   try {
     write_atomically(model, bytes);
   } catch (const failure& e) {
-    throw failure(exit_code::run, fmt::format("{}; name another place with data.vocabulary", e.what()));
+    throw failure(exit_code::run, fmt::format("{}; name another file with data.vocabulary", e.what()));
   }
 }
 

@@ -85,8 +85,8 @@ public:
     }
   }
 
-  rg_made made(std::uint64_t step, std::size_t i) const noexcept override {
-    if (inputs_[i].kind != RG_INPUT_VALUES || inputs_[i].type != RG_F32) return data_source::made(step, i);
+  rg_made generated_input(std::uint64_t step, std::size_t i) const noexcept override {
+    if (inputs_[i].kind != RG_INPUT_VALUES || inputs_[i].type != RG_F32) return data_source::generated_input(step, i);
     auto m = rg::make_versioned<rg_made>();
     m.kind = zeros_ ? RG_MADE_ZEROS : normals_ ? RG_MADE_LOOKED_UP : RG_MADE_UNIFORM;
     m.seed = seed_of(step, i);

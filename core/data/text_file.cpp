@@ -60,7 +60,7 @@ std::string_view text_file::line(std::uint64_t i) const noexcept {
   return text;
 }
 
-std::string text_file::place(std::uint64_t i) const {
+std::string text_file::position(std::uint64_t i) const {
   const part& p = holder(i);
   return fmt::format("{}:{}", p.file.name(), i - p.first + 1);
 }

@@ -24,7 +24,7 @@ public:
   // Returns line `i`, which must be below lines(), without its end; valid as long as this object.
   std::string_view line(std::uint64_t i) const noexcept;
   // Returns "FILE:LINE" of line `i` for messages, counted from 1 within its file.
-  std::string place(std::uint64_t i) const;
+  std::string position(std::uint64_t i) const;
   // Return the path that was given, and a text of the names, sizes and modification times of the files, to find out
   // later whether one has changed.
   const std::filesystem::path& path() const noexcept { return path_; }

@@ -3,7 +3,7 @@
 
 #include "base/failure.hpp"
 #include "base/write_atomically.hpp"
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -119,10 +119,13 @@ std::unique_ptr<vocabulary> open_words(const std::filesystem::path& cache, bool 
     keep_words(cache, head, *all);
   }
   if (all->empty())
-    throw failure(exit_code::usage,
-                  fmt::format("{}: {}", texts.front()->path().string(),
-                              min_count > 1 ? fmt::format("no word comes {} times (data.min_count)", min_count)
-                                            : "holds no words"));
+    throw failure(
+        exit_code::usage,
+        fmt::format(
+            "{}: {}", texts.front()->path().string(),
+            min_count > 1
+                ? fmt::format("expected words that occur {} times (data.min_count), got none: lower it", min_count)
+                : "holds no words"));
   return std::make_unique<words>(*all, most, specials);
 }
 

@@ -17,8 +17,8 @@
 #include "base/json.hpp"
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
-#include "control/invitation.hpp"
-#include "launch/outside.hpp"
+#include "control/rank_arguments.hpp"
+#include "launch/launcher_ranks.hpp"
 
 namespace regatta {
 
@@ -26,13 +26,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto stranger_limit = 2s; // from accepting a connection to its proof of the secret
-constexpr std::size_t strangers_beyond_ranks = 64;
+constexpr auto proof_limit = 2s; // from accepting a connection to its proof of the secret
+constexpr std::size_t pending_beyond_ranks = 64;
 constexpr std::size_t refusals_logged = 20;
 constexpr auto suspicion_limit = 500ms;
 constexpr auto last_frames = 500ms;  // for the frames of a dead rank that are still in this host's socket buffers
 constexpr auto grace = 1s;           // for the other ranks to end, after the run has failed
-constexpr auto outside_grace = 60s;  // as `grace`, but a kill would end the whole campaign, and a step may take long
+constexpr auto launcher_grace = 60s; // as `grace`, but a kill would end the whole campaign, and a step may take long
 constexpr auto accept_pause = 100ms; // if no descriptor is free
 
 } // namespace
@@ -42,22 +42,22 @@ coordinator::member::member(coordinator& c, std::uint32_t number)
       output_lines([&c, number](const std::string& line) { c.log(number, RG_LOG_INFO, line); }),
       error_lines([&c, number](const std::string& line) { c.log(number, RG_LOG_WARNING, line); }), wire_ended(c.io_) {}
 
-void coordinator::stranger::drop() {
+void coordinator::pending_connection::drop() {
   boost::system::error_code ignored;
   socket.close(ignored);
-  patience.cancel();
+  proof_timer.cancel();
 }
 
 coordinator::coordinator(const launch_plan& plan, const launch_hooks& hooks)
-    : plan_(plan), hooks_(hooks), secret_(random_bytes(secret_bytes)), gathering_(plan.ranks.size()),
-      standstill_(plan.standstill, plan.ranks.size()) {
+    : plan_(plan), hooks_(hooks), secret_(random_bytes(secret_bytes)), all_gather_(plan.ranks.size()),
+      stalls_(plan.stall, plan.ranks.size()) {
   result_.results.resize(plan.ranks.size());
 }
 
 coordinator::~coordinator() {
   kill_all();
   for (auto& m : members_)
-    if (m->running && !plan_.outside) reap_process(m->process);
+    if (m->running && !plan_.launcher) reap_process(m->process);
 }
 
 void coordinator::spawn(asio::awaitable<void> coroutine) {
@@ -105,14 +105,14 @@ asio::awaitable<void> coordinator::accept() {
   asio::steady_timer pause(io_);
   rlimit descriptors{};
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
-  const std::size_t most_strangers = std::min<std::size_t>(plan_.ranks.size() + strangers_beyond_ranks,
-                                                           std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
+  const std::size_t most_pending = std::min<std::size_t>(plan_.ranks.size() + pending_beyond_ranks,
+                                                         std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
   while (connected_ < plan_.ranks.size()) {
     boost::system::error_code error;
     tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) co_return;
     // If unproven connections hold all descriptors, close the oldest, and accept the next.
-    if (error == asio::error::no_descriptors && drop_oldest_stranger()) {
+    if (error == asio::error::no_descriptors && drop_oldest_pending()) {
       pause.expires_after(0s); // its coroutine must run to release the descriptor
       co_await pause.async_wait(asio::use_awaitable);
       continue;
@@ -123,28 +123,28 @@ asio::awaitable<void> coordinator::accept() {
       co_await pause.async_wait(asio::use_awaitable);
       continue;
     }
-    if (strangers_.size() >= most_strangers) drop_oldest_stranger();
-    auto s = std::make_shared<stranger>(std::move(socket));
-    strangers_.push_back(s);
+    if (pending_.size() >= most_pending) drop_oldest_pending();
+    auto s = std::make_shared<pending_connection>(std::move(socket));
+    pending_.push_back(s);
     spawn(admit(std::move(s)));
   }
 }
 
 // Closes the oldest unproven connection. It is the least likely to be a rank: a rank sends its proof at once, and
 // connects again if it is dropped.
-bool coordinator::drop_oldest_stranger() {
-  const auto oldest = std::ranges::find_if(strangers_, [](const auto& s) { return !s->proven && s->socket.is_open(); });
-  if (oldest == strangers_.end()) return false;
+bool coordinator::drop_oldest_pending() {
+  const auto oldest = std::ranges::find_if(pending_, [](const auto& s) { return !s->proven && s->socket.is_open(); });
+  if (oldest == pending_.end()) return false;
   (*oldest)->drop();
   return true;
 }
 
-asio::awaitable<void> coordinator::admit(std::shared_ptr<stranger> s) {
+asio::awaitable<void> coordinator::admit(std::shared_ptr<pending_connection> s) {
   boost::system::error_code error;
   const auto peer = s->socket.remote_endpoint(error);
   const auto who = fmt::format("{} port {}", peer.address().to_string(), peer.port());
-  s->patience.expires_after(stranger_limit);
-  s->patience.async_wait([s](boost::system::error_code cancelled) {
+  s->proof_timer.expires_after(proof_limit);
+  s->proof_timer.async_wait([s](boost::system::error_code cancelled) {
     if (!cancelled && !s->proven) s->drop();
   });
 
@@ -153,16 +153,18 @@ asio::awaitable<void> coordinator::admit(std::shared_ptr<stranger> s) {
   try {
     rank = co_await admit_rank(s->socket, secret_, s->proven);
   } catch (const boost::system::system_error& e) {
-    why = s->socket.is_open() ? e.code().message() : "it did not prove itself in time";
+    why = s->socket.is_open() ? e.code().message() : "it did not authenticate in time";
   } catch (const failure& e) {
     why = e.what();
   }
-  s->patience.cancel();
-  strangers_.remove(s);
+  s->proof_timer.cancel();
+  pending_.remove(s);
   if (!why.empty()) {
     refuse(who, why);
-  } else if (rank >= members_.size() || members_[rank]->wire) {
-    refuse(who, fmt::format("there is {} rank {}", rank < members_.size() ? "already a" : "no", rank));
+  } else if (rank >= members_.size()) {
+    refuse(who, fmt::format("this run has no rank {}", rank));
+  } else if (members_[rank]->wire) {
+    refuse(who, fmt::format("rank {} is connected already", rank));
   } else if (s->socket.is_open()) {
     welcome(*members_[rank], std::move(s->socket));
   }
@@ -186,28 +188,27 @@ void coordinator::welcome(member& m, tcp::socket socket) {
   // All ranks are connected.
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  for (const auto& s : strangers_) s->drop(); // any further connection is not a rank
+  for (const auto& s : pending_) s->drop(); // any further connection is not a rank
 }
 
 // ------------------------------------------------------------------------------------------------------- processes ---
 
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
-  if (plan_.outside) {
-    plan_.outside->invite(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
-                          m.status.descriptor());
+  if (plan_.launcher) {
+    plan_.launcher->start_run(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
+                              m.status.descriptor());
     m.status.close_descriptor();
-    m.pid = plan_.outside->pid(m.rank);
+    m.pid = plan_.launcher->pid(m.rank);
     m.running = true;
     ++running_;
     m.heard = clock::now();
-    m.handle.assign(plan_.outside->watch(m.rank).release());
+    m.handle.assign(plan_.launcher->watch(m.rank).release());
     spawn(watch(m));
     return;
   }
   const auto arguments = [&](int secret_fd) {
-    return invitation_arguments(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd,
-                                m.status.descriptor());
+    return to_command_line(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd, m.status.descriptor());
   };
   m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus,
                             m.status.descriptor());
@@ -243,8 +244,8 @@ asio::awaitable<void> coordinator::watch(member& m) {
     m.wire_ended.expires_after(last_frames);
     co_await m.wire_ended.async_wait(asio::redirect_error(asio::use_awaitable, ended));
   }
-  if (plan_.outside) {
-    const auto code = plan_.outside->outcome(m.rank);
+  if (plan_.launcher) {
+    const auto code = plan_.launcher->outcome(m.rank);
     ended(m, code ? fmt::format("ended with code {}", *code) : "died", code == 0);
     co_return;
   }
@@ -264,7 +265,7 @@ asio::awaitable<void> coordinator::watch(member& m) {
 void coordinator::ended(member& m, const std::string& how, bool well) {
   m.running = false;
   --running_;
-  standstill_.leave(m.rank);
+  stalls_.leave(m.rank);
   if (m.has_result) {
     if (!well) warn(m, how + " after its result");
   } else if (!m.reported) {
@@ -283,7 +284,8 @@ asio::awaitable<void> coordinator::serve(member& m) {
       try {
         handle(m, std::move(f));
       } catch (const nlohmann::json::exception& e) {
-        throw failure(exit_code::run, fmt::format("sent a frame that makes no sense: {}", e.what()));
+        throw failure(exit_code::run,
+                      fmt::format("sent a control message with a missing or wrong member: {}", e.what()));
       }
     }
   } catch (const boost::system::system_error&) {
@@ -303,9 +305,9 @@ void coordinator::handle(member& m, message&& f) {
   if (type == "log") {
     log(m.rank, f.header.at("level"), f.header.at("text"));
   } else if (type == "gather") {
-    auto all = gathering_.add(m.rank, f.header.at("tag"), std::move(f.payload));
+    auto all = all_gather_.add(m.rank, f.header.at("tag"), std::move(f.payload));
     if (!all) {
-      if (const auto deadlock = gathering_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+      if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
       return;
     }
     auto payload = std::make_shared<blob>();
@@ -319,10 +321,10 @@ void coordinator::handle(member& m, message&& f) {
   } else if (type == "result") {
     result_.results[m.rank] = parse_cbor(f.payload);
     m.has_result = true;
-    standstill_.leave(m.rank);
-    gathering_.leave(m.rank);
+    stalls_.leave(m.rank);
+    all_gather_.leave(m.rank);
     m.wire->send({{"t", "taken"}});
-    if (const auto deadlock = gathering_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+    if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
   } else if (type == "state") {
     m.state = std::move(f.header);
   } else if (type == "failed") {
@@ -362,7 +364,7 @@ void coordinator::certain(const member& m, const std::string& what, int code) {
 // Ends the run and kills the rank at once: it cannot receive the message that the run has ended.
 void coordinator::certain_of_lifeless(const member& m, const std::string& what) {
   certain(m, what, static_cast<int>(exit_code::run));
-  if (!plan_.outside) kill(m);
+  if (!plan_.launcher) kill(m);
 }
 
 void coordinator::warn(const member& m, const std::string& what) {
@@ -397,7 +399,7 @@ void coordinator::end(std::uint32_t dead, const std::string& why) {
   for (const auto& m : members_) {
     if (m->wire_open)
       m->wire->send({{"t", "ended"}, {"rank", dead}, {"why", why}});
-    else if (m->running && !m->wire && !plan_.outside)
+    else if (m->running && !m->wire && !plan_.launcher)
       kill(*m); // it has no connection over which it could be told
   }
   spawn(kill_after_grace());
@@ -405,7 +407,7 @@ void coordinator::end(std::uint32_t dead, const std::string& why) {
 
 asio::awaitable<void> coordinator::kill_after_grace() {
   asio::steady_timer timer(io_);
-  timer.expires_after(plan_.outside ? outside_grace : grace);
+  timer.expires_after(plan_.launcher ? launcher_grace : grace);
   co_await timer.async_wait(asio::use_awaitable);
   kill_all();
 }
@@ -416,7 +418,7 @@ void coordinator::kill_all() {
 }
 
 void coordinator::kill(const member& m) const {
-  if (plan_.outside)
+  if (plan_.launcher)
     ::kill(m.pid, SIGKILL); // the launcher then ends the other ranks
   else
     kill_process(m.process);
@@ -424,6 +426,10 @@ void coordinator::kill(const member& m) const {
 
 void coordinator::log(std::uint32_t rank, int level, const std::string& text) const {
   if (hooks_.log) hooks_.log(rank, level, text);
+}
+
+launch_result launch(const launch_plan& plan, const launch_hooks& hooks) {
+  return coordinator(plan, hooks).run();
 }
 
 } // namespace regatta

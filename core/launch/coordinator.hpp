@@ -23,14 +23,14 @@
 
 #include "control/channel.hpp"
 #include "control/status_page.hpp"
-#include "launch/gathering.hpp"
+#include "launch/all_gather.hpp"
 #include "launch/interruption.hpp"
 #include "launch/launch.hpp"
-#include "launch/lines.hpp"
+#include "launch/line_splitter.hpp"
 #include "launch/memory.hpp"
 #include "launch/process.hpp"
 #include "launch/signals.hpp"
-#include "launch/standstill.hpp"
+#include "launch/stall_detector.hpp"
 
 namespace regatta {
 
@@ -69,12 +69,12 @@ private:
   };
 
   // A connection that has not proven yet to be a rank.
-  struct stranger {
-    explicit stranger(tcp::socket s) : socket(std::move(s)), patience(socket.get_executor()) {}
+  struct pending_connection {
+    explicit pending_connection(tcp::socket s) : socket(std::move(s)), proof_timer(socket.get_executor()) {}
     void drop();
     tcp::socket socket;
-    asio::steady_timer patience; // drops it if the proof takes too long
-    bool proven = false;         // it is a rank, and is never dropped
+    asio::steady_timer proof_timer; // drops it if the proof takes too long
+    bool proven = false;            // it is a rank, and is never dropped
   };
 
   // Runs the coroutine on io_. An exception in it ends the run, and run() rethrows it.
@@ -82,8 +82,8 @@ private:
 
   void listen();
   asio::awaitable<void> accept();
-  bool drop_oldest_stranger(); // returns false if there is none to drop
-  asio::awaitable<void> admit(std::shared_ptr<stranger> s);
+  bool drop_oldest_pending(); // returns false if there is none to drop
+  asio::awaitable<void> admit(std::shared_ptr<pending_connection> s);
   void refuse(const std::string& who, const std::string& why);
   void welcome(member& m, tcp::socket socket);
 
@@ -135,12 +135,12 @@ private:
   asio::io_context io_{1};
   asio::posix::stream_descriptor interrupted_{io_};
   tcp::acceptor acceptor_{io_};
-  std::list<std::shared_ptr<stranger>> strangers_; // the oldest first
+  std::list<std::shared_ptr<pending_connection>> pending_; // the oldest first
   std::size_t refused_ = 0;
   std::vector<std::unique_ptr<member>> members_;
   std::size_t connected_ = 0, running_ = 0;
-  gathering gathering_;
-  standstill standstill_;
+  all_gather all_gather_;
+  stall_detector stalls_;
   bool describing_ = false;
 
   bool ending_ = false;

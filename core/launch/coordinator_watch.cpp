@@ -11,7 +11,7 @@
 #include <regatta/abi.h>
 
 #include "base/failure.hpp"
-#include "launch/dump.hpp"
+#include "launch/stall_report.hpp"
 
 namespace regatta {
 
@@ -44,7 +44,7 @@ asio::awaitable<void> coordinator::keep_time() {
         m->heard += now - last - tick;
         m->stopped.reset();
       }
-      standstill_.forgive(now - last - tick);
+      stalls_.forgive(now - last - tick);
     }
     last = now;
     if (hooks_.progress) {
@@ -77,7 +77,7 @@ void coordinator::look_for_silence(clock::time_point now) {
       warn(*m, fmt::format("did not end within {:.1f} s of its result and was killed", seconds));
       kill(*m);
     } else if (since > plan_.silence) {
-      certain_of_lifeless(*m, fmt::format("stopped answering {:.1f} s ago", seconds));
+      certain_of_lifeless(*m, fmt::format("sent no heartbeat for {:.1f} s", seconds));
     }
   }
 }
@@ -103,11 +103,11 @@ void coordinator::look_for_stopped(clock::time_point now) {
 }
 
 void coordinator::look_for_standstill(clock::time_point now) {
-  if (!plan_.standstill.watched || ending_ || describing_) return;
+  if (!plan_.stall.watched || ending_ || describing_) return;
   for (const auto& m : members_)
-    if (m->running && m->wire && !m->has_result && !m->reported) standstill_.note(m->rank, m->status.read(), now);
+    if (m->running && m->wire && !m->has_result && !m->reported) stalls_.note(m->rank, m->status.read(), now);
   if (connected_ < members_.size()) return; // connected ranks may wait for the others
-  auto stuck = standstill_.stuck(now);
+  auto stuck = stalls_.stuck(now);
   if (stuck.empty()) return;
   describing_ = true;
   spawn(describe_standstill(std::move(stuck)));
@@ -132,25 +132,25 @@ bool coordinator::all_described() const {
 
 void coordinator::end_standstill(const std::vector<std::uint32_t>& stuck) {
   const auto now = clock::now();
-  std::vector<rank_account> accounts;
+  std::vector<rank_report> reports;
   for (const auto& m : members_)
     if (m->running && !m->has_result)
-      accounts.push_back({name_of(*m), m->status.read(), standstill_.still_for(m->rank, now), m->state});
+      reports.push_back({name_of(*m), m->status.read(), stalls_.still_for(m->rank, now), m->state});
   // If several ranks are stuck, blame one that does not answer first.
   const auto blamed =
       *std::ranges::min_element(stuck, {}, [&](std::uint32_t r) { return answers(members_[r]->state); });
   const member& m = *members_[blamed];
-  const rank_account mine{name_of(m), m.status.read(), standstill_.still_for(m.rank, now), m.state};
-  rank_failure f{m.rank, fmt::format("{}: {}", mine.name, verdict_on(mine)), static_cast<int>(exit_code::run),
-                 dump_of(accounts)};
+  const rank_report mine{name_of(m), m.status.read(), stalls_.still_for(m.rank, now), m.state};
+  rank_failure f{m.rank, fmt::format("{}: {}", mine.name, stall_cause(mine)), static_cast<int>(exit_code::run),
+                 stall_report(reports)};
   log(coordinator_rank, RG_LOG_WARNING,
-      fmt::format("the run stands still ({}); who waits for what:", plan_.standstill.setting));
+      fmt::format("the run makes no progress ({}); state of each rank:", plan_.stall.setting));
   line_splitter lines([this](const std::string& line) { log(coordinator_rank, RG_LOG_WARNING, line); });
   lines.feed(f.dump);
   result_.failure = std::move(f);
   end(m.rank, result_.failure->message);
   // Ranks that wait receive the message that the run has ended; a rank that hangs in a call does not.
-  if (!plan_.outside && (mine.status.waits == waiting::nothing || !answers(mine.state))) kill(m);
+  if (!plan_.launcher && (mine.status.waits == waiting::nothing || !answers(mine.state))) kill(m);
 }
 
 bool coordinator::somebody_is_quiet(clock::time_point now) const {

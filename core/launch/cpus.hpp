@@ -1,29 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPUs that this process may use: its affinity mask, and the quota of its control groups.
+// Assigns CPUs to ranks: those of the affinity mask, within the quota of the control groups.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <vector>
 
-#include <sched.h>
-
 namespace regatta {
-
-// Returns the CPUs in this thread's affinity mask, ascending; empty if the mask cannot be read.
-std::vector<int> available_cpus();
-
-// A mask of CPUs for sched_setaffinity(), as long as the highest of them needs. `set` is null without CPUs.
-struct cpu_mask {
-  explicit cpu_mask(const std::vector<int>& cpus);
-  ~cpu_mask();
-  cpu_mask(const cpu_mask&) = delete;
-  cpu_mask& operator=(const cpu_mask&) = delete;
-
-  cpu_set_t* set = nullptr;
-  std::size_t bytes = 0;
-};
 
 // Returns the CPU quota of this process, in CPUs, such as 1.5: the smallest (v2: cpu.max, v1: cpu.cfs_quota_us) of its
 // control groups and their parents; infinity without a limit. `root` is "/" except in tests.

@@ -13,7 +13,7 @@ namespace regatta {
 // ignored: a shell starts background jobs with SIGINT ignored on purpose. [main]
 void end_at_interruptions();
 
-// Restores the actions from before end_at_interruptions(), in a process that an outside launcher has started as a rank.
+// Restores the actions from before end_at_interruptions(), in a process that another launcher has started as a rank.
 // Requires that no `interruption` lives. [main]
 void forget_interruptions();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Starts the ranks of one run on this machine, watches them, and collects their results. No rank outlives the call,
-// except the processes of an outside launcher, which serve the next run.
+// except the processes of another launcher, which serve the next run.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launch/standstill.hpp"
+#include "launch/stall_detector.hpp"
 
 namespace regatta {
 
-class outside_ranks;
+class launcher_ranks;
 
 struct rank_plan {
   std::string role;      // "worker 1", "server 0", "worker 0 + server 0": for messages
@@ -28,13 +28,13 @@ struct rank_plan {
 struct launch_plan {
   std::vector<rank_plan> ranks;
   std::string address = "127.0.0.1";       // numeric, to listen on
-  std::string program;                     // path; empty: this program; its arguments: control/invitation.hpp
+  std::string program;                     // path; empty: this program; its arguments: control/rank_arguments.hpp
   std::chrono::milliseconds silence{3500}; // a rank that sends nothing for this long counts as dead
   std::chrono::milliseconds start{15000};  // so does one that has not connected; a busy machine starts ranks slowly
   std::chrono::milliseconds stopped{2000}; // so does one that is stopped by a signal, connected or not
-  standstill_limits standstill{};          // for ranks that run, but make no progress
+  stall_limits stall{};                    // for ranks that run, but make no progress
   bool debugged = false;                   // ignore `silence`, `start` and `stopped`
-  outside_ranks* outside = nullptr;        // must outlive launch(): invites its processes; null: starts `program`
+  launcher_ranks* launcher = nullptr; // must outlive launch(): runs the ranks in its processes; null: starts `program`
 };
 
 struct rank_progress {

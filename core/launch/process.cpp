@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/process.hpp"
+#include "base/cpu_mask.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "measure/summary.hpp"
+#include "measure/case_entry.hpp"
 
 namespace regatta {
 namespace {
@@ -52,20 +52,20 @@ json optimizer_of(const optimizer_config& o) {
 
 json data_of(const case_config& c, const case_facts& facts) {
   const data_config& d = c.data;
-  return {
-      {"source", d.source},
-      {"content", d.content},
-      {"format", d.format},
-      {"path", d.path},
-      {"content_of_path", facts.data},
-      {"queue_source", d.source == "queue" ? json(d.queue_source) : json(nullptr)},
-      {"zipf", d.zipf},
-      {"endpoint", d.endpoint},
-      {"tokens", {d.tokens, d.vocabulary, d.min_count, d.window, d.subsample}},
-      {"on_bad_record", d.on_bad_record},
-      {"shuffle", d.shuffle},
-      {"seed", c.seed},
-      {"normalised_over", facts.batch_statistics ? json({facts.batch_per_worker, c.train.accumulate}) : json(nullptr)}};
+  return {{"source", d.source},
+          {"content", d.content},
+          {"format", d.format},
+          {"path", d.path},
+          {"content_of_path", facts.data},
+          {"queue_source", d.source == "queue" ? json(d.queue_source) : json(nullptr)},
+          {"zipf", d.zipf},
+          {"endpoint", d.endpoint},
+          {"tokens", {d.tokens, d.vocabulary, d.min_count, d.window, d.subsample}},
+          {"on_bad_record", d.on_bad_record},
+          {"shuffle", d.shuffle},
+          {"seed", c.seed},
+          {"normalised_over",
+           facts.model.batch_statistics ? json({facts.model.batch_per_worker, c.train.accumulate}) : json(nullptr)}};
 }
 
 std::string synchrony_of(const case_config& c, const case_facts& facts) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/json_members.hpp"
 #include "measure/statistics.hpp"
 
@@ -41,9 +42,7 @@ void take_highest(std::optional<double>& to, double value) {
 } // namespace
 
 json to_json(const gpu_figures& g) {
-  json j = {{"name", nullptr}, {"driver", nullptr}};
-  if (!g.name.empty()) j["name"] = g.name;
-  if (!g.driver.empty()) j["driver"] = g.driver;
+  json j = {{"name", text_or_null(g.name)}, {"driver", text_or_null(g.driver)}};
   for (const gpu_member& m : gpu_members) {
     json& to = j[m.name] = nullptr;
     if (const auto& value = g.*m.value) to = m.whole ? json(static_cast<std::uint64_t>(*value)) : json(*value);

@@ -113,4 +113,10 @@ json run_entry(const run_figures& run) {
       {"weights_sha256", run.weights_hash.empty() ? json(nullptr) : json(run.weights_hash)}};
 }
 
+json spread_entry(const std::vector<double>& values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  if (values.empty()) return {{"median", nullptr}, {"min", nullptr}, {"max", nullptr}};
+  return {{"median", *median(values)}, {"min", *least}, {"max", *most}};
+}
+
 } // namespace regatta

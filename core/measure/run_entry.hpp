@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include <nlohmann/json_fwd.hpp>
 
-#include "measure/figures.hpp"
+#include "measure/run_figures.hpp"
 
 namespace regatta {
 
@@ -18,6 +21,9 @@ nlohmann::json loss_entry(const run_figures& run);
 
 // Returns an array of {"step": completed steps, "value", "seconds"}, one per evaluation; empty if there was none.
 nlohmann::json metric_curve(const run_figures& run);
+
+// Returns {"median", "min", "max"} of the values; null each if there is none.
+nlohmann::json spread_entry(const std::vector<double>& values);
 
 // Returns the number, or null for std::nullopt.
 nlohmann::json or_null(const std::optional<double>& value);

@@ -2,7 +2,7 @@
 #include "optimizer/rule.hpp"
 
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 #include <cmath>
 

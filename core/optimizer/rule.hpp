@@ -27,7 +27,7 @@
 
 namespace regatta {
 
-struct optimizer_config; // config/experiment.hpp
+struct optimizer_config; // experiment/experiment.hpp
 
 class update_rule {
 public:

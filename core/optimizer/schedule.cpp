@@ -2,7 +2,7 @@
 #include "optimizer/schedule.hpp"
 
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -20,7 +20,7 @@
 
 namespace regatta {
 
-struct schedule_config; // config/experiment.hpp
+struct schedule_config; // experiment/experiment.hpp
 
 class schedule {
 public:

@@ -4,11 +4,11 @@
 // model, so the same code drives real ranks and a thousand simulated ones.
 #pragma once
 
-#include "config/experiment.hpp"
 #include "device/device.hpp"
 #include "device/host.hpp"
 #include "device/staging.hpp"
-#include "measure/record.hpp"
+#include "experiment/experiment.hpp"
+#include "measure/rank_record.hpp"
 #include "memory/regions.hpp"
 #include "optimizer/optimizer.hpp"
 #include "rank/tables.hpp"

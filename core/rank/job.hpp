@@ -3,7 +3,7 @@
 // The work order of one rank, as the coordinator sends it.
 #pragma once
 
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 #include "rank/exchange.hpp"
 
 #include <cstdint>

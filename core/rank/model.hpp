@@ -3,8 +3,8 @@
 // An instance of a model: one with its own step(), or a graph that an executor compiled. [main]
 #pragma once
 
-#include "config/experiment.hpp"
 #include "device/device.hpp"
+#include "experiment/experiment.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
 

@@ -4,7 +4,7 @@
 // record.
 #pragma once
 
-#include "measure/record.hpp"
+#include "measure/rank_record.hpp"
 #include "rank/sensors.hpp"
 #include "rank/session.hpp"
 

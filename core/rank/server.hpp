@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "measure/record.hpp"
+#include "measure/rank_record.hpp"
 #include "rank/session.hpp"
 
 namespace regatta {

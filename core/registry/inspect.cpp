@@ -70,7 +70,7 @@ void require_model(const std::string& what, const rg_model& m) {
 }
 
 std::vector<rg_param> read_parameters(const rg_component& c, const std::string& what) {
-  if (c.param_count > 1000) refuse("{}: {} parameters cannot be: set param_count", what, c.param_count);
+  if (c.param_count > 1000) refuse("{}: param_count is {}, 1000 is the most", what, c.param_count);
   if (c.param_count && !c.params) refuse("{}: {} parameters, but the table is null", what, c.param_count);
   std::vector<rg_param> all;
   std::set<std::string_view> names;
@@ -253,7 +253,7 @@ loaded_plugin read_description(const rg_plugin* description, const std::filesyst
   const auto plugin = versioned<rg_plugin>(description, "description");
   const bool newer = plugin.abi_minor > RG_ABI_MINOR;
   if (!plugin.component_count || !plugin.components) refuse("holds no component");
-  if (plugin.component_count > 1000) refuse("{} components cannot be: set component_count", plugin.component_count);
+  if (plugin.component_count > 1000) refuse("component_count is {}, 1000 is the most", plugin.component_count);
 
   loaded_plugin out;
   std::set<std::pair<std::uint32_t, std::string>> seen;

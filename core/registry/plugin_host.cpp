@@ -67,7 +67,7 @@ std::string_view meaning_of(rg_status status) noexcept {
   case RG_E_PLUGIN: return "a bug of the plugin";
   case RG_E_UNSUPPORTED: return "not available on this machine";
   case RG_E_CANCELLED: return "it was cancelled";
-  default: return status < 0 ? "a status that no version of the interface knows" : "no failure";
+  default: return status < 0 ? "an unknown status" : "no failure";
   }
 }
 

@@ -3,10 +3,10 @@
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "registry/ask.hpp"
 #include "registry/description.hpp"
 #include "registry/elf.hpp"
 #include "registry/inspect.hpp"
+#include "registry/run_in_child.hpp"
 #include "registry/sha256.hpp"
 
 #include <algorithm>
@@ -104,7 +104,7 @@ struct registry::state {
   loaded_plugin open(const fs::path& file, trust t) {
     if (auto why = elf_problem(file); !why.empty()) throw failure(exit_code::plugin, why);
     if (t == trust::tried) return load_plugin(file);
-    return plugin_from_json(ask([&](const stage_function& stage) {
+    return plugin_from_json(run_in_child([&](const stage_function& stage) {
                               return try_plugin(file, [&](const char* doing) { stage("", doing); });
                             }),
                             file, *texts);

@@ -78,14 +78,14 @@ public:
   // Describes every plugin in the folders (files that end in .so, in the order of their names). The first folder with a
   // (kind, id) takes precedence; files of one folder that hold the same component are all refused. A file that cannot
   // be used becomes an entry of failures(). Throws failure (plugin) if a folder is missing or cannot be read. Forks a
-  // child for each file (registry/ask.hpp): requires that the process has no other threads. [main]
+  // child for each file (registry/run_in_child.hpp): requires that the process has no other threads. [main]
   explicit registry(const std::vector<std::filesystem::path>& folders);
   // Returns a registry of these files only. `tried` loads them in this process; a rank does so with the files that the
   // coordinator names. `untried` describes them, as above. A file that is missing or cannot be used becomes an entry of
   // failures().
   static registry of_files(const std::vector<std::filesystem::path>& files, trust t = trust::tried);
   // Returns the same components, but find() loads the file of the component that it returns, into this process for
-  // good. Requires a process that may crash: a child of ask(), or a test.
+  // good. Requires a process that may crash: a child of run_in_child(), or a test.
   registry loading() const;
   ~registry();
   registry(registry&&) noexcept;

@@ -3,9 +3,9 @@
 // The host that the engine passes to a transport: a plugin_host from which a transport can also open other transports.
 #pragma once
 
-#include "registry/ask.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"
+#include "registry/run_in_child.hpp"
 
 #include <map>
 #include <string>

@@ -20,7 +20,7 @@ namespace {
 // In elements; small enough that sums of sizes in bytes do not overflow.
 constexpr std::uint64_t most_elements = std::uint64_t{1} << 56;
 
-// Checks one part of a plugin's description, such as "model mlp: tensor 2 (weight)", and adds its problems to `all`.
+// Checks one part of a plugin's description, such as "model mlp: tensor 2 (weight)", and adds what is wrong to `all`.
 // The functions that return a bool return whether the part is right.
 class part {
 public:

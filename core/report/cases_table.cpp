@@ -10,9 +10,9 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "measure/canary.hpp"
-#include "measure/summary.hpp"
+#include "measure/case_entry.hpp"
 #include "report/fields.hpp"
+#include "report/result_checks.hpp"
 
 namespace regatta {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "measure/canary.hpp"
-#include "measure/core_independence.hpp"
-#include "measure/summary.hpp"
+#include "machine/core_independence.hpp"
+#include "measure/case_entry.hpp"
 #include "report/common_settings.hpp"
 #include "report/fields.hpp"
+#include "report/result_checks.hpp"
 
 namespace regatta {
 namespace {
@@ -297,7 +297,8 @@ items verdict_of(const json& result) {
     texts.push_back("REPLICAS DIFFER");
   else if (identical > 0)
     texts.push_back("replicas identical");
-  if (ok + partial > 0) texts.push_back(check_results(entries).empty() ? "canary passed" : "CANARY FAILED");
+  if (ok + partial > 0)
+    texts.push_back(check_results(entries).empty() ? "result checks passed" : "RESULT CHECKS FAILED");
   return texts;
 }
 

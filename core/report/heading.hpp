@@ -15,8 +15,8 @@ std::vector<std::vector<std::string>> heading_of(const nlohmann::json& result,
 
 // Returns the warnings, each once, with the cases that it concerns.
 std::vector<std::string> warnings_of(const nlohmann::json& result);
-// Returns the items of the last line: "1 of 4 cases failed", "replicas identical" or "REPLICAS DIFFER", "canary passed"
-// or "CANARY FAILED" (check_results()).
+// Returns the items of the last line: "1 of 4 cases failed", "replicas identical" or "REPLICAS DIFFER", "result checks
+// passed" or "RESULT CHECKS FAILED" (check_results()).
 std::vector<std::string> verdict_of(const nlohmann::json& result);
 
 } // namespace regatta

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/canary.hpp"
-#include "measure/summary.hpp"
+#include "measure/case_entry.hpp"
 #include "report/fields.hpp"
 #include "report/quantity.hpp"
 #include "report/render.hpp"
+#include "report/result_checks.hpp"
 #include "report/text_table.hpp"
 
 namespace regatta {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "measure/canary.hpp"
 #include "report/cases_table.hpp"
 #include "report/heading.hpp"
 #include "report/quantity.hpp"
+#include "report/result_checks.hpp"
 #include "report/text_table.hpp"
 
 namespace regatta {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limits.hpp"
 
-#include "campaign/estimate.hpp"
+#include "machine/speed.hpp"
 #include "rank/clock.hpp"
 
 #include <algorithm>

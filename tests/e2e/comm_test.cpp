@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `regatta comm`: every operation and algorithm gives right results between real processes, and says so in every format.
+// `regatta comm`: every operation and algorithm gives right results between real processes, and says so in every
+// format.
 #include "program.hpp"
 
 #include <set>
@@ -131,5 +132,5 @@ TEST_CASE("what cannot be is refused before anything runs") {
     CHECK(!o.err.empty());
   }
   CHECK(program(s, "comm --transport carrier_pigeon").code == 3);
-  CHECK(program(s, "comm --transport null --op send").code == 2); // it connects nobody
+  CHECK(program(s, "comm --transport null --op send").code == 2); // it has no connections
 }

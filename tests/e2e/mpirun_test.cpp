@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that an outside launcher started: `mpirun -n N regatta run FILE.toml`, over shm and over MPI itself.
+// Ranks that another launcher started: `mpirun -n N regatta run FILE.toml`, over shm and over MPI itself.
 #include "processes.hpp"
 #include "program.hpp"
 

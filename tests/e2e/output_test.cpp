@@ -197,9 +197,9 @@ TEST_CASE("what plugins and data do not allow is refused before anything starts,
   err = refusal(s, strategy + "\"hierarchical\"\n", "--set cluster.hosts=1");
   CHECK(has(err, "--set cluster.hosts: expected several hosts"));
   err = refusal(s, strategy + "\"sharded\"\nshares = \"native\"\n[transport]\nplugin = \"tcp\"\n");
-  CHECK(has(err, "needs collectives of the transport's own, which tcp has not"));
+  CHECK(has(err, "needs native collectives, which transport tcp does not have"));
   err = refusal(s, strategy + "\"native\"\n[transport]\nplugin = \"tcp\"\n");
-  CHECK(has(err, "needs collectives of the transport's own, which tcp has not"));
+  CHECK(has(err, "needs native collectives, which transport tcp does not have"));
 
   // Everything that is wrong with a case is said at once, each with its place.
   err = refusal(s, small + "[cluster]\nworkers = 4\nhosts = 2\ninterface = \"nosuch0\"\nstraggler.rank = 5\n"

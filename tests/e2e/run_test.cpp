@@ -156,7 +156,7 @@ TEST_CASE("what cannot be is refused before anything starts") {
   };
   refused("--set model.plugin=vgg61", 3, "vgg16");
   refused("--set train.btach=3", 2, "train.batch");
-  refused("--set cluster.workers=2 --set transport.plugin=null", 2, "connects nobody");
+  refused("--set cluster.workers=2 --set transport.plugin=null", 2, "has no connections");
   refused("--set strategy.plugin=sync_ps --set cluster.servers=0", 2, "cluster.servers");
   refused("--set cluster.interface=nosuch0", 2, "nosuch0");
   refused("--format yaml", 2, "console, markdown, csv or json");
@@ -176,7 +176,7 @@ TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the othe
   CHECK(o.code == 0);
   const json r = parsed(o.out).at("results");
   CHECK(r.at(0).at("status") == "skipped");
-  CHECK(r.at(0).at("error").get<std::string>().find("connects nobody") != std::string::npos);
+  CHECK(r.at(0).at("error").get<std::string>().find("has no connections") != std::string::npos);
   CHECK(r.at(1).at("status") == "ok");
 }
 

@@ -7,7 +7,7 @@
 #include "control/handshake.hpp"
 #include "input.hpp"
 #include "launch/launch.hpp"
-#include "launch/outside.hpp"
+#include "launch/launcher_ranks.hpp"
 
 #include <array>
 #include <stdexcept>
@@ -63,7 +63,7 @@ void take_part(const json& invited) {
   while (!ignored) socket.read_some(asio::buffer(answer), ignored);
 }
 
-// A process that a launcher started, as core/launch/outside.cpp talks to it; here a thread.
+// A process that a launcher started, as core/launch/launcher_ranks.cpp talks to it; here a thread.
 void serve(int campaign) {
   std::vector<std::uint8_t> packet(1 << 16);
   for (;;) {
@@ -80,8 +80,8 @@ void serve(int campaign) {
   }
 }
 
-outside_ranks& one_rank() {
-  static outside_ranks* const ranks = [] {
+launcher_ranks& one_rank() {
+  static launcher_ranks* const ranks = [] {
     std::signal(SIGPIPE, SIG_IGN);
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
@@ -96,10 +96,10 @@ outside_ranks& one_rank() {
     const auto hello = json::to_cbor(json{{"rank", 0}});
     ::send(mine, hello.data(), hello.size(), MSG_NOSIGNAL);
     std::thread(serve, mine).detach();
-    outside_place place;
+    launcher_process place;
     place.launcher = "fuzz";
     place.size = 1;
-    return new outside_ranks(std::move(listener), place); // until the process ends
+    return new launcher_ranks(std::move(listener), place); // until the process ends
   }();
   return *ranks;
 }
@@ -110,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   stream = frames_of({data, size});
   launch_plan plan;
   plan.ranks = {{"worker 0", {}, json::object()}};
-  plan.outside = &one_rank();
+  plan.launcher = &one_rank();
   launch_hooks hooks;
   hooks.progress = [](const std::vector<rank_progress>&) {};
   hooks.log = [](std::uint32_t, int, const std::string&) {};

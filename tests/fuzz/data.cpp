@@ -2,9 +2,9 @@
 //
 // Files of data sets: the first byte chooses the format. Indices must be within their ranges.
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/npy_header.hpp"
 #include "data/source.hpp"
+#include "experiment/experiment.hpp"
 #include "input.hpp"
 
 #define DOCTEST_CONFIG_IMPLEMENT

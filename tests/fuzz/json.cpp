@@ -4,8 +4,8 @@
 #include "base/json.hpp"
 #include "base/failure.hpp"
 #include "input.hpp"
-#include "measure/figures.hpp"
-#include "measure/record.hpp"
+#include "measure/rank_record.hpp"
+#include "measure/run_figures.hpp"
 #include "report/record_file.hpp"
 
 #include "../core/config/config_catalogue.hpp"

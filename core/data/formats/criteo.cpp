@@ -56,7 +56,7 @@ public:
 
   void read(std::uint64_t index, std::uint64_t, std::span<const sample_slot> out) const override {
     const auto bad = [&](const std::string& what) {
-      return bad_record(fmt::format("{}: {}", text_.place(index), what));
+      return bad_record(fmt::format("{}: {}", text_.position(index), what));
     };
     std::array<std::string_view, columns> cells;
     std::string_view rest = text_.line(index);
@@ -65,7 +65,7 @@ public:
       cells[c] = rest.substr(0, end);
       const bool last = end == rest.size();
       if (last != (c + 1 == columns))
-        throw bad(last ? fmt::format("{} columns instead of {}", c + 1, columns)
+        throw bad(last ? fmt::format("expected {1} columns, got {0}", c + 1, columns)
                        : fmt::format("more than {} columns", columns));
       rest.remove_prefix(last ? end : end + 1);
     }

@@ -4,10 +4,10 @@
 // Training resizes the shorter side to 8/7 of the model's, crops at random and mirrors half of the images; evaluation
 // crops the centre (He et al., "Deep residual learning", 2015, section 3.4).
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/formats.hpp"
 #include "data/jpeg.hpp"
 #include "data/mapped_file.hpp"
+#include "experiment/experiment.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ std::vector<std::string> classes_of(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   for (const auto& f : sorted(folder, true)) names.push_back(f.filename().string());
   if (names.empty())
-    throw failure(exit_code::usage, fmt::format("{}: holds no folder, one for each class", folder.string()));
+    throw failure(exit_code::usage, fmt::format("{}: expected a folder for each class, got none", folder.string()));
   return names;
 }
 
@@ -86,7 +86,7 @@ public:
   void read(std::uint64_t index, std::uint64_t draw, std::span<const sample_slot> out) const override {
     const auto& [path, label] = files_[index];
     const std::uint64_t shorter = (side_ * 8 + 3) / 7;
-    picture p;
+    image p;
     std::string why;
     try {
       const mapped_file file(path);
@@ -111,7 +111,7 @@ private:
   };
 
   // Resizes only the cropped part, bilinearly between the centres of pixels.
-  void crop(const picture& p, std::uint64_t shorter, const rg::bits4& bits, const sample_slot& slot) const {
+  void crop(const image& p, std::uint64_t shorter, const rg::bits4& bits, const sample_slot& slot) const {
     const double scale = static_cast<double>(std::min(p.width, p.height)) / static_cast<double>(shorter);
     const auto wide = static_cast<std::uint64_t>(std::llround(static_cast<double>(p.width) / scale)),
                high = static_cast<std::uint64_t>(std::llround(static_cast<double>(p.height) / scale));

@@ -3,9 +3,9 @@
 // Text in two languages: the lines of source.txt and target.txt in a folder are translations of each other. Both
 // languages share one vocabulary (Vaswani et al., "Attention is all you need", 2017, section 5.1).
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/formats.hpp"
 #include "data/vocabulary.hpp"
+#include "experiment/experiment.hpp"
 
 #include <limits>
 
@@ -49,7 +49,7 @@ public:
     vocabulary_->encode(source_.line(index), source);
     vocabulary_->encode(target_.line(index), target);
     if (source.empty() || target.size() == 1)
-      throw bad_record(fmt::format("{}: it or its translation is empty", source_.place(index)));
+      throw bad_record(fmt::format("{}: it or its translation is empty", source_.position(index)));
     for (const sample_slot& slot : out) {
       // Sequences that are too long are cut; source and target_out still end with id_end.
       if (slot.input->name == "target_in") {

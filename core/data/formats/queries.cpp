@@ -3,9 +3,9 @@
 // Queries and the titles that people chose. A line is a query, a right title and optionally a wrong title, separated by
 // tabs. If the wrong title is missing, the right title of a random other line replaces it.
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/formats.hpp"
 #include "data/vocabulary.hpp"
+#include "experiment/experiment.hpp"
 
 #include <limits>
 
@@ -40,7 +40,7 @@ public:
       std::uint64_t other = rg::to_index(rg::random_bits(draw, 0)[0], static_cast<std::uint32_t>(text_.lines() - 1));
       if (other >= index) ++other;
       if (text_.lines() < 2)
-        throw bad_record(fmt::format("{}: there is no other line to take a wrong title from", text_.place(index)));
+        throw bad_record(fmt::format("{}: there is no other line to take a wrong title from", text_.position(index)));
       cells.push_back(cells_of(other)[1]);
     }
     for (const sample_slot& slot : out) {
@@ -55,10 +55,10 @@ private:
   std::vector<std::string_view> cells_of(std::uint64_t index) const {
     auto cells = split_at(text_.line(index), '\t');
     if (cells.size() != 2 && cells.size() != 3)
-      throw bad_record(fmt::format("{}: {} columns instead of 2 or 3", text_.place(index), cells.size()));
+      throw bad_record(fmt::format("{}: expected 2 or 3 columns, got {}", text_.position(index), cells.size()));
     for (const std::string_view cell : cells)
       if (cell.find_first_not_of(' ') == std::string_view::npos)
-        throw bad_record(fmt::format("{}: a column is empty", text_.place(index)));
+        throw bad_record(fmt::format("{}: a column is empty", text_.position(index)));
     return cells;
   }
 

@@ -9,9 +9,9 @@
 // are targets: 80 % of these become the mask, 10 % a random token, and 10 % stay. A sentence is always one line; lines
 // are not joined to fill a sample, as BERT's own preparation does.
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/formats.hpp"
 #include "data/vocabulary.hpp"
+#include "experiment/experiment.hpp"
 
 #include <algorithm>
 #include <limits>

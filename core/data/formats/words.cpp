@@ -10,9 +10,9 @@
 // as in word2vec.c, with one difference: word2vec.c removes dropped words before it lays windows. An epoch has as many
 // samples as the text has words.
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/formats.hpp"
 #include "data/vocabulary.hpp"
+#include "experiment/experiment.hpp"
 
 #include <cmath>
 #include <limits>

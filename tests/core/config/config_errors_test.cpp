@@ -84,7 +84,7 @@ TEST_CASE("values that are not what the schema expects") {
   CHECK(after_model("[cluster]\ninterface = \"\"\n") == "f.toml:4:13: error: cluster.interface: must not be empty");
   CHECK(after_model("[experiment]\nname = \"a/b\"\n") ==
         "f.toml:4:8: error: experiment.name: expected a name for a folder: up to 100 bytes without '/', not beginning "
-        "with a point, got \"a/b\"");
+        "with '.', got \"a/b\"");
 }
 
 TEST_CASE("long and strange values are quoted in one line") {
@@ -295,7 +295,7 @@ TEST_CASE("data that is not there") {
       "f.toml:6:8: error: data.path: expected a file or a folder, got \"/nowhere\", which is not there; paths start at "
       "the file's folder\n"
       "f.toml:7:19: error: data.evaluation_path: expected a file or a folder, got \"/no where\", which is not there; "
-      "paths start at the file's folder");
+      "paths are relative to the file's folder");
   CHECK(after_model("[data]\nsource = \"queue\"\nqueue_source = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
             .starts_with("f.toml:7:8: error: data.path: "));
   CHECK(after_model(npy + "path = \".\"\n") == "");

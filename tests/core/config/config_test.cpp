@@ -2,7 +2,8 @@
 #include "config_catalogue.hpp"
 #include "json.hpp"
 
-#include "config/schema.hpp"
+#include "config/schema_text.hpp"
+#include "experiment/schema.hpp"
 
 #include <string>
 #include <vector>

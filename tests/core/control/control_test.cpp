@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control channel's parts alone: cryptography, handshake, frames, gathering, CPUs, addresses.
+// The control channel's parts alone: cryptography, handshake, frames, all-gathers, CPUs, addresses.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,16 +18,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "control/channel.hpp"
 #include "control/client.hpp"
 #include "control/crypto.hpp"
 #include "control/handshake.hpp"
-#include "control/invitation.hpp"
+#include "control/rank_arguments.hpp"
 #include "launch/address.hpp"
+#include "launch/all_gather.hpp"
 #include "launch/cpus.hpp"
-#include "launch/gathering.hpp"
-#include "launch/lines.hpp"
+#include "launch/line_splitter.hpp"
 #include "launch/memory.hpp"
 #include "launch/process.hpp"
 
@@ -101,30 +102,31 @@ TEST_CASE("random bytes differ, and are compared in full") {
   CHECK_FALSE(equal_in_constant_time(a, bytes_view(a).first(31)));
 }
 
-TEST_CASE("an invitation is read back as it was written") {
+TEST_CASE("the arguments of a rank are read back as they were written") {
   std::array<int, 2> ends{};
   const blob secret = random_bytes(secret_bytes);
   for (const std::string host : {"127.0.0.1", "::1"}) {
     REQUIRE(::pipe(ends.data()) == 0);
     REQUIRE(::write(ends[1], secret.data(), secret.size()) == static_cast<ssize_t>(secret.size()));
-    const auto words = invitation_arguments(host, 4711, 3, ends[0], 17);
+    const auto words = to_command_line(host, 4711, 3, ends[0], 17);
     REQUIRE(words.size() == 9);
     CHECK(words[8] == "17");
     CHECK(words[0] == "rank");
     CHECK(words[1] == "--connect");
-    const auto got = read_invitation(words[2], 3, ends[0]);
+    const auto got = read_rank_arguments(words[2], 3, ends[0]);
     CHECK(got.host == host);
     CHECK(got.port == 4711);
     CHECK(got.secret == secret);
     ::close(ends[1]);
   }
-  CHECK_THROWS_WITH_AS(read_invitation("127.0.0.1", 0, 0), "--connect: expected HOST:PORT, got \"127.0.0.1\"", failure);
-  CHECK_THROWS_AS(read_invitation("127.0.0.1:70000", 0, 0), failure);
-  CHECK_THROWS_AS(read_invitation("127.0.0.1:12x", 0, 0), failure);
+  CHECK_THROWS_WITH_AS(read_rank_arguments("127.0.0.1", 0, 0), "--connect: expected HOST:PORT, got \"127.0.0.1\"",
+                       failure);
+  CHECK_THROWS_AS(read_rank_arguments("127.0.0.1:70000", 0, 0), failure);
+  CHECK_THROWS_AS(read_rank_arguments("127.0.0.1:12x", 0, 0), failure);
   // A pipe that ends too early.
   REQUIRE(::pipe(ends.data()) == 0);
   ::close(ends[1]);
-  CHECK_THROWS_AS(read_invitation("127.0.0.1:12", 0, ends[0]), failure);
+  CHECK_THROWS_AS(read_rank_arguments("127.0.0.1:12", 0, ends[0]), failure);
   ::close(ends[0]);
 }
 
@@ -145,7 +147,7 @@ TEST_CASE("both ends prove that they know the secret") {
       CHECK(*coordinator == "");
       CHECK(*rank == "");
     } else {
-      CHECK(*coordinator == "it does not know the run's secret");
+      CHECK(*coordinator == "expected proof of this run's secret, got none: it is no rank of this run");
       CHECK(*rank != "");
     }
   }
@@ -170,7 +172,7 @@ TEST_CASE("an answer cannot be reflected") {
   asio::co_spawn(left.io, reflect(), into(stranger));
   left.io.run();
   CHECK_FALSE(who);
-  CHECK(*coordinator == "it does not know the run's secret");
+  CHECK(*coordinator == "expected proof of this run's secret, got none: it is no rank of this run");
 }
 
 TEST_CASE("a rank does not believe a coordinator that knows nothing") {
@@ -190,8 +192,8 @@ TEST_CASE("a rank does not believe a coordinator that knows nothing") {
     };
     asio::co_spawn(c.io, pretend(), into(impostor));
     c.io.run();
-    CHECK(*rank == (magic ? "what listens there does not know the run's secret"
-                          : "what listens there is not a coordinator of this version of regatta"));
+    CHECK(*rank == (magic ? "expected proof of this run's secret, got none: it is another run's coordinator"
+                          : "expected a coordinator of this version of regatta, got another protocol"));
   }
 }
 
@@ -224,6 +226,14 @@ TEST_CASE("frames arrive as they were sent, in order") {
   bool told = false;
   from->send({{"n", 3}}, {}, [&] { told = true; });
   CHECK(told);
+}
+
+TEST_CASE("a frame above the limits is refused before it is sent") {
+  connection c;
+  const auto from = std::make_shared<channel>(std::move(c.a));
+  bool done = false;
+  CHECK_THROWS_AS(from->send({{"text", std::string(max_header_bytes, 'x')}}, {}, [&] { done = true; }), failure);
+  CHECK_FALSE(done);
 }
 
 TEST_CASE("what is no frame is refused before anything is allocated for it") {
@@ -301,8 +311,8 @@ TEST_CASE("a rank whose coordinator is gone ends itself") {
   CHECK(describe_status(status) == "exited with code 1");
 }
 
-TEST_CASE("gathering: complete, repeated, out of order, dead ends") {
-  gathering g(3);
+TEST_CASE("all-gather: complete, repeated, out of order, dead ends") {
+  all_gather g(3);
   CHECK_FALSE(g.add(2, "a", of("two")));
   CHECK_FALSE(g.add(0, "a", of("zero")));
   CHECK_FALSE(g.deadlock());
@@ -317,13 +327,13 @@ TEST_CASE("gathering: complete, repeated, out of order, dead ends") {
   CHECK_FALSE(g.add(2, "a", {}));
   CHECK(g.deadlock().value_or("").find("rank 1 in \"b\"") != std::string::npos);
 
-  gathering h(2);
+  all_gather h(2);
   h.leave(0);
   CHECK_FALSE(h.deadlock());
   CHECK_FALSE(h.add(1, "c", {}));
   CHECK(h.deadlock().value_or("").find("rank 0 has given its result") != std::string::npos);
   CHECK_THROWS_AS(h.add(0, "c", {}), failure);
-  gathering done(1);
+  all_gather done(1);
   done.leave(0);
   CHECK_FALSE(done.deadlock());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 #include "data/source.hpp"
 
 #include <algorithm>
@@ -143,9 +143,9 @@ TEST_CASE("what is wrong with a folder or a file is said, with its name") {
 
 TEST_CASE("the made-up set reads back, is the same for the same seed, and has all classes") {
   const temporary_folder one, same, other;
-  CHECK(make_cifar10_like(one.path() / "deep" / "er", 40, 1) == 0);
-  make_cifar10_like(same.path(), 40, 1);
-  make_cifar10_like(other.path(), 40, 2);
+  CHECK(generate_cifar10_like(one.path() / "deep" / "er", 40, 1) == 0);
+  generate_cifar10_like(same.path(), 40, 1);
+  generate_cifar10_like(other.path(), 40, 2);
   std::set<std::string> contents;
   for (const std::string name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
                                  "data_batch_5.bin", "test_batch.bin"}) {
@@ -167,12 +167,12 @@ TEST_CASE("the made-up set reads back, is the same for the same seed, and has al
   for (const float v : batch.as<float>(0)) REQUIRE(std::abs(v) < 3);
 
   const auto blocker = one.write("file", "");
-  CHECK(contains(failure_of([&] { make_cifar10_like(blocker, 1, 1); }, exit_code::run), "file"));
+  CHECK(contains(failure_of([&] { generate_cifar10_like(blocker, 1, 1); }, exit_code::run), "file"));
 }
 
 TEST_CASE("the made-up set can be learnt: the nearest mean of a class beats chance, but is not perfect") {
   const temporary_folder folder;
-  make_cifar10_like(folder.path(), 400, 1);
+  generate_cifar10_like(folder.path(), 400, 1);
   auto train = make_source(cifar10(folder.path()), image_and_label, 1);
   auto test = make_evaluation_source(cifar10(folder.path()), image_and_label, 1);
   const auto seen = fill(*train, image_and_label, 0, 2000, 0, 2000);
@@ -199,4 +199,15 @@ TEST_CASE("the made-up set can be learnt: the nearest mean of a class beats chan
   }
   CHECK(right > 100); // chance: 40
   CHECK(right < 300);
+}
+
+TEST_CASE("a check of the data reads no more records than it asks for") {
+  const temporary_folder folder;
+  folder.write("data_batch_1.bin", records(0, 5));
+  folder.write("data_batch_2.bin", records(5, 5));
+  data_config config = cifar10(folder.path(), false);
+  for (const std::uint64_t first : {3, 7}) {
+    config.first_records = first;
+    CHECK(make_source(config, bytes_and_label, 1)->size() == first);
+  }
 }

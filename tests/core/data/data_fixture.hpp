@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "data/source.hpp"
+#include "experiment/experiment.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -3,8 +3,8 @@
 
 #include "base/failure.hpp"
 #include "data/mapped_file.hpp"
-#include "data/order.hpp"
 #include "data/producer.hpp"
+#include "data/sample_order.hpp"
 
 #include <algorithm>
 #include <array>

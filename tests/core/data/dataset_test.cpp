@@ -3,8 +3,8 @@
 // Files as a source of batches: shares of a batch, queues, the check before a run, generated files.
 #include "data_fixture.hpp"
 
-#include "data/generate.hpp"
-#include "data/generated.hpp"
+#include "data/generate_datasets.hpp"
+#include "data/data_generators.hpp"
 
 #include <map>
 
@@ -13,11 +13,11 @@ using namespace regatta;
 
 TEST_CASE("any share of a batch is the same samples, on any number of threads, behind a queue or not") {
   const temporary_folder f;
-  make_criteo_like(f.path(), 100, 1);
-  make_words_like(f.path() / "words", 50, 3, 1);
-  make_sentences_like(f.path() / "sentences", 20, 1);
-  make_parallel_like(f.path() / "parallel", 60, 1);
-  make_queries_like(f.path() / "queries", 60, 1);
+  generate_criteo_like(f.path(), 100, 1);
+  generate_words_like(f.path() / "words", 50, 3, 1);
+  generate_sentences_like(f.path() / "sentences", 20, 1);
+  generate_parallel_like(f.path() / "parallel", 60, 1);
+  generate_queries_like(f.path() / "queries", 60, 1);
   const std::map<std::string, std::filesystem::path> files = {{"criteo", "train.tsv"},
                                                               {"words", "words/train.txt"},
                                                               {"sentences", "sentences/train.txt"},
@@ -76,7 +76,7 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   data_config wrong = c;
   wrong.evaluation_path = f.write("rubbish", "rubbish\n").string();
   CHECK(refusal(wrong, inputs).starts_with("data.evaluation_path: "));
-  CHECK(contains(refusal(wrong, inputs), "rubbish:1: 1 columns instead of 40"));
+  CHECK(contains(refusal(wrong, inputs), "rubbish:1: expected 40 columns, got 1"));
   wrong.path = wrong.evaluation_path;
   std::string both;
   try {
@@ -122,23 +122,23 @@ TEST_CASE("generated data is written whole, where data.path is missing and point
   REQUIRE(missing);
   CHECK(missing->folder == f.path() / "set");
   // A set of a few lines in place of the format's own, for time.
-  const generated_data few{"queries", "a few", "train.tsv",
-                           [](const std::filesystem::path& to) { make_queries_like(to, 50, 1); }};
-  make_data(few, missing->folder);
+  const data_generator few{"queries", "a few", "train.tsv",
+                           [](const std::filesystem::path& to) { generate_queries_like(to, 50, 1); }};
+  write_generated_data(few, missing->folder);
   CHECK(std::filesystem::exists(c.path));
   CHECK(!data_to_generate(c));
-  CHECK_THROWS_WITH_AS(make_data(few, missing->folder), doctest::Contains("is not empty"), failure);
+  CHECK_THROWS_WITH_AS(write_generated_data(few, missing->folder), doctest::Contains("is not empty"), failure);
 
-  const generated_data broken{"queries", "half", "train.tsv", [](const std::filesystem::path& to) {
-                                make_queries_like(to, 50, 1);
+  const data_generator broken{"queries", "half", "train.tsv", [](const std::filesystem::path& to) {
+                                generate_queries_like(to, 50, 1);
                                 throw failure(exit_code::run, "disk full");
                               }};
-  CHECK_THROWS_AS(make_data(broken, f.path() / "other"), failure);
+  CHECK_THROWS_AS(write_generated_data(broken, f.path() / "other"), failure);
   CHECK(!std::filesystem::exists(f.path() / "other"));
   CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 1); // nothing half-made lies about
 
   c.path = (f.path() / "elsewhere.tsv").string();
   CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("ends in train.tsv"), failure);
   c.format = "npy";
-  CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("nothing generates"), failure);
+  CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("there is no generator for"), failure);
 }

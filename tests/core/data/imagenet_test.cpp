@@ -3,7 +3,7 @@
 // The format imagenet, and the JPEG decoder.
 #include "data_fixture.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 #include "data/jpeg.hpp"
 
 #include <cmath>
@@ -14,8 +14,8 @@ using namespace data_fixture;
 using namespace regatta;
 
 #if REGATTA_JPEG
-TEST_CASE("a small file that claims to be a huge picture is refused before memory is taken for it") {
-  const picture p{32, 32, std::vector<std::uint8_t>(std::size_t{3} * 32 * 32, 100)};
+TEST_CASE("a small file that claims to be a huge image is refused before memory is taken for it") {
+  const image p{32, 32, std::vector<std::uint8_t>(std::size_t{3} * 32 * 32, 100)};
   auto bytes = encode_jpeg(p, 90);
   const std::uint8_t start_of_frame[] = {0xff, 0xc0};
   const auto at = std::ranges::search(bytes, start_of_frame).begin();
@@ -23,7 +23,7 @@ TEST_CASE("a small file that claims to be a huge picture is refused before memor
   for (const std::uint8_t kind : {0xc0, 0xc2}) { // baseline and progressive
     at[1] = kind;
     for (int i = 0; i < 4; ++i) at[5 + i] = i % 2 ? 0xe8 : 0xfd; // 65000 x 65000
-    picture out;
+    image out;
     std::string why;
     rusage before{}, after{};
     getrusage(RUSAGE_SELF, &before);
@@ -37,7 +37,7 @@ TEST_CASE("a small file that claims to be a huge picture is refused before memor
 
 TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unknown ones named") {
   const temporary_folder f;
-  make_imagenet_like(f.path(), 3, 5, 64, 1);
+  generate_imagenet_like(f.path(), 3, 5, 64, 1);
   data_config c = dataset("imagenet", f.path() / "train");
   c.evaluation_path = (f.path() / "test").string();
   const std::vector<rg_input> inputs{values("image", RG_F32, {3, 32, 32}), index("label", RG_I32, {}, 1000)};
@@ -52,8 +52,8 @@ TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unk
   CHECK(std::abs(sum / (15 * 3072)) < 0.7); // about normalised
   CHECK(fill(*source, inputs, 1, 15, 0, 15).bytes != data.bytes);
 
-  // The middle of a picture of one colour is that colour, whatever its size; bytes are not normalised.
-  picture p{50, 40, std::vector<std::uint8_t>(std::size_t{3} * 50 * 40, 0)};
+  // The middle of an image of one colour is that colour, whatever its size; bytes are not normalised.
+  image p{50, 40, std::vector<std::uint8_t>(std::size_t{3} * 50 * 40, 0)};
   for (std::size_t i = 0; i < p.pixels.size(); i += 3) p.pixels[i] = 200;
   const auto bytes = encode_jpeg(p, 95);
   std::filesystem::create_directories(f.path() / "one/class000");

@@ -119,7 +119,7 @@ TEST_CASE("files that do not fit the model are refused with both sides named") {
   folder.write("x.npy", with_head(dictionary("<i8", "(2,)"), bytes_of<std::int64_t>({1, 2})));
   CHECK(contains(refused(values("x", RG_I32, {})), "elements of type i8"));
   folder.write("x.npy", with_head(dictionary("<f4", "()"), bytes_of<float>({1})));
-  CHECK(contains(refused(values("x", RG_F32, {})), "a sample a row"));
+  CHECK(contains(refused(values("x", RG_F32, {})), "one sample per row"));
   folder.write("x.npy", with_head(dictionary("<f4", "(0, 2)"), ""));
   CHECK(contains(refused(values("x", RG_F32, {2})), "holds no samples"));
   folder.write("x.npy", with_head(dictionary("<f4", "(0,)"), ""));
@@ -181,8 +181,8 @@ TEST_CASE("damaged and foreign heads are refused") {
   std::string unknown = good;
   unknown[6] = 4;
   CHECK(contains(failure_of([&] { parse(unknown); }, exit_code::run), "unknown version"));
-  CHECK(contains(failure_of([&] { parse("\x89PNG\r\n"); }, exit_code::run), "no file of NumPy's"));
-  CHECK(contains(failure_of([&] { parse(""); }, exit_code::run), "no file of NumPy's"));
+  CHECK(contains(failure_of([&] { parse("\x89PNG\r\n"); }, exit_code::run), "not a NumPy file"));
+  CHECK(contains(failure_of([&] { parse(""); }, exit_code::run), "not a NumPy file"));
 }
 
 TEST_CASE("shapes that overflow any integer are refused") {

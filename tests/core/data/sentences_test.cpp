@@ -3,7 +3,7 @@
 // The format sentences: pairs of sentences with masked words.
 #include "data_fixture.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 #include <cmath>
 
@@ -12,7 +12,7 @@ using namespace regatta;
 
 TEST_CASE("sentences: pairs, segments, 15 % targets of which four in five are masked") {
   const temporary_folder f;
-  make_sentences_like(f.path(), 200, 1);
+  generate_sentences_like(f.path(), 200, 1);
   const data_config c = dataset("sentences", f.path() / "train.txt");
   const std::vector<rg_input>& inputs = inputs_of("sentences");
   const auto source = open(c, inputs);

@@ -3,7 +3,7 @@
 // The formats of lines: criteo, words, parallel and queries, and their vocabularies.
 #include "data_fixture.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 #include <cmath>
 #include <map>
@@ -41,7 +41,7 @@ TEST_CASE("criteo: label, logarithms, hashed categories, and what is wrong with 
     const auto bad = open(dataset("criteo", f.write("bad.tsv", line + "\n")), inputs);
     return failure_of([&] { all(*bad, inputs); }, exit_code::run);
   };
-  CHECK(contains(complaint("1\t2\t3"), "bad.tsv:1: 3 columns instead of 40"));
+  CHECK(contains(complaint("1\t2\t3"), "bad.tsv:1: expected 40 columns, got 3"));
   CHECK(contains(complaint(first + "\t1"), "bad.tsv:1: more than 40 columns"));
   CHECK(contains(complaint("x" + line_tail), "bad.tsv:1: the label"));
   CHECK(contains(complaint("1\tmany" + line_tail.substr(1)), "bad.tsv:1: number 1 is none: \"many\""));
@@ -199,7 +199,7 @@ TEST_CASE("a vocabulary is not written through a link that somebody else planted
 #if REGATTA_SENTENCEPIECE
 TEST_CASE("subwords are trained once, kept, and the same for training and evaluation") {
   const temporary_folder f;
-  make_parallel_like(f.path(), 300, 1);
+  generate_parallel_like(f.path(), 300, 1);
   data_config c = dataset("parallel", f.path() / "train");
   c.tokens = "subwords";
   c.evaluation_path = (f.path() / "test").string();

@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "launch/cpus.hpp"
 #include "launch/interruption.hpp"
@@ -74,8 +75,8 @@ std::vector<pid_t> processes() {
   return out;
 }
 
-// Waits for the end of every process of the run, half a minute at most: seconds would do, but not where many tests share
-// two cores.
+// Waits for the end of every process of the run, half a minute at most: seconds would do, but not where many tests
+// share two cores.
 bool all_gone() {
   const auto deadline = std::chrono::steady_clock::now() + 30s;
   for (auto left = processes(); !left.empty(); left = processes()) {
@@ -239,7 +240,7 @@ TEST_CASE("strangers disturb nothing") {
   CHECK(o.message() == "");
   CHECK(o.result.results == std::vector<json>(3, json(1)));
   CHECK(o.count("refused a connection from 127.0.0.1") > 0);
-  CHECK(o.count("it does not know the run's secret") > 0);
+  CHECK(o.count("expected proof of this run's secret, got none: it is no rank of this run") > 0);
   CHECK(o.count("refused a connection") <= 20); // so many are logged
 }
 
@@ -400,7 +401,7 @@ TEST_CASE("a death counts more than a peer's complaint that came before it") {
   stopped.silence = 1500ms;
   o = run(stopped);
   CHECK(o.result.failure->rank == 1);
-  CHECK(has(o.message(), "stopped answering"));
+  CHECK(has(o.message(), "sent no heartbeat"));
 
   o = run(plan(0)); // nobody has died: then the complaint is what there is
   CHECK(o.result.failure->rank == 0);
@@ -412,7 +413,7 @@ TEST_CASE("a rank that stops, leaves or never comes ends the run") {
   plan.silence = 1500ms;
   auto o = run(plan);
   CHECK(o.result.failure->rank == 1);
-  CHECK(has(o.message(), "stopped answering 1."));
+  CHECK(has(o.message(), "sent no heartbeat for 1."));
 
   plan.silence = 30s;
   plan.stopped = 700ms;

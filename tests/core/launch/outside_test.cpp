@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both sides of ranks that an outside launcher started, without a launcher: the test is the campaign, and its sockets or
+// Both sides of ranks that another launcher started, without a launcher: the test is the campaign, and its sockets or
 // a child process are the ranks.
 #include <doctest/doctest.h>
 
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/failure.hpp"
-#include "launch/outside.hpp"
+#include "launch/launcher_ranks.hpp"
 
 using namespace regatta;
 using nlohmann::json;
@@ -65,7 +65,7 @@ std::string unique_job() {
   return fmt::format("outside-test-{}-{}", ::getpid(), ++count);
 }
 
-outside_place place_of(std::uint32_t size) {
+launcher_process place_of(std::uint32_t size) {
   return {"mpirun", "", 0, size};
 }
 
@@ -76,7 +76,7 @@ std::atomic<int> signals{0};
 TEST_CASE("a rank that is gone leaves no answer of the others unread") {
   meeting at(unique_job());
   unique_fd first = at.connect(0), second = at.connect(1), third = at.connect(2);
-  outside_ranks ranks(std::move(at.listener), place_of(3));
+  launcher_ranks ranks(std::move(at.listener), place_of(3));
   second.reset();
   for (const unique_fd* fd : {&first, &third}) meeting::say(*fd, {{"code", 0}}); // the answer to join()
   CHECK_THROWS_AS(ranks.join("file", "transport"), failure);
@@ -101,7 +101,7 @@ TEST_CASE("signals do not end the wait for ranks") {
     }
     rank = at.connect(0);
   });
-  CHECK_NOTHROW(outside_ranks(unique_fd(::dup(at.listener.get())), place_of(1)));
+  CHECK_NOTHROW(launcher_ranks(unique_fd(::dup(at.listener.get())), place_of(1)));
   rank_thread.join();
   ::sigaction(SIGUSR1, &before, nullptr);
 }
@@ -118,20 +118,20 @@ TEST_CASE("a rank that cannot run on its CPUs says so, and stays for the next ru
     ::setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
     ::setenv("PMIX_NAMESPACE", job.c_str(), 1);
-    outside_duties duties;
-    duties.run = [](const std::string&, std::uint16_t, std::uint32_t, const blob&, int status) {
+    launcher_request_handlers handlers;
+    handlers.run = [](const std::string&, std::uint16_t, std::uint32_t, const blob&, int status) {
       ::close(status);
       return 0;
     };
-    enter_outside_launch(duties);
+    start_under_launcher(handlers);
     ::_exit(127);
   }
   {
-    outside_ranks ranks(std::move(at.listener), place_of(2));
+    launcher_ranks ranks(std::move(at.listener), place_of(2));
     constexpr int absent = 100'000; // more than Linux supports
-    ranks.invite(1, "", 0, {}, {absent}, STDOUT_FILENO);
+    ranks.start_run(1, "", 0, {}, {absent}, STDOUT_FILENO);
     CHECK(ranks.outcome(1) == static_cast<int>(exit_code::run));
-    ranks.invite(1, "", 0, {}, {}, STDOUT_FILENO);
+    ranks.start_run(1, "", 0, {}, {}, STDOUT_FILENO);
     CHECK(ranks.outcome(1) == 0);
   }
   int status = 0;

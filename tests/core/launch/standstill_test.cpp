@@ -10,14 +10,14 @@
 
 #include "base/failure.hpp"
 #include "control/status_page.hpp"
-#include "launch/standstill.hpp"
+#include "launch/stall_detector.hpp"
 
 using namespace regatta;
 using namespace std::chrono_literals;
 
 namespace {
 
-using clock_type = standstill::clock;
+using clock_type = stall_detector::clock;
 using ranks = std::vector<std::uint32_t>;
 
 rank_status status(std::uint64_t work, waiting waits = waiting::nothing, std::uint64_t step = 0, pace p = pace::step) {
@@ -29,8 +29,8 @@ rank_status status(std::uint64_t work, waiting waits = waiting::nothing, std::ui
   return s;
 }
 
-standstill_limits limits() {
-  standstill_limits l;
+stall_limits limits() {
+  stall_limits l;
   l.watched = true;
   return l;
 }
@@ -42,7 +42,7 @@ const clock_type::time_point start = clock_type::now();
 TEST_CASE("a rank that works on alone is to blame, not those that wait for it") {
   auto l = limits();
   l.same = 2s;
-  standstill s(l, 3);
+  stall_detector s(l, 3);
   for (std::uint32_t r = 0; r < 3; ++r) s.note(r, status(1), start);
   s.note(0, status(1, waiting::peers), start + 1s);
   s.note(1, status(1), start + 1s);
@@ -61,7 +61,7 @@ TEST_CASE("a rank that works on alone is to blame, not those that wait for it") 
 TEST_CASE("an exchange whose rounds do not return is at fault though its rank waits") {
   auto l = limits();
   l.same = 2s;
-  standstill s(l, 2);
+  stall_detector s(l, 2);
   s.note(0, status(1, waiting::peers), start);
   s.note(1, status(1, waiting::peers), start);
   rank_status turns = status(1, waiting::peers);
@@ -73,7 +73,7 @@ TEST_CASE("an exchange whose rounds do not return is at fault though its rank wa
 TEST_CASE("where all wait, those in an exchange come first, and of them the lowest step") {
   auto l = limits();
   l.same = 2s;
-  standstill s(l, 4);
+  stall_detector s(l, 4);
   rank_status turns = status(1, waiting::peers, 5);
   for (const auto at : {start, start + 3s}) {
     ++turns.rounds;
@@ -90,7 +90,7 @@ TEST_CASE("where all wait, those in an exchange come first, and of them the lowe
 }
 
 TEST_CASE("auto: long before the first step, a multiple of the usual step after it") {
-  standstill s(limits(), 1);
+  stall_detector s(limits(), 1);
   s.note(0, status(1), start);
   CHECK(s.stuck(start + 119s).empty());
   CHECK(s.stuck(start + 121s) == ranks{0});
@@ -105,13 +105,13 @@ TEST_CASE("auto: long before the first step, a multiple of the usual step after 
   CHECK(s.stuck(now + 599s).empty());
   CHECK(s.stuck(now + 601s) == ranks{0});
 
-  standstill fast(limits(), 1);
+  stall_detector fast(limits(), 1);
   now = start;
   for (std::uint64_t step = 0; step <= 5; ++step) fast.note(0, status(++work, waiting::nothing, step), now += 10ms);
   CHECK(fast.stuck(now + 29s).empty());
   CHECK(fast.stuck(now + 31s) == ranks{0});
 
-  standstill never(standstill_limits{}, 1);
+  stall_detector never(stall_limits{}, 1);
   never.note(0, status(1), start);
   CHECK(never.stuck(start + 24h).empty());
 }

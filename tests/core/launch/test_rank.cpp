@@ -17,10 +17,11 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "control/asio.hpp"
 #include "control/client.hpp"
-#include "control/invitation.hpp"
+#include "control/rank_arguments.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launch.hpp"
 
@@ -44,7 +45,7 @@ void check(bool ok, const char* what) {
 }
 
 // Connections that never prove anything: silent, garbage, giant lengths, half a handshake; more than are let wait.
-std::vector<tcp::socket> strangers(asio::io_context& io, const invitation& to) {
+std::vector<tcp::socket> strangers(asio::io_context& io, const rank_arguments& to) {
   std::vector<tcp::socket> out;
   for (int i = 0; i < 80; ++i) {
     tcp::socket s(io);
@@ -69,7 +70,7 @@ std::vector<std::string> inherited() {
 }
 
 struct rank_program {
-  invitation invited;
+  rank_arguments invited;
   std::vector<std::string> open_at_start;
   std::optional<control_client> client;
   std::optional<status_page> page;
@@ -193,7 +194,7 @@ int main(int argc, char** argv) {
   asio::io_context io;
   std::vector<tcp::socket> bothering;
   try {
-    program.invited = read_invitation(argv[3], std::stoul(argv[5]), std::stoi(argv[7]));
+    program.invited = read_rank_arguments(argv[3], std::stoul(argv[5]), std::stoi(argv[7]));
     program.page.emplace(std::stoi(argv[9]));
     if (mode != nullptr && std::strcmp(mode, "strangers") == 0) bothering = strangers(io, program.invited);
     program.run();

@@ -8,7 +8,7 @@
 
 #include "base/failure.hpp"
 #include "json.hpp"
-#include "measure/figures.hpp"
+#include "measure/run_figures.hpp"
 #include "measure/statistics.hpp"
 
 using namespace regatta;
@@ -101,8 +101,8 @@ TEST_CASE("clocks of different hosts are not compared") {
 }
 
 TEST_CASE("what a step is stalled by before its backward pass belongs to the step before") {
-  // Both compute 10 ms a step. Worker 1 ends its backward pass of step 0 at 40 ms; worker 0 began step 1 at 10 ms and is
-  // stalled from 12 to 45 ms: 28 ms of waiting for worker 1, 5 ms of bytes.
+  // Both compute 10 ms a step. Worker 1 ends its backward pass of step 0 at 40 ms; worker 0 began step 1 at 10 ms and
+  // is stalled from 12 to 45 ms: 28 ms of waiting for worker 1, 5 ms of bytes.
   rank_record a = worker(0, 0, {{0, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 33, 0}}),
               b = worker(1, 0, {{30, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 0, 0}});
   a.steps[1].stalled_at = 12 * ms;
@@ -118,7 +118,8 @@ TEST_CASE("what a step is stalled by before its backward pass belongs to the ste
 }
 
 TEST_CASE("a worker that may be ahead by a bound waits for an earlier step; without a bound for none") {
-  // Worker 1 ends its backward pass of step 0 at 40 ms. Worker 0 ends that of step 1 at 20 ms, and is blocked until 45 ms.
+  // Worker 1 ends its backward pass of step 0 at 40 ms. Worker 0 ends that of step 1 at 20 ms, and is blocked until 45
+  // ms.
   rank_record a = worker(0, 0, {{0, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 25, 0}}),
               b = worker(1, 0, {{30, 5, 5, 0, 0, 0}, {0, 5, 5, 0, 0, 0}});
   CHECK(figures_of({a, b}, true).time.wait == 0);

@@ -9,12 +9,12 @@
 
 #include "config/report_values.hpp"
 #include "json.hpp"
-#include "measure/canary.hpp"
-#include "measure/context.hpp"
-#include "measure/data_fingerprint.hpp"
-#include "measure/host.hpp"
-#include "measure/summary.hpp"
+#include "machine/host.hpp"
+#include "measure/case_entry.hpp"
 #include "recompute.hpp"
+#include "report/context.hpp"
+#include "report/data_fingerprint.hpp"
+#include "report/result_checks.hpp"
 
 using namespace regatta;
 using namespace regatta::test;
@@ -61,9 +61,9 @@ case_config two_workers() {
 
 case_facts weak() {
   case_facts f;
-  f.batch_per_worker = 10;
+  f.model.batch_per_worker = 10;
   f.global_batch = 20;
-  f.unit = "images";
+  f.model.unit = "images";
   return f;
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   f.metric = "top1";
   f.metric_value = 0.5;
   case_facts facts = weak();
-  facts.parameters = facts.table_parameters = 1;
+  facts.model.parameters = facts.model.table_parameters = 1;
   const json e = case_entry(two_workers(), facts, {{f, one, both}, {f, one, both}});
   std::vector<std::string> figures;
   const auto walk = [&](const auto& self, const json& at, const std::string& path) -> void {
@@ -289,7 +289,7 @@ TEST_CASE("every figure of an entry can be computed again from its repeats, by o
         CAPTURE(unit);
         case_facts facts = weak();
         facts.synchronous = !asynchronous;
-        facts.unit = unit;
+        facts.model.unit = unit;
         std::vector<repeat_figures> runs;
         for (int r = 0; r < repeats; ++r)
           runs.push_back({run_of(2, 1, 20, 3 * r, asynchronous), run_of(1, 0, 20, 3 * r + 1, false),
@@ -375,13 +375,13 @@ TEST_CASE("fingerprints differ where what is computed differs, and only there") 
   b.model.parameters["hidden"] = 3;
   CHECK(fingerprint(a, weak(), "k", "l")["model"] != fingerprint(b, weak(), "k", "l")["model"]);
   case_facts normalised = weak(), halves = weak();
-  normalised.batch_statistics = halves.batch_statistics = true;
-  halves.batch_per_worker = 5;
+  normalised.model.batch_statistics = halves.model.batch_statistics = true;
+  halves.model.batch_per_worker = 5;
   CHECK(fingerprint(a, normalised, "", "")["data"] != fingerprint(a, halves, "", "")["data"]);
   CHECK(fingerprint(a, weak(), "", "")["kernels"].is_null());
 }
 
-TEST_CASE("canary: the first loss agrees, every loss is finite, replicas agree") {
+TEST_CASE("result checks: the first loss agrees, every loss is finite, replicas agree") {
   case_config other = two_workers();
   other.swept = {{"cluster.workers", 2}, {"strategy.plugin", "sync_ps"}};
   CHECK(check_results({entry(2.302585), entry(2.302590, other)}).empty());
@@ -468,15 +468,15 @@ TEST_CASE(
   CHECK(resume_conflict(before, before) == "");
   CHECK(conflict("/date", "2026-01-02T00:00:00Z") == "");
   CHECK(conflict("/hosts/0/memory_bytes", 1) == ""); // free memory may differ
-  CHECK(conflict("/experiment/train/batch", 33) == "the experiment is another");
+  CHECK(conflict("/experiment/train/batch", 33) == "the experiment differs");
   CHECK(conflict("/git", "def") == "regatta was rebuilt from other sources");
   CHECK(conflict("/build", "Debug") == "regatta was rebuilt from other sources");
-  CHECK(conflict("/plugins/0/sha256", "13") == "model mlp is another binary");
-  CHECK(conflict("/plugins/1/sha256", "13") == "strategy none is another binary");
-  CHECK(conflict("/data/0/sha256", "57") == "the data of /d are others");
-  CHECK(conflict("/data/0/sha256", nullptr) == "the data of /d are others"); // gone
-  CHECK(conflict("/data/1/sha256", "57") == "");                             // a vocabulary that the campaign made
-  CHECK(conflict("/hosts/0/cores", 4) == "the hosts are others");
+  CHECK(conflict("/plugins/0/sha256", "13") == "model mlp has another binary");
+  CHECK(conflict("/plugins/1/sha256", "13") == "strategy none has another binary");
+  CHECK(conflict("/data/0/sha256", "57") == "the data of /d changed");
+  CHECK(conflict("/data/0/sha256", nullptr) == "the data of /d changed"); // gone
+  CHECK(conflict("/data/1/sha256", "57") == "");                          // a vocabulary that the campaign made
+  CHECK(conflict("/hosts/0/cores", 4) == "the hosts differ");
 
   // A context that somebody changed by hand.
   const auto damaged = [&](const char* pointer, const json& value) {

@@ -3,7 +3,7 @@
 // Every optimiser's formula in plain doubles, element by element.
 #pragma once
 
-#include "config/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 #include <cmath>
 #include <string>

@@ -2,8 +2,8 @@
 #include "optimizer/schedule.hpp"
 
 #include "base/failure.hpp"
-#include "config/experiment.hpp"
 #include "device/host.hpp"
+#include "experiment/experiment.hpp"
 #include "optimizer/optimizer.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/failure.hpp"
-#include "registry/ask.hpp"
 #include "registry/plugin_host.hpp"
+#include "registry/run_in_child.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,9 +23,9 @@ namespace {
 using question = std::function<json(const stage_function&)>;
 
 // The text of its failure, which must come.
-std::string failed(const question& q, const ask_options& o = {}) {
+std::string failed(const question& q, const child_options& o = {}) {
   try {
-    ask(q, o);
+    run_in_child(q, o);
   } catch (const failure& f) {
     return f.what();
   }
@@ -44,13 +44,13 @@ bool has(const std::string& text, const char* part) {
 } // namespace
 
 TEST_CASE("what the child returns comes back as data") {
-  CHECK(ask([](const stage_function&) { return json("a = b\nc"); }) == "a = b\nc");
-  CHECK(ask([](const stage_function& stage) {
+  CHECK(run_in_child([](const stage_function&) { return json("a = b\nc"); }) == "a = b\nc");
+  CHECK(run_in_child([](const stage_function& stage) {
           stage("", "one");
           stage("who", "two");
           return json{{"numbers", {1, 2.5, -3}}, {"nothing", nullptr}};
         }) == json{{"numbers", {1, 2.5, -3}}, {"nothing", nullptr}});
-  CHECK(ask([](const stage_function&) { return json(std::string(1 << 20, 'x')); }).get<std::string>().size() ==
+  CHECK(run_in_child([](const stage_function&) { return json(std::string(1 << 20, 'x')); }).get<std::string>().size() ==
         1 << 20);
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("what ends the child becomes a line") {
   CHECK(has(failed([](const stage_function&) -> json { throw 1; }), "no std::exception"));
   const auto code = [](exit_code c) {
     try {
-      ask([c](const stage_function&) -> json { throw failure(c, "text"); });
+      run_in_child([c](const stage_function&) -> json { throw failure(c, "text"); });
     } catch (const failure& f) {
       return f.code();
     }
@@ -83,21 +83,21 @@ TEST_CASE("what ends the child becomes a line") {
 }
 
 TEST_CASE("a child that hangs is ended") {
-  ask_options o;
-  o.patience = std::chrono::milliseconds(100);
-  CHECK(has(failed(hang, o), "did not come back within 0.1 s while it was being loaded"));
+  child_options o;
+  o.limit = std::chrono::milliseconds(100);
+  CHECK(has(failed(hang, o), "did not return within 0.1 s while it was being loaded"));
 }
 
 TEST_CASE("a child that hangs is ended at once where the user asks for it") {
-  ask_options o;
-  o.patience = std::chrono::hours(1);
+  child_options o;
+  o.limit = std::chrono::hours(1);
   int looks = 0;
   o.interrupted = [&] { return ++looks > 2; };
   CHECK(failed(hang, o) == "interrupted");
 }
 
 TEST_CASE("of many questions those that break hurt no other") {
-  const auto answers = ask_all(6, [](std::size_t i, const stage_function& stage) -> json {
+  const auto answers = run_all_in_child(6, [](std::size_t i, const stage_function& stage) -> json {
     stage("number " + std::to_string(i), "was asked");
     if (i == 1) std::raise(SIGSEGV);
     if (i == 2) throw failure(exit_code::usage, "refused");
@@ -110,7 +110,7 @@ TEST_CASE("of many questions those that break hurt no other") {
   CHECK(std::string(answers[2].failed->what()) == "refused");
   CHECK(has(answers[4].failed->what(), "number 4 ended the process while it was asked"));
   // One child answers for as long as it lives.
-  const auto calm = ask_all(3, [](std::size_t, const stage_function&) -> json { return ::getpid(); });
+  const auto calm = run_all_in_child(3, [](std::size_t, const stage_function&) -> json { return ::getpid(); });
   CHECK(calm[0].value == calm[2].value);
   CHECK(calm[0].value != ::getpid());
 }
@@ -118,14 +118,14 @@ TEST_CASE("of many questions those that break hurt no other") {
 TEST_CASE("answers are kept when no second child can be started") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  ask_options o;
+  child_options o;
   o.interrupted = [&] { // called once the first child runs: no other pipe can be made from now on
     const rlimit none{3, before.rlim_max};
     ::setrlimit(RLIMIT_NOFILE, &none);
     return false;
   };
-  std::vector<answer> answers;
-  CHECK_NOTHROW(answers = ask_all(
+  std::vector<child_result> answers;
+  CHECK_NOTHROW(answers = run_all_in_child(
                     4,
                     [](std::size_t i, const stage_function&) -> json {
                       if (i == 1) ::_exit(3);
@@ -138,7 +138,7 @@ TEST_CASE("answers are kept when no second child can be started") {
   CHECK(has(answers[1].failed->what(), "ended the process"));
   for (const std::size_t i : {2, 3}) {
     CHECK(answers[i].failed->code() == exit_code::run);
-    CHECK(has(answers[i].failed->what(), "plugins cannot be asked: no pipe"));
+    CHECK(has(answers[i].failed->what(), "cannot start the process that loads plugins: no pipe"));
   }
 }
 

@@ -213,7 +213,7 @@ TEST_CASE("descriptions that cannot be") {
 TEST_CASE("parameter tables that contradict themselves") {
   const std::pair<const char*, const char*> all[] = {
       {"parameter_table_null", "2 parameters, but the table is null"},
-      {"parameter_count_absurd", "4000000000 parameters cannot be"},
+      {"parameter_count_absurd", "param_count is 4000000000, 1000 is the most"},
       {"parameters_of_two_sizes", "parameter 2: struct_size is"},
       {"parameter_without_name", "parameter 2 is named null"},
       {"parameter_named_oddly", "parameter 2 is named \"Two words\""},

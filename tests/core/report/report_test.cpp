@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include "report/progress.hpp"
+#include "report/progress_line.hpp"
 #include "report/render.hpp"
 #include "report/text_table.hpp"
 #include "report_fixture.hpp"
@@ -65,7 +65,7 @@ none       -                1        -      138.9  0.4 %     -       -         -
 allreduce  shm              2        -      273.0  0.4 %  0.98    0.99      0.99  communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 %  2.31 → 1.94    61.0 MB
 sync_ps    tcp              2   2 (co)      268.2  0.4 %  0.96    0.99      0.97  communication 2.2 %  update 0.9 %  compute 0.4 %              2.31 → 1.94    61.1 MB
 
-replicas identical   canary passed   results/a/result.json
+replicas identical   result checks passed   results/a/result.json
 )");
 }
 
@@ -151,7 +151,7 @@ none       -                1        -      138.9  0.4 %  2.31 → 1.94
 allreduce  shm              2        -  failed: rank 1 (worker 1, pid 4711): killed by SIGKILL; last operation: backward of step 12
 sync_ps    tcp              2   2 (co)  skipped: needs 30.1 GB of memory, 22.0 GB are free
 )");
-  CHECK(has(wide, "\n1 of 3 cases failed   1 of 3 cases skipped   canary passed\n"));
+  CHECK(has(wide, "\n1 of 3 cases failed   1 of 3 cases skipped   result checks passed\n"));
   const std::string narrow = render(result, format::console, {80, ""});
   CHECK(has(narrow, R"(allreduce  shm              2        -  failed: rank 1 (worker 1, pid 4711):
                                         killed by SIGKILL; last operation:
@@ -173,7 +173,7 @@ warning: debug build: this program was not built for speed (3 cases)
 warning: oversubscribed: 4 ranks x 1 thread on 2 cores [workers 2, strategy sync_ps, transport tcp]
 )");
   CHECK(has(text, "\nwrong: workers 2, strategy sync_ps, transport tcp: the workers ended with different weights\n"));
-  CHECK(has(text, "\nREPLICAS DIFFER   CANARY FAILED\n"));
+  CHECK(has(text, "\nREPLICAS DIFFER   RESULT CHECKS FAILED\n"));
 }
 
 TEST_CASE("swept keys are columns, in the order of the sweep, unless they do not vary") {
@@ -228,7 +228,7 @@ TEST_CASE("markdown") {
 | allreduce | shm | 2 | - | 273.0 | 0.4 % | 0.98 | 0.99 | 0.99 | communication 1.1 %  wait 0.6 %  compute -0.1 %  other 0.1 % | 2.31 → 1.94 | 61.0 MB |
 | sync_ps | tcp | 2 | 2 (co) | 268.2 | 0.4 % | 0.96 | 0.99 | 0.97 | communication 2.2 %  update 0.9 %  compute 0.4 % | 2.31 → 1.94 | 61.1 MB |
 
-* replicas identical; canary passed
+* replicas identical; result checks passed
 )");
 }
 

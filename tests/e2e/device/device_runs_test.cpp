@@ -5,7 +5,7 @@
 // and an access by the host ends the process.
 #include "device_runs.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 using namespace device_runs;
 
@@ -62,7 +62,7 @@ TEST_CASE("batches are read late, out of memory that is held; samples that never
 
 TEST_CASE("evaluations, between steps and at the end, of a model with running statistics") {
   const scratch s;
-  regatta::make_cifar10_like(s.path / "data", 40, 1);
+  regatta::generate_cifar10_like(s.path / "data", 40, 1);
   const std::string data = "[data]\nsource = \"random\"";
   std::string text = std::string(experiment).substr(std::string(experiment).find(data) + data.size());
   text = "[model]\nplugin = \"resnet50\"\ninput = \"cifar10\"\ndepth = 18\nwidth = 8\n[data]\nsource = "

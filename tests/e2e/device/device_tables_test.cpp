@@ -5,7 +5,7 @@
 // possible.
 #include "device_runs.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 using namespace device_runs;
 
@@ -56,7 +56,7 @@ TEST_CASE("every optimiser; the norm over dense weights and rows together; micro
 
 TEST_CASE("evaluations, between steps and at the end") {
   const scratch s;
-  regatta::make_criteo_like(s.path / "data", 200, 1);
+  regatta::generate_criteo_like(s.path / "data", 200, 1);
   const std::string text =
       with("plugin = \"ctr\"\nrows = 200\nhidden = [16]\n",
            "source = \"dataset\"\nformat = \"criteo\"\npath = \"data/train.tsv\"\nevaluation_path = "

@@ -160,7 +160,7 @@ TEST_CASE("comm: a transport that stands still is named with its size, and the n
     CHECK(within(patience, [&] { return processes_with(token) == 0; }));
     INFO(o.err);
     CHECK(o.code == 1);
-    CHECK(o.err.find("the run stands still (--timeout); who waits for what:") != std::string::npos);
+    CHECK(o.err.find("the run makes no progress (--timeout); state of each rank:") != std::string::npos);
     const json all = parsed(o.out);
     REQUIRE(all.at("results").size() == 1);
     CHECK(all.at("results").at(0).at("transport") == "shm");

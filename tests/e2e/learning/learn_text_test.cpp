@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transformer and BERT, tiny ones, learn from text files in the formats that feed them, in bf16 as in fp32; and workers
-// with different counts of words train as one.
+// The transformer and BERT, tiny ones, learn from text files in the formats that feed them, in bf16 as in fp32; and
+// workers with different counts of words train as one.
 #include "learning.hpp"
 
 #include <vector>
@@ -10,7 +10,7 @@ using namespace regatta::test;
 
 TEST_CASE("a tiny transformer translates 40 words with a perplexity below 2 after 300 steps of 32") {
   const scratch s;
-  regatta::make_parallel_like(s.path / "data", 20'000, 1);
+  regatta::generate_parallel_like(s.path / "data", 20'000, 1);
   const auto [fp32, bf16] =
       learnt(s, {.model = "plugin = \"transformer\"\nlayers = 1\nhidden = 64\nheads = 4\nvocabulary = 100\n"
                           "sequence = 12\ndropout = 0\n",
@@ -26,7 +26,7 @@ TEST_CASE("a tiny transformer translates 40 words with a perplexity below 2 afte
 
 TEST_CASE("a tiny bert finds 35 % of masked words after 300 steps of 32") {
   const scratch s;
-  regatta::make_sentences_like(s.path / "data", 2'000, 1);
+  regatta::generate_sentences_like(s.path / "data", 2'000, 1);
   const auto [fp32, bf16] =
       learnt(s, {.model = "plugin = \"bert\"\nlayers = 1\nhidden = 64\nheads = 4\nvocabulary = 200\npositions = 24\n"
                           "sequence = 24\npredictions = 4\ndropout = 0\n",
@@ -40,12 +40,12 @@ TEST_CASE("a tiny bert finds 35 % of masked words after 300 steps of 32") {
   CHECK(std::abs(bf16 - fp32) < 0.05);
 }
 
-// Each loss is a mean over all words that count in the global batch: a worker with short sentences, or few masked words,
-// weighs less than the other one. Means of workers' or of micro-batches' means would be something else.
+// Each loss is a mean over all words that count in the global batch: a worker with short sentences, or few masked
+// words, weighs less than the other one. Means of workers' or of micro-batches' means would be something else.
 TEST_CASE("workers whose shares differ in words train as one worker does, in however many parts") {
   const scratch s;
-  regatta::make_parallel_like(s.path / "parallel", 100, 1);
-  regatta::make_sentences_like(s.path / "sentences", 50, 1);
+  regatta::generate_parallel_like(s.path / "parallel", 100, 1);
+  regatta::generate_sentences_like(s.path / "sentences", 50, 1);
   const std::string transformer = R"(
 [model]
 plugin = "transformer"
@@ -118,7 +118,7 @@ baseline = false
 
 TEST_CASE("bert's throughput counts words, not masks, where batches are counted in tokens") {
   const scratch s;
-  regatta::make_sentences_like(s.path / "data", 50, 1);
+  regatta::generate_sentences_like(s.path / "data", 50, 1);
   const json r = results(s, R"(
 [model]
 plugin = "bert"

@@ -5,7 +5,7 @@
 
 #include "program.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 #include <array>
 #include <cmath>
@@ -44,7 +44,7 @@ inline std::array<double, 2> learnt(const scratch& s, const lesson& l) {
 // On pictures of ten classes, of the seed 1: most unseen ones are read right, in either precision.
 inline void reads_pictures(lesson l) {
   const scratch s;
-  make_cifar10_like(s.path / "data", 400, 1);
+  generate_cifar10_like(s.path / "data", 400, 1);
   l.data = "format = \"cifar10\"\npath = \"data\"\nevaluation_path = \"data\"\n";
   l.metric = "top1";
   const auto [fp32, bf16] = learnt(s, l);

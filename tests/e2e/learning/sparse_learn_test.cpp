@@ -3,7 +3,7 @@
 // ctr, simnet_bow and word2vec learn from files in the formats that they were published with, their tables sparse.
 #include "program.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 #include <cmath>
 #include <string>
@@ -24,7 +24,7 @@ json trained(const scratch& s, const std::string& model, const std::string& form
 
 TEST_CASE("ctr tells clicks of unseen lines with an AUC of 0.75 after 300 steps of 100") {
   const scratch s;
-  regatta::make_criteo_like(s.path / "data", 10000, 1);
+  regatta::generate_criteo_like(s.path / "data", 10000, 1);
   std::vector<double> reached;
   for (const char* precision : {"fp32", "bf16"}) {
     const json r = trained(s, "plugin = \"ctr\"\nrows = 20011\nhidden = [64, 32]\n", "criteo", R"(
@@ -55,7 +55,7 @@ baseline = false
 
 TEST_CASE("simnet_bow puts 20 pairs in order for one that it does not, after 400 steps of 100") {
   const scratch s;
-  regatta::make_queries_like(s.path / "data", 40000, 1);
+  regatta::generate_queries_like(s.path / "data", 40000, 1);
   std::vector<double> reached;
   for (const char* precision : {"fp32", "bf16"}) {
     const json r =
@@ -86,7 +86,7 @@ baseline = false
 
 TEST_CASE("word2vec brings words nearer to their neighbours than to noise, by 0.6, after 400 steps of 200") {
   const scratch s;
-  regatta::make_words_like(s.path / "data", 5000, 100, 1);
+  regatta::generate_words_like(s.path / "data", 5000, 100, 1);
   const json r = results(s, R"(
 [model]
 plugin = "word2vec"
@@ -121,7 +121,7 @@ baseline = false
 
 TEST_CASE("two workers train ctr as one does, whoever brings the rows") {
   const scratch s;
-  regatta::make_criteo_like(s.path / "data", 2000, 1);
+  regatta::generate_criteo_like(s.path / "data", 2000, 1);
   const auto run = [&](const std::string& cluster) {
     return trained(s, "plugin = \"ctr\"\nrows = 5003\nhidden = [32]\n", "criteo", cluster + R"(
 [train]

@@ -4,7 +4,7 @@
 // processes, they come to the loss of synchronous training within a stated tolerance; and each reports what it should.
 #include "program.hpp"
 
-#include "data/generate.hpp"
+#include "data/generate_datasets.hpp"
 
 #include <numeric>
 
@@ -62,7 +62,7 @@ double reached(const json& result) {
 
 TEST_CASE("every strategy learns what synchronous training learns") {
   const scratch s;
-  regatta::make_cifar10_like(s.path / "data", 400, 1);
+  regatta::generate_cifar10_like(s.path / "data", 400, 1);
   const json all = results(s, experiment);
   std::map<std::string, json> by;
   for (const json& r : all) by[r.at("case").at("strategy.plugin")] = r;
@@ -96,7 +96,7 @@ TEST_CASE("every strategy learns what synchronous training learns") {
 
 TEST_CASE("sparse tables: async_ps and geo_ps tell clicks as well as sync_ps does") {
   const scratch s;
-  regatta::make_criteo_like(s.path / "data", 10000, 1);
+  regatta::generate_criteo_like(s.path / "data", 10000, 1);
   const json all = results(s, R"(
 [model]
 plugin = "ctr"
@@ -293,8 +293,8 @@ baseline = false
         "--set cluster.hosts=2");
   check("--set strategy.plugin=sync_ps");
   check("--set strategy.plugin=sync_ps --set strategy.early=false");
-  // The fast worker may be a step ahead, so part of what it is blocked for is the slow one's and part its own pull, which
-  // a busy machine stretches. Before waiting was told apart, all of it was communication.
+  // The fast worker may be a step ahead, so part of what it is blocked for is the slow one's and part its own pull,
+  // which a busy machine stretches. Before waiting was told apart, all of it was communication.
   check("--set strategy.plugin=async_ps --set strategy.bound=1", 0.5);
   check("--set strategy.plugin=local_sgd --set strategy.k=2");
   check("--set strategy.plugin=dgc");

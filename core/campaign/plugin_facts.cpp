@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "campaign/plugin_facts.hpp"
+
+#include "base/findings.hpp"
+#include "base/json_members.hpp"
+#include "rank/job.hpp"
+#include "rank/model.hpp"
+#include "registry/transport_host.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <regatta/device.h>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+
+template <class F, class Visit>
+requires std::same_as<std::remove_const_t<F>, plugin_facts>
+void each_member(F& f, Visit&& visit) {
+  visit("model", f.model);
+  visit("servers", f.servers);
+  visit("plan.flags", f.plan.flags);
+  visit("plan.lanes", f.plan.lanes);
+  visit("plan.period", f.plan.period);
+  visit("plan.steady_from", f.plan.steady_from);
+  visit("communicates", f.communicates);
+  visit("caps.flags", f.caps.flags);
+  visit("caps.memory", f.caps.memory);
+  visit("caps.p2p", f.caps.p2p);
+  visit("caps.own_threads", f.caps.own_threads);
+  visit("collectives", f.collectives);
+  visit("regions", f.regions);
+  visit("files", f.files);
+}
+
+namespace {
+
+using nlohmann::json;
+
+// ------------------------------------------------------------------------------------------------ in the child ---
+
+// Returns RG_MEMORY_* kinds; a transport must reach at least one of them. Host memory is always among them, because the
+// engine can copy a device's memory to the host.
+std::uint32_t memory_of_regions(const registry& plugins, const case_config& c) {
+  if (c.train.device == "cpu") return RG_MEMORY_HOST;
+  const component& executor = executor_for(plugins, c.train.device);
+  const auto* device = executor.extension ? static_cast<const rg_device*>(executor.extension(RG_EXT_DEVICE)) : nullptr;
+  return RG_MEMORY_HOST | (device ? device->memory : 0);
+}
+
+void ask_strategy(const registry& plugins, const case_config& c, const stage_function& stage, plugin_facts& out) {
+  const auto who =
+      fmt::format("strategy {} ({})", c.strategy.id, plugins.described(kind::strategy, c.strategy.id).file.string());
+  stage(who, "was being loaded");
+  const component& strategy = plugins.find(kind::strategy, c.strategy.id);
+  stage(who, "was asked for its plan");
+  plugin_host host;
+  const parameter_values values(strategy, c.strategy.parameters);
+  const auto workers = static_cast<std::uint32_t>(c.cluster.workers),
+             servers = static_cast<std::uint32_t>(c.cluster.servers),
+             hosts = static_cast<std::uint32_t>(c.cluster.hosts);
+  rank_job job; // holds the optimizer settings that a rank will have
+  job.config = c;
+  const optimizer_config optimizer = job.optimizer();
+  // Only the plan says whether the strategy wants servers. If it does not, or the case has none, plan again without
+  // servers.
+  auto layout = cluster_layout::make(workers, servers, c.cluster.colocate, hosts);
+  rg_plan plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
+  const bool served = (plan.flags & RG_PLAN_SERVERS) && servers;
+  if (!served) {
+    layout = cluster_layout::make(workers, 0, false, hosts);
+    plan = plan_of(strategy.strategy, values.data(), layout, optimizer, host, strategy.id);
+  }
+  out.servers = served ? servers : 0;
+  out.plan = plan;
+  out.communicates = talks(strategy.strategy, values.data(), layout.view(UINT32_MAX));
+}
+
+json ask_plugins(const registry& plugins, const case_config& c, const stage_function& stage) {
+  plugin_facts out;
+  findings wrong;
+  wrong.attempt([&] { out.model = model_facts_of(plugins, c, stage); });
+  wrong.attempt([&] { ask_strategy(plugins, c, stage, out); });
+  transport_summary transport{};
+  wrong.attempt([&] { transport = summarise_transport(plugins, c.transport.id, c.transport.parameters, stage); });
+  wrong.raise();
+  out.caps = transport.caps;
+  out.collectives = transport.collectives;
+  out.regions = memory_of_regions(plugins, c);
+  std::vector<std::string>& files = out.files;
+  files = transport.files;
+  const component& model = plugins.described(kind::model, c.model.id);
+  files.push_back(model.file.string());
+  files.push_back(plugins.described(kind::strategy, c.strategy.id).file.string());
+  if (model.is_graph) files.push_back(executor_for(plugins, c.train.device).file.string());
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return members_to_json(out);
+}
+
+// ----------------------------------------------------------------------------------------------- in the parent ---
+
+plugin_facts facts_from_json(const json& j) {
+  plugin_facts facts;
+  take_members(j, facts);
+  return facts;
+}
+
+std::string key_of(const case_config& c) {
+  json j = to_json(c);
+  j.erase("swept");
+  j.erase("name");
+  return j.dump();
+}
+
+} // namespace
+
+void plugin_facts_cache::collect(const std::vector<case_config>& cases) {
+  std::vector<std::string> keys;
+  std::vector<const case_config*> asked;
+  for (const case_config& c : cases) {
+    const std::string key = key_of(c);
+    if (known_.count(key) || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    keys.push_back(key);
+    asked.push_back(&c);
+  }
+  if (asked.empty()) return;
+  const registry loading = plugins_.loading();
+  child_options options;
+  options.interrupted = interrupted;
+  auto results = run_all_in_child(
+      asked.size(), [&](std::size_t i, const stage_function& stage) { return ask_plugins(loading, *asked[i], stage); },
+      options);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& failed = results[i].failed;
+    if (failed && failed->code() == exit_code::interrupted) continue; // no facts: a later of() collects them again
+    known_[keys[i]] = failed ? kept{{}, failed} : kept{facts_from_json(results[i].value), {}};
+  }
+}
+
+const plugin_facts& plugin_facts_cache::of(const case_config& c) {
+  collect({c});
+  const auto found = known_.find(key_of(c));
+  if (found == known_.end()) throw failure(exit_code::interrupted, "interrupted");
+  if (found->second.failed) throw *found->second.failed;
+  return found->second.facts;
+}
+
+} // namespace regatta

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Facts about a case that its plugins report. A child process calls the plugins; the coordinator never runs their code.
+#pragma once
+
+#include "campaign/model_facts.hpp"
+#include "experiment/experiment.hpp"
+#include "registry/registry.hpp"
+#include "registry/run_in_child.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+
+// The facts about one case.
+struct plugin_facts {
+  model_facts model;
+  std::uint32_t servers = 0; // servers that run: those of the case if the strategy wants servers
+  // Only flags, lanes, period and steady_from; lanes and period are at least 1.
+  rg_plan plan = rg::make_versioned<rg_plan>();
+  bool communicates = false; // true if any two ranks ever exchange a message
+  // Only flags, memory, p2p and own_threads.
+  rg_transport_caps caps = rg::make_versioned<rg_transport_caps>();
+  bool collectives = false;       // the transport has collectives of its own
+  std::uint32_t regions = 0;      // RG_MEMORY_*: a transport must reach one of them
+  std::vector<std::string> files; // files of all plugins that the ranks need, sorted
+};
+
+// Keeps the facts of cases. Cases whose settings are equal share them. [main]
+class plugin_facts_cache {
+public:
+  // The registry must outlive this object.
+  explicit plugin_facts_cache(const registry& plugins) : plugins_(plugins) {}
+
+  // Collects the facts that are missing, all in one child. Does not throw for failures of plugins, or if the user
+  // interrupts: of() does.
+  void collect(const std::vector<case_config>& cases);
+  // Returns the facts of a case, valid as long as this object; collects them in a child if collect() did not. Throws
+  // failure: usage or skipped if a plugin refuses the case, plugin if it crashes or hangs, interrupted if `interrupted`
+  // returned true.
+  const plugin_facts& of(const case_config& c);
+  const registry& plugins() const noexcept { return plugins_; }
+
+  std::function<bool()> interrupted; // polled while a child runs; true ends the child; empty: never
+
+private:
+  struct kept {
+    plugin_facts facts;
+    std::optional<failure> failed;
+  };
+  const registry& plugins_;
+  std::map<std::string, kept> known_; // key: the case as JSON without name and swept values
+};
+
+} // namespace regatta

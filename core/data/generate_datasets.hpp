@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace regatta {
+
+// [main] Writes a learnable dataset in CIFAR-10's binary format into `dir`: data_batch_1.bin to data_batch_5.bin,
+// test_batch.bin and batches.meta.txt. Creates `dir`; replaces files of these names. Equal arguments give equal files;
+// each seed draws other samples of the same ten classes. A linear model classifies about half of the test set
+// correctly, a small convolutional network nearly all. Each .bin file has samples_per_file records (CIFAR-10: 10000) of
+// 3073 bytes. Returns 0. Throws failure (run) if it cannot write.
+int generate_cifar10_like(const std::filesystem::path& dir, std::uint64_t samples_per_file, std::uint64_t seed);
+
+// [main] Each of the other functions writes a learnable dataset in the named format of data.format into `dir`: files or
+// folders `train` and `test`, which has a fifth as many samples, at least one. They create folders and replace files of
+// these names. Equal arguments give equal files; train and test are different samples of the same distribution. All
+// throw failure (run) if they cannot write.
+
+// imagenet: a folder of JPEG files for each class, with `images` images in train. Images are `side` pixels high and
+// up to half as wide again. A class has one colour and stripes of one direction. Throws failure (usage) if this build
+// has no JPEG encoder.
+void generate_imagenet_like(const std::filesystem::path& dir, std::uint32_t classes, std::uint32_t images,
+                            std::uint32_t side, std::uint64_t seed);
+// criteo: train.tsv with `lines` lines, and test.tsv. The probability of a click is a logistic function of a weighted
+// sum of some of the integers and categories.
+void generate_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
+// words: train.txt with `lines` lines of 12 words of one topic, and test.txt. Topic 7 has the twins "t7a" and "t7b",
+// which have the same neighbours, so that their vectors become similar, and the words "t7w0" to "t7w3". Words without
+// topic ("f0" ...) are mixed in by a Zipf distribution.
+void generate_words_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint32_t topics,
+                         std::uint64_t seed);
+// sentences: train.txt with `documents` documents of 6 to 12 sentences, and test.txt. A document has one of 16 topics.
+// Within a topic, the word before determines each word of a sentence but the first.
+void generate_sentences_like(const std::filesystem::path& dir, std::uint64_t documents, std::uint64_t seed);
+// parallel: train/source.txt and train/target.txt with `lines` lines each, and the same in test/. A target line is the
+// source line in reverse order, with each of 40 words replaced by its translation.
+void generate_parallel_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
+// queries: train.tsv with `lines` lines of a query, a right title and a wrong title, and test.tsv. The query and the
+// right title have words of the same of 50 topics, the wrong title of another.
+void generate_queries_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
+
+} // namespace regatta

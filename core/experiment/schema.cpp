@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiment/schema.hpp"
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "registry/parameters.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+constexpr double largest_count = 1'000'000'000;
+constexpr double most_steps = most_measured_steps;
+
+template <class T> constexpr std::uint32_t type_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return RG_PARAM_BOOL;
+  else if constexpr (std::is_integral_v<T>)
+    return RG_PARAM_INT;
+  else if constexpr (std::is_floating_point_v<T>)
+    return RG_PARAM_FLOAT;
+  else if constexpr (std::is_same_v<T, std::vector<double>>)
+    return RG_PARAM_FLOATS;
+  else
+    return RG_PARAM_STRING; // a list of strings too: no plugin can have one, is_text_list() finds it by its member
+}
+
+// Builds one row of the table; chained calls set the allowed values.
+struct row : schema_key {
+  row& range(double low, double high) {
+    rule.min = low;
+    rule.max = high;
+    return *this;
+  }
+  row& above(double low) { // without an upper bound
+    above_min = true;
+    return range(low, unlimited);
+  }
+  row& below(double high) { // from 0
+    below_max = true;
+    return range(0, high);
+  }
+  row& unit(std::uint32_t u) {
+    rule.unit = u;
+    return *this;
+  }
+  row& one_of(const char* const* choices) {
+    rule.choices = choices;
+    return *this;
+  }
+  row& fixed() {
+    sweepable = false;
+    return *this;
+  }
+};
+
+row make_row(const char* path, config_member (*member)(experiment&, case_config&), const char* help) {
+  row r{};
+  r.rule.struct_size = sizeof(rg_param);
+  r.rule.name = path;
+  r.rule.help = help;
+  r.member = member;
+  r.sweepable = true;
+  experiment whole;
+  case_config point;
+  r.rule.type = std::visit([](auto* m) { return type_of<std::remove_pointer_t<decltype(m)>>(); }, member(whole, point));
+  return r;
+}
+
+const char* const sources[] = {"constant", "random", "queue", "dataset", "stream", nullptr};
+const char* const queued[] = {"constant", "random", "dataset", nullptr};
+const char* const bad_records[] = {"error", "skip", nullptr};
+const char* const token_kinds[] = {"words", "subwords", nullptr};
+const char* const contents[] = {"zeros", "uniform", "normal", nullptr};
+const char* const formats[] = {"cifar10",   "npy",      "imagenet", "criteo", "words",
+                               "sentences", "parallel", "queries",  nullptr};
+const char* const batch_units[] = {"samples", "tokens", nullptr};
+const char* const scalings[] = {"weak", "strong", nullptr};
+const char* const precisions[] = {"fp32", "tf32", "bf16", "fp16", nullptr};
+const char* const devices[] = {"cpu", "cuda", nullptr};
+const char* const kernels[] = {"timed", "fixed", nullptr};
+const char* const optimizers[] = {"sgd", "momentum", "adagrad", "adam", nullptr};
+const char* const lr_scalings[] = {"none", "linear", nullptr};
+const char* const timeouts[] = {"auto", "none", nullptr};
+const char* const schedules[] = {"constant", "step", "linear", "exponential", "noam", nullptr};
+const char* const schedule_units[] = {"step", "epoch", nullptr};
+
+// The key has the name of the member that it sets.
+#define POINT(path, help)                                                                                              \
+  make_row(                                                                                                            \
+      #path, []([[maybe_unused]] experiment& e, case_config& c) { return config_member(&c.path); }, help)
+
+// Defaults are those of the structs in experiment.hpp.
+std::vector<schema_key> make_schema() {
+  return {
+      make_row(
+          "experiment.name", [](experiment&, case_config& c) { return config_member(&c.name); },
+          "name of the results' folder; default: the file's name")
+          .fixed(),
+      make_row(
+          "experiment.seed", [](experiment&, case_config& c) { return config_member(&c.seed); },
+          "seed of all random numbers")
+          .range(0, unlimited),
+      make_row(
+          "experiment.plugin_path", [](experiment& e, case_config&) { return config_member(&e.plugin_path); },
+          "folders of plugins, searched before the built-in one")
+          .fixed(),
+
+      make_row(
+          "model.plugin", [](experiment&, case_config& c) { return config_member(&c.model.id); },
+          "the model; its parameters are keys of the same section (regatta describe model/ID)"),
+
+      POINT(data.source, "constant: one generated batch for all steps; random: a new generated batch every step; "
+                         "dataset: read from files; queue: one of these, prefetched by a thread; stream: from another "
+                         "process")
+          .one_of(sources),
+      POINT(data.queue_source, "source that a queue prefetches").one_of(queued),
+      POINT(data.prefetch, "micro-batches that a queue prefetches").range(1, 1024),
+      POINT(data.content, "values of generated inputs").one_of(contents),
+      POINT(data.zipf, "Zipf exponent of generated words; 0: uniform").range(0, 10),
+      POINT(data.format, "file format of a dataset: docs/data.md").one_of(formats),
+      POINT(data.path, "file or folder of a dataset"),
+      POINT(data.evaluation_path, "file or folder of the evaluation data; none: no evaluation"),
+      POINT(data.generate, "true: if data.path does not exist, first write learnable data in data.format there, as "
+                           "`regatta data make` does"),
+      POINT(data.shuffle, "read a dataset in a new random order in every epoch"),
+      POINT(data.threads, "threads of a rank that read a dataset").range(1, 256),
+      POINT(data.on_bad_record, "error: a damaged record ends the run; skip: the next one takes its place")
+          .one_of(bad_records),
+      POINT(data.tokens, "tokens of a text: words between spaces, or sentencepiece's subwords").one_of(token_kinds),
+      POINT(data.vocabulary, "file of a vocabulary; none: built from the training text, and kept beside it"),
+      POINT(data.min_count, "minimum count of a word in the vocabulary").range(1, largest_count),
+      POINT(data.window, "for words: largest distance of a context word").range(1, 1000),
+      POINT(data.subsample, "for words: subsampling threshold, as a fraction of all words; 0: none is dropped")
+          .range(0, 1),
+      POINT(data.endpoint, "for stream: where the producer binds its PUSH socket of ZeroMQ's; {worker} in it is the "
+                           "worker's number"),
+      POINT(data.producer, "for stream: a shell command that worker 0 (with {worker} in the endpoint: each worker) "
+                           "starts and ends; {endpoint}, {batch} (samples of a micro-batch), {worker} and {folder} (of "
+                           "this file) are replaced; none: the producer runs already"),
+      make_row(
+          "data.timeout", [](experiment&, case_config& c) { return config_member(&c.data.timeout_ns); },
+          "for stream: longest time to wait for a batch")
+          .range(1e6, 1e15)
+          .unit(RG_UNIT_NANOSECONDS),
+
+      POINT(train.batch, "samples or tokens a step: of each worker (weak scaling) or of all together (strong)")
+          .range(1, 1 << 20),
+      POINT(train.batch_unit, "unit of batch; tokens: as many samples as have that many token positions")
+          .one_of(batch_units),
+      POINT(train.scaling, "weak: batch is per worker; strong: batch is global and must divide by the workers")
+          .one_of(scalings),
+      POINT(train.accumulate, "micro-batches that a worker's batch is split into; their gradients are exchanged once")
+          .range(1, 65536),
+      POINT(train.precision, "type that the model computes in; weights stay fp32").one_of(precisions),
+      POINT(train.emulate, "compute slowly in a precision for which the machine has no instructions"),
+      POINT(train.device, "device that runs the model").one_of(devices),
+      POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),
+      POINT(train.graphs, "for cuda: capture a step as CUDA graphs, and replay them"),
+
+      POINT(optimizer.plugin, "the rule by which weights are updated").one_of(optimizers),
+      POINT(optimizer.lr, "learning rate").range(0, unlimited),
+      POINT(optimizer.momentum, "for momentum").range(0, 1),
+      POINT(optimizer.nesterov, "for momentum: look ahead"),
+      POINT(optimizer.weight_decay, "L2 penalty, added to the gradient").range(0, unlimited),
+      POINT(optimizer.beta1, "for adam: decay of the first moment").below(1),
+      POINT(optimizer.beta2, "for adam: decay of the second moment").below(1),
+      POINT(optimizer.epsilon, "for adagrad and adam: added to the denominator").above(0),
+      POINT(optimizer.clip_norm, "largest norm of the whole gradient; 0: no clipping").range(0, unlimited),
+      POINT(optimizer.lr_scaling, "linear: lr times the number of workers").one_of(lr_scalings),
+      POINT(optimizer.schedule.name, "how lr changes over the run; docs/experiments.md has the formulas")
+          .one_of(schedules),
+      POINT(optimizer.schedule.unit, "unit of lengths: steps, or epochs of the dataset").one_of(schedule_units),
+      POINT(optimizer.schedule.warmup, "length over which lr rises to its full value").range(0, unlimited),
+      POINT(optimizer.schedule.start, "fraction of lr at the begin of the warm-up").range(0, 1),
+      POINT(optimizer.schedule.milestones, "for step: where lr is multiplied by factor").range(0, unlimited),
+      POINT(optimizer.schedule.factor, "for step and exponential").range(0, unlimited),
+      POINT(optimizer.schedule.every, "for exponential: length after which lr is multiplied by factor")
+          .range(0, unlimited),
+      POINT(optimizer.schedule.length, "for linear: where lr has fallen to its end").range(0, unlimited),
+      POINT(optimizer.schedule.end, "for linear: fraction of lr at the end").range(0, unlimited),
+      POINT(optimizer.schedule.model_size, "for noam: number of features of a position").range(1, largest_count),
+
+      make_row(
+          "strategy.plugin", [](experiment&, case_config& c) { return config_member(&c.strategy.id); },
+          "how workers exchange gradients; parameters in the same section, or under [strategy.ID] for one strategy "
+          "only"),
+      make_row(
+          "transport.plugin", [](experiment&, case_config& c) { return config_member(&c.transport.id); },
+          "how bytes move between ranks; parameters as for strategies"),
+
+      POINT(cluster.workers, "ranks that train").range(1, 4096),
+      POINT(cluster.servers, "parameter servers, if the strategy has any; else none is started").range(0, 4096),
+      POINT(cluster.colocate, "server k runs in worker k's process"),
+      POINT(cluster.threads, "compute threads of a rank").range(1, 1024),
+      POINT(cluster.pin, "bind each rank to its own cores"),
+      POINT(cluster.interface, "network interface that ranks listen on"),
+      make_row(
+          "cluster.spin", [](experiment&, case_config& c) { return config_member(&c.cluster.spin_ns); },
+          "how long a waiting rank spins before it sleeps; has no effect where cores are shared")
+          .range(0, largest_count)
+          .unit(RG_UNIT_NANOSECONDS),
+      POINT(cluster.hosts, "hosts to which ranks are assigned, in blocks: to try a hierarchy on one machine")
+          .range(1, 4096),
+      POINT(cluster.straggler.rank, "worker that is a straggler").range(0, 4095),
+      POINT(cluster.straggler.factor, "its computing time, relative to the other workers").range(1, 1000),
+
+      POINT(measure.warmup, "steps before the measurement").range(0, most_steps),
+      POINT(measure.steps, "steps that are measured; each is kept in memory").range(1, most_steps),
+      POINT(measure.seconds, "not 0: measure for about this many seconds, instead of a number of steps")
+          .range(0, 1'000'000),
+      POINT(measure.repeats, "runs of every case, each in fresh processes").range(1, 1000),
+      POINT(measure.baseline, "also run one worker without communication, the reference of efficiency"),
+      POINT(measure.evaluate_every, "steps between two evaluations, which are not timed; 0: only after the last step")
+          .range(0, largest_count),
+      POINT(measure.target, "value that the model's metric must reach; 0: none"),
+      POINT(measure.timeout, "longest time without any progress of a rank, then the case fails; auto: 30 s or 20 usual "
+                             "steps within the steps, minutes elsewhere; none: for debuggers")
+          .one_of(timeouts)
+          .range(1e8, 1e15)
+          .unit(RG_UNIT_NANOSECONDS),
+
+      make_row(
+          "report.rows", [](experiment& e, case_config&) { return config_member(&e.report.rows); },
+          "the key whose values head the rows of an extra table")
+          .fixed(),
+      make_row(
+          "report.columns", [](experiment& e, case_config&) { return config_member(&e.report.columns); },
+          "the key whose values head its columns")
+          .fixed(),
+      make_row(
+          "report.value", [](experiment& e, case_config&) { return config_member(&e.report.value); },
+          "the figure in its cells, e.g. samples_per_second: a path in an entry of result.json")
+          .fixed(),
+  };
+}
+#undef POINT
+
+template <class T> constexpr bool is_list = std::is_same_v<T, std::vector<std::string>>;
+
+bool is_text_list(const schema_key& key) {
+  experiment whole;
+  case_config point;
+  return std::visit([](auto* m) { return is_list<std::remove_pointer_t<decltype(m)>>; }, key.member(whole, point));
+}
+
+bool is_plugin_choice(const schema_key& key) {
+  return key.leaf() == "plugin" && find_plugin_section(key.section()).has_value();
+}
+
+// Returns true for a key that takes a word or a time. No plugin can have such a parameter.
+bool is_words_or_time(const schema_key& key) {
+  return key.rule.type == RG_PARAM_STRING && key.rule.unit == RG_UNIT_NANOSECONDS;
+}
+
+rg_param time_rule(const schema_key& key) {
+  rg_param rule = key.rule;
+  rule.type = RG_PARAM_INT;
+  rule.choices = nullptr;
+  return rule;
+}
+
+rg_param word_rule(const schema_key& key) {
+  rg_param rule = key.rule;
+  rule.unit = RG_UNIT_NONE;
+  rule.min = rule.max = 0;
+  return rule;
+}
+
+} // namespace
+
+std::string schema_key::section() const {
+  return path().substr(0, path().find('.'));
+}
+std::string schema_key::leaf() const {
+  return path().substr(path().find('.') + 1);
+}
+
+const std::vector<schema_key>& schema() {
+  static const std::vector<schema_key> keys = make_schema();
+  return keys;
+}
+
+const schema_key* find_key(std::string_view path) {
+  for (const schema_key& key : schema())
+    if (path == key.rule.name) return &key;
+  return nullptr;
+}
+
+std::string_view name_of(plugin_section s) {
+  switch (s) {
+  case plugin_section::model: return "model";
+  case plugin_section::strategy: return "strategy";
+  case plugin_section::transport: return "transport";
+  }
+  return "";
+}
+
+std::optional<plugin_section> find_plugin_section(std::string_view name) {
+  for (const plugin_section s : plugin_sections)
+    if (name == name_of(s)) return s;
+  return {};
+}
+
+component_choice& choice_of(case_config& c, plugin_section s) {
+  return s == plugin_section::model ? c.model : s == plugin_section::strategy ? c.strategy : c.transport;
+}
+
+const component_choice& choice_of(const case_config& c, plugin_section s) {
+  return choice_of(const_cast<case_config&>(c), s); // the other overload only selects a member
+}
+
+std::string expectation(const schema_key& key) {
+  if (is_text_list(key)) return "a list of strings";
+  if (is_plugin_choice(key)) return fmt::format("the id of a {}", key.section());
+  if (is_words_or_time(key)) return expectation(word_rule(key)) + ", or " + expectation(time_rule(key));
+  if (key.above_min) return fmt::format("a number above {}", key.rule.min);
+  if (key.below_max) return fmt::format("a number from {} to below {}", key.rule.min, key.rule.max);
+  return expectation(key.rule);
+}
+
+std::optional<json> accept(const schema_key& key, const json& given) {
+  if (is_words_or_time(key)) {
+    if (auto word = accept(word_rule(key), given)) return word;
+    const auto time = accept(time_rule(key), given);
+    return time ? std::optional<json>(exact_nanoseconds(time->get<std::int64_t>())) : std::nullopt;
+  }
+  if (!is_text_list(key)) {
+    const auto value = accept(key.rule, given);
+    if (value && key.above_min && !(value->get<double>() > key.rule.min)) return {};
+    if (value && key.below_max && !(value->get<double>() < key.rule.max)) return {};
+    return value;
+  }
+  if (given.is_string()) return json::array({given}); // --set may give one string without brackets
+  const bool texts =
+      given.is_array() && std::all_of(given.begin(), given.end(), [](const json& i) { return i.is_string(); });
+  return texts ? std::optional(given) : std::nullopt;
+}
+
+void assign(const schema_key& key, const json& value, experiment& whole, case_config& point) {
+  std::visit([&](auto* m) { *m = value.get<std::remove_pointer_t<decltype(m)>>(); }, key.member(whole, point));
+}
+
+json read(const schema_key& key, const experiment& whole, const case_config& point) {
+  // One accessor serves reading and writing; this call writes nothing through it.
+  return std::visit([](auto* m) { return json(*m); },
+                    key.member(const_cast<experiment&>(whole), const_cast<case_config&>(point)));
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const schema_key& key : schema())
+    if (std::find(names.begin(), names.end(), key.section()) == names.end()) names.push_back(key.section());
+  names.insert(std::find(names.begin(), names.end(), "report"), "sweep");
+  return names;
+}
+
+} // namespace regatta

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The keys of an experiment's TOML as a table. It validates files, suggests near names, fills in defaults, and prints
+// help and the resolved file. Parameters of plugins are not in it: their tables come from the registry.
+#pragma once
+
+#include "experiment/experiment.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <regatta/abi.h>
+
+namespace regatta {
+
+// Points to the member of a configuration that a key sets.
+using config_member = std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
+                                   std::vector<std::string>*, std::vector<double>*>;
+
+struct schema_key {
+  rg_param rule; // type, unit, bounds, choices, help as in a plugin's table; `name` is the whole path "train.batch"
+  config_member (*member)(experiment& whole, case_config& point); // returns a pointer into one of its arguments
+  bool sweepable;
+  bool above_min = false, below_max = false; // true: rule.min, rule.max itself is not allowed
+
+  std::string path() const { return rule.name; }
+  std::string section() const; // the path up to its first dot: "optimizer" of "optimizer.schedule.name"
+  std::string leaf() const;    // the rest: "schedule.name"
+};
+
+// [any] Returns all keys, in the order of the resolved file; a section's keys stand together. Valid for ever.
+const std::vector<schema_key>& schema();
+const schema_key* find_key(std::string_view path); // by the whole path; null: no such key
+
+// The sections that choose a plugin and hold its parameters.
+enum class plugin_section { model, strategy, transport };
+inline constexpr plugin_section plugin_sections[] = {plugin_section::model, plugin_section::strategy,
+                                                     plugin_section::transport};
+std::string_view name_of(plugin_section s);
+std::optional<plugin_section> find_plugin_section(std::string_view name);
+component_choice& choice_of(case_config& c, plugin_section s);
+const component_choice& choice_of(const case_config& c, plugin_section s);
+
+// [any] expectation() returns the values that the key takes, for messages: "an integer from 1 to 64". accept() returns
+// the value in the form that is stored (a time "5ms" as 5000000 ns; one string for a list as a list), std::nullopt if
+// the key does not take it.
+std::string expectation(const schema_key& key);
+std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json& given);
+
+// [any] assign() stores `value`, which accept() returned, in the key's member of `whole` or `point`. read() returns the
+// stored value of that member.
+void assign(const schema_key& key, const nlohmann::json& value, experiment& whole, case_config& point);
+nlohmann::json read(const schema_key& key, const experiment& whole, const case_config& point);
+
+// Returns the names of all tables that a file may have at the top: the sections of schema(), and "sweep".
+std::vector<std::string> section_names();
+
+} // namespace regatta

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Combines the repeats of one case into its entry under "results" in result.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "experiment/experiment.hpp"
+#include "measure/case_facts.hpp"
+#include "measure/efficiency.hpp"
+
+namespace regatta {
+
+// [any] Returns the entry of a case all of whose repeats ran: its status is "ok". Requires at least one repeat.
+nlohmann::json case_entry(const case_config& config, const case_facts& facts,
+                          const std::vector<repeat_figures>& repeats);
+
+// [any] Returns the entry of a case that is not "ok": `status` is "failed", "skipped" or "partial" (which requires a
+// repeat). `error` says why. Repeats that ran still give figures; values that were not measured are null.
+nlohmann::json case_entry(const case_config& config, const case_facts& facts, const std::string& status,
+                          const std::string& error, const std::vector<repeat_figures>& repeats = {});
+
+// Returns the warning "debug build: ..." if this program was compiled without NDEBUG; else std::nullopt.
+std::optional<std::string> build_warning();
+
+// Returns whether the status of an entry is "ok" or "partial": it has the figures of at least one repeat.
+bool has_figures(const nlohmann::json& entry);
+
+// [any] Returns the fingerprint of a case as an object. Two cases with an equal member are comparable in that respect:
+//   model       hash of plugin and parameters       optimizer   hash of rule, coefficients, scaling of the rate
+//   synchrony   synchronous, asynchronous, independent (several workers under `none`)
+//   precision   type that the model computes in     kernels     hash of `kernels`, the chosen ones (null if empty)
+//   data        hash of the samples of a step: source, content, order, seed; and of the size of a worker's batch, for
+//               models that normalise over it
+//   layout_id   hash of `layout`, that of the weights in memory (null if empty)
+// `kernels` and `layout` are those of run_figures; before a run both are empty.
+nlohmann::json fingerprint(const case_config& config, const case_facts& facts, const std::string& kernels,
+                           const std::string& layout);
+
+} // namespace regatta

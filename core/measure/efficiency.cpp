@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/efficiency.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "measure/run_entry.hpp"
+#include "measure/statistics.hpp"
+
+namespace regatta {
+namespace {
+
+using nlohmann::json;
+
+// The efficiency of a repeat that has a baseline, and the causes of its loss.
+struct loss_of_time {
+  double efficiency = 0;
+  time_parts parts; // shares of a step; `other` makes them sum to 1 - efficiency
+};
+
+loss_of_time lost_in(const run_figures& run, const run_figures& baseline, double workers) {
+  loss_of_time l;
+  l.efficiency = run.samples_per_second / (workers * baseline.samples_per_second);
+  const double step = run.time.total();
+  const double scale = run.samples_per_worker_step / baseline.samples_per_worker_step;
+  for (const auto& [name, part] : time_part_names)
+    l.parts.*part = (run.time.*part - scale * (baseline.time.*part)) / step;
+  l.parts.other += 1 - l.efficiency - l.parts.total();
+  return l;
+}
+
+} // namespace
+
+void add_efficiency(json& entry, const case_config& config, const std::vector<repeat_figures>& repeats) {
+  const auto workers = static_cast<double>(config.cluster.workers);
+  std::vector<loss_of_time> losses;
+  std::vector<double> efficiencies, speedups, contentions, over_contentions, baselines;
+  for (const repeat_figures& r : repeats) {
+    if (!r.baseline) continue;
+    losses.push_back(lost_in(r.run, *r.baseline, workers));
+    efficiencies.push_back(losses.back().efficiency);
+    speedups.push_back(losses.back().efficiency * workers);
+    baselines.push_back(r.baseline->samples_per_second);
+    if (!r.contention) continue;
+    contentions.push_back(r.contention->samples_per_second / (workers * r.baseline->samples_per_second));
+    over_contentions.push_back(r.run.samples_per_second / r.contention->samples_per_second);
+  }
+  if (losses.empty()) return;
+  entry["baseline_samples_per_second"] = or_null(median(baselines));
+  entry["speedup"] = or_null(median(speedups));
+  entry["efficiency"] = spread_entry(efficiencies);
+  entry["contention"] = or_null(median(contentions));
+  entry["efficiency_over_contention"] = or_null(median(over_contentions));
+  const auto share = [&](auto get) {
+    return mean_of_middle(efficiencies, [&](std::size_t i) { return get(losses[i].parts); });
+  };
+  entry["lost"] = {{"input", share([](const time_parts& p) { return p.input; })},
+                   {"compute", share([](const time_parts& p) { return p.forward + p.backward; })},
+                   {"update", share([](const time_parts& p) { return p.update; })},
+                   {"exposed_communication", share([](const time_parts& p) { return p.exposed_communication; })},
+                   {"wait", share([](const time_parts& p) { return p.wait; })},
+                   {"other", share([](const time_parts& p) { return p.other; })}};
+}
+
+} // namespace regatta

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Efficiency, speedup and contention of a case, and what its efficiency was lost to.
+//
+// Repeats are paired: each runs the case, its baseline (one worker under `none`) and the contention control (as many
+// workers under `none`) close together, so that changes of the machine affect all three.
+//
+//   efficiency = median of samples/s / (workers * baseline's samples/s), paired; min and max beside it
+//   speedup    = median of samples/s / baseline's samples/s, paired
+//   contention = median of the contention run's samples/s / (workers * baseline's samples/s), paired
+//   efficiency_over_contention = median of samples/s / contention run's samples/s, paired
+//
+// Lost shares explain 1 - efficiency. For each part p of the step (compute is forward and backward together), let T be
+// the mean step of the case, and r = samples of a worker's step here / samples of a step of the baseline (1 under weak
+// scaling, 1 / workers under strong scaling):
+//   lost[p] = (time[p] - r * baseline.time[p]) / T
+// Their sum is 1 - r * baseline.T / T. That equals 1 - efficiency except for effects that no worker's steps show, such
+// as one worker leaving the barrier later than another; lost["other"] takes that remainder, so that the shares sum to
+// 1 - efficiency exactly. `lost` and `efficiency.median` come from the same repeats: the middle one, or the mean of the
+// two in the middle. So do `time` and `samples_per_second.median`.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "experiment/experiment.hpp"
+#include "measure/run_figures.hpp"
+
+namespace regatta {
+
+struct repeat_figures {
+  run_figures run;
+  std::optional<run_figures> baseline, contention; // of the same repeat; std::nullopt: not run
+};
+
+// [any] Sets the members of a case's entry that compare it with its baseline: "baseline_samples_per_second", "speedup",
+// "efficiency", "contention", "efficiency_over_contention" and "lost". Leaves them as they are without a baseline.
+void add_efficiency(nlohmann::json& entry, const case_config& config, const std::vector<repeat_figures>& repeats);
+
+} // namespace regatta

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/run_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/failure.hpp"
+
+namespace regatta {
+namespace {
+
+using records_view = std::vector<const rank_record*>;
+
+double seconds(std::int64_t ns) {
+  return 1e-9 * static_cast<double>(ns);
+}
+
+// Returns the length of the timed region without evaluations.
+std::int64_t region_length(const rank_record& r) {
+  std::int64_t length = r.region_end - r.region_begin;
+  for (const step_time& s : r.steps) length -= s.paused;
+  return length;
+}
+
+// Returns the workers' records by worker number. Throws failure if no figure can be computed from them.
+records_view workers_of(const std::vector<rank_record>& records) {
+  records_view workers;
+  for (const rank_record& r : records)
+    if (r.worker >= 0) workers.push_back(&r);
+  std::sort(workers.begin(), workers.end(), [](auto* a, auto* b) { return a->worker < b->worker; });
+  if (workers.empty()) throw failure(exit_code::run, "no worker reported what it measured");
+  for (const rank_record* w : workers) {
+    if (w->steps.empty() || region_length(*w) <= 0)
+      throw failure(exit_code::run, fmt::format("worker {} measured no step", w->worker));
+    if (w->steps.size() != workers.front()->steps.size())
+      throw failure(exit_code::run,
+                    fmt::format("worker {} measured {} steps, but worker {} measured {}", w->worker, w->steps.size(),
+                                workers.front()->worker, workers.front()->steps.size()));
+  }
+  return workers;
+}
+
+// Returns for every step when the last worker of the host ended its backward pass.
+std::vector<std::int64_t> last_compute_end(const records_view& workers, const std::string& host) {
+  std::vector<std::int64_t> last(workers.front()->steps.size(), std::numeric_limits<std::int64_t>::min());
+  for (const rank_record* w : workers) {
+    if (w->host != host) continue;
+    for (std::size_t s = 0; s < last.size(); ++s) last[s] = std::max(last[s], w->steps[s].compute_end);
+  }
+  return last;
+}
+
+// Return how long the worker waited for the last worker, which had computed (at `last`) the step that this one depends
+// on. wait_after() is the wait after the backward pass; wait_before() the wait before it, for the step before.
+std::int64_t wait_after(const step_time& step, std::int64_t last) {
+  return std::clamp<std::int64_t>(std::min(step.end, last) - step.compute_end, 0,
+                                  std::max<std::int64_t>(step.blocked - step.stalled, 0));
+}
+std::int64_t wait_before(const step_time& step, std::int64_t last) {
+  return std::clamp<std::int64_t>(last - step.stalled_at, 0, std::max<std::int64_t>(step.stalled, 0));
+}
+
+// Returns means over the first `counted` steps of one worker. `last` is empty if workers do not wait for peers. The
+// worker may be `bound` steps ahead.
+time_parts partition(const rank_record& worker, std::size_t counted, const std::vector<std::int64_t>& last,
+                     std::uint64_t bound) {
+  time_parts sum;
+  for (std::size_t s = 0; s < counted; ++s) {
+    const step_time& t = worker.steps[s];
+    std::int64_t wait = 0;
+    if (!last.empty() && s >= bound) wait += wait_after(t, last[s - bound]);
+    if (!last.empty() && s > bound) wait += wait_before(t, last[s - bound - 1]);
+    sum.input += seconds(t.input);
+    sum.forward += seconds(t.forward);
+    sum.backward += seconds(t.backward);
+    sum.update += seconds(t.update);
+    sum.wait += seconds(wait);
+    sum.exposed_communication += seconds(t.blocked - wait);
+    sum.other += seconds(t.end - t.begin - t.input - t.forward - t.backward - t.update - t.blocked);
+  }
+  for (const auto& [name, part] : time_part_names) sum.*part /= static_cast<double>(counted);
+  return sum;
+}
+
+// Returns how many steps ended within `length` of the worker's own begin.
+std::size_t steps_within(const rank_record& worker, std::int64_t length) {
+  std::size_t counted = 0;
+  std::int64_t paused = 0;
+  for (const step_time& s : worker.steps) {
+    paused += s.paused;
+    if (s.end - worker.region_begin - paused > length) break;
+    ++counted;
+  }
+  return counted;
+}
+
+// Returns the counted steps of each worker. With asynchronous workers, all regions end with that of the first to
+// finish.
+std::vector<std::size_t> counted_steps(const records_view& workers, bool asynchronous) {
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+  for (const rank_record* w : workers) shortest = std::min(shortest, region_length(*w));
+  std::vector<std::size_t> counted;
+  for (const rank_record* w : workers) counted.push_back(asynchronous ? steps_within(*w, shortest) : w->steps.size());
+  return counted;
+}
+
+void add_throughput(run_figures& f, const records_view& workers, bool asynchronous,
+                    const std::vector<std::size_t>& counted_by) {
+  const std::optional<std::uint64_t> bound = asynchronous ? workers.front()->bound : 0;
+  auto [shortest, longest] = std::minmax_element(
+      workers.begin(), workers.end(), [](auto* a, auto* b) { return region_length(*a) < region_length(*b); });
+  const std::int64_t length = region_length(asynchronous ? **shortest : **longest);
+  f.region_seconds = seconds(length);
+  double samples = 0, steps = 0, units = 0;
+  bool units_known = true;
+  std::size_t with_steps = 0;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const rank_record* const w = workers[i];
+    const std::size_t counted = counted_by[i];
+    const double samples_a_step = static_cast<double>(w->samples) / static_cast<double>(w->steps.size());
+    samples += samples_a_step * static_cast<double>(counted);
+    steps += static_cast<double>(counted);
+    units_known = units_known && w->unit_counts.size() == w->steps.size();
+    for (std::size_t s = 0; units_known && s < counted; ++s) units += static_cast<double>(w->unit_counts[s]);
+    f.samples_per_worker_step += samples_a_step / static_cast<double>(workers.size());
+    std::vector<double>& of_worker = f.step_seconds.emplace_back();
+    for (std::size_t s = 0; s < counted; ++s) of_worker.push_back(seconds(w->steps[s].end - w->steps[s].begin));
+    if (counted == 0) continue; // an asynchronous worker that was too slow to finish any step
+    ++with_steps;
+    const time_parts mine = partition(
+        *w, counted, bound ? last_compute_end(workers, w->host) : std::vector<std::int64_t>{}, bound.value_or(0));
+    for (const auto& [name, part] : time_part_names) f.time.*part += mine.*part;
+  }
+  if (with_steps == 0) throw failure(exit_code::run, "no step ended within the timed region");
+  for (const auto& [name, part] : time_part_names) f.time.*part /= static_cast<double>(with_steps);
+  f.samples = samples;
+  f.samples_per_second = samples / f.region_seconds;
+  if (units_known) {
+    f.units = units;
+    f.units_per_second = units / f.region_seconds;
+  }
+  f.batches_per_second = steps / static_cast<double>(workers.size()) / f.region_seconds;
+}
+
+void add_traffic(run_figures& f, const std::vector<rank_record>& records, double steps) {
+  auto mean_over = [&](auto chosen, auto value) -> std::optional<double> {
+    double sum = 0, count = 0;
+    for (const rank_record& r : records) {
+      if (!chosen(r)) continue;
+      sum += value(r);
+      ++count;
+    }
+    if (count == 0) return std::nullopt;
+    return sum / count / steps;
+  };
+  const auto is_worker = [](const rank_record& r) { return r.worker >= 0; };
+  const auto is_server = [](const rank_record& r) { return r.server >= 0; };
+  const auto only_server = [](const rank_record& r) { return r.server >= 0 && r.worker < 0; };
+  const auto sent = [](const rank_record& r) { return static_cast<double>(r.bytes_sent); };
+  const auto received = [](const rank_record& r) { return static_cast<double>(r.bytes_received); };
+  f.worker_sent_bytes = mean_over(is_worker, sent);
+  f.worker_received_bytes = mean_over(is_worker, received);
+  f.server_sent_bytes = mean_over(only_server, sent);
+  f.server_received_bytes = mean_over(only_server, received);
+  f.communication_seconds = *mean_over(is_worker, [](const rank_record& r) { return seconds(r.communication_ns); });
+  f.server_update_seconds = mean_over(is_server, [](const rank_record& r) { return seconds(r.server_update_ns); });
+}
+
+// `counted` holds the counted steps of each worker, by its number.
+void add_strategy(run_figures& f, const std::vector<rank_record>& records, double steps,
+                  const std::vector<std::size_t>& counted) {
+  std::map<std::string, double> reporting;
+  for (const rank_record& r : records) {
+    for (const auto& [name, seen] : r.strategy.counts)
+      for (const auto& [value, times] : seen) f.strategy.counts[name][value] += times;
+    for (const auto& [name, seen] : r.strategy.by_step)
+      for (const auto& s : seen)
+        if (s.step >= r.first_step && s.worker < counted.size() && s.step - r.first_step < counted[s.worker])
+          f.strategy.counts[name][s.value] += s.times;
+    for (const auto& [name, sum] : r.strategy.sums) {
+      f.strategy.sums[name] += sum;
+      ++reporting[name];
+    }
+  }
+  for (auto& [name, sum] : f.strategy.sums) sum /= reporting[name] * steps;
+}
+
+// Returns when the last worker ended each timed step, relative to that worker's begin of the region, without
+// evaluations.
+std::vector<double> ends_of_steps(const records_view& workers) {
+  std::vector<double> ends(workers.front()->steps.size());
+  for (const rank_record* w : workers) {
+    std::int64_t paused = 0;
+    for (std::size_t s = 0; s < ends.size(); ++s) {
+      paused += w->steps[s].paused;
+      ends[s] = std::max(ends[s], seconds(w->steps[s].end - w->region_begin - paused));
+    }
+  }
+  return ends;
+}
+
+// The loss of a step is the mean over the samples of all workers that recorded it. A step that counted nothing has no
+// loss.
+void add_losses(run_figures& f, const records_view& workers) {
+  const std::vector<double> ends = ends_of_steps(workers);
+  const auto second_of = [&, first = workers.front()](std::size_t step) -> std::optional<double> {
+    const std::size_t warmup = std::max(first->loss_counts.size(), ends.size()) - ends.size();
+    if (step < warmup || step - warmup >= ends.size()) return std::nullopt;
+    return ends[step - warmup];
+  };
+  std::size_t steps = 0;
+  for (const rank_record* w : workers) steps = std::max(steps, std::min(w->loss_sums.size(), w->loss_counts.size()));
+  for (std::size_t s = 0; s < steps; ++s) {
+    double sum = 0, count = 0;
+    for (const rank_record* w : workers) {
+      if (s >= w->loss_sums.size() || s >= w->loss_counts.size()) continue;
+      sum += w->loss_sums[s];
+      count += static_cast<double>(w->loss_counts[s]);
+    }
+    if (count == 0) continue;
+    f.losses.push_back(sum / count);
+    f.loss_steps.push_back(s);
+    f.loss_seconds.push_back(second_of(s));
+    f.loss_finite = f.loss_finite && std::isfinite(sum);
+  }
+  for (const auto& [done, value] : f.metric_curve)
+    f.metric_seconds.push_back(done ? second_of(done - 1) : std::nullopt);
+}
+
+void add_state(run_figures& f, const std::vector<rank_record>& records, const records_view& workers) {
+  const rank_record& first = *workers.front();
+  f.kernels = first.kernels;
+  f.layout = first.layout;
+  f.weights_hash = first.weights_hash;
+  f.must_agree = first.agrees;
+  f.counts_tokens = first.counts_tokens;
+  const bool hashed = std::none_of(workers.begin(), workers.end(), [](auto* w) { return w->weights_hash.empty(); });
+  if (hashed)
+    f.replicas_identical =
+        std::all_of(workers.begin(), workers.end(), [&](auto* w) { return w->weights_hash == first.weights_hash; });
+  const auto any = [&](bool rank_record::*member) {
+    return std::any_of(records.begin(), records.end(), [&](const rank_record& r) { return r.*member; });
+  };
+  if (any(&rank_record::weights_should_move)) f.weights_moved = any(&rank_record::weights_moved);
+  for (const rank_record& r : records) f.given_bytes += r.given_bytes;
+  std::vector<const rank_record*> by_rank;
+  by_rank.reserve(records.size());
+  for (const rank_record& r : records) by_rank.push_back(&r);
+  std::sort(by_rank.begin(), by_rank.end(), [](auto* a, auto* b) { return a->rank < b->rank; });
+  for (const rank_record* r : by_rank) {
+    f.memory_peak_bytes.push_back(r->memory_peak_bytes);
+    f.cpu_seconds.push_back(r->cpu_seconds);
+    f.gpus.push_back(r->gpu);
+    f.drain_seconds = std::max(f.drain_seconds, seconds(r->drain_ns));
+    if (r->steal) f.steal = std::max(f.steal.value_or(0), *r->steal);
+    if (r->metric_value && !f.metric_value) {
+      f.metric = r->metric;
+      f.metric_value = r->metric_value;
+      f.metric_curve = r->metric_curve;
+    }
+    f.skipped_records += r->skipped_records;
+    for (const std::string& w : r->warnings)
+      if (std::find(f.warnings.begin(), f.warnings.end(), w) == f.warnings.end()) f.warnings.push_back(w);
+  }
+}
+
+} // namespace
+
+run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous) {
+  const records_view workers = workers_of(records);
+  run_figures f;
+  const std::vector<std::size_t> counted = counted_steps(workers, asynchronous);
+  add_throughput(f, workers, asynchronous, counted);
+  add_traffic(f, records, static_cast<double>(workers.front()->steps.size()));
+  add_strategy(f, records, static_cast<double>(workers.front()->steps.size()), counted);
+  add_state(f, records, workers);
+  add_losses(f, workers);
+  return f;
+}
+
+} // namespace regatta

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Computes the figures of one run from the records of its ranks.
+//
+// Timed region. A worker's region lasts from its return from the barrier after warm-up to the end of its last timed
+// step.
+// Evaluations are not part of it.
+//   synchronous: the run's region is as long as the longest region of a worker; all steps count.
+//   asynchronous: it is as long as the shortest region of a worker; the steps that each worker completed within that
+//   time from the begin of its own region count.
+//
+//   samples/s = samples of the counted steps of all workers / length of the region
+//   batches/s = counted steps, averaged over workers / length of the region
+//
+// Partition of the step. For step s of worker r, with last[s] = max of compute_end[s] over the workers of r's host;
+// `stalled` is the part of `blocked` before the backward pass, spent waiting for weights or rows of the step before:
+//   wait                  = min(end, last[s]) - compute_end[r], at least 0 and at most blocked - stalled
+//                           + last[s - 1] - stalled_at, at least 0 and at most stalled: a peer was late
+//   exposed_communication = blocked - wait: bytes or a server's update were outstanding
+//   other                 = step - everything else, so that the parts sum to the step
+// A worker that may be `bound` steps ahead is compared with last[s - bound]. A worker that depends on no peer's step
+// has no wait. Clocks of different hosts are not compared: time blocked by a late peer on another host counts as
+// communication.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure/rank_record.hpp"
+
+namespace regatta {
+
+// Seconds of a step, as the compute thread of a worker spends them; the parts of step_time, with `blocked` divided.
+struct time_parts {
+  double input = 0, forward = 0, backward = 0, update = 0, exposed_communication = 0, wait = 0, other = 0;
+
+  double total() const { return input + forward + backward + update + exposed_communication + wait + other; }
+};
+
+// All parts with their names, for code that treats them uniformly.
+inline constexpr std::array<std::pair<const char*, double time_parts::*>, 7> time_part_names{{
+    {"input", &time_parts::input},
+    {"forward", &time_parts::forward},
+    {"backward", &time_parts::backward},
+    {"update", &time_parts::update},
+    {"exposed_communication", &time_parts::exposed_communication},
+    {"wait", &time_parts::wait},
+    {"other", &time_parts::other},
+}};
+
+struct run_figures {
+  double samples = 0; // of the counted steps of all workers
+  // Sum of rank_record.unit_counts over the counted steps of all workers; std::nullopt if a worker did not count them.
+  std::optional<double> units;
+  double samples_per_second = 0, batches_per_second = 0;
+  std::optional<double> units_per_second;        // std::nullopt as `units`
+  bool counts_tokens = false;                    // the units are tokens without padding; else the model's first count
+  double region_seconds = 0;                     // without evaluations
+  double samples_per_worker_step = 0;            // mean over workers
+  std::vector<std::vector<double>> step_seconds; // of every counted step, by worker
+  time_parts time; // mean over workers of their means over counted steps; without workers that have no counted step
+
+  // "Per step" below divides by the timed steps of one worker, counted or not.
+  double communication_seconds = 0;            // per step: CPU time of the loop, mean over workers
+  std::optional<double> server_update_seconds; // per step: mean over servers; std::nullopt without servers
+  double drain_seconds = 0;                    // the longest of all ranks
+  // Per step: mean over ranks that are workers (including a co-located server's bytes), and over ranks that are only
+  // servers; std::nullopt without such ranks.
+  std::optional<double> worker_sent_bytes, worker_received_bytes, server_sent_bytes, server_received_bytes;
+  // The strategy's records: values are counted over all ranks; sums are per step, as a mean over the ranks that
+  // reported them.
+  strategy_records strategy;
+  std::vector<std::uint64_t> memory_peak_bytes; // by rank; 0: unknown
+  std::vector<double> cpu_seconds;              // by rank, within the region
+  std::vector<std::optional<gpu_figures>> gpus; // by rank, within the region
+
+  // One for each step that has a loss, warm-up included: the mean over the samples of all workers.
+  std::vector<double> losses;
+  // For each loss: its step, counted from 0 at the first warm-up step; and when the last worker ended that step, in
+  // seconds from that worker's begin of the timed region, without evaluations (std::nullopt for a warm-up step).
+  std::vector<std::uint64_t> loss_steps;
+  std::vector<std::optional<double>> loss_seconds;
+  bool loss_finite = true;
+  std::string weights_hash;               // of worker 0's final weights; empty: not hashed
+  std::optional<bool> replicas_identical; // final weights of all workers; std::nullopt if a worker did not hash them
+  std::optional<bool> weights_moved;      // on any rank; std::nullopt if no update had to change them (see rank_record)
+  std::uint64_t given_bytes = 0;          // by the strategy to the transport, on all ranks
+  bool must_agree = false;                // the strategy promises that the replicas are the same
+  std::string metric;                     // name of the evaluation's metric; empty: none
+  std::optional<double> metric_value;     // after the last step
+  std::vector<std::pair<std::uint64_t, double>> metric_curve; // completed steps, and the metric then
+  std::vector<std::optional<double>> metric_seconds;          // when those steps were completed, as loss_seconds
+  std::uint64_t skipped_records = 0;                          // of the dataset, by all workers
+  std::string kernels, layout;                                // of worker 0, as in rank_record
+  std::optional<double> steal;                                // the largest of all ranks; std::nullopt: unknown
+  std::vector<std::string> warnings;                          // of all ranks, each text once
+};
+
+// [any] Computes the figures. `records` are those of all ranks of one run, in any order. Throws failure (run) if there
+// is no worker or no timed step, if workers have different numbers of steps, or if no step ended within the region.
+run_figures figures_of(const std::vector<rank_record>& records, bool asynchronous);
+
+} // namespace regatta

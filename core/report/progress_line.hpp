@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "campaign/progress.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace regatta {
+
+// Returns one line for a terminal, without line end, of at most `width` columns (0: any). A line that is too long loses
+// its least important parts first, then the end of its text.
+//   [2/6] allreduce shm 2 workers   repeat 1/3   step 17/35   271.3 samples/s   1 min 20 s left
+// To draw: "\r" + line + "\x1b[K"; to clear: "\r\x1b[K".
+std::string progress_line(const progress& p, std::size_t width);
+
+// Returns "45 s", "3 min 20 s", "1 h 5 min"; "0 s" for a negative duration.
+std::string human_duration(double seconds);
+
+} // namespace regatta
