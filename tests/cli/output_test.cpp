@@ -196,8 +196,6 @@ TEST_CASE("what plugins and data do not allow is refused before anything starts,
   CHECK(has(err, "x.toml:14:9: error: cluster.hosts: expected several hosts with equally many of the 3 workers"));
   err = refusal(s, strategy + "\"hierarchical\"\n", "--set cluster.hosts=1");
   CHECK(has(err, "--set cluster.hosts: expected several hosts"));
-  err = refusal(s, strategy + "\"sharded\"\nshares = \"native\"\n[transport]\nplugin = \"tcp\"\n");
-  CHECK(has(err, "needs collectives of the transport's own, which tcp has not"));
   err = refusal(s, strategy + "\"native\"\n[transport]\nplugin = \"tcp\"\n");
   CHECK(has(err, "needs collectives of the transport's own, which tcp has not"));
 
@@ -249,7 +247,7 @@ TEST_CASE("hierarchical runs where its hosts are equal, and native where the tra
   CHECK(results(s, strategy + "\"hierarchical\"\n[transport]\nplugin = \"tcp\"\n", "--set cluster.hosts=2").size() ==
         1);
   CHECK(results(s, strategy + "\"native\"\n").size() == 1);
-  CHECK(results(s, strategy + "\"sharded\"\nshares = \"native\"\n").size() == 1);
+  CHECK(results(s, strategy + "\"sharded\"\n").size() == 1);
   CHECK(results(s, strategy + "\"hierarchical\"\n", "--set cluster.workers=1").size() == 1);
 }
 
