@@ -132,26 +132,14 @@ public:
     if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: poll without listen");
     if (waiting_.is_armed()) get_up();
     std::uint64_t start = 0, idle_since = 0; // 0: clock not read yet
-    const bool spins = std::min(timeout_ns, spin_ns) > 0;
-    for (std::uint32_t idle_rounds = 0;; ++idle_rounds) {
+    for (;;) {
       const bool moved = progress();
       if (!home_.completions.empty()) return hand_out(out);
       if (take_wake_up()) return 0;
-      if (moved) {
-        idle_rounds = 0;
-        idle_since = 0;
-      }
-      // Reading the clock and pausing for the core's other hardware thread take as long as a small message. A spinning
-      // rank therefore only looks for messages in the first microsecond or so, and mostly so afterwards.
-      constexpr std::uint32_t eager_rounds = 64;
-      if (spins && !moved && (idle_rounds < eager_rounds || idle_rounds % 16 != 0)) {
-        if (idle_rounds >= eager_rounds) relax();
-        continue;
-      }
       const std::uint64_t now = now_ns();
       look_for_deaths(now);
       if (start == 0) start = now;
-      if (idle_since == 0) idle_since = now;
+      if (moved || idle_since == 0) idle_since = now;
       if (now - start >= timeout_ns) return 0;
       if (moved) continue;
       if (now - idle_since < spin_ns)
