@@ -4,6 +4,7 @@
 #include "arithmetic.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -76,21 +77,11 @@ group::post& group::post_of(std::uint64_t number, std::size_t member) const noex
 
 // ------------------------------------------------------------------------------------------------------- set-up ---
 
-namespace {
-
-// The lowest rank's message about the group's state.
-struct notice {
-  std::uint64_t offset;
-  std::uint64_t members, fingerprint; // detect members that split into different groups
-};
-
-std::uint64_t fingerprint(std::span<const std::uint32_t> members) noexcept {
+std::uint64_t group_fingerprint(std::span<const std::uint32_t> members) noexcept {
   std::uint64_t h = 0xcbf2'9ce4'8422'2325; // FNV-1a
   for (std::uint32_t m : members) h = (h ^ m) * 0x100'0000'01b3;
   return h;
 }
-
-} // namespace
 
 group::group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
     : home_(home), members_(members.begin(), members.end()), places_(members.size()), terms_(members.size()),
@@ -120,7 +111,7 @@ group::group(station& home, std::span<const std::uint32_t> members, std::uint64_
 
 void group::publish_state() {
   state_ = static_cast<std::byte*>(home_.memory.allocate(state_bytes()));
-  const notice n{home_.memory.offset_of(state_), members_.size(), fingerprint(members_)};
+  const group_notice n{home_.memory.offset_of(state_), members_.size(), group_fingerprint(members_)};
   for (std::uint32_t rank : members_) {
     if (rank == home_.rank) continue;
     if (::send(home_.find(rank)->socket(), &n, sizeof n, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof n))
@@ -129,19 +120,28 @@ void group::publish_state() {
 }
 
 void group::find_state(std::uint64_t timeout_ns) {
+  using clock = std::chrono::steady_clock;
   const std::string leader = "rank " + std::to_string(members_[0]);
-  const peer& p = *home_.find(members_[0]);
-  const std::uint64_t milliseconds = std::min<std::uint64_t>(timeout_ns / 1'000'000, INT32_MAX);
-  pollfd waiting{p.socket(), POLLIN, 0};
-  if (::poll(&waiting, 1, static_cast<int>(milliseconds)) == 0)
-    throw rg::error(RG_E_PEER, "shm: split: " + leader + " did not call it in time");
-  notice n{};
-  if (::recv(p.socket(), &n, sizeof n, 0) != static_cast<ssize_t>(sizeof n))
-    throw rg::error(RG_E_PEER, "shm: split: " + leader + " is gone");
-  if (n.members != members_.size() || n.fingerprint != fingerprint(members_) ||
-      !p.memory().spans(n.offset, state_bytes()))
-    throw rg::error(RG_E_OPERATION, "shm: split: " + leader + " called it for another group");
-  state_ = p.memory().base() + n.offset;
+  peer& p = *home_.find(members_[0]);
+  const auto deadline =
+      clock::now() + std::chrono::milliseconds(std::min<std::uint64_t>(timeout_ns / 1'000'000, INT32_MAX));
+  std::optional<group_notice> n;
+  for (;;) {
+    const bool is_open = p.read_socket();
+    if ((n = p.take_notice())) break;
+    if (!is_open)
+      throw rg::error(RG_E_PEER, "shm: split: " + leader + " closed its connection before it created the group");
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
+    if (left <= 0) throw rg::error(RG_E_PEER, "shm: split: " + leader + " did not create the group in time");
+    pollfd waiting{p.socket(), POLLIN, 0};
+    ::poll(&waiting, 1, static_cast<int>(left));
+  }
+  if (n->members != members_.size() || n->fingerprint != group_fingerprint(members_) ||
+      !p.memory().spans(n->offset, state_bytes()))
+    throw rg::error(RG_E_OPERATION, "shm: split: " + leader +
+                                        " created a group of other members: all members must call "
+                                        "split() for the same groups in the same order");
+  state_ = p.memory().base() + n->offset;
 }
 
 bool group::has(std::uint32_t rank) const noexcept {

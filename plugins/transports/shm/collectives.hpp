@@ -47,6 +47,9 @@ struct request {
   std::uint64_t bytes() const noexcept { return count * element; }
 };
 
+// Identifies a group by its members.
+std::uint64_t group_fingerprint(std::span<const std::uint32_t> members) noexcept;
+
 class group {
 public:
   // [main] All members call it with the same `members`: ascending ranks, including this one, all connected. The lowest

@@ -160,7 +160,7 @@ bool peer::pull_receives(lane& l) {
   bool moved = false;
   for (std::uint64_t done = 0; done < portion && !l.receives.empty(); moved = true) {
     incoming& op = l.receives.front();
-    record* r = l.in.peek();
+    record* r = distrusted_ ? nullptr : l.in.peek();
     if (!r) {
       if (!lost_) break;
       end_receive(l, RG_E_PEER);
@@ -326,8 +326,28 @@ void peer::report_loss(rg_status status) const {
 
 // The peer broke the protocol: ignores all it sends from now on, and bars it from this rank's heap.
 void peer::distrust(const char* how) {
+  distrusted_ = true;
   own_link_.owner.closed.store(closing::cancelled);
   lose(how);
+}
+
+bool peer::read_socket() {
+  constexpr std::size_t most = 1024; // bounds the memory that a peer can make this rank use
+  while (notices_.size() < most) {
+    group_notice n{};
+    const ssize_t bytes = ::recv(socket_.get(), &n, sizeof n, MSG_DONTWAIT);
+    if (bytes < 0) return errno == EAGAIN || errno == EINTR;
+    if (bytes == 0) return false;
+    if (bytes == static_cast<ssize_t>(sizeof n)) notices_.push_back(n);
+  }
+  return true;
+}
+
+std::optional<group_notice> peer::take_notice() {
+  if (notices_.empty()) return std::nullopt;
+  const group_notice n = notices_.front();
+  notices_.pop_front();
+  return n;
 }
 
 void peer::announce_sleep() noexcept {
