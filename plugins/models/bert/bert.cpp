@@ -39,8 +39,8 @@ struct bert {
     constexpr double deviation = 0.02; // standard deviation of all initial weights
     constexpr double epsilon = 1e-12;
     if (p.sequence > p.positions)
-      throw rg::error(RG_E_CONFIG, "bert: a sequence of " + std::to_string(p.sequence) +
-                                       " needs as many positions, but there are " + std::to_string(p.positions));
+      throw rg::error(RG_E_CONFIG, "sequence: expected at most positions = " + std::to_string(p.positions) + ", got " +
+                                       std::to_string(p.sequence));
     net.unit("sequences");
 
     const rg::value tokens = net.indices("tokens", {p.sequence}, p.vocabulary);

@@ -52,7 +52,7 @@ public:
         vocabulary_(static_cast<std::uint64_t>(p.vocabulary)), noise_exponent_(p.noise_exponent) {
     // bf16 would not make a step faster: a step is bound by reading the tables, which the optimizer needs in fp32.
     if (setup.precision != RG_F32)
-      throw rg::error(RG_E_UNSUPPORTED, "computes in fp32 only: set train.precision = \"fp32\"");
+      throw rg::error(RG_E_UNSUPPORTED, "expected train.precision = \"fp32\", the only one of this model");
     const std::uint64_t batch = setup.batch;
     tensors_.push_back(rg::table_tensor("input", p.vocabulary, p.dim, std::min(batch, vocabulary_)));
     tensors_.push_back(
@@ -175,7 +175,9 @@ private:
   // `counts`: relative counts of words from 0 on; words after the last are never drawn.
   void make_noise(std::span<const double> counts) {
     if (std::ranges::none_of(counts, [](double c) { return c > 0; }))
-      throw rg::error(RG_E_CONFIG, "there is no noise to draw: no word of the vocabulary has a count above 0");
+      throw rg::error(
+          RG_E_CONFIG,
+          "expected a word with a count above 0 in the vocabulary, got none: negative samples are drawn by count");
     std::vector<double> noise(vocabulary_);
     for (std::size_t i = 0; i < std::min(noise.size(), counts.size()); ++i)
       if (counts[i] > 0) noise[i] = std::pow(counts[i], noise_exponent_);

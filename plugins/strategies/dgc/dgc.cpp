@@ -58,13 +58,15 @@ struct dgc {
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {
     if (p.sparsity.empty())
-      throw rg::error(RG_E_CONFIG, "sparsity = [] names none; [0.999] sends a thousandth from the start");
+      throw rg::error(RG_E_CONFIG,
+                      "sparsity: expected one value or more, got []: [0.999] sends a thousandth from the start");
     if (c.flags & RG_HOST_DEFERRED)
-      throw rg::error(RG_E_CONFIG, "it clips every worker's gradients by itself, and cannot leave out a step of fp16: "
+      throw rg::error(RG_E_CONFIG, "it clips every worker's gradients separately, and cannot skip a step of fp16: "
                                    "set optimizer.clip_norm to 0 and strategy.clip_norm instead, and train.precision "
                                    "to another");
     if (c.momentum > 0 && p.momentum > 0)
-      throw rg::error(RG_E_CONFIG, "momentum in optimizer.momentum and in strategy.momentum: keep one of them");
+      throw rg::error(RG_E_CONFIG,
+                      "expected momentum in optimizer.momentum or in strategy.momentum, got both: keep one of them");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
     plan.lanes = static_cast<std::uint32_t>(p.lanes) * (by_servers(p) ? 2 : 1);

@@ -50,7 +50,9 @@ void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns
     groups_.push_back({nullptr, 1, 0});
     return;
   }
-  if (!blobs[0].bytes) throw rg::error(RG_E_PEER, "nccl: rank 0 has sent no id for the communicator");
+  if (!blobs[0].bytes)
+    throw rg::error(RG_E_PEER,
+                    "nccl: expected rank 0's id of the communicator, got none: use transport nccl on all ranks");
   id_bytes_ = blobs[0].bytes;
   const auto* id = static_cast<const std::byte*>(blobs[0].data);
   groups_.push_back({medium_->join({id, id_bytes_}, size, rank_), size, rank_});
@@ -63,7 +65,7 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
   if (members.size() == groups_.at(0).size) return 0;
   const auto place = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
   const auto size = static_cast<std::uint32_t>(members.size());
-  if (place == size) throw rg::error(RG_E_OPERATION, "nccl: split by a rank that is no member");
+  if (place == size) throw rg::error(RG_E_OPERATION, "nccl: split: expected this rank among the members");
   group g{.comm = nullptr, .size = size, .place = place};
   if (size > 1) {
     std::vector<std::byte> id = place == 0 ? medium_->make_id() : std::vector<std::byte>(id_bytes_);
@@ -74,16 +76,16 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
     else
       medium_->recv(groups_[0].comm, memory, id.size(), members[0]);
     medium_->end_group();
-    await("the members of a group to meet", split_timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
+    await("all members of a group to call split()", split_timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
     const rg_fence sent = medium_->record();
-    await("the members of a group to meet", split_timeout_ns, [&] {
+    await("all members of a group to call split()", split_timeout_ns, [&] {
       medium_->ready(groups_[0].comm); // throws if the communicator has failed
       return medium_->passed(sent);
     });
     medium_->to_host(id);
     g.comm = medium_->join(id, size, place);
     groups_.push_back(g); // from here on abort() includes it
-    await("the members of a group to join", split_timeout_ns, [&] { return medium_->ready(g.comm); });
+    await("all members of a group to join its communicator", split_timeout_ns, [&] { return medium_->ready(g.comm); });
   } else {
     groups_.push_back(g);
   }
@@ -100,7 +102,7 @@ void transport::close(std::uint64_t timeout_ns) {
     if (g.comm) medium_->finalize(g.comm);
   for (group& g : groups_) {
     if (!g.comm) continue;
-    await("the others to leave", timeout_ns, [&] { return medium_->ready(g.comm); });
+    await("the other ranks to close", timeout_ns, [&] { return medium_->ready(g.comm); });
     medium_->destroy(g.comm);
     g.comm = nullptr;
   }
@@ -114,7 +116,7 @@ void transport::await(const char* what, std::uint64_t timeout_ns, const std::fun
     while (!done()) {
       if (clock::now() > deadline)
         throw rg::error(RG_E_PEER, std::string("nccl: waited too long for ") + what +
-                                       "; NCCL_DEBUG=INFO in the environment says what NCCL does");
+                                       ": set NCCL_DEBUG=INFO in the environment to see what NCCL does");
       std::this_thread::sleep_for(launching_pause);
     }
   } catch (...) {
@@ -163,9 +165,10 @@ rg_status transport::post(const rg_transfer& t, kind what) {
 
 rg_status transport::post(const rg_collective& c, kind what) {
   if (aborted_) return RG_E_CANCELLED;
-  if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "nccl: there is no such group");
+  if (c.group >= groups_.size())
+    throw rg::error(RG_E_OPERATION, "nccl: expected a group from split(), got number " + std::to_string(c.group));
   if (what == kind::broadcast && c.root >= groups_[c.group].size)
-    throw rg::error(RG_E_OPERATION, "nccl: a broadcast from no member of its group");
+    throw rg::error(RG_E_OPERATION, "nccl: broadcast: expected a root among the members of the group");
   posted_.push_back({.what = what,
                      .peer = c.root,
                      .group = c.group,

@@ -76,8 +76,8 @@ public:
   shaped(const rg_host* host, const parameters& p)
       : host_(host), parameters_(p), ns_per_byte_(8e9 / p.bandwidth), inner_(host, p.over.c_str()) {
     if (inner_.caps().flags & RG_CAP_VIRTUAL)
-      throw rg::error(RG_E_CONFIG,
-                      "shaped: over = \"" + p.over + "\" keeps a virtual clock, and this one the real one");
+      throw rg::error(RG_E_CONFIG, "shaped: expected an inner transport in real time, got over = \"" + p.over +
+                                       "\", which keeps a virtual clock: use \"tcp\" or \"shm\"");
     const double fitting = std::clamp(p.bandwidth / 8 * piece_seconds, smallest_piece, largest_piece);
     const std::uint64_t bytes = p.quantum ? static_cast<std::uint64_t>(p.quantum) : static_cast<std::uint64_t>(fitting);
     piece_ = std::max<std::uint64_t>(bytes / 64 * 64, 64);
@@ -109,7 +109,8 @@ public:
   rg_status send(const rg_transfer& t) {
     connection& c = check(t);
     if (lost_[t.peer] != RG_OK)
-      throw rg::error(lost_[t.peer], "shaped: rank " + std::to_string(t.peer) + " is lost, or was cut off");
+      throw rg::error(lost_[t.peer],
+                      "shaped: cannot send to rank " + std::to_string(t.peer) + ": it is lost, or was cancelled");
     operation* o = take(t);
     o->posted = now_ns();
     if (c.sends.empty()) ready_[c.lane].push(&c);
@@ -207,9 +208,9 @@ private:
   connection& check(const rg_transfer& t) const {
     connection* c = t.lane < ready_.size() && t.peer < size_ ? by_rank_[t.peer * ready_.size() + t.lane] : nullptr;
     const char* wrong = nullptr;
-    if (!c) wrong = "no such connection";
-    if (rg::size_of(t.buffer.type) == 0) wrong = "a buffer of unknown type";
-    if (!t.address && t.buffer.count > 0) wrong = "a ghost buffer has no bytes to transfer";
+    if (!c) wrong = "there is no connection";
+    if (rg::size_of(t.buffer.type) == 0) wrong = "the buffer has an unknown type";
+    if (!t.address && t.buffer.count > 0) wrong = "the buffer is a ghost, which has no bytes";
     if (wrong)
       throw rg::error(RG_E_OPERATION,
                       "shaped: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) + ": " + wrong);
@@ -346,7 +347,7 @@ private:
     fail(RG_E_OPERATION, "shaped: rank " + std::to_string(c.peer) + " sent a message of " + std::to_string(o.length) +
                              " bytes" +
                              (o.length > capacity ? ", longer than the receive posted for it"
-                                                  : " to be added, no whole number of floats"));
+                                                  : ", which is no whole number of floats to add"));
     o.status = RG_E_OPERATION;
     // Its chunks have no receives, and later messages of the lane could not be told apart from them.
     lose(c.peer, RG_E_PEER);

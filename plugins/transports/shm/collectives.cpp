@@ -90,7 +90,8 @@ group::group(station& home, std::span<const std::uint32_t> members, std::uint64_
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::uint32_t rank = members_[i];
     if (i > 0 && rank <= members_[i - 1])
-      throw rg::error(RG_E_OPERATION, "shm: split: members must be given in ascending order");
+      throw rg::error(RG_E_OPERATION, "shm: split: expected members in ascending order, got rank " +
+                                          std::to_string(rank) + " after " + std::to_string(members_[i - 1]));
     if (rank == home.rank) {
       is_member = true;
       self_ = i;
@@ -102,7 +103,8 @@ group::group(station& home, std::span<const std::uint32_t> members, std::uint64_
                                             ", but members of a group must be connected with each other");
     }
   }
-  if (!is_member) throw rg::error(RG_E_OPERATION, "shm: split: this rank is no member of the group");
+  if (!is_member)
+    throw rg::error(RG_E_OPERATION, "shm: split: expected rank " + std::to_string(home.rank) + " among the members");
   if (self_ == 0)
     publish_state();
   else
@@ -199,8 +201,8 @@ void group::begin(const request& r) {
     throw rg::error(verdict_, std::string("shm: ") + name_of(r.what) + ": the group has ended, since it lost rank " +
                                   std::to_string(head().broken.value.load() - 1));
   if (r.what == collective::broadcast && r.root >= members_.size())
-    throw rg::error(RG_E_OPERATION, "shm: broadcast: the group has " + std::to_string(members_.size()) +
-                                        " members, so none at place " + std::to_string(r.root));
+    throw rg::error(RG_E_OPERATION, "shm: broadcast: expected a root below " + std::to_string(members_.size()) +
+                                        ", got " + std::to_string(r.root));
   if (members_.size() == 1) return home_.complete(r.cookie, RG_OK, r.bytes());
   operation op{};
   static_cast<request&>(op) = r;
@@ -383,7 +385,8 @@ bool group::finish_first() {
   if (!op.have_all_arrived) return false;
   if (!op.is_sound) {
     rg::logger(home_.host)
-        .warning(std::string("shm: members of a group call different collectives or with different buffers, here ") +
+        .warning(std::string("shm: the members of a group called different collectives, or with different buffers; "
+                             "this rank called ") +
                  name_of(op.what) + " of " + std::to_string(op.count) + " elements");
     retire_first(RG_E_OPERATION);
     return true;

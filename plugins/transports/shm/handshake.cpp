@@ -18,7 +18,8 @@ namespace {
 constexpr std::array<char, 8> card_mark{'R', 'G', 'S', 'H', 'M', '0', '1', 0};
 
 template <class T> void fill_random(T& out) {
-  if (::getrandom(&out, sizeof out, 0) != static_cast<ssize_t>(sizeof out)) fail_with_errno(RG_E_DEVICE, "getrandom");
+  if (::getrandom(&out, sizeof out, 0) != static_cast<ssize_t>(sizeof out))
+    fail_with_errno(RG_E_DEVICE, "cannot read random numbers");
 }
 
 // An abstract address: the path begins with a zero byte.
@@ -185,7 +186,7 @@ private:
     nonce mac{};
     const rg_authenticate& a = circumstances_.authenticate;
     const rg_status status = a.mac(a.context, &s, sizeof s, mac.data());
-    if (status != RG_OK) throw rg::error(status, "shm: the host could not make a proof of membership");
+    if (status != RG_OK) throw rg::error(status, "shm: the host failed to compute a MAC");
     return mac;
   }
   bool is_proved(const packet& p) const {
@@ -228,8 +229,8 @@ meeting_place::meeting_place(const rg_host* host, const rg_world& world) : host_
   const void* extension = host->extension ? host->extension(host->context, RG_EXT_AUTHENTICATE) : nullptr;
   authenticate_ = static_cast<const rg_authenticate*>(extension);
   if (!authenticate_ || !authenticate_->mac)
-    throw rg::error(RG_E_CONFIG, "shm: the host does not offer " RG_EXT_AUTHENTICATE ", without which peers cannot "
-                                 "prove who they are");
+    throw rg::error(RG_E_CONFIG, "shm: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
+                                 "authenticated");
   listener_ = make_socket();
   const auto [address, bytes] = address_of(card_.name);
   if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||
@@ -252,10 +253,12 @@ std::vector<acquaintance> meeting_place::meet(const rg_world& world, std::span<c
   for (std::uint32_t peer : peers) {
     card c{};
     if (peer >= blobs.size() || blobs[peer].bytes != sizeof c)
-      throw rg::error(RG_E_PEER, "shm: " + rank_name(peer) + " did not listen with this transport");
+      throw rg::error(RG_E_PEER, "shm: expected an address from " + rank_name(peer) +
+                                     ", got other bytes: use transport shm on all ranks");
     std::memcpy(&c, blobs[peer].data, sizeof c);
     if (c.mark != card_mark || c.rank != peer || c.size != world.size)
-      throw rg::error(RG_E_PEER, "shm: " + rank_name(peer) + " listens with another version of this transport");
+      throw rg::error(RG_E_PEER, "shm: " + rank_name(peer) +
+                                     " uses another version of this transport: use one build on all ranks");
     if (peer < world.rank) meetings.push_back(std::make_unique<meeting>(circumstances, peer, c.name));
   }
   const auto knows = [&](std::uint32_t peer) {
@@ -278,9 +281,9 @@ std::vector<acquaintance> meeting_place::meet(const rg_world& world, std::span<c
         continue;
       } else if (m.connects()) {
         throw rg::error(RG_E_PEER,
-                        "shm: " + rank_name(m.peer()) + " is gone, or could not prove that it belongs to this run");
+                        "shm: cannot connect to " + rank_name(m.peer()) + ": it has ended, or failed authentication");
       } else {
-        rg::logger(host_).debug("shm: turned a connection away that did not prove that it belongs to this run");
+        rg::logger(host_).debug("shm: rejected a connection that failed authentication");
       }
       it = meetings.erase(it);
     }
@@ -291,7 +294,7 @@ std::vector<acquaintance> meeting_place::meet(const rg_world& world, std::span<c
       std::string missing;
       for (std::uint32_t peer : peers)
         if (!knows(peer)) missing += (missing.empty() ? "" : ", ") + rank_name(peer);
-      throw rg::error(RG_E_PEER, "shm: not connected before the deadline: " + missing);
+      throw rg::error(RG_E_PEER, "shm: no connection before the deadline with " + missing);
     }
     waiting.assign(1, {listener_.get(), POLLIN, 0});
     for (const auto& m : meetings)

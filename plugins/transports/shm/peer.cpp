@@ -133,7 +133,7 @@ void peer::end_send(lane& l, rg_status status) {
   if (status == RG_E_PEER) report_loss(status);
   if (status == RG_E_OPERATION)
     home_.report(status, "shm: a message of " + std::to_string(l.sends.front().bytes) + " bytes to rank " +
-                             std::to_string(rank_) + " does not fit its receive there");
+                             std::to_string(rank_) + " is longer than the receive posted for it");
   home_.complete(l.sends.front().cookie, status);
   l.sends.pop_front();
   if (l.in_ring > 0) --l.in_ring;
@@ -172,7 +172,7 @@ bool peer::pull_receives(lane& l) {
     case record_kind::part: done += take_part(l, op, r); break;
     case record_kind::direct: done += take_direct(l, op, r); break;
     default:
-      distrust("sent a record that makes no sense");
+      distrust("sent an invalid record");
       end_receive(l, RG_E_PEER);
       return true;
     }
@@ -219,7 +219,7 @@ std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
   const std::uint64_t bytes = read_once(r->bytes);
   if (!l.in.is_sound(bytes) || bytes > op.total - op.moved ||
       (op.adds && op.status == RG_OK && bytes % sizeof(float))) {
-    distrust("sent a record that makes no sense");
+    distrust("sent an invalid record");
     end_receive(l, RG_E_PEER);
     return 0;
   }
@@ -237,7 +237,7 @@ std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
   if (op.status == RG_OK) {
     const std::uint64_t offset = read_once(r->offset);
     if (!memory_.spans(offset, op.total)) {
-      distrust("described memory outside its heap");
+      distrust("sent an address outside its heap");
       end_receive(l, RG_E_PEER);
       return 0;
     }

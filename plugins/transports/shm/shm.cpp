@@ -68,8 +68,8 @@ public:
         ring_bytes_(round_up(static_cast<std::uint64_t>(p.ring), 4 * cache_line)) {
     home_.eager = static_cast<std::uint64_t>(p.eager);
     if (record_bytes(home_.eager) > ring_bytes_ / 4)
-      throw rg::error(RG_E_CONFIG, "shm: eager must be less than a quarter of ring, which is " +
-                                       std::to_string(ring_bytes_) + " bytes");
+      throw rg::error(RG_E_CONFIG, "shm: eager: expected less than a quarter of ring, got " + std::to_string(p.eager) +
+                                       " bytes of " + std::to_string(ring_bytes_) + " bytes");
   }
 
   rg_transport_caps caps() const {
@@ -83,8 +83,8 @@ public:
     for (std::uint32_t i = 0; i < world.peer_count; ++i) {
       const std::uint32_t peer = world.peers[i];
       if (peer >= world.size || peer == world.rank)
-        throw rg::error(RG_E_CONFIG, "shm: rank " + std::to_string(peer) + " cannot be a peer of rank " +
-                                         std::to_string(world.rank) + " in a world of " + std::to_string(world.size));
+        throw rg::error(RG_E_CONFIG, "shm: expected a peer of rank " + std::to_string(world.rank) + " below " +
+                                         std::to_string(world.size) + ", got rank " + std::to_string(peer));
       if (world.host_of && world.host_of[peer] != world.host_of[world.rank])
         throw rg::error(RG_E_CONFIG, "shm: rank " + std::to_string(peer) + " runs on another host than rank " +
                                          std::to_string(world.rank) + ": choose transport \"tcp\"");
@@ -100,7 +100,7 @@ public:
   }
 
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
-    if (!place_) throw rg::error(RG_E_OPERATION, "shm: connect without listen");
+    if (!place_) throw rg::error(RG_E_OPERATION, "shm: expected listen() before connect()");
     timeout_ns_ = timeout_ns;
     auto met = place_->meet(world_, blobs, timeout_ns, home_.control.descriptor(), home_.memory.descriptor());
     home_.peers.resize(world_.size);
@@ -123,13 +123,13 @@ public:
   rg_status recv(const rg_transfer& t) {
     const auto [from, bytes] = check(t, "receive from");
     if ((t.flags & RG_TRANSFER_ADD) && t.buffer.type != RG_F32)
-      throw rg::error(RG_E_OPERATION, "shm: receives can add 32-bit floats only");
+      throw rg::error(RG_E_OPERATION, "shm: expected RG_F32 for a receive that adds, got another type");
     from->receive(t, bytes);
     return RG_OK;
   }
 
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
-    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: poll without listen");
+    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: expected listen() before poll()");
     if (waiting_.is_armed()) get_up();
     std::uint64_t start = 0, idle_since = 0; // 0: clock not read yet
     for (;;) {
@@ -158,7 +158,7 @@ public:
   }
 
   rg_status arm(std::int32_t& descriptor) {
-    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: arm without listen");
+    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: expected listen() before arm()");
     descriptor = waiting_.arm(connected_);
     for (peer* p : connected_) p->announce_sleep();
     sleep_.load()->lie_down_elsewhere();
@@ -214,7 +214,7 @@ private:
     const char* why = !p                                      ? ": they are not connected"
                       : t.lane >= home_.lanes                 ? " on a lane that does not exist"
                       : element == 0                          ? " of a type that does not exist"
-                      : t.buffer.count > UINT64_MAX / element ? " of more bytes than there are"
+                      : t.buffer.count > UINT64_MAX / element ? " of a size above 2^64 bytes"
                       : !t.address && t.buffer.count > 0      ? " of a buffer without bytes"
                                                               : nullptr;
     if (why)
@@ -227,12 +227,12 @@ private:
     const bool sums = what == collective::all_reduce || what == collective::reduce_scatter;
     const std::size_t element = rg::size_of(c.buffer.type);
     const char* why = c.group >= groups_.size()               ? "a group that does not exist"
-                      : sums && c.buffer.type != RG_F32       ? "a sum of something else than 32-bit floats"
+                      : sums && c.buffer.type != RG_F32       ? "a sum of elements that are not 32-bit floats"
                       : element == 0                          ? "a type that does not exist"
-                      : c.buffer.count > UINT64_MAX / element ? "more bytes than there are"
+                      : c.buffer.count > UINT64_MAX / element ? "a size above 2^64 bytes"
                       : !c.address && c.buffer.count > 0      ? "a buffer without bytes"
                                                               : nullptr;
-    if (why) throw rg::error(RG_E_OPERATION, std::string("shm: a collective of ") + why);
+    if (why) throw rg::error(RG_E_OPERATION, std::string("shm: a collective has ") + why);
     groups_[c.group]->begin({.what = what,
                              .address = static_cast<std::byte*>(c.address),
                              .count = c.buffer.count,

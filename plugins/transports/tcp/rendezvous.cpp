@@ -62,7 +62,7 @@ constexpr std::array<char, 16> accepting = {'a', 'c', 'c', 'e', 'p', 't', 'i', '
 template <class T> T random_bytes() {
   T bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    fail_with_errno(RG_E_OPERATION, "tcp: no random numbers");
+    fail_with_errno(RG_E_OPERATION, "tcp: cannot read random numbers");
   return bytes;
 }
 
@@ -106,8 +106,8 @@ listener parse_blob(std::uint32_t rank, const rg_blob& blob) {
   text >> scheme >> address >> port >> name;
   const auto ip = asio::ip::make_address(address, failed);
   if (!text || scheme != "tcp/1" || failed || !parse_hexadecimal(name, l.name))
-    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(rank) +
-                                   " does not say where it listens: does it use another transport or version?");
+    throw rg::error(RG_E_PEER, "tcp: expected an address from rank " + std::to_string(rank) +
+                                   ", got other bytes: use the same transport and version on all ranks");
   l.where = endpoint(ip, port);
   return l;
 }
@@ -126,12 +126,14 @@ struct rendezvous::state {
   state(const rg_host* host, const rg_world& w, std::uint64_t buffer) : world(w), buffer_bytes(buffer) {
     authenticate = static_cast<const rg_authenticate*>(host->extension(host->context, RG_EXT_AUTHENTICATE));
     if (!authenticate)
-      throw rg::error(RG_E_UNSUPPORTED, "tcp: the host offers no " RG_EXT_AUTHENTICATE ", so peers cannot be told from "
-                                        "strangers");
+      throw rg::error(RG_E_UNSUPPORTED,
+                      "tcp: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
+                      "authenticated");
     const std::string address = world.address ? world.address : "127.0.0.1";
     boost::system::error_code failed;
     const auto ip = asio::ip::make_address(address, failed);
-    if (failed) throw rg::error(RG_E_CONFIG, "tcp: \"" + address + "\" is no numeric address");
+    if (failed)
+      throw rg::error(RG_E_CONFIG, "tcp: expected a numeric IP address to listen on, got \"" + address + "\"");
     try {
       const endpoint any_port(ip, 0);
       acceptor.open(any_port.protocol());
@@ -168,7 +170,7 @@ struct rendezvous::state {
     const statement s{role, opening, challenge};
     signature mac;
     if (authenticate->mac(authenticate->context, &s, sizeof s, mac.data()) != RG_OK)
-      throw rg::error(RG_E_OPERATION, "tcp: the host does not sign");
+      throw rg::error(RG_E_OPERATION, "tcp: the host failed to compute a MAC");
     return mac;
   }
 
@@ -292,7 +294,7 @@ struct rendezvous::state {
       signature theirs;
       co_await asio::async_read(s, bytes_of(theirs), use_awaitable);
       if (!same_secret(theirs, sign(accepting, opening, challenge)))
-        throw rg::error(RG_E_PEER, "tcp: " + who + " does not know this run's secret");
+        throw rg::error(RG_E_PEER, "tcp: " + who + " failed authentication: it does not have this run's secret");
       done(peer, lane, std::move(s));
     } catch (const boost::system::system_error& e) {
       if (connected || e.code() == asio::error::no_descriptors) co_return false;
@@ -354,8 +356,8 @@ std::vector<link> rendezvous::connect(std::span<const rg_blob> blobs, std::uint6
   s.io.run_for(std::chrono::nanoseconds(std::min(timeout_ns, longest)));
   if (s.failure) std::rethrow_exception(s.failure);
   if (s.missing > 0)
-    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(s.world.rank) + " waited " +
-                                   std::to_string(timeout_ns / 1'000'000) + " ms in vain for " + s.absent());
+    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(s.world.rank) + " has no connection after " +
+                                   std::to_string(timeout_ns / 1'000'000) + " ms to " + s.absent());
   return std::move(s.links);
 }
 

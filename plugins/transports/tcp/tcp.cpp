@@ -85,7 +85,8 @@ public:
   rg_status send(const rg_transfer& t) {
     connection& c = check(t);
     const std::uint64_t bytes = bytes_of(t);
-    if (bytes > tcp::longest_message) throw rg::error(RG_E_OPERATION, "tcp: a message of 2^48 bytes or more");
+    if (bytes > tcp::longest_message)
+      throw rg::error(RG_E_OPERATION, "tcp: expected a message below 2^48 bytes, got " + std::to_string(bytes));
     if (c.sends() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
     c.post_send(t.address, bytes, t.cookie);
     enqueue(c);
@@ -95,7 +96,8 @@ public:
   rg_status recv(const rg_transfer& t) {
     connection& c = check(t);
     const bool adds = t.flags & RG_TRANSFER_ADD;
-    if (adds && t.buffer.type != RG_F32) throw rg::error(RG_E_OPERATION, "tcp: only RG_F32 can be added on receive");
+    if (adds && t.buffer.type != RG_F32)
+      throw rg::error(RG_E_OPERATION, "tcp: expected RG_F32 for a receive that adds, got another type");
     if (c.receives() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
     c.post_receive(t.address, bytes_of(t), adds, t.cookie);
     enqueue(c);
@@ -142,7 +144,7 @@ public:
   }
 
   void cancel(std::uint32_t rank) {
-    if (rank < peers_.size()) lose(rank, RG_E_CANCELLED, "tcp: rank " + std::to_string(rank) + " was cut off");
+    if (rank < peers_.size()) lose(rank, RG_E_CANCELLED, "tcp: rank " + std::to_string(rank) + " was cancelled");
   }
 
   // A rank closes its end of a stream once it has received everything before the peer's end. So the peer's end tells
@@ -169,7 +171,7 @@ public:
       const auto waited = static_cast<std::uint64_t>((clock::now() - start).count());
       if (waited >= timeout_ns)
         throw rg::error(RG_TIMEOUT, "tcp: rank " + std::to_string(open.front()->peer()) +
-                                        " has not taken all that was sent to it within " +
+                                        " has not received all messages that were sent to it within " +
                                         std::to_string(timeout_ns / 1'000'000) + " ms");
       gather(timeout_ns - waited);
     }
@@ -204,21 +206,20 @@ private:
   connection& check(const rg_transfer& t) {
     if (t.peer >= peers_.size() || t.lane >= peers_[t.peer].lanes.size())
       throw rg::error(RG_E_OPERATION, "tcp: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) +
-                                          ": no such connection");
+                                          ": there is no connection");
     const peer& p = peers_[t.peer];
     connection& c = *p.lanes[t.lane];
     if (!p.why.empty()) throw rg::error(RG_E_PEER, p.why);
     if (c.ended()) throw rg::error(RG_E_PEER, departure(c));
-    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, "tcp: a buffer of unknown type");
+    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, "tcp: the buffer has an unknown type");
     if (!t.address && t.buffer.count > 0)
-      throw rg::error(RG_E_OPERATION,
-                      "tcp: a ghost buffer has no bytes to transfer; only a virtual transport moves it");
+      throw rg::error(RG_E_OPERATION, "tcp: the buffer is a ghost, which has no bytes: use a virtual transport");
     return c;
   }
 
   static std::string departure(const connection& c) {
-    return "tcp: rank " + std::to_string(c.peer()) + " has left (its end of lane " + std::to_string(c.lane()) +
-           " is closed)";
+    return "tcp: rank " + std::to_string(c.peer()) + " has closed its connection (lane " + std::to_string(c.lane()) +
+           ")";
   }
 
   void enqueue(connection& c) {
