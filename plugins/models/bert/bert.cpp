@@ -25,9 +25,9 @@ struct bert {
           .range(0, 65536),
       rg::field("heads", &parameters::heads, "of the attention; must divide hidden; 0: as the size has").range(0, 1024),
       rg::field("vocabulary", &parameters::vocabulary, "words").range(3, 10000000),
-      rg::field("positions", &parameters::positions, "places that there are embeddings for").range(1, 65536),
-      rg::field("sequence", &parameters::sequence, "places of a sample, at most `positions`").range(1, 65536),
-      rg::field("predictions", &parameters::predictions, "masked places of a sample").range(1, 65536),
+      rg::field("positions", &parameters::positions, "positions that have an embedding").range(1, 65536),
+      rg::field("sequence", &parameters::sequence, "positions of a sample, at most `positions`").range(1, 65536),
+      rg::field("predictions", &parameters::predictions, "masked positions of a sample").range(1, 65536),
       rg::field("dropout", &parameters::dropout, "probability, of sub-layers' outputs, embeddings and attention")
           .range(0, 0.99));
 

@@ -71,9 +71,10 @@ public:
     MPI_Datatype blocks;
     check(MPI_Type_vector(static_cast<int>(bytes / block), block, block, MPI_BYTE, &blocks), "MPI_Type_vector");
     const std::array<int, 2> lengths{1, static_cast<int>(bytes % block)};
-    const std::array<MPI_Aint, 2> places{0, static_cast<MPI_Aint>(bytes / block * block)};
+    const std::array<MPI_Aint, 2> displacements{0, static_cast<MPI_Aint>(bytes / block * block)};
     const std::array<MPI_Datatype, 2> types{blocks, MPI_BYTE};
-    check(MPI_Type_create_struct(2, lengths.data(), places.data(), types.data(), &type), "MPI_Type_create_struct");
+    check(MPI_Type_create_struct(2, lengths.data(), displacements.data(), types.data(), &type),
+          "MPI_Type_create_struct");
     MPI_Type_free(&blocks);
     check(MPI_Type_commit(&type), "MPI_Type_commit");
     own_ = true;
@@ -174,7 +175,7 @@ public:
   // of a message that has arrived and for which its sender waits. So every rank waits here until all ranks have
   // arrived.
   void close(std::uint64_t timeout_ns) {
-    if (messages_ != MPI_COMM_NULL) meet(timeout_ns);
+    if (messages_ != MPI_COMM_NULL) barrier(timeout_ns);
     for (group& g : groups_) MPI_Comm_free(&g.communicator);
     groups_.clear();
     if (messages_ != MPI_COMM_NULL) MPI_Comm_free(&messages_);
@@ -191,7 +192,7 @@ public:
     });
   }
   rg_status reduce_scatter(const rg_collective& c) {
-    const shares& s = shares_of(c, check(c, true));
+    const chunks& s = chunks_of(c, check(c, true));
     begin(c, true, [&](MPI_Comm among, int, MPI_Request* request) {
       return MPI_Ireduce_scatter(MPI_IN_PLACE, c.address, s.counts.data(), MPI_FLOAT, MPI_SUM, among, request);
     });
@@ -203,7 +204,7 @@ public:
   }
   rg_status all_gather(const rg_collective& c) {
     return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
-      const shares& s = shares_of(c, count);
+      const chunks& s = chunks_of(c, count);
       return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c.address, s.counts.data(), s.starts.data(),
                              word_of(c), among, request);
     });
@@ -227,17 +228,17 @@ private:
     std::size_t elements = 0;
   };
   // The chunks of a buffer, in elements, by member. MPI reads them while a collective is in progress.
-  struct shares {
+  struct chunks {
     std::vector<int> counts, starts;
     std::size_t self;
   };
   struct group {
     MPI_Comm communicator;
     std::size_t size;
-    std::map<int, shares> cut; // by the buffer's elements; a run uses few sizes
+    std::map<int, chunks> cut; // by the buffer's elements; a run uses few sizes
   };
 
-  void meet(std::uint64_t timeout_ns) {
+  void barrier(std::uint64_t timeout_ns) {
     using clock = std::chrono::steady_clock;
     const auto start = clock::now();
     MPI_Request all;
@@ -297,10 +298,10 @@ private:
     }
   }
   // Cuts a buffer into chunks as abi.h specifies at rg_collectives.
-  const shares& shares_of(const rg_collective& c, int count) {
+  const chunks& chunks_of(const rg_collective& c, int count) {
     group& g = groups_[c.group];
     const auto [at, is_new] = g.cut.try_emplace(count);
-    shares& s = at->second;
+    chunks& s = at->second;
     if (!is_new) return s;
     int self = 0;
     MPI_Comm_rank(g.communicator, &self);

@@ -63,15 +63,15 @@ void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns
 // not members.
 std::uint32_t transport::split(std::span<const std::uint32_t> members) {
   if (members.size() == groups_.at(0).size) return 0;
-  const auto place = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
+  const auto index = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
   const auto size = static_cast<std::uint32_t>(members.size());
-  if (place == size) throw rg::error(RG_E_OPERATION, "nccl: split: expected this rank among the members");
-  group g{.comm = nullptr, .size = size, .place = place};
+  if (index == size) throw rg::error(RG_E_OPERATION, "nccl: split: expected this rank among the members");
+  group g{.comm = nullptr, .size = size, .index = index};
   if (size > 1) {
-    std::vector<std::byte> id = place == 0 ? medium_->make_id() : std::vector<std::byte>(id_bytes_);
+    std::vector<std::byte> id = index == 0 ? medium_->make_id() : std::vector<std::byte>(id_bytes_);
     void* const memory = medium_->to_device(id);
     medium_->begin_group();
-    if (place == 0)
+    if (index == 0)
       for (const std::uint32_t m : members.subspan(1)) medium_->send(groups_[0].comm, memory, id.size(), m);
     else
       medium_->recv(groups_[0].comm, memory, id.size(), members[0]);
@@ -83,7 +83,7 @@ std::uint32_t transport::split(std::span<const std::uint32_t> members) {
       return medium_->passed(sent);
     });
     medium_->to_host(id);
-    g.comm = medium_->join(id, size, place);
+    g.comm = medium_->join(id, size, index);
     groups_.push_back(g); // from here on abort() includes it
     await("all members of a group to join its communicator", split_timeout_ns, [&] { return medium_->ready(g.comm); });
   } else {
@@ -208,11 +208,11 @@ void transport::put(const operation& o) {
     break;
   case kind::broadcast:
     medium_->broadcast(g.comm, o.address, o.bytes, o.peer);
-    (o.peer == g.place ? counters_.bytes_sent : counters_.bytes_received) += o.bytes;
+    (o.peer == g.index ? counters_.bytes_sent : counters_.bytes_received) += o.bytes;
     break;
   case kind::reduce_scatter:
   case kind::all_gather:
-    put_shares(o);
+    put_chunks(o);
     count(o.bytes / g.size * (g.size - 1));
     break;
   }
@@ -220,16 +220,16 @@ void transport::put(const operation& o) {
 
 // NCCL's own collectives need chunks of equal length. Other chunks become one reduce or broadcast each; NCCL launches
 // them together because they are in one group.
-void transport::put_shares(const operation& o) {
+void transport::put_chunks(const operation& o) {
   const group& g = groups_[o.group];
   const std::uint64_t elements = o.bytes / o.element, lines = (elements + 15) / 16;
   const bool sums = o.what == kind::reduce_scatter;
   auto* const begin = static_cast<std::byte*>(o.address);
   if (elements % (std::uint64_t{16} * g.size) == 0) {
     if (sums)
-      medium_->reduce_scatter(g.comm, static_cast<float*>(o.address), elements / g.size, g.place);
+      medium_->reduce_scatter(g.comm, static_cast<float*>(o.address), elements / g.size, g.index);
     else
-      medium_->all_gather(g.comm, begin, o.bytes / g.size, g.place);
+      medium_->all_gather(g.comm, begin, o.bytes / g.size, g.index);
     return;
   }
   for (std::uint32_t k = 0; k < g.size; ++k) {

@@ -65,8 +65,8 @@ group::counter& group::done(std::uint64_t number) const noexcept {
   const std::uint64_t n = members_.size(), bytes = sizeof(counter) * (1 + n) + n * sizeof(post);
   return *reinterpret_cast<counter*>(state_ + sizeof(header) + n * sizeof(member_line) + number % slots * bytes);
 }
-group::counter& group::claimed(std::uint64_t number, std::size_t slice) const noexcept {
-  return (&done(number))[1 + slice];
+group::counter& group::claimed(std::uint64_t number, std::size_t chunk) const noexcept {
+  return (&done(number))[1 + chunk];
 }
 std::uint64_t& group::offset_of(std::uint64_t number, std::size_t member) noexcept {
   return offsets_[number % slots * members_.size() + member];
@@ -84,7 +84,7 @@ std::uint64_t group_fingerprint(std::span<const std::uint32_t> members) noexcept
 }
 
 group::group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
-    : home_(home), members_(members.begin(), members.end()), places_(members.size()), terms_(members.size()),
+    : home_(home), members_(members.begin(), members.end()), addresses_(members.size()), terms_(members.size()),
       targets_(members.size()), offsets_(slots * members.size()) {
   bool is_member = false;
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -171,7 +171,7 @@ std::uint64_t shape_of(const request& r) noexcept {
 
 // Cuts a buffer as abi.h specifies at rg_collectives: into whole cache lines of floats, so that no two members write to
 // one line (if buffers are aligned).
-group::range group::share(const operation& op, std::uint64_t member) const noexcept {
+group::range group::chunk_of(const operation& op, std::uint64_t member) const noexcept {
   constexpr std::uint64_t line = 16;
   const std::uint64_t lines = (op.count + line - 1) / line, n = members_.size();
   const auto start = [&](std::uint64_t k) { return std::min(op.count, lines * k / n * line) * op.element; };
@@ -180,11 +180,11 @@ group::range group::share(const operation& op, std::uint64_t member) const noexc
 
 // The bytes that a member contributes, and the bytes that this member receives.
 group::range group::given(const operation& op, std::uint64_t member) const noexcept {
-  if (op.what == collective::all_gather) return share(op, member);
+  if (op.what == collective::all_gather) return chunk_of(op, member);
   return {0, op.what == collective::broadcast && member != op.root ? 0 : op.bytes()};
 }
 group::range group::taken(const operation& op) const noexcept {
-  if (op.what == collective::reduce_scatter) return share(op, self_);
+  if (op.what == collective::reduce_scatter) return chunk_of(op, self_);
   return {0, op.what == collective::broadcast && self_ == op.root ? 0 : op.bytes()};
 }
 
@@ -237,7 +237,7 @@ bool group::progress() {
     if (!op.is_sound || op.is_worked) continue;
     if (op.is_small()) {
       work_small(op);
-    } else if (work_portion(op)) {
+    } else if (work_unit(op)) {
       moved = true;
       break;
     }
@@ -252,10 +252,10 @@ bool group::progress() {
   return true;
 }
 
-// For buffers outside the heap: copies up to `portion` bytes into scratch, which peers can read.
+// For buffers outside the heap: copies up to `unit_bytes` bytes into scratch, which peers can read.
 bool group::stage(operation& op) {
   if (op.unstaged.size() == 0) return false;
-  const std::uint64_t n = std::min(op.unstaged.size(), portion);
+  const std::uint64_t n = std::min(op.unstaged.size(), unit_bytes);
   std::memcpy(op.shared + op.unstaged.at, op.address + op.unstaged.at, n);
   op.unstaged.at += n;
   return true;
@@ -318,14 +318,14 @@ void group::work_small(operation& op) {
 
 namespace {
 
-std::uint64_t portions_of(std::uint64_t bytes) {
-  return (bytes + portion - 1) / portion;
+std::uint64_t units_of(std::uint64_t bytes) {
+  return (bytes + unit_bytes - 1) / unit_bytes;
 }
 
 } // namespace
 
 // Does one unit of work that is not claimed yet. Returns false if there is none, or if the group is broken.
-bool group::work_portion(operation& op) {
+bool group::work_unit(operation& op) {
   if (op.is_exhausted) return false;
   line(self_).working.store(1);
   const bool moved = head().broken.value.load() == 0 && claim_and_work(op);
@@ -337,13 +337,13 @@ bool group::work_portion(operation& op) {
 bool group::claim_and_work(operation& op) {
   const std::uint64_t n = members_.size();
   for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t slice = (self_ + k) % n;
-    const range all = share(op, slice);
-    const std::uint64_t portions = portions_of(all.size());
-    const std::uint64_t mine = claimed(op.number, slice).increase(op.number, portions);
-    if (mine >= portions) continue;
-    const std::uint64_t at = all.at + mine * portion;
-    work(op, slice, at, std::min(portion, all.end - at));
+    const std::size_t chunk = (self_ + k) % n;
+    const range all = chunk_of(op, chunk);
+    const std::uint64_t units = units_of(all.size());
+    const std::uint64_t mine = claimed(op.number, chunk).increase(op.number, units);
+    if (mine >= units) continue;
+    const std::uint64_t at = all.at + mine * unit_bytes;
+    work(op, chunk, at, std::min(unit_bytes, all.end - at));
     done(op.number).increase(op.number, UINT32_MAX);
     if (is_done(op)) wake_others();
     return true;
@@ -352,30 +352,30 @@ bool group::claim_and_work(operation& op) {
   return false;
 }
 
-// Works on bytes `at` .. `at` + `bytes`, which belong to the chunk of member `slice`, in all buffers.
-void group::work(const operation& op, std::size_t slice, std::uint64_t at, std::uint64_t bytes) noexcept {
+// Works on bytes `at` .. `at` + `bytes`, which belong to the chunk of member `chunk`, in all buffers.
+void group::work(const operation& op, std::size_t chunk, std::uint64_t at, std::uint64_t bytes) noexcept {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : offset_of(op.number, m);
-    places_[m] = memories_[m]->base() + offset + at;
+    addresses_[m] = memories_[m]->base() + offset + at;
   }
-  if (!op.sums()) return copy_to_others(op.what == collective::broadcast ? op.root : slice, bytes);
-  for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = targets_[m] = reinterpret_cast<float*>(places_[m]);
+  if (!op.sums()) return copy_to_others(op.what == collective::broadcast ? op.root : chunk, bytes);
+  for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = targets_[m] = reinterpret_cast<float*>(addresses_[m]);
   const std::span<float* const> all(targets_);
-  sum_to_all(terms_, op.what == collective::all_reduce ? all : all.subspan(slice, 1), bytes / sizeof(float));
+  sum_to_all(terms_, op.what == collective::all_reduce ? all : all.subspan(chunk, 1), bytes / sizeof(float));
 }
 
 // Copies in blocks, so that each block is read from memory once.
 void group::copy_to_others(std::size_t from, std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t piece = 16 << 10;
-  for (std::uint64_t at = 0; at < bytes; at += piece)
+  constexpr std::uint64_t block = 16 << 10;
+  for (std::uint64_t at = 0; at < bytes; at += block)
     for (std::size_t m = 0; m < members_.size(); ++m)
-      if (m != from) std::memcpy(places_[m] + at, places_[from] + at, std::min(piece, bytes - at));
+      if (m != from) std::memcpy(addresses_[m] + at, addresses_[from] + at, std::min(block, bytes - at));
 }
 
 bool group::is_done(const operation& op) const noexcept {
-  std::uint64_t portions = 0;
-  for (std::size_t s = 0; s < members_.size(); ++s) portions += portions_of(share(op, s).size());
-  return done(op.number).read(op.number) == portions;
+  std::uint64_t units = 0;
+  for (std::size_t s = 0; s < members_.size(); ++s) units += units_of(chunk_of(op, s).size());
+  return done(op.number).read(op.number) == units;
 }
 
 // Retires the first operation if it has ended, or brings it closer to that. Returns false if there was nothing to do.
@@ -398,7 +398,7 @@ bool group::finish_first() {
     home_.counters.bytes_received += crossed(op);
   }
   if (op.unfetched.size() > 0) {
-    const std::uint64_t n = std::min(op.unfetched.size(), portion);
+    const std::uint64_t n = std::min(op.unfetched.size(), unit_bytes);
     std::memcpy(op.address + op.unfetched.at, op.shared + op.unfetched.at, n);
     op.unfetched.at += n;
     if (op.unfetched.size() > 0) return true;

@@ -158,7 +158,7 @@ void peer::receive(const rg_transfer& t, std::uint64_t bytes) {
 
 bool peer::pull_receives(lane& l) {
   bool moved = false;
-  for (std::uint64_t done = 0; done < portion && !l.receives.empty(); moved = true) {
+  for (std::uint64_t done = 0; done < unit_bytes && !l.receives.empty(); moved = true) {
     incoming& op = l.receives.front();
     record* r = distrusted_ ? nullptr : l.in.peek();
     if (!r) {
@@ -243,7 +243,7 @@ std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
     }
     their_link_.peer.reading.store(1);
     const bool may_read = their_link_.owner.closed.load() != closing::cancelled;
-    bytes = std::min(op.total - op.moved, portion);
+    bytes = std::min(op.total - op.moved, unit_bytes);
     if (may_read) take(op, memory_.base() + offset + op.moved, bytes);
     their_link_.peer.reading.store(0);
     if (their_link_.owner.closed.load() == closing::cancelled) wake(); // the owner waits for the read to end

@@ -34,7 +34,7 @@ struct group_notice {
 };
 
 // The bytes of a unit of work. An urgent lane waits for at most one unit.
-constexpr std::uint64_t portion = 256 << 10;
+constexpr std::uint64_t unit_bytes = 256 << 10;
 
 // State that all parts of a transport instance share; it outlives them. [loop], and [main] while no poll() runs.
 struct station {

@@ -95,16 +95,16 @@ public:
     home_.lanes = world.lanes;
     home_.control = control_area(world.rank, world.size, world.lanes, ring_bytes_);
     sleep_.store(&home_.control.header().sleep);
-    place_.emplace(home_.host, world);
-    return place_->blob();
+    rendezvous_.emplace(home_.host, world);
+    return rendezvous_->blob();
   }
 
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
-    if (!place_) throw rg::error(RG_E_OPERATION, "shm: expected listen() before connect()");
+    if (!rendezvous_) throw rg::error(RG_E_OPERATION, "shm: expected listen() before connect()");
     timeout_ns_ = timeout_ns;
-    auto met = place_->meet(world_, blobs, timeout_ns, home_.control.descriptor(), home_.memory.descriptor());
+    auto peers = rendezvous_->connect(world_, blobs, timeout_ns, home_.control.descriptor(), home_.memory.descriptor());
     home_.peers.resize(world_.size);
-    for (acquaintance& a : met) {
+    for (connected_peer& a : peers) {
       control_area control(a.control, a.rank, world_.size, world_.lanes);
       mapping memory(a.heap, sealed_size(a.heap), "the heap of rank " + std::to_string(a.rank));
       home_.peers[a.rank] =
@@ -112,7 +112,7 @@ public:
     }
     for (auto& p : home_.peers)
       if (p) connected_.push_back(p.get());
-    place_.reset();
+    rendezvous_.reset();
   }
 
   rg_status send(const rg_transfer& t) {
@@ -301,8 +301,8 @@ private:
   const std::uint64_t ring_bytes_;
   rg_world world_{};
   std::uint64_t timeout_ns_ = 0;
-  std::optional<meeting_place> place_; // from listen() to connect()
-  std::vector<peer*> connected_;       // the peers in home_.peers that are not null
+  std::optional<rendezvous> rendezvous_; // from listen() to connect()
+  std::vector<peer*> connected_;         // the peers in home_.peers that are not null
   std::vector<std::unique_ptr<group>> groups_;
   std::map<rg_region, void*> regions_;
   std::vector<pollfd> sockets_;

@@ -112,9 +112,9 @@ listener parse_blob(std::uint32_t rank, const rg_blob& blob) {
   return l;
 }
 
-constexpr auto stranger_limit = std::chrono::seconds(2); // from connecting to the proof
+constexpr auto authentication_limit = std::chrono::seconds(2); // from connecting to the proof
 constexpr auto retry_pause = std::chrono::milliseconds(50);
-constexpr std::size_t strangers_beyond_links = 64;
+constexpr std::size_t pending_beyond_links = 64;
 
 std::string in_words(const endpoint& e) {
   return e.address().to_string() + " port " + std::to_string(e.port());
@@ -189,8 +189,8 @@ struct rendezvous::state {
   }
 
   // A connection that has not proved to be a peer yet.
-  struct stranger {
-    explicit stranger(socket s) : connection(std::move(s)), patience(connection.get_executor()) {}
+  struct pending_connection {
+    explicit pending_connection(socket s) : connection(std::move(s)), patience(connection.get_executor()) {}
     void drop() {
       boost::system::error_code ignored;
       connection.close(ignored);
@@ -202,10 +202,10 @@ struct rendezvous::state {
 
   // Drops the oldest unproven connection. It is the least likely to be a peer: peers answer at once, and try again when
   // dropped.
-  bool drop_oldest_stranger() {
-    const auto oldest = std::find_if(strangers.begin(), strangers.end(),
+  bool drop_oldest_pending() {
+    const auto oldest = std::find_if(pending_connections.begin(), pending_connections.end(),
                                      [](const auto& s) { return !s->proven && s->connection.is_open(); });
-    if (oldest == strangers.end()) return false;
+    if (oldest == pending_connections.end()) return false;
     (*oldest)->drop();
     return true;
   }
@@ -213,36 +213,36 @@ struct rendezvous::state {
   asio::awaitable<void> accept_all() {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
-    const std::size_t most = std::min<std::size_t>(links.size() + strangers_beyond_links,
-                                                   std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
+    const std::size_t most =
+        std::min<std::size_t>(links.size() + pending_beyond_links, std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
     asio::steady_timer pause(io);
     for (;;) {
       boost::system::error_code failed;
       socket s = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, failed));
       if (failed == asio::error::operation_aborted) co_return;
       if (failed) { // for example no descriptor left; a peer that is therefore missing is reported at the deadline
-        pause.expires_after(drop_oldest_stranger() ? std::chrono::milliseconds(0) : retry_pause);
+        pause.expires_after(drop_oldest_pending() ? std::chrono::milliseconds(0) : retry_pause);
         co_await pause.async_wait(use_awaitable);
         continue;
       }
-      if (strangers.size() >= most) drop_oldest_stranger();
-      strangers.push_back(std::make_shared<stranger>(std::move(s)));
-      asio::co_spawn(io, answer(strangers.back()), asio::detached);
+      if (pending_connections.size() >= most) drop_oldest_pending();
+      pending_connections.push_back(std::make_shared<pending_connection>(std::move(s)));
+      asio::co_spawn(io, answer(pending_connections.back()), asio::detached);
     }
   }
 
   // Strangers, and peers that break off, are dropped silently; a peer that is then missing is reported at the deadline.
-  asio::awaitable<void> answer(std::shared_ptr<stranger> who) {
-    who->patience.expires_after(stranger_limit);
+  asio::awaitable<void> answer(std::shared_ptr<pending_connection> who) {
+    who->patience.expires_after(authentication_limit);
     who->patience.async_wait([who](boost::system::error_code cancelled) {
       if (!cancelled && !who->proven) who->drop();
     });
     co_await hear(*who);
     who->patience.cancel();
-    strangers.remove(who);
+    pending_connections.remove(who);
   }
 
-  asio::awaitable<void> hear(stranger& who) {
+  asio::awaitable<void> hear(pending_connection& who) {
     socket& s = who.connection;
     try {
       hello opening;
@@ -267,7 +267,7 @@ struct rendezvous::state {
     }
   }
 
-  // A peer that strangers keep busy may drop this connection together with theirs: tries again until the deadline.
+  // A peer that unauthenticated connections keep busy may drop this connection together with theirs: tries again until the deadline.
   asio::awaitable<void> reach(std::uint32_t peer, std::uint32_t lane, listener to) {
     asio::steady_timer pause(io);
     while (!co_await try_to_reach(peer, lane, to)) {
@@ -324,9 +324,9 @@ struct rendezvous::state {
   asio::ip::tcp::acceptor acceptor{io};
   const token name = random_bytes<token>();
   std::string blob;
-  std::vector<listener> peers;                    // in the order of world.peers; port 0: the peer connects to this rank
-  std::vector<link> links;                        // by peer, then lane
-  std::list<std::shared_ptr<stranger>> strangers; // the oldest first
+  std::vector<listener> peers; // in the order of world.peers; port 0: the peer connects to this rank
+  std::vector<link> links;     // by peer, then lane
+  std::list<std::shared_ptr<pending_connection>> pending_connections; // the oldest first
   std::size_t missing = 0;
   std::exception_ptr failure;
 };
