@@ -270,12 +270,12 @@ json case_entry(const case_config& config, const case_facts& facts, const std::s
   entry["status"] = status;
   if (!error.empty()) entry["error"] = error;
   if (repeats.empty()) {
-    entry["fingerprint"] = fingerprint(config, facts, "", "");
+    entry["fingerprint"] = fingerprint(config, facts, "", "", "");
     entry["warnings"] = facts.warnings;
     return entry;
   }
   const run_figures& first = repeats.front().run;
-  entry["fingerprint"] = fingerprint(config, facts, first.kernels, first.layout);
+  entry["fingerprint"] = fingerprint(config, facts, first.kernels, first.layout, algorithms_of(first.strategy));
   add_measured(entry, config, facts, repeats);
   add_efficiency(entry, config, repeats);
   entry["warnings"] = warnings_of(facts, repeats);

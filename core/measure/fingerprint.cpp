@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
 #include "measure/case_entry.hpp"
 
 namespace regatta {
@@ -76,14 +77,24 @@ std::string synchrony_of(const case_config& c, const case_facts& facts) {
 
 } // namespace
 
-json fingerprint(const case_config& c, const case_facts& facts, const std::string& kernels, const std::string& layout) {
+std::string algorithms_of(const strategy_records& strategy) {
+  constexpr std::string_view prefix = "algorithm_";
+  std::string all;
+  for (const auto& [name, seen] : strategy.counts)
+    if (name.starts_with(prefix)) all += (all.empty() ? "" : ", ") + one_line(name.substr(prefix.size()));
+  return all;
+}
+
+json fingerprint(const case_config& c, const case_facts& facts, const std::string& kernels, const std::string& layout,
+                 const std::string& algorithms) {
   return {{"model", hash_of({{"plugin", c.model.id}, {"parameters", c.model.parameters}})},
           {"optimizer", hash_of(optimizer_of(c.optimizer))},
           {"synchrony", synchrony_of(c, facts)},
           {"precision", c.train.precision},
           {"data", hash_of(data_of(c, facts))},
           {"kernels", hash_of_text(kernels)},
-          {"layout_id", hash_of_text(layout)}};
+          {"layout_id", hash_of_text(layout)},
+          {"algorithms", algorithms.empty() ? json(nullptr) : json(algorithms)}};
 }
 
 } // namespace regatta

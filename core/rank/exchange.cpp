@@ -109,12 +109,8 @@ double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, o
 // ----------------------------------------------------------------------------------------------------- set-up ---
 
 exchange::exchange(exchange_setup setup)
-    : setup_(std::move(setup)), link_(rg::make_versioned<rg_link>()),
-      strategy_host_(setup_.log,
-                     [this](std::string_view id) -> const void* {
-                       return id == RG_EXT_LINK && link_.description ? &link_ : nullptr;
-                     }),
-      transport_(*setup_.transport), cluster_(setup_.layout.view(setup_.rank)), device_(setup_.device),
+    : setup_(std::move(setup)), strategy_host_(setup_.log), transport_(*setup_.transport),
+      cluster_(setup_.layout.view(setup_.rank)), device_(setup_.device),
       unit_(device_ ? static_cast<processor&>(*device_) : host_processor_), reaches_(reaches(setup_)),
       regions_(extension_of<rg_regions>(setup_, RG_EXT_REGIONS), setup_.transport_self, setup_.ghosts, device_,
                device_ ? device_->memory() : std::uint32_t{RG_MEMORY_HOST},
@@ -126,7 +122,6 @@ exchange::exchange(exchange_setup setup)
                  "transport " + setup_.transport_id, regions_, *on_host_, on_device_.get(), setup_.rank,
                  setup_.layout.size(), setup_.lanes),
       rule_(setup_.optimizer, setup_.layout.workers) {
-  if (!setup_.link.empty()) link_.description = setup_.link.c_str();
   if (reaches_)
     if (auto* c = extension_of<rg_collectives>(setup_, RG_EXT_COLLECTIVES)) collectives_ = rg::copy_versioned(*c);
   lay_out();

@@ -27,7 +27,6 @@
 #include <vector>
 
 #include <regatta/abi.h>
-#include <regatta/link.h>
 
 namespace regatta {
 
@@ -87,7 +86,6 @@ struct exchange_setup {
   // [loop] Writes the initial weights of rows of a sparse table, when they are first requested.
   tables::init_function initial_rows;
   plugin_host::log_function log;
-  std::string link; // text of the extension "regatta.link/1" for the strategy; empty under virtual time: no extension
 };
 
 class exchange {
@@ -241,7 +239,6 @@ private:
   void fail(const std::function<void()>& throws) noexcept; // keeps the first failure
 
   exchange_setup setup_;
-  rg_link link_{};
   plugin_host strategy_host_;
   rg_transport transport_;
   rg_cluster cluster_;

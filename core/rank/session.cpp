@@ -6,13 +6,11 @@
 #include "registry/validate.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <regatta/plugin.hpp>
-#include <unistd.h>
 
 namespace regatta {
 namespace {
@@ -129,23 +127,11 @@ void session::open() {
     else
       log_(level, text);
   };
-  setup.link = link();
   exchange_ = std::make_unique<regatta::exchange>(std::move(setup));
   if (worker) load_weights();
   control.operation("starting the strategy", pace::rare);
   exchange_->start();
   report_.watch(*exchange_);
-}
-
-// Describes the transport, its settings and this rank's address and host: everything on which measurements of it
-// depend.
-std::string session::link() const {
-  char host[HOST_NAME_MAX + 1] = {};
-  gethostname(host, sizeof host - 1);
-  return fmt::format(
-      "{} {} {} at {} of {}", transport_.id, transport_.plugin_version,
-      nlohmann::json(job.config.transport.parameters).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
-      job.address, host);
 }
 
 // Returns the steps of one epoch of worker 0's dataset; 0 if it has no end. Servers take part, because their schedules

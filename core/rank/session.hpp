@@ -72,7 +72,6 @@ public:
 private:
   void connect();
   double epoch_steps();
-  std::string link() const;
   void load_weights();
   void fill_shard(std::uint64_t first, std::uint64_t count, float* out);
 

@@ -185,6 +185,20 @@ items given_texts(const common_settings& common) {
   return texts;
 }
 
+// Returns for example "algorithms: ring", or for several cases "algorithms: ring (2 of 4 cases), sharded (2 of 4 cases)":
+// a strategy may choose them itself.
+std::string algorithms_text(const json& result) {
+  std::map<std::string, std::size_t> cases;
+  for (const json& entry : result.at("results"))
+    if (const json names = entry.value("fingerprint", json::object()).value("algorithms", json()); names.is_string())
+      ++cases[plain_text(names)];
+  const std::size_t all = result.at("results").size();
+  items texts;
+  for (const auto& [names, n] : cases)
+    texts.push_back(n == all ? names : fmt::format("{} ({} of {} cases)", names, n, all));
+  return texts.empty() ? "" : "algorithms: " + join(texts);
+}
+
 // Equal hosts are counted, not repeated.
 items machine_texts(const json& context) {
   items lines;
@@ -240,6 +254,7 @@ std::vector<items> heading_of(const json& result, const items& constant) {
                    arithmetic_text(common), share_text(common), data_text(common), straggler_text(experiment, common)});
   lines.push_back(constant);
   lines.push_back(given_texts(common));
+  lines.back().push_back(algorithms_text(result));
   items machine = machine_texts(context);
   machine.push_back(program_text(context));
   machine.push_back(repeats_text(experiment));

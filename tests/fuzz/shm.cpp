@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   regatta::fuzz::input in(data, size);
   lying_peer p;
   // The peer's ring begins where its first record would.
-  std::byte* const ring = reinterpret_cast<std::byte*>(p.out.reserve(0)) - sizeof(ring_state);
+  std::byte* const ring = reinterpret_cast<std::byte*>(p.out[0].reserve(0)) - sizeof(ring_state);
   std::vector<std::vector<float>> buffers;
   const std::vector<std::byte> message(3000);
   try {

@@ -33,24 +33,66 @@ TEST_CASE("allreduce equals the serial run, whatever the algorithm, the ranks an
         }
 }
 
-TEST_CASE("allreduce, sharded by the transport's own collectives, equals the serial run") {
+// Ghosts stand for memory that the host cannot read. The values that collectives make of it are checked on a fake device
+// (tests/device).
+TEST_CASE("allreduce, sharded: messages in host memory, the transport's own collectives elsewhere if it has them") {
   for (std::uint32_t workers = 2; workers <= 8; ++workers)
-    for (const double clip : {0.0, 0.5}) {
-      CAPTURE(workers);
-      CAPTURE(clip);
-      simulation_setup s;
-      s.strategy = "allreduce";
-      s.parameters = {{"algorithm", "sharded"}, {"shares", "native"}, {"bucket", 256}};
-      s.workers = workers;
-      s.network.collectives = true;
-      s.optimizer.clip_norm = clip;
-      const auto r = simulate(plugins(), s);
-      equals_serial(s, r);
-      if (!clip)
-        for (const auto& c : r.counted) CHECK(c.messages_sent == 0);
-      s.network.collectives = false;
-      CHECK_THROWS_WITH_AS(simulate(plugins(), s), doctest::Contains("no reduce-scatter"), std::exception);
+    for (const bool collectives : {false, true})
+      for (const bool ghosts : {false, true}) {
+        CAPTURE(workers);
+        CAPTURE(collectives);
+        CAPTURE(ghosts);
+        simulation_setup s;
+        s.strategy = "allreduce";
+        s.parameters = {{"algorithm", "sharded"}, {"bucket", 256}};
+        s.workers = workers;
+        s.network.collectives = collectives;
+        s.ghosts = ghosts;
+        const auto r = simulate(plugins(), s);
+        CHECK(r.left_over == 0);
+        if (!ghosts) equals_serial(s, r);
+        for (const auto& c : r.counted) CHECK((c.messages_sent == 0) == (collectives && ghosts));
+      }
+}
+
+TEST_CASE("allreduce by itself: the algorithm depends on bucket size, workers and hosts alone, and is recorded") {
+  const auto chosen = [](std::uint64_t bytes, std::uint32_t workers, std::uint32_t hosts = 1,
+                         bool collectives = false) {
+    simulation_setup s;
+    s.strategy = "allreduce";
+    s.workers = workers;
+    s.hosts = hosts;
+    s.network.collectives = collectives;
+    s.steps = 2;
+    s.tensors = {static_cast<std::int64_t>(bytes / 4)};
+    const auto r = simulate(plugins(), s);
+    equals_serial(s, r);
+    for (const auto& record : r.records) {
+      REQUIRE(record.counts.size() == (workers > 1 ? 1 : 0));
+      CHECK(record.counts == r.records[0].counts);
     }
+    if (workers == 1) return std::string("none");
+    const auto& [name, seen] = *r.records[0].counts.begin();
+    CHECK(seen == std::map<std::int64_t, std::uint64_t>{{static_cast<std::int64_t>(bytes), s.steps}});
+    return name;
+  };
+  CHECK(chosen(64, 1) == "none");
+  CHECK(chosen(64, 2) == "algorithm_recursive_doubling");
+  CHECK(chosen(128 << 10, 2) == "algorithm_recursive_doubling");
+  CHECK(chosen(256 << 10, 2) == "algorithm_ring");
+  CHECK(chosen(4 << 10, 3) == "algorithm_recursive_doubling");
+  CHECK(chosen(256 << 10, 3) == "algorithm_ring");
+  CHECK(chosen(32 << 10, 4) == "algorithm_recursive_doubling");
+  CHECK(chosen(64 << 10, 4) == "algorithm_halving_doubling");
+  CHECK(chosen(32 << 10, 8) == "algorithm_recursive_doubling");
+  CHECK(chosen(512 << 10, 8) == "algorithm_halving_doubling");
+  CHECK(chosen(512 << 10, 7) == "algorithm_ring");
+  CHECK(chosen(256 << 10, 4, 2) == "algorithm_hierarchical");
+  CHECK(chosen(4 << 10, 4, 2) == "algorithm_recursive_doubling");
+  CHECK(chosen(256 << 10, 2, 2) == "algorithm_ring"); // a worker on each host
+  CHECK(chosen(256 << 10, 3, 2) == "algorithm_ring"); // hosts with different numbers of workers
+  CHECK(chosen(256 << 10, 4, 1, true) == "algorithm_native");
+  CHECK(chosen(1 << 20, 2, 1, true) == "algorithm_sharded");
 }
 
 // Of momentum one number an element, of Adam two; all of them on every worker, or an n-th.
@@ -152,7 +194,7 @@ TEST_CASE("allreduce by itself shards the update of large buckets that cross as 
     s.tensors = {elements};
     const auto r = simulate(plugins(), s);
     if (!s.parameters.contains("wire")) equals_serial(s, r);
-    return r.records[0].counts.contains("sharded");
+    return r.records[0].counts.contains("algorithm_sharded");
   };
   CHECK(sharded(128 << 10));
   CHECK(!sharded((128 << 10) - 64));

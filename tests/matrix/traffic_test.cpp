@@ -10,7 +10,7 @@ using namespace regatta;
 using namespace regatta::test;
 
 // Bytes and messages, as docs/algorithms.md gives them. One bucket of E elements, E a multiple of 16 n: equal parts.
-TEST_CASE("ring, and shares: 2(n-1) messages of B/n bytes a rank") {
+TEST_CASE("ring and sharded update: 2(n-1) messages of B/n bytes a rank") {
   for (const char* algorithm : {"ring", "sharded"})
     for (const auto& network : networks())
       for (std::uint64_t n = 2; n <= 8; ++n) {
@@ -130,7 +130,7 @@ TEST_CASE(
 }
 
 // What a norm of all gradients takes, where not every worker has all sums.
-TEST_CASE("clipping by a global norm: 16 bytes from and to every server, or among workers that hold shares") {
+TEST_CASE("clipping by a global norm: 16 bytes from and to every server, or among workers that hold shards") {
   simulation_setup s;
   s.workers = 2;
   const auto more = [&] { // messages and bytes, of all ranks together

@@ -124,7 +124,7 @@ TEST_CASE("bert has the parameters of its publication") {
   CHECK(graph_of("bert.so", "bert", {}).parameters() == 109482240 + heads(768));
   CHECK(graph_of("bert.so", "bert", {{"size", text("large")}}).parameters() == 335141888 + heads(1024));
   CHECK_THROWS_WITH(graph_of("bert.so", "bert", {{"sequence", whole(513)}}),
-                    "bert: a sequence of 513 needs as many positions, but there are 512");
+                    "sequence: expected at most positions = 512, got 513");
 }
 
 TEST_CASE("a tiny transformer and a tiny bert train as the reference does") {

@@ -32,7 +32,7 @@ TEST_CASE("residual networks have the parameters of their publications") {
 }
 
 TEST_CASE("a depth that was never published is refused") {
-  CHECK_THROWS_WITH(resnet({{"depth", whole(42)}}), "there is no residual network of depth 42: 18, 34, 50, 101 or 152");
+  CHECK_THROWS_WITH(resnet({{"depth", whole(42)}}), "depth: expected 18, 34, 50, 101 or 152, got 42");
 }
 
 TEST_CASE("resnet50 computes 24.5 GFLOP an image, forward and backward") {

@@ -25,9 +25,9 @@ struct bert {
           .range(0, 65536),
       rg::field("heads", &parameters::heads, "of the attention; must divide hidden; 0: as the size has").range(0, 1024),
       rg::field("vocabulary", &parameters::vocabulary, "words").range(3, 10000000),
-      rg::field("positions", &parameters::positions, "places that there are embeddings for").range(1, 65536),
-      rg::field("sequence", &parameters::sequence, "places of a sample, at most `positions`").range(1, 65536),
-      rg::field("predictions", &parameters::predictions, "masked places of a sample").range(1, 65536),
+      rg::field("positions", &parameters::positions, "positions that have an embedding").range(1, 65536),
+      rg::field("sequence", &parameters::sequence, "positions of a sample, at most `positions`").range(1, 65536),
+      rg::field("predictions", &parameters::predictions, "masked positions of a sample").range(1, 65536),
       rg::field("dropout", &parameters::dropout, "probability, of sub-layers' outputs, embeddings and attention")
           .range(0, 0.99));
 
@@ -39,8 +39,8 @@ struct bert {
     constexpr double deviation = 0.02; // standard deviation of all initial weights
     constexpr double epsilon = 1e-12;
     if (p.sequence > p.positions)
-      throw rg::error(RG_E_CONFIG, "bert: a sequence of " + std::to_string(p.sequence) +
-                                       " needs as many positions, but there are " + std::to_string(p.positions));
+      throw rg::error(RG_E_CONFIG, "sequence: expected at most positions = " + std::to_string(p.positions) + ", got " +
+                                       std::to_string(p.sequence));
     net.unit("sequences");
 
     const rg::value tokens = net.indices("tokens", {p.sequence}, p.vocabulary);

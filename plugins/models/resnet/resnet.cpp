@@ -38,9 +38,7 @@ stages stages_of(std::int64_t depth) {
   case 50: return {{3, 4, 6, 3}, true};
   case 101: return {{3, 4, 23, 3}, true};
   case 152: return {{3, 8, 36, 3}, true};
-  default:
-    throw rg::error(RG_E_CONFIG,
-                    "there is no residual network of depth " + std::to_string(depth) + ": 18, 34, 50, 101 or 152");
+  default: throw rg::error(RG_E_CONFIG, "depth: expected 18, 34, 50, 101 or 152, got " + std::to_string(depth));
   }
 }
 

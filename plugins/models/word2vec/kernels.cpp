@@ -161,9 +161,9 @@ WORD2VEC_VECTORISED void draw(const alias_table& noise, std::uint64_t seed, std:
   }
 }
 
-WORD2VEC_VECTORISED void find_places(const row_set& set, std::span<const std::uint32_t> rows,
-                                     std::uint32_t* places) noexcept {
-  for (const std::uint32_t row : rows) *places++ = set.place(row);
+WORD2VEC_VECTORISED void find_indices(const row_set& set, std::span<const std::uint32_t> rows,
+                                      std::uint32_t* indices) noexcept {
+  for (const std::uint32_t row : rows) *indices++ = set.index_of(row);
 }
 
 WORD2VEC_VECTORISED double train(const windows& w, const pairs& p, const float* zeros, known_rows known,

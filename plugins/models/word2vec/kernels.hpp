@@ -41,9 +41,9 @@ struct pairs {
 void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
           std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept;
 
-// Writes the number of each row in `set` (row_set::place()) to places [rows.size()]. Requires that all rows are
+// Writes the number of each row in `set` (row_set::index_of()) to indices [rows.size()]. Requires that all rows are
 // members.
-void find_places(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* places) noexcept;
+void find_indices(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* indices) noexcept;
 
 // Forward and backward pass over all pairs. Adds the gradients, times `scale`, to those of rows that `known` marks;
 // overwrites those of other rows and marks them. Does not change weights. Noise that equals the context is ignored.

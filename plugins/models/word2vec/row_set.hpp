@@ -10,7 +10,7 @@ namespace word2vec_parts {
 
 // A set of table rows, one bit each, that numbers its members from 0 in ascending order. It orders thousands of rows
 // within microseconds, where sorting takes hundreds of microseconds. Order of calls: clear(), insert() for all members,
-// finish(), then rows() and place(). Not thread-safe.
+// finish(), then rows() and index_of(). Not thread-safe.
 class row_set {
 public:
   // Members must be below `rows`.
@@ -35,7 +35,7 @@ public:
   // Returns what finish() returned; empty before it.
   const std::vector<std::uint64_t>& rows() const { return rows_; }
   // Returns the number of a member, its index in rows(). Requires finish() and that `row` is a member.
-  std::uint32_t place(std::uint64_t row) const {
+  std::uint32_t index_of(std::uint64_t row) const {
     const std::uint64_t below = (std::uint64_t{1} << row % 64) - 1;
     return before_[row / 64] + static_cast<std::uint32_t>(std::popcount(bits_[row / 64] & below));
   }

@@ -52,7 +52,7 @@ public:
         vocabulary_(static_cast<std::uint64_t>(p.vocabulary)), noise_exponent_(p.noise_exponent) {
     // bf16 would not make a step faster: a step is bound by reading the tables, which the optimizer needs in fp32.
     if (setup.precision != RG_F32)
-      throw rg::error(RG_E_UNSUPPORTED, "computes in fp32 only: set train.precision = \"fp32\"");
+      throw rg::error(RG_E_UNSUPPORTED, "expected train.precision = \"fp32\", the only one of this model");
     const std::uint64_t batch = setup.batch;
     tensors_.push_back(rg::table_tensor("input", p.vocabulary, p.dim, std::min(batch, vocabulary_)));
     tensors_.push_back(
@@ -71,8 +71,8 @@ public:
     make_noise(zipf);
     for (auto& s : sets_) s = std::make_unique<parts::row_set>(vocabulary_);
     targets_.resize(batch * (negatives_ + 1));
-    places_[0].resize(batch);
-    places_[1].resize(targets_.size());
+    indices_[0].resize(batch);
+    indices_[1].resize(targets_.size());
     zeros_.resize(dim_ + 1);
     for (std::size_t t = 0; t < 2; ++t) {
       rows_at_[t].reserve(tensors_[t].max_rows);
@@ -131,7 +131,7 @@ public:
     hooks.backward(); // forward and backward pass are one loop
     for (std::size_t t = 0; t < 2; ++t) known_[t].assign(b.tables[t].count, (b.flags & RG_BATCH_ACCUMULATE) != 0);
     const parts::windows w{rows_at(b, 0), rows_at(b, 1), b.tables[0].gradients, b.tables[1].gradients, dim_};
-    const double loss = parts::train(w, {places(b, 0), places(b, 1), negatives_ + 1}, zeros_.data(),
+    const double loss = parts::train(w, {indices(b, 0), indices(b, 1), negatives_ + 1}, zeros_.data(),
                                      {known_[0].data(), known_[1].data()}, 1.0F / static_cast<float>(b.global_samples));
     for (std::size_t t = 0; t < 2; ++t)
       for (std::uint64_t r = 0; r < b.tables[t].count; ++r) // rows that only other micro-batches touch
@@ -145,8 +145,8 @@ public:
     look_up(b);
     const float *const *words = rows_at(b, 0), *const *outputs = rows_at(b, 1);
     for (std::uint64_t i = 0; i < b.valid; ++i) {
-      const float* in = words[places_[0][i]];
-      const std::uint32_t* targets = places_[1].data() + i * (negatives_ + 1);
+      const float* in = words[indices_[0][i]];
+      const std::uint32_t* targets = indices_[1].data() + i * (negatives_ + 1);
       const auto to_target = [&](std::size_t k) { return cosine(in, outputs[targets[k]]); };
       double noise = 0;
       for (std::size_t k = 1; k <= negatives_; ++k) noise += to_target(k);
@@ -175,7 +175,9 @@ private:
   // `counts`: relative counts of words from 0 on; words after the last are never drawn.
   void make_noise(std::span<const double> counts) {
     if (std::ranges::none_of(counts, [](double c) { return c > 0; }))
-      throw rg::error(RG_E_CONFIG, "there is no noise to draw: no word of the vocabulary has a count above 0");
+      throw rg::error(
+          RG_E_CONFIG,
+          "expected a word with a count above 0 in the vocabulary, got none: negative samples are drawn by count");
     std::vector<double> noise(vocabulary_);
     for (std::size_t i = 0; i < std::min(noise.size(), counts.size()); ++i)
       if (counts[i] > 0) noise[i] = std::pow(counts[i], noise_exponent_);
@@ -201,14 +203,14 @@ private:
       for (std::uint64_t r = 0; r < given.count; ++r) sets_[t]->insert(given.rows[r]);
       sets_[t]->finish();
     }
-    parts::find_places(*sets_[0], input(b, 0), places_[0].data());
-    parts::find_places(*sets_[1], std::span(targets_).first(b.samples * (negatives_ + 1)), places_[1].data());
+    parts::find_indices(*sets_[0], input(b, 0), indices_[0].data());
+    parts::find_indices(*sets_[1], std::span(targets_).first(b.samples * (negatives_ + 1)), indices_[1].data());
   }
 
   std::size_t width(std::size_t t) const { return dim_ + t; } // elements of a row
 
-  std::span<const std::uint32_t> places(const rg_batch& b, std::size_t t) const {
-    return std::span(places_[t]).first(b.samples * (t ? negatives_ + 1 : 1));
+  std::span<const std::uint32_t> indices(const rg_batch& b, std::size_t t) const {
+    return std::span(indices_[t]).first(b.samples * (t ? negatives_ + 1 : 1));
   }
 
   // Returns the address of each row's weights.
@@ -229,10 +231,10 @@ private:
   std::array<std::unique_ptr<parts::row_set>, 2> sets_; // words; contexts and noise
   std::vector<std::uint32_t> targets_;                  // [samples, 1 + negatives]: the context, then noise
   std::uint64_t drawn_step_ = UINT64_MAX, drawn_sample_ = UINT64_MAX; // the batch for which targets_ was drawn
-  std::array<std::vector<std::uint32_t>, 2> places_; // numbers of the rows of words [samples] and of targets
-  std::array<std::vector<const float*>, 2> rows_at_; // by row number
-  std::array<std::vector<std::uint8_t>, 2> known_;   // by row number; see parts::known_rows
-  std::vector<float> zeros_;                         // one output row
+  std::array<std::vector<std::uint32_t>, 2> indices_; // numbers of the rows of words [samples] and of targets
+  std::array<std::vector<const float*>, 2> rows_at_;  // by row number
+  std::array<std::vector<std::uint8_t>, 2> known_;    // by row number; see parts::known_rows
+  std::vector<float> zeros_;                          // one output row
 };
 
 } // namespace

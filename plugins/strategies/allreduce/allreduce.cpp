@@ -7,26 +7,20 @@
 // (regatta/tables.hpp).
 //
 // With algorithm = "sharded", each worker sums and updates only its shard of a bucket, and weights are exchanged
-// instead of sums (shares.hpp). algorithm = "auto" uses it if shards are large.
+// instead of sums (sharded_update.hpp).
 //
-// Otherwise "auto" uses the transport's own all-reduce if there is one, or else the algorithm that was fastest in the
-// first steps or in an earlier run (choice.hpp). The result shows the algorithms that ran ("ring", "halving_doubling",
-// "recursive_doubling", "hierarchical", "sharded": how often, and with how many bytes), and whether they were measured
-// in this run ("picks_measured", "picks_from_cache").
-#include "choice.hpp"
-#include "shares.hpp"
+// algorithm = "auto" follows a rule: the sharded update if shards are large, else the transport's own all-reduce if
+// there is one, else the algorithm that a cost model predicts to be the fastest for the bucket (algorithm.hpp). The
+// result shows how many buckets of which size each algorithm exchanged ("algorithm_ring", "algorithm_sharded", ...).
+#include "algorithm.hpp"
+#include "sharded_update.hpp"
 
 #include <regatta/algorithms.hpp>
 #include <regatta/tables.hpp>
 
 #include <numeric>
-#include <set>
 
 namespace {
-
-constexpr const char* version = "0.2.0";
-
-constexpr std::uint64_t most_doubled = 1 << 20; // bytes; above, recursive doubling was slower in every measurement
 
 struct allreduce {
   struct parameters {
@@ -34,7 +28,6 @@ struct allreduce {
     std::int64_t lanes = 4;
     std::string algorithm = "auto";
     std::string wire = "fp32";
-    std::string shares = "auto";
   };
   static constexpr auto fields = rg::fields(
       rg::field("bucket", &parameters::bucket, "bytes of gradients exchanged at once")
@@ -42,26 +35,20 @@ struct allreduce {
           .range(64, 1e10),
       rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8),
       rg::field("algorithm", &parameters::algorithm,
-                "auto: sharded where shares are large, else the transport's own where it has one, else what "
-                "is fastest in the first steps, or was before")
+                "auto: sharded if shards are large, else the transport's own if it has one, else by bucket size and "
+                "number of workers")
           .one_of("auto", "native", "ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded"),
       rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
-          .one_of("fp32", "bf16", "fp16"),
-      rg::field("shares", &parameters::shares,
-                "sharded: how shares travel; auto: on devices by the transport's own reduce-scatter and "
-                "all-gather where it has them, in the host's memory by messages")
-          .one_of("auto", "messages", "native"));
+          .one_of("fp32", "bf16", "fp16"));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
-    if (p.algorithm == "sharded" && p.wire != "fp32")
-      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" sends weights, and those as fp32: leave out wire, or use "
-                                   "\"ring\" or \"auto\"");
+    if (p.wire != "fp32" && (p.algorithm == "sharded" || p.algorithm == "native"))
+      throw rg::error(RG_E_CONFIG, "wire: expected \"fp32\" with algorithm = \"" + p.algorithm + "\", which " +
+                                       (p.algorithm == "native" ? "adds in fp32" : "sends weights") + ", got \"" +
+                                       p.wire + "\": leave out wire, or use algorithm = \"auto\"");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_ROWS;
-    if (p.algorithm == "native" && p.wire != "fp32")
-      throw rg::error(RG_E_CONFIG, "algorithm = \"native\" sends fp32: use \"ring\" or \"auto\" with wire");
-    const bool native_shares = p.shares == "native" && (p.algorithm == "auto" || p.algorithm == "sharded");
-    if (p.algorithm == "native" || native_shares) plan.flags |= RG_PLAN_COLLECTIVES;
+    if (p.algorithm == "native") plan.flags |= RG_PLAN_COLLECTIVES;
     if (p.algorithm == "hierarchical") plan.flags |= RG_PLAN_EQUAL_HOSTS;
     plan.lanes = static_cast<std::uint32_t>(p.lanes) + 1; // the last one is for rows of sparse tables
     return plan;
@@ -69,53 +56,22 @@ struct allreduce {
 
   allreduce(rg::comm& c, const parameters& p)
       : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
-        lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())), algorithm(p.algorithm),
-        wire(rg::wire_type(p.wire)), members(c.workers()), total(c.alloc(2, RG_F64)),
-        rows(c, static_cast<std::uint32_t>(p.lanes)) {
+        lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())), wire(rg::wire_type(p.wire)),
+        members(c.workers()), total(c.alloc(2, RG_F64)), rows(c, static_cast<std::uint32_t>(p.lanes)) {
     std::iota(members.begin(), members.end(), 0u);
     if (!c.is_worker()) return;
-    const bool alone = members.size() == 1;
-    if (algorithm == "sharded" && c.deferred() && c.tables())
-      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\" cannot clip by the norm of a model with sparse tables: use "
-                                   "\"ring\" or \"auto\"");
-    if (algorithm == "auto" || algorithm == "hierarchical") groups = rg::group_by_host(c.cluster(), members, me());
-    if (!alone && (algorithm == "sharded" || (algorithm == "auto" && sharding_pays()))) {
-      const bool on_device = !on_host(), asked = p.shares == "native";
-      sharded.emplace(c, buckets, members, me(), asked || (p.shares == "auto" && on_device), on_device);
-      if (sharded->is_native() && on_device) lanes = 1;
-      if (!sharded->is_native() && asked)
-        throw rg::error(RG_E_CONFIG, "shares = \"native\": this transport has no reduce-scatter and all-gather of its "
-                                     "own; use \"messages\" or \"auto\"");
-      return;
+    if (members.size() > 1) {
+      groups = rg::group_by_host(c.cluster(), members, me());
+      if (p.algorithm == "sharded" || (p.algorithm == "auto" && sharding_pays())) {
+        shard();
+        return;
+      }
+      choose(p.algorithm);
     }
     c.own_as_worker(c.whole());
-    // The transport's own all-reduce adds in fp32.
-    if (!alone && !wire && (algorithm == "auto" || algorithm == "native") && c.offers(RG_OP_ALL_REDUCE))
-      native = c.split(members);
-    if (algorithm == "native" && !alone && !native)
-      throw rg::error(RG_E_CONFIG, wire ? "algorithm = \"native\" sends fp32: use \"ring\" or \"auto\" with wire"
-                                        : "algorithm = \"native\": this transport has no collectives; use \"ring\" or "
-                                          "\"auto\"");
-    const bool small = largest_bucket() * sizeof(float) <= most_doubled;
-    if (algorithm == "auto" && !alone && !native) {
-      std::vector<way> candidates = {way::ring, way::halving_doubling};
-      if (small) candidates.push_back(way::recursive_doubling);
-      if (groups) candidates.push_back(way::hierarchical);
-      chosen.emplace(c, buckets, candidates, members, me(), setting_of(p));
-    }
-    fixed = algorithm == "hierarchical"         ? way::hierarchical
-            : algorithm == "halving_doubling"   ? way::halving_doubling
-            : algorithm == "recursive_doubling" ? way::recursive_doubling
-                                                : way::ring;
-    if (!alone && (fixed == way::recursive_doubling || (chosen && small)))
-      for (std::size_t lane = 0; lane < lanes; ++lane) scratch.push_back(c.alloc(largest_bucket()));
-    if (algorithm == "hierarchical" && !alone && !groups)
-      throw rg::error(RG_E_CONFIG, "algorithm = \"hierarchical\" needs several hosts with equally many workers; "
-                                   "cluster.hosts = 2 pretends that there are two");
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
-    if (chosen && step == 0) co_await choice::recall(*chosen);
     for (std::size_t lane = 0; lane < lanes; ++lane) running.spawn(run_lane(*this, step, lane));
     co_await rows.begin_step(touched);
   }
@@ -125,90 +81,99 @@ struct allreduce {
   rg::task<> end_step(std::uint64_t step) {
     co_await rows.end_step(step);
     co_await running.join();
-    if (chosen) co_await choice::conclude(*chosen, step);
     if (!comm.deferred()) co_return;
     // With sharded updates each worker has the norm of its shards only; otherwise all workers hold all gradients.
     co_await comm.norm(total, false);
     if (sharded) co_await rg::halving_doubling_all_reduce(comm, members, me(), total, 0);
     co_await comm.commit(total, step, false);
-    for (std::size_t b = 0; sharded && b < buckets.size(); ++b) co_await shares::hand_out(*sharded, b, 0);
+    for (std::size_t b = 0; sharded && b < buckets.size(); ++b)
+      co_await sharded_update::exchange_weights(*sharded, b, 0);
   }
 
 private:
   std::size_t me() const { return static_cast<std::size_t>(comm.cluster().worker); } // index in members
 
-  static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
-    for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
-      rg::event& ready = self.ready[b];
-      co_await ready;
-      if (self.sharded) {
-        co_await shares::update(*self.sharded, b, step, static_cast<std::uint32_t>(lane));
-        self.comm.record_value("sharded", static_cast<std::int64_t>(self.buckets[b].count * sizeof(float)));
-      } else {
-        co_await update(self, b, step, static_cast<std::uint32_t>(lane));
-      }
-    }
-  }
-
-  std::uint64_t largest_bucket() const { // elements
-    std::uint64_t most = 0;
-    for (const rg::span_of_arena& b : buckets) most = std::max(most, b.count);
-    return most;
-  }
-
-  // Describes all else that times depend on, besides the transport and the size.
-  std::string setting_of(const parameters& p) const {
-    const auto& host_of = comm.cluster().host_of;
-    const auto hosts = std::set<std::uint32_t>(host_of, host_of + comm.cluster().size).size();
-    return std::string("allreduce ") + version + ", " + std::to_string(members.size()) + " workers, " +
-           std::to_string(hosts) + (groups ? " hosts with as many each, wire " : " hosts, wire ") + p.wire + ", " +
-           std::to_string(lanes) + " lanes";
-  }
-
   // Whether weights are in host memory: neither on a device nor ghosts.
   bool on_host() const { return comm.pointer<float>(comm.weights(comm.whole())); }
+  std::uint64_t bytes_of(std::size_t bucket) const { return buckets[bucket].count * sizeof(float); }
+  // The hosts have several workers each, and the same number of them.
+  bool several_hosts() const { return groups && groups->here.size() > 1; }
 
   // Sharding pays if updating a shard takes longer than the latency of the messages. It requires host memory, whose
   // bandwidth bounds updates, and fp32 on the wire, because weights must not be rounded. It is not used where the
   // hierarchical algorithm may be faster, nor for deferred updates of a model with sparse tables.
   bool sharding_pays() const {
-    constexpr std::uint64_t large = (256 << 10) / sizeof(float);
-    return !buckets.empty() && buckets[0].count / members.size() >= large && on_host() && !wire &&
-           !(groups && groups->here.size() > 1) && !(comm.deferred() && comm.tables());
+    constexpr std::uint64_t large = 256 << 10; // bytes
+    return !buckets.empty() && bytes_of(0) / members.size() >= large && on_host() && !wire && !several_hosts() &&
+           !(comm.deferred() && comm.tables());
+  }
+
+  void shard() {
+    if (comm.deferred() && comm.tables())
+      throw rg::error(RG_E_CONFIG, "algorithm = \"sharded\": expected a model without sparse tables with "
+                                   "optimizer.clip_norm, got one with them: use \"ring\" or \"auto\"");
+    sharded.emplace(comm, buckets, members, me(), !on_host());
+    if (sharded->is_native()) lanes = 1;
+  }
+
+  // Chooses the algorithm of each bucket for "auto" and for any name but "sharded".
+  void choose(const std::string& name) {
+    // The transport's own all-reduce adds in fp32.
+    if ((name == "native" || (name == "auto" && !wire)) && comm.offers(RG_OP_ALL_REDUCE)) group = comm.split(members);
+    if (name == "native" && !group)
+      throw rg::error(RG_E_CONFIG,
+                      "algorithm = \"native\": expected a transport with an all-reduce of its own, got one "
+                      "without: use \"ring\" or \"auto\"");
+    if (name == "hierarchical" && !groups)
+      throw rg::error(RG_E_CONFIG,
+                      "algorithm = \"hierarchical\": expected several hosts with equally many workers, got "
+                      "other ones: use \"ring\" or \"auto\", or let cluster.hosts = 2 pretend that there "
+                      "are two");
+    std::uint64_t largest = 0; // elements, of the buckets that recursive doubling exchanges
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      chosen.push_back(group            ? algorithm::native
+                       : name == "auto" ? fastest(bytes_of(b), members.size(), several_hosts())
+                                        : algorithm_named(name));
+      if (chosen[b] == algorithm::recursive_doubling) largest = std::max(largest, buckets[b].count);
+    }
+    for (std::size_t lane = 0; largest && lane < lanes; ++lane) scratch.push_back(comm.alloc(largest));
+  }
+
+  static rg::task<> run_lane(allreduce& self, std::uint64_t step, std::size_t lane) {
+    for (std::size_t b = lane; b < self.buckets.size(); b += self.lanes) {
+      rg::event& ready = self.ready[b];
+      co_await ready;
+      if (self.sharded)
+        co_await sharded_update::update(*self.sharded, b, step, static_cast<std::uint32_t>(lane));
+      else
+        co_await update(self, b, step, static_cast<std::uint32_t>(lane));
+      if (self.members.size() > 1)
+        self.comm.record_value(record_name(self.sharded ? algorithm::sharded : self.chosen[b]),
+                               static_cast<std::int64_t>(self.bytes_of(b)));
+    }
   }
 
   static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
-    co_await reduce(self, b, step, lane);
+    if (self.members.size() > 1) co_await reduce(self, b, lane);
     co_await self.comm.apply_as_worker(self.buckets[b].first, self.comm.gradients(self.buckets[b]), step);
   }
 
-  static rg::task<> reduce(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
-    if (self.members.size() == 1) co_return;
-    const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-    if (self.native) {
-      co_await self.comm.all_reduce(*self.native, gradient);
-      co_return;
-    }
-    const way how = self.chosen ? self.chosen->of(b, step) : self.fixed;
-    const std::uint64_t begin = self.comm.now();
-    co_await reduce_by(self, how, gradient, lane);
-    self.comm.record_value(name_of(how), static_cast<std::int64_t>(gradient.count * sizeof(float)));
-    if (self.chosen) self.chosen->took(b, step, self.comm.now() - begin);
-  }
-
-  static rg::task<> reduce_by(allreduce& self, way how, rg_buffer gradient, std::uint32_t lane) {
-    switch (how) {
-    case way::ring: co_await rg::ring_all_reduce(self.comm, self.members, self.me(), gradient, lane, self.wire); break;
-    case way::halving_doubling:
-      co_await rg::halving_doubling_all_reduce(self.comm, self.members, self.me(), gradient, lane, self.wire);
+  static rg::task<> reduce(allreduce& self, std::size_t b, std::uint32_t lane) {
+    rg::comm& comm = self.comm;
+    const rg_buffer gradient = comm.gradients(self.buckets[b]);
+    switch (self.chosen[b]) {
+    case algorithm::native: co_await comm.all_reduce(*self.group, gradient); break;
+    case algorithm::halving_doubling:
+      co_await rg::halving_doubling_all_reduce(comm, self.members, self.me(), gradient, lane, self.wire);
       break;
-    case way::recursive_doubling:
-      co_await rg::recursive_doubling_all_reduce(self.comm, self.members, self.me(), gradient, self.scratch[lane], lane,
+    case algorithm::recursive_doubling:
+      co_await rg::recursive_doubling_all_reduce(comm, self.members, self.me(), gradient, self.scratch[lane], lane,
                                                  self.wire);
       break;
-    case way::hierarchical:
-      co_await rg::hierarchical_all_reduce(self.comm, *self.groups, gradient, lane, self.wire);
+    case algorithm::hierarchical:
+      co_await rg::hierarchical_all_reduce(comm, *self.groups, gradient, lane, self.wire);
       break;
+    default: co_await rg::ring_all_reduce(comm, self.members, self.me(), gradient, lane, self.wire);
     }
   }
 
@@ -219,22 +184,20 @@ private:
   std::vector<rg::span_of_arena> buckets;
   std::vector<rg::event> ready;
   std::size_t lanes;
-  std::string algorithm;
   std::uint32_t wire;
   std::vector<std::uint32_t> members;
   rg_buffer total;
-  std::optional<rg::host_groups> groups;
-  way fixed = way::ring;
-  std::optional<choice> chosen;   // if empty, `fixed` is used
-  std::vector<rg_buffer> scratch; // by lane: as large as a bucket, for recursive doubling
-  std::optional<std::uint32_t> native;
-  std::optional<shares> sharded;
+  std::optional<rg::host_groups> groups; // if empty, there is one host, or hosts have different numbers of workers
+  std::optional<sharded_update> sharded; // if empty, `chosen` is used
+  std::vector<algorithm> chosen;         // by bucket
+  std::optional<std::uint32_t> group;    // for the transport's own all-reduce
+  std::vector<rg_buffer> scratch;        // by lane: as large as a bucket, for recursive doubling
   rg::replicated_tables rows;
   rg::task_group running;
 };
 
 } // namespace
 
-RG_PLUGIN("allreduce", version,
+RG_PLUGIN("allreduce", "0.3.0",
           rg::strategy<allreduce>("allreduce",
                                   "synchronous: every worker sums all gradients and makes the same update"))

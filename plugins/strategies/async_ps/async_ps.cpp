@@ -35,10 +35,9 @@ struct async_ps {
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {
     if (c.flags & RG_HOST_DEFERRED)
-      throw rg::error(
-          RG_E_CONFIG,
-          "it applies every push by itself and cannot clip by the norm of a whole gradient, nor leave out a "
-          "step of fp16: set optimizer.clip_norm to 0 and train.precision to another, or use sync_ps");
+      throw rg::error(RG_E_CONFIG,
+                      "it applies every push separately, so it cannot clip by the norm of a whole gradient, nor skip a "
+                      "step of fp16: set optimizer.clip_norm to 0 and train.precision to another, or use sync_ps");
     rg_plan plan{};
     plan.flags = RG_PLAN_SERVERS | RG_PLAN_ROWS | RG_PLAN_SHORT | RG_PLAN_AGREES;
     if (p.bound == 0) plan.flags |= RG_PLAN_SYNCHRONOUS;

@@ -58,13 +58,15 @@ struct dgc {
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {
     if (p.sparsity.empty())
-      throw rg::error(RG_E_CONFIG, "sparsity = [] names none; [0.999] sends a thousandth from the start");
+      throw rg::error(RG_E_CONFIG,
+                      "sparsity: expected one value or more, got []: [0.999] sends a thousandth from the start");
     if (c.flags & RG_HOST_DEFERRED)
-      throw rg::error(RG_E_CONFIG, "it clips every worker's gradients by itself, and cannot leave out a step of fp16: "
+      throw rg::error(RG_E_CONFIG, "it clips every worker's gradients separately, and cannot skip a step of fp16: "
                                    "set optimizer.clip_norm to 0 and strategy.clip_norm instead, and train.precision "
                                    "to another");
     if (c.momentum > 0 && p.momentum > 0)
-      throw rg::error(RG_E_CONFIG, "momentum in optimizer.momentum and in strategy.momentum: keep one of them");
+      throw rg::error(RG_E_CONFIG,
+                      "expected momentum in optimizer.momentum or in strategy.momentum, got both: keep one of them");
     rg_plan plan{};
     plan.flags = RG_PLAN_SYNCHRONOUS | RG_PLAN_MOMENTUM | (by_servers(p) ? RG_PLAN_SERVERS | RG_PLAN_SHORT : 0);
     plan.lanes = static_cast<std::uint32_t>(p.lanes) * (by_servers(p) ? 2 : 1);
@@ -79,12 +81,12 @@ struct dgc {
       : comm(c), p(given), m(c.momentum() > 0 ? c.momentum() : given.momentum),
         lanes(static_cast<std::uint32_t>(given.lanes)), members(c.workers()) {
     std::iota(members.begin(), members.end(), 0u);
-    make_pieces();
+    make_slices();
     if (c.is_worker()) {
       c.own_as_worker(c.whole());
       u = c.alloc(c.arena().count);
       v = c.alloc(c.arena().count);
-      ready = std::vector<rg::event>(pieces.size());
+      ready = std::vector<rg::event>(slices.size());
       warn_of_waste();
     }
     for (std::uint32_t lane = 0; lane < lanes; ++lane) desks.push_back(std::make_unique<desk>(*this, lane));
@@ -101,7 +103,7 @@ struct dgc {
   rg::task<> finish() {
     for (std::uint32_t s = 0; by_servers(p) && s < comm.servers(); ++s)
       for (std::uint32_t lane = 0; lane < lanes; ++lane)
-        if (!pieces_of(s, lane).empty()) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), lane);
+        if (!slices_of(s, lane).empty()) co_await comm.send(comm.server_rank(s), comm.gradients({0, 0}), lane);
   }
 
   // ------------------------------------------------------------------------------------------------- server ---
@@ -114,7 +116,7 @@ struct dgc {
   rg::comm& comm;
 
 private:
-  struct piece { // a tensor that is compressed, or adjacent tensors that are not
+  struct slice { // a tensor that is compressed, or adjacent tensors that are not
     rg::span_of_arena range;
     std::uint64_t elements; // without padding
     bool compressed;
@@ -127,7 +129,7 @@ private:
 
   // Makes buckets in the order of the arena and joins adjacent dense tensors. Each bucket goes to the server that has
   // the fewest elements so far.
-  void make_pieces() {
+  void make_slices() {
     const rg_arena& arena = comm.arena();
     std::vector<std::uint64_t> ends, load(std::max(comm.servers(), 1u));
     for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
@@ -136,14 +138,14 @@ private:
       std::uint64_t elements = 1;
       for (std::uint32_t d = 0; d < t.ndim; ++d) elements *= static_cast<std::uint64_t>(t.shape[d]);
       const bool compressed = t.compressible && elements >= static_cast<std::uint64_t>(p.dense_below);
-      if (!compressed && !pieces.empty() && !pieces.back().compressed) {
-        pieces.back().range.count += s.count;
-        pieces.back().elements += elements;
+      if (!compressed && !slices.empty() && !slices.back().compressed) {
+        slices.back().range.count += s.count;
+        slices.back().elements += elements;
       } else {
-        pieces.push_back({{s.first, s.count}, elements, compressed, 0});
+        slices.push_back({{s.first, s.count}, elements, compressed, 0});
       }
     }
-    for (piece& q : pieces) {
+    for (slice& q : slices) {
       const auto least = std::min_element(load.begin(), load.end());
       q.server = static_cast<std::uint32_t>(least - load.begin());
       *least += q.range.count;
@@ -151,14 +153,14 @@ private:
     }
     comm.set_buckets(ends);
   }
-  std::vector<std::size_t> pieces_of(std::uint32_t server, std::uint32_t lane) const {
+  std::vector<std::size_t> slices_of(std::uint32_t server, std::uint32_t lane) const {
     std::vector<std::size_t> mine;
-    for (std::size_t i = lane; i < pieces.size(); i += lanes)
-      if (!by_servers(p) || pieces[i].server == server) mine.push_back(i);
+    for (std::size_t i = lane; i < slices.size(); i += lanes)
+      if (!by_servers(p) || slices[i].server == server) mine.push_back(i);
     return mine;
   }
 
-  bool sparse(const piece& q, std::uint64_t step) const {
+  bool sparse(const slice& q, std::uint64_t step) const {
     return q.compressed && step >= steps_of(p.rampup_begin_step);
   }
   double sparsity_at(std::uint64_t step) const {
@@ -167,27 +169,27 @@ private:
     return p.sparsity[std::min(last, (step - steps_of(p.rampup_begin_step)) / steps_of(p.rampup_step))];
   }
   // The number of values that a worker sends of a bucket.
-  static std::uint64_t kept(const piece& q, double sparsity) {
+  static std::uint64_t kept(const slice& q, double sparsity) {
     const double k = std::round(static_cast<double>(q.elements) * (1 - sparsity));
     return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(k), 1, q.elements);
   }
   // The most values that a worker ever sends of a bucket.
-  std::uint64_t most_kept(const piece& q) const {
+  std::uint64_t most_kept(const slice& q) const {
     if (!q.compressed) return 0;
     const double lowest = p.rampup_step ? *std::min_element(p.sparsity.begin(), p.sparsity.end()) : p.sparsity.back();
     return kept(q, lowest);
   }
   // The most nonzero elements in a sum over all workers.
-  std::uint64_t most_sums(const piece& q) const { return std::min(q.range.count, most_kept(q) * comm.workers()); }
+  std::uint64_t most_sums(const slice& q) const { return std::min(q.range.count, most_kept(q) * comm.workers()); }
 
   // Bytes that a worker sends and receives for one bucket: compressed (an upper bound), and dense.
-  double compressed_bytes(const piece& q, std::uint64_t k) const {
+  double compressed_bytes(const slice& q, std::uint64_t k) const {
     const double n = comm.workers(), pairs = 2.0 * sizeof(float) * static_cast<double>(k);
     if (by_servers(p))
       return pairs + 2.0 * sizeof(float) * static_cast<double>(std::min(q.range.count, k * comm.workers()));
     return 2 * (n - 1) * pairs;
   }
-  double dense_bytes(const piece& q) const {
+  double dense_bytes(const slice& q) const {
     const double n = comm.workers(), bytes = sizeof(float) * static_cast<double>(q.range.count);
     return by_servers(p) ? 2 * bytes : 2 * 2 * (n - 1) / n * bytes;
   }
@@ -199,7 +201,7 @@ private:
     if (comm.cluster().worker != 0) return;
     for (std::size_t i = p.rampup_step ? 0 : p.sparsity.size() - 1; i < p.sparsity.size(); ++i) {
       double with = 0, without = 0;
-      for (const piece& q : pieces) {
+      for (const slice& q : slices) {
         without += dense_bytes(q);
         with += q.compressed ? compressed_bytes(q, kept(q, p.sparsity[i])) : dense_bytes(q);
       }
@@ -215,7 +217,7 @@ private:
   struct desk {
     desk(dgc& d, std::uint32_t lane) {
       std::uint64_t k = 0, sums = 0, elements = 0;
-      for (const piece& q : d.pieces) {
+      for (const slice& q : d.slices) {
         k = std::max(k, d.most_kept(q));
         sums = std::max(sums, d.most_sums(q));
         elements = std::max(elements, q.range.count);
@@ -224,41 +226,41 @@ private:
       receives.resize(d.comm.workers());
       sends.resize(2 * d.comm.workers());
       if (!by_servers(d.p)) return;
-      places = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
+      indices = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
       values = d.comm.alloc(std::max<std::uint64_t>(sums, 1));
       if (!d.comm.is_server()) return;
-      mine = d.pieces_of(static_cast<std::uint32_t>(d.comm.cluster().server), lane);
+      mine = d.slices_of(static_cast<std::uint32_t>(d.comm.cluster().server), lane);
       sum = d.comm.alloc(elements);
       // Buffers of their own: a worker in this process uses the lane's other buffers at the same time.
       served = d.comm.alloc(std::max<std::uint64_t>(2 * k * d.comm.workers(), 1), RG_I32);
-      sum_places = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
+      sum_indices = d.comm.alloc(std::max<std::uint64_t>(sums, 1), RG_I32);
       sum_values = d.comm.alloc(std::max<std::uint64_t>(sums, 1));
     }
-    rg_buffer messages{}, places{}, values{};
+    rg_buffer messages{}, indices{}, values{};
     std::vector<rg::operation> receives, sends;
     std::vector<std::size_t> mine; // on a server: its buckets on this lane
-    rg_buffer served{}, sum{}, sum_places{}, sum_values{};
+    rg_buffer served{}, sum{}, sum_indices{}, sum_values{};
   };
   static rg_buffer message(rg_buffer messages, std::uint32_t worker, std::uint64_t k) {
     return rg::sub(messages, 2 * k * worker, 2 * k);
   }
-  static rg_buffer places_in(rg_buffer message) { return rg::sub(message, 0, message.count / 2); }
+  static rg_buffer indices_in(rg_buffer message) { return rg::sub(message, 0, message.count / 2); }
   static rg_buffer values_in(rg_buffer message) {
     rg_buffer values = rg::sub(message, message.count / 2, message.count / 2);
     values.type = RG_F32;
     return values;
   }
-  rg_buffer part(rg_buffer whole, const piece& q) const { return rg::sub(whole, q.range.first, q.range.count); }
+  rg_buffer part(rg_buffer whole, const slice& q) const { return rg::sub(whole, q.range.first, q.range.count); }
   std::uint32_t me() const { return static_cast<std::uint32_t>(comm.cluster().worker); }
   void add_time(const char* name, std::uint64_t since) {
     comm.record_sum(name, 1e-9 * static_cast<double>(comm.now() - since));
   }
 
   static rg::task<> train(dgc& self, std::uint64_t step, std::uint32_t lane) {
-    for (std::size_t i = lane; i < self.pieces.size(); i += self.lanes) {
+    for (std::size_t i = lane; i < self.slices.size(); i += self.lanes) {
       rg::event& ready = self.ready[i];
       co_await ready;
-      const piece& q = self.pieces[i];
+      const slice& q = self.slices[i];
       self.comm.record_sum("dense_bytes", self.dense_bytes(q));
       if (self.sparse(q, step))
         co_await exchange_sparse(self, q, step, lane);
@@ -268,7 +270,7 @@ private:
   }
 
   // Exchanges the dense gradient, with ordinary momentum on the sum over all workers.
-  static rg::task<> exchange_dense(dgc& self, const piece& q, std::uint64_t step, std::uint32_t lane) {
+  static rg::task<> exchange_dense(dgc& self, const slice& q, std::uint64_t step, std::uint32_t lane) {
     rg::comm& comm = self.comm;
     const rg_buffer g = comm.gradients(q.range), u = self.part(self.u, q);
     rg_buffer sum = g;
@@ -291,7 +293,7 @@ private:
     co_await comm.apply_as_worker(q.range.first, sum, step);
   }
 
-  static rg::task<> exchange_sparse(dgc& self, const piece& q, std::uint64_t step, std::uint32_t lane) {
+  static rg::task<> exchange_sparse(dgc& self, const slice& q, std::uint64_t step, std::uint32_t lane) {
     rg::comm& comm = self.comm;
     desk& d = *self.desks[lane];
     const std::uint64_t k = kept(q, self.sparsity_at(step));
@@ -304,19 +306,19 @@ private:
     }
     if (self.p.clip_norm > 0) co_await comm.clip(g, self.p.clip_norm / std::sqrt(static_cast<double>(comm.workers())));
     co_await comm.accumulate(u, self.m, g, v);
-    co_await comm.top_k(v, places_in(mine), values_in(mine));
-    co_await comm.fill_at(v, places_in(mine), 0);
-    co_await comm.fill_at(u, places_in(mine), 0);
+    co_await comm.top_k(v, indices_in(mine), values_in(mine));
+    co_await comm.fill_at(v, indices_in(mine), 0);
+    co_await comm.fill_at(u, indices_in(mine), 0);
     self.add_time("encode_seconds", begin);
 
     begin = comm.now();
     std::uint64_t sums = 0; // elements in the server's answer
     if (by_servers(self.p)) {
       const std::uint32_t server = comm.server_rank(q.server);
-      auto places = comm.recv(server, d.places, self.lanes + lane);
+      auto indices = comm.recv(server, d.indices, self.lanes + lane);
       auto values = comm.recv(server, d.values, self.lanes + lane);
       co_await comm.send(server, mine, lane);
-      co_await places;
+      co_await indices;
       sums = co_await values / sizeof(float);
       comm.record_sum("exchanged_bytes", 2.0 * sizeof(float) * static_cast<double>(k + sums));
     } else {
@@ -333,11 +335,11 @@ private:
     begin = comm.now();
     co_await comm.fill(g, 0);
     if (by_servers(self.p)) {
-      co_await comm.axpy_at(g, rg::sub(d.places, 0, sums), 1, rg::sub(d.values, 0, sums));
+      co_await comm.axpy_at(g, rg::sub(d.indices, 0, sums), 1, rg::sub(d.values, 0, sums));
     } else { // in the order of workers, so that all have the same sum
       for (const std::uint32_t w : self.members) {
         const rg_buffer theirs = message(d.messages, w, k);
-        co_await comm.axpy_at(g, places_in(theirs), 1, values_in(theirs));
+        co_await comm.axpy_at(g, indices_in(theirs), 1, values_in(theirs));
       }
     }
     self.add_time("decode_seconds", begin);
@@ -349,7 +351,7 @@ private:
     desk& d = *self.desks[lane];
     for (std::uint64_t step = 0; !d.mine.empty(); ++step)
       for (const std::size_t i : d.mine) {
-        const piece& q = self.pieces[i];
+        const slice& q = self.slices[i];
         const bool sparse = self.sparse(q, step);
         const std::uint64_t k = sparse ? kept(q, self.sparsity_at(step)) : 0;
         const rg_buffer sum = rg::sub(d.sum, 0, q.range.count);
@@ -360,22 +362,22 @@ private:
                                  : comm.recv(w, sum, lane);
         for (auto& push : d.receives) goodbye = co_await push == 0 || goodbye;
         if (goodbye) co_return; // all workers train the same number of steps: all finish together
-        rg_buffer places{}, values = sum;
+        rg_buffer indices{}, values = sum;
         if (sparse) {
           co_await comm.fill(sum, 0);
           for (std::uint32_t w = 0; w < comm.workers(); ++w) {
             const rg_buffer theirs = message(d.served, w, k);
-            co_await comm.axpy_at(sum, places_in(theirs), 1, values_in(theirs));
+            co_await comm.axpy_at(sum, indices_in(theirs), 1, values_in(theirs));
           }
           const std::uint64_t room = std::min(q.range.count, k * comm.workers());
           const std::uint64_t found =
-              co_await comm.select(sum, 0, rg::sub(d.sum_places, 0, room), rg::sub(d.sum_values, 0, room)) /
+              co_await comm.select(sum, 0, rg::sub(d.sum_indices, 0, room), rg::sub(d.sum_values, 0, room)) /
               sizeof(float);
-          places = rg::sub(d.sum_places, 0, found);
+          indices = rg::sub(d.sum_indices, 0, found);
           values = rg::sub(d.sum_values, 0, found);
         }
         for (std::uint32_t w = 0; w < comm.workers(); ++w) {
-          if (sparse) d.sends[2 * w] = comm.send(w, places, self.lanes + lane);
+          if (sparse) d.sends[2 * w] = comm.send(w, indices, self.lanes + lane);
           d.sends[2 * w + 1] = comm.send(w, values, self.lanes + lane);
         }
         for (auto& s : d.sends) co_await s;
@@ -386,7 +388,7 @@ private:
   double m;
   std::uint32_t lanes;
   std::vector<std::uint32_t> members;
-  std::vector<piece> pieces;
+  std::vector<slice> slices;
   rg_buffer u{}, v{}; // of a worker: momentum; accumulated values that were not sent yet
   std::vector<rg::event> ready;
   std::vector<std::unique_ptr<desk>> desks;

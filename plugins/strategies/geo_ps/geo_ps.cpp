@@ -93,14 +93,14 @@ struct geo_ps {
         for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
     }
     steps = step + 1;
-    if (closes(step)) co_await meet(*this);
+    if (closes(step)) co_await exchange(*this);
   }
   // Pushes the progress since the last push. Then an empty message tells each server that this worker has finished.
   // Once all workers have, each server sends its final weights, the same to all workers.
   rg::task<> finish() {
     if (steps % k) {
       for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
-      co_await meet(*this);
+      co_await exchange(*this);
     }
     co_await rows.goodbye();
     for (std::size_t b = 0; b < cut.buckets(); ++b) pull(b, comm.weights(comm.whole()));
@@ -184,8 +184,8 @@ private:
         pulls[b * comm.servers() + s] =
             comm.recv(comm.server_rank(s), rg::sub(into, part.first, part.count), to_workers);
   }
-  static rg::task<> meet(geo_ps& self) {
-    co_await self.rows.meet();
+  static rg::task<> exchange(geo_ps& self) {
+    co_await self.rows.exchange();
     for (auto& p : self.pushes) co_await p;
     for (auto& p : self.pulls) co_await p;
     if (!self.old.count) co_return;

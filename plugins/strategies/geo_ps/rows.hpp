@@ -22,13 +22,13 @@
 namespace geo {
 
 // The kind of a message: a chunk; the end of a period; a worker has finished and pushes no more.
-enum class word : std::int64_t { piece = 1, end = 2, goodbye = 3 };
+enum class word : std::int64_t { chunk = 1, end = 2, goodbye = 3 };
 constexpr std::uint64_t header = 3; // kind, table, count
 
 // Host memory for one chunk: `message` is the header and the row numbers, `values` [rows, row] their values. Construct
 // it in the strategy's constructor.
-struct piece {
-  piece(rg::comm& c, std::uint64_t rows, std::uint64_t elements)
+struct chunk {
+  chunk(rg::comm& c, std::uint64_t rows, std::uint64_t elements)
       : message(c.alloc_on_host(header + rows, RG_I64)), values(c.alloc_on_host(elements)) {}
   rg_buffer message, values;
 };
@@ -37,7 +37,7 @@ inline std::uint64_t rows_at_once(const rg_table& t) {
   return std::clamp<std::uint64_t>((1 << 18) / t.row, 1, t.rows);
 }
 // Returns memory that is large enough for a chunk of any table.
-inline piece make_piece(rg::comm& c) {
+inline chunk make_chunk(rg::comm& c) {
   std::uint64_t rows = 0, elements = 0;
   for (std::uint32_t t = 0; t < c.tables(); ++t) {
     const rg_table table = c.table(t);
@@ -47,13 +47,13 @@ inline piece make_piece(rg::comm& c) {
   return {c, rows, elements};
 }
 // Returns the first `count` row numbers of a chunk.
-inline rg_buffer numbers_in(const piece& p, std::uint64_t count) {
+inline rg_buffer numbers_in(const chunk& p, std::uint64_t count) {
   return rg::sub(p.message, header, count);
 }
 
 // Writes the header and sends a chunk of `count` rows, whose numbers and values are in `p`; or `end` or `goodbye`,
 // which consist of the header only (`table` and `count` are 0). `p` may be reused once the task has ended.
-inline rg::task<> send(rg::comm& comm, std::uint32_t peer, const piece& p, word what, std::uint32_t table,
+inline rg::task<> send(rg::comm& comm, std::uint32_t peer, const chunk& p, word what, std::uint32_t table,
                        std::uint64_t count, std::uint32_t lane) {
   const auto words = comm.elements<std::int64_t>(p.message);
   words[0] = static_cast<std::int64_t>(what);
@@ -68,7 +68,7 @@ struct received {
   rg_buffer numbers, values;
 };
 // Receives a chunk, `end` or `goodbye` into the memory of `p`, to which the result points until `p` is used again.
-inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piece& p, std::uint32_t lane) {
+inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const chunk& p, std::uint32_t lane) {
   co_await comm.recv(peer, p.message, lane);
   const auto words = comm.elements<std::int64_t>(p.message);
   const auto count = static_cast<std::uint64_t>(words[2]);
@@ -82,7 +82,7 @@ inline rg::task<received> receive(rg::comm& comm, std::uint32_t peer, const piec
 class row_index {
 public:
   struct found {
-    std::size_t place; // in the order of insertion
+    std::size_t index; // in the order of insertion
     bool is_new;
   };
   // Adds the row unless it is there already; returns its index.
@@ -94,7 +94,7 @@ public:
     rows_.push_back(row);
     return {slot, true};
   }
-  std::uint64_t operator[](std::size_t place) const { return rows_[place]; }
+  std::uint64_t operator[](std::size_t index) const { return rows_[index]; }
   void clear() {
     std::fill(slots_.begin(), slots_.end(), none);
     rows_.clear();
@@ -114,7 +114,7 @@ private:
   }
   void grow() {
     slots_.assign(std::max<std::size_t>(1024, 2 * slots_.size()), none);
-    for (std::size_t place = 0; place < rows_.size(); ++place) slot_of(rows_[place]) = place;
+    for (std::size_t index = 0; index < rows_.size(); ++index) slot_of(rows_[index]) = index;
   }
 
   std::vector<std::size_t> slots_; // indices into rows_; the number of slots is a power of two
@@ -131,8 +131,8 @@ public:
     if (!comm.tables() || !comm.is_worker()) return;
     for (std::uint32_t t = 0; t < comm.tables(); ++t) comm.own_rows(t, rg::role::worker);
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
-      pieces_.push_back(make_piece(comm));
-      own_.push_back(make_piece(comm).values);
+      chunks_.push_back(make_chunk(comm));
+      own_.push_back(make_chunk(comm).values);
     }
   }
 
@@ -143,7 +143,7 @@ public:
       co_await comm.rows_read(t, comm.row_numbers(t, 0, n), comm.row_weights(t, 0, n), rg::role::worker);
     }
   }
-  // As read(), for the rows of a training step; also marks them as touched, so that meet() pushes them.
+  // As read(), for the rows of a training step; also marks them as touched, so that exchange() pushes them.
   rg::task<> begin_step(rg::step_rows rows) {
     co_await read(rows);
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
@@ -152,10 +152,10 @@ public:
       const std::uint64_t row = comm.table(t).row;
       const auto weights = comm.elements<float>(comm.row_weights(t, 0, c.now));
       for (std::uint64_t i = 0; i < c.now; ++i) {
-        const std::size_t place = remember(c, rows[t][i], weights.subspan(i * row, row));
-        if (c.touched_in[place] == period_) continue;
-        c.touched_in[place] = period_;
-        c.touched.push_back(place);
+        const std::size_t index = remember(c, rows[t][i], weights.subspan(i * row, row));
+        if (c.touched_in[index] == period_) continue;
+        c.touched_in[index] = period_;
+        c.touched.push_back(index);
       }
     }
   }
@@ -169,9 +169,9 @@ public:
     }
   }
   // Ends a period: pushes the differences of touched rows to all servers concurrently, and merges their answers.
-  rg::task<> meet() {
-    for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) meeting_.spawn(meet_one(*this, s));
-    co_await meeting_.join();
+  rg::task<> exchange() {
+    for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s) exchanging_.spawn(exchange_with(*this, s));
+    co_await exchanging_.join();
     ++period_;
     for (copy& c : copies_) {
       c.touched.clear();
@@ -181,10 +181,10 @@ public:
       c.touched_in.clear();
     }
   }
-  // Tells all servers that this worker has finished. Call it once, after the last meet().
+  // Tells all servers that this worker has finished. Call it once, after the last exchange().
   rg::task<> goodbye() {
     for (std::uint32_t s = 0; s < comm.servers() && comm.tables(); ++s)
-      co_await send(comm, comm.server_rank(s), pieces_[s], word::goodbye, 0, 0, to_servers_);
+      co_await send(comm, comm.server_rank(s), chunks_[s], word::goodbye, 0, 0, to_servers_);
   }
 
   rg::comm& comm;
@@ -201,25 +201,25 @@ private:
 
   // Returns the row's index. A new row gets `value` as its old value.
   static std::size_t remember(copy& c, std::uint64_t row, std::span<const float> value) {
-    const auto [place, is_new] = c.rows.insert(row);
+    const auto [index, is_new] = c.rows.insert(row);
     if (is_new) {
       c.old.insert(c.old.end(), value.begin(), value.end());
       c.touched_in.push_back(0);
     }
-    return place;
+    return index;
   }
-  static std::span<float> old_of(copy& c, std::size_t place, std::uint64_t row) {
-    return std::span(c.old).subspan(place * row, row);
+  static std::span<float> old_of(copy& c, std::size_t index, std::uint64_t row) {
+    return std::span(c.old).subspan(index * row, row);
   }
 
-  static rg::task<> meet_one(row_worker& self, std::uint32_t server) {
+  static rg::task<> exchange_with(row_worker& self, std::uint32_t server) {
     rg::comm& comm = self.comm;
     const std::uint32_t peer = comm.server_rank(server);
-    const piece& p = self.pieces_[server];
+    const chunk& p = self.chunks_[server];
     for (std::uint32_t t = 0; t < comm.tables(); ++t) {
       for (std::size_t next = 0; next < self.copies_[t].touched.size();) {
         const std::uint64_t count = co_await fill(self, t, server, next);
-        if (count) co_await send(comm, peer, p, word::piece, t, count, self.to_servers_);
+        if (count) co_await send(comm, peer, p, word::chunk, t, count, self.to_servers_);
       }
     }
     co_await send(comm, peer, p, word::end, 0, 0, self.to_servers_);
@@ -241,8 +241,8 @@ private:
       const auto was = comm.elements<float>(old), is = comm.elements<float>(r.values);
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         const auto mine = was.subspan(i * row, row), theirs = is.subspan(i * row, row);
-        const std::size_t place = remember(c, static_cast<std::uint64_t>(numbers[i]), mine);
-        const auto known = old_of(c, place, row);
+        const std::size_t index = remember(c, static_cast<std::uint64_t>(numbers[i]), mine);
+        const auto known = old_of(c, index, row);
         std::copy(known.begin(), known.end(), mine.begin());
         std::copy(theirs.begin(), theirs.end(), known.begin());
       }
@@ -257,7 +257,7 @@ private:
     rg::comm& comm = self.comm;
     copy& c = self.copies_[t];
     const rg_table table = comm.table(t);
-    const piece& p = self.pieces_[server];
+    const chunk& p = self.chunks_[server];
     const std::uint64_t most = rows_at_once(table);
     const auto old = comm.elements<float>(rg::sub(self.own_[server], 0, most * table.row));
     const auto numbers = comm.elements<std::int64_t>(numbers_in(p, most));
@@ -290,9 +290,9 @@ private:
   std::uint32_t to_servers_, to_workers_;
   std::vector<copy> copies_; // by table
   std::uint64_t period_ = 1;
-  std::vector<piece> pieces_;  // by server
+  std::vector<chunk> chunks_;  // by server
   std::vector<rg_buffer> own_; // by server: old values of a chunk's rows, or their current values
-  rg::task_group meeting_;
+  rg::task_group exchanging_;
 };
 
 // The server's side. It does nothing if the model has no sparse tables.
@@ -306,7 +306,7 @@ public:
     if (!comm.tables() || !comm.is_server()) return;
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       comm.own_rows(t, rg::role::server, comm.servers(), static_cast<std::uint64_t>(comm.cluster().server));
-    for (std::uint32_t w = 0; w < comm.workers(); ++w) customers_.push_back({make_piece(comm), {}, {}, 0});
+    for (std::uint32_t w = 0; w < comm.workers(); ++w) customers_.push_back({make_chunk(comm), {}, {}, 0});
     for (customer& c2 : customers_) c2.told.resize(comm.tables());
   }
 
@@ -335,7 +335,7 @@ public:
 
 private:
   struct customer {
-    piece memory;
+    chunk memory;
     std::vector<std::int64_t> rows;  // rows of one table for an answer
     std::vector<std::uint64_t> told; // by table: how much of the list was sent to it; gone: it has finished
     std::uint64_t seen;              // value of periods_ at the last answer
@@ -363,7 +363,7 @@ private:
         std::copy_n(to.rows.begin() + static_cast<std::ptrdiff_t>(first), count,
                     comm.elements<std::int64_t>(numbers).begin());
         co_await comm.rows_read(t, numbers, rg::sub(to.memory.values, 0, count * table.row), rg::role::server);
-        co_await send(comm, w, to.memory, word::piece, t, count, self.to_workers_);
+        co_await send(comm, w, to.memory, word::chunk, t, count, self.to_workers_);
         first += count;
       }
     }

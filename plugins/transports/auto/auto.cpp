@@ -37,15 +37,15 @@ public:
   };
   static constexpr auto fields =
       rg::fields(rg::field("inside", &parameters::inside, "the transport between ranks of one host, with its defaults"),
-                 rg::field("between", &parameters::between, "the one between hosts, likewise"));
+                 rg::field("between", &parameters::between, "the transport between hosts, with its defaults"));
 
   auto_transport(const rg_host* host, const parameters& p) : inside_(host, p.inside), between_(host, p.between) {}
 
   rg_transport_caps caps() const {
     const rg_transport_caps a = inside_.transport.caps(), b = between_.transport.caps();
     if ((a.flags | b.flags) & (RG_CAP_VIRTUAL | RG_CAP_NONE))
-      throw rg::error(RG_E_CONFIG, "auto: \"" + inside_.transport.id() + "\" and \"" + between_.transport.id() +
-                                       "\" must both connect ranks in real time");
+      throw rg::error(RG_E_CONFIG, "auto: expected transports that connect ranks in real time, got inside = \"" +
+                                       inside_.transport.id() + "\" and between = \"" + between_.transport.id() + "\"");
     const std::uint32_t both = RG_CAP_ADD | RG_CAP_SLEEP | RG_CAP_LONG_FAILS_SENDER,
                         either = RG_CAP_EXACT_SIZE | RG_CAP_CANCEL_ALL;
     return {.flags = (a.flags & b.flags & both) | ((a.flags | b.flags) & either),
@@ -159,8 +159,9 @@ public:
       for (std::size_t b = 0; b < a; ++b) all_apart &= host(members[a]) != host(members[b]);
     const side* s = one_host ? &inside_ : all_apart ? &between_ : nullptr;
     if (!s || !s->native.split)
-      throw rg::error(RG_E_UNSUPPORTED, "auto: the members of a group are partly on one host and partly on several, or "
-                                        "the transport between them has no collectives");
+      throw rg::error(RG_E_UNSUPPORTED,
+                      "auto: expected a group whose members are all on one host, or each on a host of its "
+                      "own, over a transport with collectives, got another one");
     std::uint32_t group = 0;
     rg::nested::check(
         s->native.split(s->transport.self(), members.data(), static_cast<std::uint32_t>(members.size()), &group));
@@ -199,7 +200,8 @@ private:
   };
 
   rg_status pass_on(const rg_collective& c, rg_status (*rg_collectives::*function)(void*, const rg_collective*)) const {
-    if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "auto: there is no such group");
+    if (c.group >= groups_.size())
+      throw rg::error(RG_E_OPERATION, "auto: expected a group from split(), got number " + std::to_string(c.group));
     const group_of& g = groups_[c.group];
     rg_collective inner = c;
     inner.group = g.number;
@@ -209,7 +211,7 @@ private:
   side& side_of(std::uint32_t rank) { return host_of_[rank] == host_of_[rank_] ? inside_ : between_; }
   rg::nested& of(const rg_transfer& t) {
     if (t.peer >= host_of_.size() || t.peer == rank_)
-      throw rg::error(RG_E_OPERATION, "auto: rank " + std::to_string(t.peer) + ": no such connection");
+      throw rg::error(RG_E_OPERATION, "auto: rank " + std::to_string(t.peer) + ": there is no connection");
     return side_of(t.peer).transport;
   }
 
@@ -224,7 +226,8 @@ private:
       rest = rest.subspan(sizeof bytes);
     }
     if (bytes > rest.size())
-      throw rg::error(RG_E_PEER, "auto: rank " + std::to_string(rank) + " sent something that is no address of it");
+      throw rg::error(RG_E_PEER, "auto: expected the two addresses of rank " + std::to_string(rank) +
+                                     ", got other bytes: use the same transports on all ranks");
     const rg_blob blob{rest.data(), bytes};
     rest = rest.subspan(bytes);
     return blob;

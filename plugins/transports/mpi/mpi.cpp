@@ -54,7 +54,7 @@ rg_status join(const rg_host* host) noexcept {
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
     // [loop] may run on different threads, one at a time.
     if (provided < MPI_THREAD_SERIALIZED)
-      throw rg::error(RG_E_UNSUPPORTED, "mpi: this MPI can be called by one thread only");
+      throw rg::error(RG_E_UNSUPPORTED, "mpi: expected an MPI with MPI_THREAD_SERIALIZED, got one for a single thread");
     std::atexit([] { MPI_Finalize(); });
   });
 }
@@ -71,9 +71,10 @@ public:
     MPI_Datatype blocks;
     check(MPI_Type_vector(static_cast<int>(bytes / block), block, block, MPI_BYTE, &blocks), "MPI_Type_vector");
     const std::array<int, 2> lengths{1, static_cast<int>(bytes % block)};
-    const std::array<MPI_Aint, 2> places{0, static_cast<MPI_Aint>(bytes / block * block)};
+    const std::array<MPI_Aint, 2> displacements{0, static_cast<MPI_Aint>(bytes / block * block)};
     const std::array<MPI_Datatype, 2> types{blocks, MPI_BYTE};
-    check(MPI_Type_create_struct(2, lengths.data(), places.data(), types.data(), &type), "MPI_Type_create_struct");
+    check(MPI_Type_create_struct(2, lengths.data(), displacements.data(), types.data(), &type),
+          "MPI_Type_create_struct");
     MPI_Type_free(&blocks);
     check(MPI_Type_commit(&type), "MPI_Type_commit");
     own_ = true;
@@ -106,7 +107,7 @@ public:
     int begun = 0, size = 0, rank = 0;
     MPI_Initialized(&begun);
     if (!begun)
-      throw rg::error(RG_E_CONFIG, "mpi: ranks must have been started by mpirun: mpirun -n " +
+      throw rg::error(RG_E_CONFIG, "mpi: expected ranks that mpirun started, got others: run mpirun -n " +
                                        std::to_string(world.size) + " regatta run FILE.toml");
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -166,13 +167,15 @@ public:
       sends |= operations_[i].what == kind::send;
       if (operations_[i].what == kind::receive) MPI_Cancel(&requests_[i]);
     }
-    if (sends) throw rg::error(RG_E_DEVICE, "mpi: a message to rank " + std::to_string(peer) + " cannot be taken back");
+    if (sends)
+      throw rg::error(RG_E_DEVICE,
+                      "mpi: cannot cancel a message to rank " + std::to_string(peer) + ": MPI cancels receives only");
   }
   // MPI delivers all sends before it finalises. But it makes progress only inside calls, even for the acknowledgement
   // of a message that has arrived and for which its sender waits. So every rank waits here until all ranks have
   // arrived.
   void close(std::uint64_t timeout_ns) {
-    if (messages_ != MPI_COMM_NULL) meet(timeout_ns);
+    if (messages_ != MPI_COMM_NULL) barrier(timeout_ns);
     for (group& g : groups_) MPI_Comm_free(&g.communicator);
     groups_.clear();
     if (messages_ != MPI_COMM_NULL) MPI_Comm_free(&messages_);
@@ -189,7 +192,7 @@ public:
     });
   }
   rg_status reduce_scatter(const rg_collective& c) {
-    const shares& s = shares_of(c, check(c, true));
+    const chunks& s = chunks_of(c, check(c, true));
     begin(c, true, [&](MPI_Comm among, int, MPI_Request* request) {
       return MPI_Ireduce_scatter(MPI_IN_PLACE, c.address, s.counts.data(), MPI_FLOAT, MPI_SUM, among, request);
     });
@@ -201,7 +204,7 @@ public:
   }
   rg_status all_gather(const rg_collective& c) {
     return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
-      const shares& s = shares_of(c, count);
+      const chunks& s = chunks_of(c, count);
       return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c.address, s.counts.data(), s.starts.data(),
                              word_of(c), among, request);
     });
@@ -209,7 +212,7 @@ public:
   rg_status broadcast(const rg_collective& c) {
     return begin(c, false, [&](MPI_Comm among, int count, MPI_Request* request) {
       if (c.root >= groups_[c.group].size)
-        throw rg::error(RG_E_OPERATION, "mpi: a broadcast from a root that is no member");
+        throw rg::error(RG_E_OPERATION, "mpi: broadcast: expected a root among the members of the group");
       return MPI_Ibcast(c.address, count, word_of(c), static_cast<int>(c.root), among, request);
     });
   }
@@ -225,17 +228,17 @@ private:
     std::size_t elements = 0;
   };
   // The chunks of a buffer, in elements, by member. MPI reads them while a collective is in progress.
-  struct shares {
+  struct chunks {
     std::vector<int> counts, starts;
     std::size_t self;
   };
   struct group {
     MPI_Comm communicator;
     std::size_t size;
-    std::map<int, shares> cut; // by the buffer's elements; a run uses few sizes
+    std::map<int, chunks> cut; // by the buffer's elements; a run uses few sizes
   };
 
-  void meet(std::uint64_t timeout_ns) {
+  void barrier(std::uint64_t timeout_ns) {
     using clock = std::chrono::steady_clock;
     const auto start = clock::now();
     MPI_Request all;
@@ -254,9 +257,9 @@ private:
   std::uint64_t check(const rg_transfer& t) const {
     if (t.peer >= size_ || t.lane >= lanes_ || messages_ == MPI_COMM_NULL)
       throw rg::error(RG_E_OPERATION, "mpi: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) +
-                                          ": no such connection");
+                                          ": there is no connection");
     if (rg::size_of(t.buffer.type) == 0 || (!t.address && t.buffer.count > 0))
-      throw rg::error(RG_E_OPERATION, "mpi: a buffer without bytes, or of unknown type");
+      throw rg::error(RG_E_OPERATION, "mpi: expected a buffer with bytes and of a known type, got another one");
     return length(t);
   }
 
@@ -277,12 +280,12 @@ private:
   // Checks a collective and returns the number of its elements.
   int check(const rg_collective& c, bool sums) const {
     const char* why = c.group >= groups_.size()                 ? "a group that does not exist"
-                      : sums && c.buffer.type != RG_F32         ? "a sum of something else than 32-bit floats"
+                      : sums && c.buffer.type != RG_F32         ? "a sum of elements that are not 32-bit floats"
                       : rg::size_of(c.buffer.type) == 0         ? "a type that does not exist"
                       : c.buffer.count > std::uint64_t{INT_MAX} ? "more than 2^31 - 1 elements"
                       : !c.address && c.buffer.count > 0        ? "a buffer without bytes"
                                                                 : nullptr;
-    if (why) throw rg::error(RG_E_OPERATION, std::string("mpi: a collective of ") + why);
+    if (why) throw rg::error(RG_E_OPERATION, std::string("mpi: a collective has ") + why);
     return static_cast<int>(c.buffer.count);
   }
   // The type of elements that are copied and not summed: an integer of the same size.
@@ -295,10 +298,10 @@ private:
     }
   }
   // Cuts a buffer into chunks as abi.h specifies at rg_collectives.
-  const shares& shares_of(const rg_collective& c, int count) {
+  const chunks& chunks_of(const rg_collective& c, int count) {
     group& g = groups_[c.group];
     const auto [at, is_new] = g.cut.try_emplace(count);
-    shares& s = at->second;
+    chunks& s = at->second;
     if (!is_new) return s;
     int self = 0;
     MPI_Comm_rank(g.communicator, &self);

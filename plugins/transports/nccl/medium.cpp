@@ -95,7 +95,7 @@ public:
     if (shared_by) setenv("NCCL_HOSTID", ("regatta-rank-" + std::to_string(shared_by)).c_str(), 1);
     use_device();
     int least = 0, most = 0;
-    cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "asking for priorities");
+    cuda::check(cudaDeviceGetStreamPriorityRange(&least, &most), "reading the range of priorities");
     cuda::check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, most), "making a stream");
     for (cudaEvent_t& e : events_) cuda::check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
     cuda::check(cudaMalloc(&scratch_, scratch_bytes), "allocating memory");
@@ -119,7 +119,9 @@ public:
   }
   communicator join(std::span<const std::byte> bytes, std::uint32_t size, std::uint32_t rank) override {
     ncclUniqueId id{};
-    if (bytes.size() != sizeof id) throw rg::error(RG_E_PEER, "nccl: an id of a wrong length: is it the same version?");
+    if (bytes.size() != sizeof id)
+      throw rg::error(RG_E_PEER, "nccl: expected an id of " + std::to_string(sizeof id) + " bytes, got " +
+                                     std::to_string(bytes.size()) + ": use one version of NCCL on all ranks");
     std::memcpy(&id, bytes.data(), sizeof id);
     use_device();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -131,7 +133,7 @@ public:
   }
   bool ready(communicator c) override {
     ncclResult_t state = ncclSuccess;
-    nccl::check(api().comm_get_async_error(of(c), &state), "asking a communicator how it is", of(c));
+    nccl::check(api().comm_get_async_error(of(c), &state), "reading the state of a communicator", of(c));
     nccl::check(state, "in a communicator", of(c));
     return state == ncclSuccess;
   }
@@ -184,13 +186,15 @@ public:
   bool passed(rg_fence fence) override {
     const cudaError_t e = cudaEventQuery(reinterpret_cast<cudaEvent_t>(fence));
     if (e == cudaErrorNotReady) return false;
-    cuda::check(e, "asking for an event");
+    cuda::check(e, "querying an event");
     return true;
   }
 
   void* to_device(std::span<const std::byte> data) override {
     use_device();
-    if (data.size() > scratch_bytes) throw rg::error(RG_E_PLUGIN, "nccl: the scratch memory is too small");
+    if (data.size() > scratch_bytes)
+      throw rg::error(RG_E_PLUGIN, "nccl: expected at most " + std::to_string(scratch_bytes) + " bytes, got " +
+                                       std::to_string(data.size()));
     cuda::check(cudaMemcpyAsync(scratch_, data.data(), data.size(), cudaMemcpyHostToDevice, stream_), "copying");
     cuda::check(cudaStreamSynchronize(stream_), "copying"); // the caller may free `data` after this call
     return scratch_;
@@ -224,7 +228,8 @@ void require_device() {
 std::unique_ptr<medium> open_medium(std::int32_t device, std::uint32_t shared_by) {
   const std::uint32_t count = cuda::device_count();
   if (device < 0 || static_cast<std::uint32_t>(device) >= count)
-    throw rg::error(RG_E_CONFIG, "nccl: there is no GPU " + std::to_string(device) + ", only " + std::to_string(count));
+    throw rg::error(RG_E_CONFIG,
+                    "nccl: expected a GPU number below " + std::to_string(count) + ", got " + std::to_string(device));
   return std::make_unique<cuda_medium>(device, shared_by);
 }
 

@@ -50,7 +50,9 @@ void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns
     groups_.push_back({nullptr, 1, 0});
     return;
   }
-  if (!blobs[0].bytes) throw rg::error(RG_E_PEER, "nccl: rank 0 has sent no id for the communicator");
+  if (!blobs[0].bytes)
+    throw rg::error(RG_E_PEER,
+                    "nccl: expected rank 0's id of the communicator, got none: use transport nccl on all ranks");
   id_bytes_ = blobs[0].bytes;
   const auto* id = static_cast<const std::byte*>(blobs[0].data);
   groups_.push_back({medium_->join({id, id_bytes_}, size, rank_), size, rank_});
@@ -61,29 +63,29 @@ void transport::connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns
 // not members.
 std::uint32_t transport::split(std::span<const std::uint32_t> members) {
   if (members.size() == groups_.at(0).size) return 0;
-  const auto place = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
+  const auto index = static_cast<std::uint32_t>(std::find(members.begin(), members.end(), rank_) - members.begin());
   const auto size = static_cast<std::uint32_t>(members.size());
-  if (place == size) throw rg::error(RG_E_OPERATION, "nccl: split by a rank that is no member");
-  group g{.comm = nullptr, .size = size, .place = place};
+  if (index == size) throw rg::error(RG_E_OPERATION, "nccl: split: expected this rank among the members");
+  group g{.comm = nullptr, .size = size, .index = index};
   if (size > 1) {
-    std::vector<std::byte> id = place == 0 ? medium_->make_id() : std::vector<std::byte>(id_bytes_);
+    std::vector<std::byte> id = index == 0 ? medium_->make_id() : std::vector<std::byte>(id_bytes_);
     void* const memory = medium_->to_device(id);
     medium_->begin_group();
-    if (place == 0)
+    if (index == 0)
       for (const std::uint32_t m : members.subspan(1)) medium_->send(groups_[0].comm, memory, id.size(), m);
     else
       medium_->recv(groups_[0].comm, memory, id.size(), members[0]);
     medium_->end_group();
-    await("the members of a group to meet", split_timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
+    await("all members of a group to call split()", split_timeout_ns, [&] { return medium_->ready(groups_[0].comm); });
     const rg_fence sent = medium_->record();
-    await("the members of a group to meet", split_timeout_ns, [&] {
+    await("all members of a group to call split()", split_timeout_ns, [&] {
       medium_->ready(groups_[0].comm); // throws if the communicator has failed
       return medium_->passed(sent);
     });
     medium_->to_host(id);
-    g.comm = medium_->join(id, size, place);
+    g.comm = medium_->join(id, size, index);
     groups_.push_back(g); // from here on abort() includes it
-    await("the members of a group to join", split_timeout_ns, [&] { return medium_->ready(g.comm); });
+    await("all members of a group to join its communicator", split_timeout_ns, [&] { return medium_->ready(g.comm); });
   } else {
     groups_.push_back(g);
   }
@@ -100,7 +102,7 @@ void transport::close(std::uint64_t timeout_ns) {
     if (g.comm) medium_->finalize(g.comm);
   for (group& g : groups_) {
     if (!g.comm) continue;
-    await("the others to leave", timeout_ns, [&] { return medium_->ready(g.comm); });
+    await("the other ranks to close", timeout_ns, [&] { return medium_->ready(g.comm); });
     medium_->destroy(g.comm);
     g.comm = nullptr;
   }
@@ -114,7 +116,7 @@ void transport::await(const char* what, std::uint64_t timeout_ns, const std::fun
     while (!done()) {
       if (clock::now() > deadline)
         throw rg::error(RG_E_PEER, std::string("nccl: waited too long for ") + what +
-                                       "; NCCL_DEBUG=INFO in the environment says what NCCL does");
+                                       ": set NCCL_DEBUG=INFO in the environment to see what NCCL does");
       std::this_thread::sleep_for(launching_pause);
     }
   } catch (...) {
@@ -163,9 +165,10 @@ rg_status transport::post(const rg_transfer& t, kind what) {
 
 rg_status transport::post(const rg_collective& c, kind what) {
   if (aborted_) return RG_E_CANCELLED;
-  if (c.group >= groups_.size()) throw rg::error(RG_E_OPERATION, "nccl: there is no such group");
+  if (c.group >= groups_.size())
+    throw rg::error(RG_E_OPERATION, "nccl: expected a group from split(), got number " + std::to_string(c.group));
   if (what == kind::broadcast && c.root >= groups_[c.group].size)
-    throw rg::error(RG_E_OPERATION, "nccl: a broadcast from no member of its group");
+    throw rg::error(RG_E_OPERATION, "nccl: broadcast: expected a root among the members of the group");
   posted_.push_back({.what = what,
                      .peer = c.root,
                      .group = c.group,
@@ -205,11 +208,11 @@ void transport::put(const operation& o) {
     break;
   case kind::broadcast:
     medium_->broadcast(g.comm, o.address, o.bytes, o.peer);
-    (o.peer == g.place ? counters_.bytes_sent : counters_.bytes_received) += o.bytes;
+    (o.peer == g.index ? counters_.bytes_sent : counters_.bytes_received) += o.bytes;
     break;
   case kind::reduce_scatter:
   case kind::all_gather:
-    put_shares(o);
+    put_chunks(o);
     count(o.bytes / g.size * (g.size - 1));
     break;
   }
@@ -217,16 +220,16 @@ void transport::put(const operation& o) {
 
 // NCCL's own collectives need chunks of equal length. Other chunks become one reduce or broadcast each; NCCL launches
 // them together because they are in one group.
-void transport::put_shares(const operation& o) {
+void transport::put_chunks(const operation& o) {
   const group& g = groups_[o.group];
   const std::uint64_t elements = o.bytes / o.element, lines = (elements + 15) / 16;
   const bool sums = o.what == kind::reduce_scatter;
   auto* const begin = static_cast<std::byte*>(o.address);
   if (elements % (std::uint64_t{16} * g.size) == 0) {
     if (sums)
-      medium_->reduce_scatter(g.comm, static_cast<float*>(o.address), elements / g.size, g.place);
+      medium_->reduce_scatter(g.comm, static_cast<float*>(o.address), elements / g.size, g.index);
     else
-      medium_->all_gather(g.comm, begin, o.bytes / g.size, g.place);
+      medium_->all_gather(g.comm, begin, o.bytes / g.size, g.index);
     return;
   }
   for (std::uint32_t k = 0; k < g.size; ++k) {

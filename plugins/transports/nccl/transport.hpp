@@ -66,7 +66,7 @@ private:
   };
   struct group {
     communicator comm = nullptr;
-    std::uint32_t size = 0, place = 0; // index of this rank among the members
+    std::uint32_t size = 0, index = 0; // index of this rank among the members
   };
 
   rg_status post(const rg_transfer& t, kind what);
@@ -76,7 +76,7 @@ private:
   void landed();
   void check_health();
   void put(const operation& o);
-  void put_shares(const operation& o);
+  void put_chunks(const operation& o);
   void await(const char* what, std::uint64_t timeout_ns, const std::function<bool()>& done);
   void abort() noexcept;
   void end(const operation& o, rg_status status, rg_fence fence);

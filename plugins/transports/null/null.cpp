@@ -19,8 +19,9 @@ public:
   }
   rg_blob listen(const rg_world& world) {
     if (world.peer_count > 0)
-      throw rg::error(RG_E_CONFIG, "transport null connects nobody, and this strategy talks to other ranks: "
-                                   "choose another transport, such as \"shm\" or \"tcp\"");
+      throw rg::error(RG_E_CONFIG,
+                      "transport null connects nobody: expected a strategy that sends nothing, got one that does: "
+                      "choose another transport, such as \"shm\" or \"tcp\"");
     return {};
   }
   void connect(std::span<const rg_blob>, std::uint64_t) {}

@@ -40,8 +40,8 @@ namespace {
 using transports::posting_order;
 using transports::ring;
 
-constexpr double piece_seconds = 250e-6; // time of a chunk on the card, unless `quantum` is set
-constexpr double smallest_piece = 4096, largest_piece = 1 << 20;
+constexpr double chunk_seconds = 250e-6; // time of a chunk on the card, unless `quantum` is set
+constexpr double smallest_chunk = 4096, largest_chunk = 1 << 20;
 constexpr std::uint64_t burst_ns = 500'000;
 constexpr std::uint32_t most_in_flight = 64; // chunks of a receive that are posted at a time
 constexpr std::uint64_t header_bytes = 8;
@@ -76,11 +76,11 @@ public:
   shaped(const rg_host* host, const parameters& p)
       : host_(host), parameters_(p), ns_per_byte_(8e9 / p.bandwidth), inner_(host, p.over.c_str()) {
     if (inner_.caps().flags & RG_CAP_VIRTUAL)
-      throw rg::error(RG_E_CONFIG,
-                      "shaped: over = \"" + p.over + "\" keeps a virtual clock, and this one the real one");
-    const double fitting = std::clamp(p.bandwidth / 8 * piece_seconds, smallest_piece, largest_piece);
+      throw rg::error(RG_E_CONFIG, "shaped: expected an inner transport in real time, got over = \"" + p.over +
+                                       "\", which keeps a virtual clock: use \"tcp\" or \"shm\"");
+    const double fitting = std::clamp(p.bandwidth / 8 * chunk_seconds, smallest_chunk, largest_chunk);
     const std::uint64_t bytes = p.quantum ? static_cast<std::uint64_t>(p.quantum) : static_cast<std::uint64_t>(fitting);
-    piece_ = std::max<std::uint64_t>(bytes / 64 * 64, 64);
+    chunk_ = std::max<std::uint64_t>(bytes / 64 * 64, 64);
   }
 
   rg_transport_caps caps() const {
@@ -109,7 +109,8 @@ public:
   rg_status send(const rg_transfer& t) {
     connection& c = check(t);
     if (lost_[t.peer] != RG_OK)
-      throw rg::error(lost_[t.peer], "shaped: rank " + std::to_string(t.peer) + " is lost, or was cut off");
+      throw rg::error(lost_[t.peer],
+                      "shaped: cannot send to rank " + std::to_string(t.peer) + ": it is lost, or was cancelled");
     operation* o = take(t);
     o->posted = now_ns();
     if (c.sends.empty()) ready_[c.lane].push(&c);
@@ -183,7 +184,7 @@ private:
   };
 
   // A chunk that has left the card and has not arrived. The inner transport gets it at time `due`.
-  struct piece {
+  struct chunk {
     operation* of;
     std::uint64_t from, bytes; // range of the message; bytes 0: the header
     std::uint64_t due;
@@ -193,7 +194,7 @@ private:
   struct connection {
     std::uint32_t peer, lane;
     ring<operation*> sends; // not wholly off the card
-    ring<piece> on_the_way;
+    ring<chunk> on_the_way;
     std::uint64_t last_due = 0;
     ring<operation*> receives; // not wholly posted to the inner transport
     bool header_asked = false; // a receive for the header of the first one is posted
@@ -207,9 +208,9 @@ private:
   connection& check(const rg_transfer& t) const {
     connection* c = t.lane < ready_.size() && t.peer < size_ ? by_rank_[t.peer * ready_.size() + t.lane] : nullptr;
     const char* wrong = nullptr;
-    if (!c) wrong = "no such connection";
-    if (rg::size_of(t.buffer.type) == 0) wrong = "a buffer of unknown type";
-    if (!t.address && t.buffer.count > 0) wrong = "a ghost buffer has no bytes to transfer";
+    if (!c) wrong = "there is no connection";
+    if (rg::size_of(t.buffer.type) == 0) wrong = "the buffer has an unknown type";
+    if (!t.address && t.buffer.count > 0) wrong = "the buffer is a ghost, which has no bytes";
     if (wrong)
       throw rg::error(RG_E_OPERATION,
                       "shaped: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) + ": " + wrong);
@@ -260,7 +261,7 @@ private:
     if (c.sends.empty()) return true; // its peer was lost
     operation* o = c.sends.front();
     if (o->status == RG_OK) {
-      const std::uint64_t bytes = o->announced ? std::min(piece_, o->length - o->scheduled) : 0;
+      const std::uint64_t bytes = o->announced ? std::min(chunk_, o->length - o->scheduled) : 0;
       out_free_ = std::max(out_free_, o->posted) + duration(bytes ? bytes : header_bytes);
       c.last_due = std::max(c.last_due, out_free_ + delay());
       c.on_the_way.push({o, o->scheduled, bytes, c.last_due});
@@ -270,7 +271,7 @@ private:
     }
     if (o->status != RG_OK || o->scheduled == o->length) {
       c.sends.pop()->queued = false;
-      settle(o);
+      end_if_complete(o);
     }
     if (!c.sends.empty()) lane->push(&c);
     return true;
@@ -284,7 +285,7 @@ private:
 
   // Passes the first chunk that is due to the inner transport. Returns false if that has no room now.
   bool carry(connection& c, std::uint64_t now) {
-    const piece& p = c.on_the_way.front();
+    const chunk& p = c.on_the_way.front();
     operation* o = p.of;
     if (o->status == RG_OK) {
       if (!p.bytes) o->header = o->length;
@@ -297,7 +298,7 @@ private:
       mark(*o, s);
     }
     --o->pending;
-    settle(o);
+    end_if_complete(o);
     return true;
   }
 
@@ -317,7 +318,7 @@ private:
         if (!order_.may_start(o->ticket)) return;
         while (s == RG_OK && o->scheduled < o->length) {
           if (o->pending >= most_in_flight) return;
-          const std::uint64_t bytes = std::min(piece_, o->length - o->scheduled);
+          const std::uint64_t bytes = std::min(chunk_, o->length - o->scheduled);
           s = post(*o, o->scheduled, bytes);
           o->scheduled += s == RG_OK ? bytes : 0;
           o->pending += s == RG_OK;
@@ -331,7 +332,7 @@ private:
       if (o->status == RG_OK && (!o->announced || o->scheduled < o->length)) continue;
       c.header_asked = false;
       c.receives.pop()->queued = false;
-      settle(o);
+      end_if_complete(o);
     }
   }
 
@@ -346,7 +347,7 @@ private:
     fail(RG_E_OPERATION, "shaped: rank " + std::to_string(c.peer) + " sent a message of " + std::to_string(o.length) +
                              " bytes" +
                              (o.length > capacity ? ", longer than the receive posted for it"
-                                                  : " to be added, no whole number of floats"));
+                                                  : ", which is no whole number of floats to add"));
     o.status = RG_E_OPERATION;
     // Its chunks have no receives, and later messages of the lane could not be told apart from them.
     lose(c.peer, RG_E_PEER);
@@ -389,11 +390,11 @@ private:
       o->passed = std::max(now, in_free_);
       if (!o->announced && o->status == RG_OK) header_came(*o);
     }
-    settle(o);
+    end_if_complete(o);
   }
 
   // Ends the operation unless it is queued or has chunks pending.
-  void settle(operation* o) {
+  void end_if_complete(operation* o) {
     if (o->pending > 0 || o->queued) return;
     if (o->receives) {
       order_.leave(o->ticket, [this](connection*) { again_ = 0; });
@@ -418,12 +419,12 @@ private:
       while (!c->on_the_way.empty()) {
         operation* o = c->on_the_way.pop().of;
         --o->pending;
-        settle(o);
+        end_if_complete(o);
       }
       while (!c->sends.empty()) { // lost sends no longer wait for the card
         operation* o = c->sends.pop();
         o->queued = false;
-        settle(o);
+        end_if_complete(o);
       }
     }
     if (lost_[peer] == RG_OK) lost_[peer] = status;
@@ -447,7 +448,7 @@ private:
   const rg_host* host_;
   const parameters parameters_;
   const double ns_per_byte_;
-  std::uint64_t piece_ = 0;
+  std::uint64_t chunk_ = 0;
   std::uint32_t size_ = 0;
   std::uint64_t seed_ = 0, delays_ = 0;
   std::vector<std::unique_ptr<connection>> connections_;

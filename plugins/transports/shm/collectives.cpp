@@ -4,6 +4,7 @@
 #include "arithmetic.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -64,8 +65,8 @@ group::counter& group::done(std::uint64_t number) const noexcept {
   const std::uint64_t n = members_.size(), bytes = sizeof(counter) * (1 + n) + n * sizeof(post);
   return *reinterpret_cast<counter*>(state_ + sizeof(header) + n * sizeof(member_line) + number % slots * bytes);
 }
-group::counter& group::claimed(std::uint64_t number, std::size_t slice) const noexcept {
-  return (&done(number))[1 + slice];
+group::counter& group::claimed(std::uint64_t number, std::size_t chunk) const noexcept {
+  return (&done(number))[1 + chunk];
 }
 std::uint64_t& group::offset_of(std::uint64_t number, std::size_t member) noexcept {
   return offsets_[number % slots * members_.size() + member];
@@ -76,30 +77,21 @@ group::post& group::post_of(std::uint64_t number, std::size_t member) const noex
 
 // ------------------------------------------------------------------------------------------------------- set-up ---
 
-namespace {
-
-// The lowest rank's message about the group's state.
-struct notice {
-  std::uint64_t offset;
-  std::uint64_t members, fingerprint; // detect members that split into different groups
-};
-
-std::uint64_t fingerprint(std::span<const std::uint32_t> members) noexcept {
+std::uint64_t group_fingerprint(std::span<const std::uint32_t> members) noexcept {
   std::uint64_t h = 0xcbf2'9ce4'8422'2325; // FNV-1a
   for (std::uint32_t m : members) h = (h ^ m) * 0x100'0000'01b3;
   return h;
 }
 
-} // namespace
-
 group::group(station& home, std::span<const std::uint32_t> members, std::uint64_t timeout_ns)
-    : home_(home), members_(members.begin(), members.end()), places_(members.size()), terms_(members.size()),
+    : home_(home), members_(members.begin(), members.end()), addresses_(members.size()), terms_(members.size()),
       targets_(members.size()), offsets_(slots * members.size()) {
   bool is_member = false;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::uint32_t rank = members_[i];
     if (i > 0 && rank <= members_[i - 1])
-      throw rg::error(RG_E_OPERATION, "shm: split: members must be given in ascending order");
+      throw rg::error(RG_E_OPERATION, "shm: split: expected members in ascending order, got rank " +
+                                          std::to_string(rank) + " after " + std::to_string(members_[i - 1]));
     if (rank == home.rank) {
       is_member = true;
       self_ = i;
@@ -111,7 +103,8 @@ group::group(station& home, std::span<const std::uint32_t> members, std::uint64_
                                             ", but members of a group must be connected with each other");
     }
   }
-  if (!is_member) throw rg::error(RG_E_OPERATION, "shm: split: this rank is no member of the group");
+  if (!is_member)
+    throw rg::error(RG_E_OPERATION, "shm: split: expected rank " + std::to_string(home.rank) + " among the members");
   if (self_ == 0)
     publish_state();
   else
@@ -120,7 +113,7 @@ group::group(station& home, std::span<const std::uint32_t> members, std::uint64_
 
 void group::publish_state() {
   state_ = static_cast<std::byte*>(home_.memory.allocate(state_bytes()));
-  const notice n{home_.memory.offset_of(state_), members_.size(), fingerprint(members_)};
+  const group_notice n{home_.memory.offset_of(state_), members_.size(), group_fingerprint(members_)};
   for (std::uint32_t rank : members_) {
     if (rank == home_.rank) continue;
     if (::send(home_.find(rank)->socket(), &n, sizeof n, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof n))
@@ -129,19 +122,28 @@ void group::publish_state() {
 }
 
 void group::find_state(std::uint64_t timeout_ns) {
+  using clock = std::chrono::steady_clock;
   const std::string leader = "rank " + std::to_string(members_[0]);
-  const peer& p = *home_.find(members_[0]);
-  const std::uint64_t milliseconds = std::min<std::uint64_t>(timeout_ns / 1'000'000, INT32_MAX);
-  pollfd waiting{p.socket(), POLLIN, 0};
-  if (::poll(&waiting, 1, static_cast<int>(milliseconds)) == 0)
-    throw rg::error(RG_E_PEER, "shm: split: " + leader + " did not call it in time");
-  notice n{};
-  if (::recv(p.socket(), &n, sizeof n, 0) != static_cast<ssize_t>(sizeof n))
-    throw rg::error(RG_E_PEER, "shm: split: " + leader + " is gone");
-  if (n.members != members_.size() || n.fingerprint != fingerprint(members_) ||
-      !p.memory().spans(n.offset, state_bytes()))
-    throw rg::error(RG_E_OPERATION, "shm: split: " + leader + " called it for another group");
-  state_ = p.memory().base() + n.offset;
+  peer& p = *home_.find(members_[0]);
+  const auto deadline =
+      clock::now() + std::chrono::milliseconds(std::min<std::uint64_t>(timeout_ns / 1'000'000, INT32_MAX));
+  std::optional<group_notice> n;
+  for (;;) {
+    const bool is_open = p.read_socket();
+    if ((n = p.take_notice())) break;
+    if (!is_open)
+      throw rg::error(RG_E_PEER, "shm: split: " + leader + " closed its connection before it created the group");
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
+    if (left <= 0) throw rg::error(RG_E_PEER, "shm: split: " + leader + " did not create the group in time");
+    pollfd waiting{p.socket(), POLLIN, 0};
+    ::poll(&waiting, 1, static_cast<int>(left));
+  }
+  if (n->members != members_.size() || n->fingerprint != group_fingerprint(members_) ||
+      !p.memory().spans(n->offset, state_bytes()))
+    throw rg::error(RG_E_OPERATION, "shm: split: " + leader +
+                                        " created a group of other members: all members must call "
+                                        "split() for the same groups in the same order");
+  state_ = p.memory().base() + n->offset;
 }
 
 bool group::has(std::uint32_t rank) const noexcept {
@@ -169,7 +171,7 @@ std::uint64_t shape_of(const request& r) noexcept {
 
 // Cuts a buffer as abi.h specifies at rg_collectives: into whole cache lines of floats, so that no two members write to
 // one line (if buffers are aligned).
-group::range group::share(const operation& op, std::uint64_t member) const noexcept {
+group::range group::chunk_of(const operation& op, std::uint64_t member) const noexcept {
   constexpr std::uint64_t line = 16;
   const std::uint64_t lines = (op.count + line - 1) / line, n = members_.size();
   const auto start = [&](std::uint64_t k) { return std::min(op.count, lines * k / n * line) * op.element; };
@@ -178,11 +180,11 @@ group::range group::share(const operation& op, std::uint64_t member) const noexc
 
 // The bytes that a member contributes, and the bytes that this member receives.
 group::range group::given(const operation& op, std::uint64_t member) const noexcept {
-  if (op.what == collective::all_gather) return share(op, member);
+  if (op.what == collective::all_gather) return chunk_of(op, member);
   return {0, op.what == collective::broadcast && member != op.root ? 0 : op.bytes()};
 }
 group::range group::taken(const operation& op) const noexcept {
-  if (op.what == collective::reduce_scatter) return share(op, self_);
+  if (op.what == collective::reduce_scatter) return chunk_of(op, self_);
   return {0, op.what == collective::broadcast && self_ == op.root ? 0 : op.bytes()};
 }
 
@@ -199,8 +201,8 @@ void group::begin(const request& r) {
     throw rg::error(verdict_, std::string("shm: ") + name_of(r.what) + ": the group has ended, since it lost rank " +
                                   std::to_string(head().broken.value.load() - 1));
   if (r.what == collective::broadcast && r.root >= members_.size())
-    throw rg::error(RG_E_OPERATION, "shm: broadcast: the group has " + std::to_string(members_.size()) +
-                                        " members, so none at place " + std::to_string(r.root));
+    throw rg::error(RG_E_OPERATION, "shm: broadcast: expected a root below " + std::to_string(members_.size()) +
+                                        ", got " + std::to_string(r.root));
   if (members_.size() == 1) return home_.complete(r.cookie, RG_OK, r.bytes());
   operation op{};
   static_cast<request&>(op) = r;
@@ -235,7 +237,7 @@ bool group::progress() {
     if (!op.is_sound || op.is_worked) continue;
     if (op.is_small()) {
       work_small(op);
-    } else if (work_portion(op)) {
+    } else if (work_unit(op)) {
       moved = true;
       break;
     }
@@ -250,10 +252,10 @@ bool group::progress() {
   return true;
 }
 
-// For buffers outside the heap: copies up to `portion` bytes into scratch, which peers can read.
+// For buffers outside the heap: copies up to `unit_bytes` bytes into scratch, which peers can read.
 bool group::stage(operation& op) {
   if (op.unstaged.size() == 0) return false;
-  const std::uint64_t n = std::min(op.unstaged.size(), portion);
+  const std::uint64_t n = std::min(op.unstaged.size(), unit_bytes);
   std::memcpy(op.shared + op.unstaged.at, op.address + op.unstaged.at, n);
   op.unstaged.at += n;
   return true;
@@ -316,14 +318,14 @@ void group::work_small(operation& op) {
 
 namespace {
 
-std::uint64_t portions_of(std::uint64_t bytes) {
-  return (bytes + portion - 1) / portion;
+std::uint64_t units_of(std::uint64_t bytes) {
+  return (bytes + unit_bytes - 1) / unit_bytes;
 }
 
 } // namespace
 
 // Does one unit of work that is not claimed yet. Returns false if there is none, or if the group is broken.
-bool group::work_portion(operation& op) {
+bool group::work_unit(operation& op) {
   if (op.is_exhausted) return false;
   line(self_).working.store(1);
   const bool moved = head().broken.value.load() == 0 && claim_and_work(op);
@@ -335,13 +337,13 @@ bool group::work_portion(operation& op) {
 bool group::claim_and_work(operation& op) {
   const std::uint64_t n = members_.size();
   for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t slice = (self_ + k) % n;
-    const range all = share(op, slice);
-    const std::uint64_t portions = portions_of(all.size());
-    const std::uint64_t mine = claimed(op.number, slice).increase(op.number, portions);
-    if (mine >= portions) continue;
-    const std::uint64_t at = all.at + mine * portion;
-    work(op, slice, at, std::min(portion, all.end - at));
+    const std::size_t chunk = (self_ + k) % n;
+    const range all = chunk_of(op, chunk);
+    const std::uint64_t units = units_of(all.size());
+    const std::uint64_t mine = claimed(op.number, chunk).increase(op.number, units);
+    if (mine >= units) continue;
+    const std::uint64_t at = all.at + mine * unit_bytes;
+    work(op, chunk, at, std::min(unit_bytes, all.end - at));
     done(op.number).increase(op.number, UINT32_MAX);
     if (is_done(op)) wake_others();
     return true;
@@ -350,30 +352,30 @@ bool group::claim_and_work(operation& op) {
   return false;
 }
 
-// Works on bytes `at` .. `at` + `bytes`, which belong to the chunk of member `slice`, in all buffers.
-void group::work(const operation& op, std::size_t slice, std::uint64_t at, std::uint64_t bytes) noexcept {
+// Works on bytes `at` .. `at` + `bytes`, which belong to the chunk of member `chunk`, in all buffers.
+void group::work(const operation& op, std::size_t chunk, std::uint64_t at, std::uint64_t bytes) noexcept {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const std::uint64_t offset = m == self_ ? home_.memory.offset_of(op.shared) : offset_of(op.number, m);
-    places_[m] = memories_[m]->base() + offset + at;
+    addresses_[m] = memories_[m]->base() + offset + at;
   }
-  if (!op.sums()) return copy_to_others(op.what == collective::broadcast ? op.root : slice, bytes);
-  for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = targets_[m] = reinterpret_cast<float*>(places_[m]);
+  if (!op.sums()) return copy_to_others(op.what == collective::broadcast ? op.root : chunk, bytes);
+  for (std::size_t m = 0; m < members_.size(); ++m) terms_[m] = targets_[m] = reinterpret_cast<float*>(addresses_[m]);
   const std::span<float* const> all(targets_);
-  sum_to_all(terms_, op.what == collective::all_reduce ? all : all.subspan(slice, 1), bytes / sizeof(float));
+  sum_to_all(terms_, op.what == collective::all_reduce ? all : all.subspan(chunk, 1), bytes / sizeof(float));
 }
 
 // Copies in blocks, so that each block is read from memory once.
 void group::copy_to_others(std::size_t from, std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t piece = 16 << 10;
-  for (std::uint64_t at = 0; at < bytes; at += piece)
+  constexpr std::uint64_t block = 16 << 10;
+  for (std::uint64_t at = 0; at < bytes; at += block)
     for (std::size_t m = 0; m < members_.size(); ++m)
-      if (m != from) std::memcpy(places_[m] + at, places_[from] + at, std::min(piece, bytes - at));
+      if (m != from) std::memcpy(addresses_[m] + at, addresses_[from] + at, std::min(block, bytes - at));
 }
 
 bool group::is_done(const operation& op) const noexcept {
-  std::uint64_t portions = 0;
-  for (std::size_t s = 0; s < members_.size(); ++s) portions += portions_of(share(op, s).size());
-  return done(op.number).read(op.number) == portions;
+  std::uint64_t units = 0;
+  for (std::size_t s = 0; s < members_.size(); ++s) units += units_of(chunk_of(op, s).size());
+  return done(op.number).read(op.number) == units;
 }
 
 // Retires the first operation if it has ended, or brings it closer to that. Returns false if there was nothing to do.
@@ -383,7 +385,8 @@ bool group::finish_first() {
   if (!op.have_all_arrived) return false;
   if (!op.is_sound) {
     rg::logger(home_.host)
-        .warning(std::string("shm: members of a group call different collectives or with different buffers, here ") +
+        .warning(std::string("shm: the members of a group called different collectives, or with different buffers; "
+                             "this rank called ") +
                  name_of(op.what) + " of " + std::to_string(op.count) + " elements");
     retire_first(RG_E_OPERATION);
     return true;
@@ -395,7 +398,7 @@ bool group::finish_first() {
     home_.counters.bytes_received += crossed(op);
   }
   if (op.unfetched.size() > 0) {
-    const std::uint64_t n = std::min(op.unfetched.size(), portion);
+    const std::uint64_t n = std::min(op.unfetched.size(), unit_bytes);
     std::memcpy(op.address + op.unfetched.at, op.shared + op.unfetched.at, n);
     op.unfetched.at += n;
     if (op.unfetched.size() > 0) return true;

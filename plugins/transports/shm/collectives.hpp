@@ -7,7 +7,7 @@
 // its contents) and then sets `arrived` to n + 1. Once all members have arrived:
 //
 //   small   every member computes its own result from the posts: sums in order of rank.
-//   large   the buffer is cut into one chunk per member, and chunks into units of work of `portion` bytes. Members
+//   large   the buffer is cut into one chunk per member, and chunks into units of work of `unit_bytes` bytes. Members
 //           claim units. For a claimed unit, a member
 //             all-reduce      reads it from all buffers, sums in order of rank, and writes the sum to all buffers
 //             reduce-scatter  does the same, but writes the sum only to the buffer of the member that owns the chunk
@@ -46,6 +46,9 @@ struct request {
 
   std::uint64_t bytes() const noexcept { return count * element; }
 };
+
+// Identifies a group by its members.
+std::uint64_t group_fingerprint(std::span<const std::uint32_t> members) noexcept;
 
 class group {
 public:
@@ -99,11 +102,11 @@ private:
   header& head() const noexcept;
   member_line& line(std::size_t member) const noexcept;
   counter& done(std::uint64_t number) const noexcept;
-  counter& claimed(std::uint64_t number, std::size_t slice) const noexcept;
+  counter& claimed(std::uint64_t number, std::size_t chunk) const noexcept;
   post& post_of(std::uint64_t number, std::size_t member) const noexcept;
   std::uint64_t& offset_of(std::uint64_t number, std::size_t member) noexcept; // checked by all_arrived()
 
-  range share(const operation& op, std::uint64_t member) const noexcept;
+  range chunk_of(const operation& op, std::uint64_t member) const noexcept;
   range given(const operation& op, std::uint64_t member) const noexcept;
   range taken(const operation& op) const noexcept;
   std::uint64_t crossed(const operation& op) const noexcept;
@@ -112,9 +115,9 @@ private:
   bool try_post(operation& op);
   bool all_arrived(operation& op);
   void work_small(operation& op);
-  bool work_portion(operation& op);
+  bool work_unit(operation& op);
   bool claim_and_work(operation& op);
-  void work(const operation& op, std::size_t slice, std::uint64_t at, std::uint64_t bytes) noexcept;
+  void work(const operation& op, std::size_t chunk, std::uint64_t at, std::uint64_t bytes) noexcept;
   void copy_to_others(std::size_t from, std::uint64_t bytes) noexcept;
   bool is_done(const operation& op) const noexcept;
   bool finish_first();
@@ -131,9 +134,9 @@ private:
   fifo<operation> operations_;
   std::size_t posted_ = 0; // how many of operations_ have been posted, from the first on
   std::uint64_t next_number_ = 0;
-  std::uint64_t all_left_ = 0;      // operations that all members had left when last checked
-  std::vector<std::byte*> places_;  // for work(): the addresses of a unit in every member's buffer
-  std::vector<const float*> terms_; // for work() and work_small()
+  std::uint64_t all_left_ = 0;        // operations that all members had left when last checked
+  std::vector<std::byte*> addresses_; // for work(): the addresses of a unit in every member's buffer
+  std::vector<const float*> terms_;   // for work() and work_small()
   std::vector<float*> targets_;
   std::vector<std::uint64_t> offsets_; // of members' buffers, by slot: checked copies, because posts may change
   rg_status verdict_ = RG_OK;          // status of all operations once the group has ended

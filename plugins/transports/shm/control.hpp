@@ -70,11 +70,11 @@ public:
       : size_(size), lanes_(lanes), memory_(fd, sealed_size(fd), "a peer's control memory") {
     const std::string who = "shm: rank " + std::to_string(rank);
     if (memory_.bytes() < sizeof(control_header) || header().mark != control_header::magic || header().rank != rank)
-      throw rg::error(RG_E_PEER, who + " runs another version of this transport");
+      throw rg::error(RG_E_PEER, who + " runs another version of this transport: use one build on all ranks");
     if (header().size != size || header().lanes != lanes)
-      throw rg::error(RG_E_CONFIG, who + " takes part in a world of " + std::to_string(header().size) + " ranks and " +
-                                       std::to_string(header().lanes) + " lanes, this one in " + std::to_string(size) +
-                                       " and " + std::to_string(lanes));
+      throw rg::error(RG_E_CONFIG, who + ": expected " + std::to_string(size) + " ranks and " + std::to_string(lanes) +
+                                       " lanes, got " + std::to_string(header().size) + " and " +
+                                       std::to_string(header().lanes));
     ring_bytes_ = header().ring_bytes;
     if (ring_bytes_ < smallest_ring || ring_bytes_ % cache_line != 0 || ring_bytes_ > memory_.bytes() || !holds_rings())
       throw rg::error(RG_E_PEER, who + " sent control memory of a wrong size");

@@ -23,8 +23,8 @@ public:
     if (!epoll_) {
       epoll_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));
       if (!epoll_) fail_with_errno(RG_E_OPERATION, "cannot watch sockets");
-      watch(wake_up_.get());
-      for (const peer* p : peers) watch(p->socket());
+      watch(wake_up_.get(), nullptr);
+      for (peer* p : peers) watch(p->socket(), p);
     }
     armed_ = true;
     return epoll_.get();
@@ -41,22 +41,27 @@ public:
     std::array<epoll_event, 16> events;
     const int n = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < n; ++i) {
-      const int fd = events[static_cast<std::size_t>(i)].data.fd;
-      std::array<std::byte, 64> rings; // the counter of an eventfd, or a packet
-      while (::read(fd, rings.data(), rings.size()) > 0 && fd != wake_up_.get()) {
+      const epoll_event& e = events[static_cast<std::size_t>(i)];
+      auto* const p = static_cast<peer*>(e.data.ptr);
+      if (!p) {
+        std::uint64_t count = 0;
+        [[maybe_unused]] const auto n_read = ::read(wake_up_.get(), &count, sizeof count);
+        continue;
       }
-      if ((events[static_cast<std::size_t>(i)].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) == 0) continue;
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+      p->read_socket();
+      if ((e.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) == 0) continue;
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, p->socket(), nullptr);
       hung_up = true;
     }
     return hung_up;
   }
 
 private:
-  void watch(int fd) {
+  // `p`: whose socket it is; null for the eventfd.
+  void watch(int fd, peer* p) {
     epoll_event e{};
     e.events = EPOLLIN | EPOLLRDHUP;
-    e.data.fd = fd;
+    e.data.ptr = p;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &e) != 0) fail_with_errno(RG_E_OPERATION, "cannot watch a socket");
   }
 

@@ -18,7 +18,8 @@ namespace {
 constexpr std::array<char, 8> card_mark{'R', 'G', 'S', 'H', 'M', '0', '1', 0};
 
 template <class T> void fill_random(T& out) {
-  if (::getrandom(&out, sizeof out, 0) != static_cast<ssize_t>(sizeof out)) fail_with_errno(RG_E_DEVICE, "getrandom");
+  if (::getrandom(&out, sizeof out, 0) != static_cast<ssize_t>(sizeof out))
+    fail_with_errno(RG_E_DEVICE, "cannot read random numbers");
 }
 
 // An abstract address: the path begins with a zero byte.
@@ -106,7 +107,7 @@ arrival receive_packet(int fd, packet& p, std::array<file_descriptor, 2>& descri
 }
 
 // A connection during its handshake.
-class meeting {
+class pending_connection {
 public:
   struct circumstances {
     const rg_authenticate& authenticate;
@@ -114,16 +115,16 @@ public:
     std::array<char, 32> own_name;
     std::array<int, 2> descriptors; // control, heap
   };
-  enum class outcome { pending, met, refused };
+  enum class outcome { pending, authenticated, refused };
 
   // This rank connects to `peer`, which listens under `name`.
-  meeting(const circumstances& c, std::uint32_t peer, const std::array<char, 32>& name)
+  pending_connection(const circumstances& c, std::uint32_t peer, const std::array<char, 32>& name)
       : circumstances_(c), socket_(make_socket()), peer_(peer), connects_(true), awaited_(step::reply) {
     fill_random(own_challenge_);
     statement_.name = name;
   }
   // A peer has connected to this rank.
-  meeting(const circumstances& c, file_descriptor socket)
+  pending_connection(const circumstances& c, file_descriptor socket)
       : circumstances_(c), socket_(std::move(socket)), awaited_(step::hello) {
     fill_random(own_challenge_);
     statement_.name = c.own_name;
@@ -133,7 +134,9 @@ public:
   bool connects() const noexcept { return connects_; }
   bool is_connected() const noexcept { return connected_ || !connects_; }
   std::uint32_t peer() const noexcept { return peer_; }
-  acquaintance result() { return {peer_, std::move(socket_), std::move(descriptors_[0]), std::move(descriptors_[1])}; }
+  connected_peer result() {
+    return {peer_, std::move(socket_), std::move(descriptors_[0]), std::move(descriptors_[1])};
+  }
 
   outcome connect() {
     const auto [address, bytes] = address_of(statement_.name);
@@ -163,8 +166,8 @@ public:
       return say(step::proof, {}, proof_of(circumstances_.rank), true) ? outcome::pending : outcome::refused;
     case step::proof:
       if (!is_proved(p) || !has_descriptors() || !say(step::welcome, {}, {}, true)) return outcome::refused;
-      return outcome::met;
-    case step::welcome: return has_descriptors() ? outcome::met : outcome::refused;
+      return outcome::authenticated;
+    case step::welcome: return has_descriptors() ? outcome::authenticated : outcome::refused;
     }
     return outcome::refused;
   }
@@ -185,7 +188,7 @@ private:
     nonce mac{};
     const rg_authenticate& a = circumstances_.authenticate;
     const rg_status status = a.mac(a.context, &s, sizeof s, mac.data());
-    if (status != RG_OK) throw rg::error(status, "shm: the host could not make a proof of membership");
+    if (status != RG_OK) throw rg::error(status, "shm: the host failed to compute a MAC");
     return mac;
   }
   bool is_proved(const packet& p) const {
@@ -213,7 +216,7 @@ private:
 
 } // namespace
 
-meeting_place::meeting_place(const rg_host* host, const rg_world& world) : host_(host) {
+rendezvous::rendezvous(const rg_host* host, const rg_world& world) : host_(host) {
   card_.mark = card_mark;
   card_.rank = world.rank;
   card_.size = world.size;
@@ -228,8 +231,8 @@ meeting_place::meeting_place(const rg_host* host, const rg_world& world) : host_
   const void* extension = host->extension ? host->extension(host->context, RG_EXT_AUTHENTICATE) : nullptr;
   authenticate_ = static_cast<const rg_authenticate*>(extension);
   if (!authenticate_ || !authenticate_->mac)
-    throw rg::error(RG_E_CONFIG, "shm: the host does not offer " RG_EXT_AUTHENTICATE ", without which peers cannot "
-                                 "prove who they are");
+    throw rg::error(RG_E_CONFIG, "shm: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
+                                 "authenticated");
   listener_ = make_socket();
   const auto [address, bytes] = address_of(card_.name);
   if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0 ||
@@ -237,64 +240,68 @@ meeting_place::meeting_place(const rg_host* host, const rg_world& world) : host_
     fail_with_errno(RG_E_OPERATION, "cannot listen on an abstract Unix socket");
 }
 
-std::vector<acquaintance> meeting_place::meet(const rg_world& world, std::span<const rg_blob> blobs,
-                                              std::uint64_t timeout_ns, const file_descriptor& control,
-                                              const file_descriptor& heap) {
+std::vector<connected_peer> rendezvous::connect(const rg_world& world, std::span<const rg_blob> blobs,
+                                                std::uint64_t timeout_ns, const file_descriptor& control,
+                                                const file_descriptor& heap) {
   using clock = std::chrono::steady_clock;
   const std::uint64_t day = std::uint64_t{86'400} * 1'000'000'000;
   const auto deadline = clock::now() + std::chrono::nanoseconds(std::min(timeout_ns, day));
-  std::vector<acquaintance> met;
-  if (world.peer_count == 0) return met;
+  std::vector<connected_peer> connected;
+  if (world.peer_count == 0) return connected;
 
   const std::span<const std::uint32_t> peers(world.peers, world.peer_count);
-  const meeting::circumstances circumstances{*authenticate_, world.rank, card_.name, {control.get(), heap.get()}};
-  std::vector<std::unique_ptr<meeting>> meetings;
+  const pending_connection::circumstances circumstances{
+      *authenticate_, world.rank, card_.name, {control.get(), heap.get()}};
+  std::vector<std::unique_ptr<pending_connection>> pending_connections;
   for (std::uint32_t peer : peers) {
     card c{};
     if (peer >= blobs.size() || blobs[peer].bytes != sizeof c)
-      throw rg::error(RG_E_PEER, "shm: " + rank_name(peer) + " did not listen with this transport");
+      throw rg::error(RG_E_PEER, "shm: expected an address from " + rank_name(peer) +
+                                     ", got other bytes: use transport shm on all ranks");
     std::memcpy(&c, blobs[peer].data, sizeof c);
     if (c.mark != card_mark || c.rank != peer || c.size != world.size)
-      throw rg::error(RG_E_PEER, "shm: " + rank_name(peer) + " listens with another version of this transport");
-    if (peer < world.rank) meetings.push_back(std::make_unique<meeting>(circumstances, peer, c.name));
+      throw rg::error(RG_E_PEER, "shm: " + rank_name(peer) +
+                                     " uses another version of this transport: use one build on all ranks");
+    if (peer < world.rank)
+      pending_connections.push_back(std::make_unique<pending_connection>(circumstances, peer, c.name));
   }
-  const auto knows = [&](std::uint32_t peer) {
-    return std::any_of(met.begin(), met.end(), [&](const acquaintance& a) { return a.rank == peer; });
+  const auto is_connected_to = [&](std::uint32_t peer) {
+    return std::any_of(connected.begin(), connected.end(), [&](const connected_peer& a) { return a.rank == peer; });
   };
 
   std::vector<pollfd> waiting;
-  while (met.size() < peers.size()) {
+  while (connected.size() < peers.size()) {
     bool retries = false;
-    for (auto it = meetings.begin(); it != meetings.end();) {
-      meeting& m = **it;
+    for (auto it = pending_connections.begin(); it != pending_connections.end();) {
+      pending_connection& m = **it;
       auto outcome = m.is_connected() ? m.advance() : m.connect();
-      const bool is_welcome = m.connects() || (m.peer() > world.rank && !knows(m.peer()) &&
+      const bool is_welcome = m.connects() || (m.peer() > world.rank && !is_connected_to(m.peer()) &&
                                                std::find(peers.begin(), peers.end(), m.peer()) != peers.end());
-      if (outcome == meeting::outcome::met && is_welcome) {
-        met.push_back(m.result());
-      } else if (outcome == meeting::outcome::pending) {
+      if (outcome == pending_connection::outcome::authenticated && is_welcome) {
+        connected.push_back(m.result());
+      } else if (outcome == pending_connection::outcome::pending) {
         retries |= !m.is_connected();
         ++it;
         continue;
       } else if (m.connects()) {
         throw rg::error(RG_E_PEER,
-                        "shm: " + rank_name(m.peer()) + " is gone, or could not prove that it belongs to this run");
+                        "shm: cannot connect to " + rank_name(m.peer()) + ": it has ended, or failed authentication");
       } else {
-        rg::logger(host_).debug("shm: turned a connection away that did not prove that it belongs to this run");
+        rg::logger(host_).debug("shm: rejected a connection that failed authentication");
       }
-      it = meetings.erase(it);
+      it = pending_connections.erase(it);
     }
-    if (met.size() == peers.size()) break;
+    if (connected.size() == peers.size()) break;
 
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
     if (left <= 0) {
       std::string missing;
       for (std::uint32_t peer : peers)
-        if (!knows(peer)) missing += (missing.empty() ? "" : ", ") + rank_name(peer);
-      throw rg::error(RG_E_PEER, "shm: not connected before the deadline: " + missing);
+        if (!is_connected_to(peer)) missing += (missing.empty() ? "" : ", ") + rank_name(peer);
+      throw rg::error(RG_E_PEER, "shm: no connection before the deadline with " + missing);
     }
     waiting.assign(1, {listener_.get(), POLLIN, 0});
-    for (const auto& m : meetings)
+    for (const auto& m : pending_connections)
       if (m->is_connected()) waiting.push_back({m->socket(), POLLIN, 0});
     ::poll(waiting.data(), waiting.size(), static_cast<int>(retries ? 1 : std::min<std::int64_t>(left, 1000)));
     for (;;) {
@@ -303,11 +310,11 @@ std::vector<acquaintance> meeting_place::meet(const rg_world& world, std::span<c
       ucred who{};
       socklen_t bytes = sizeof who;
       if (::getsockopt(arrived.get(), SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0 || who.uid != ::geteuid()) continue;
-      meetings.push_back(std::make_unique<meeting>(circumstances, std::move(arrived)));
+      pending_connections.push_back(std::make_unique<pending_connection>(circumstances, std::move(arrived)));
     }
   }
   listener_ = file_descriptor();
-  return met;
+  return connected;
 }
 
 } // namespace shm

@@ -24,18 +24,18 @@
 namespace shm {
 
 // The result of a handshake: a peer, and the descriptors that it sent.
-struct acquaintance {
+struct connected_peer {
   std::uint32_t rank;
   file_descriptor socket; // non-blocking, SOCK_SEQPACKET
   file_descriptor control, heap;
 };
 
 // [main] A rank's listening socket, and the handshakes with all its peers.
-class meeting_place {
+class rendezvous {
 public:
   // Listens, if `world` has peers; `host` must outlive this object. Throws RG_E_CONFIG if the host does not offer
   // RG_EXT_AUTHENTICATE, RG_E_OPERATION if there can be no socket.
-  meeting_place(const rg_host* host, const rg_world& world);
+  rendezvous(const rg_host* host, const rg_world& world);
 
   // Returns the data with which peers find this rank; valid as long as this object.
   rg_blob blob() const noexcept { return {&card_, sizeof card_}; }
@@ -43,8 +43,8 @@ public:
   // are those of all ranks, by rank. `control` and `heap` are this rank's, which the peers get. Throws RG_E_PEER, with
   // the missing ranks, after `timeout_ns` nanoseconds (at most a day), or with a peer's rank if its blob is wrong or it
   // breaks off the handshake.
-  std::vector<acquaintance> meet(const rg_world& world, std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
-                                 const file_descriptor& control, const file_descriptor& heap);
+  std::vector<connected_peer> connect(const rg_world& world, std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
+                                      const file_descriptor& control, const file_descriptor& heap);
 
 private:
   struct card { // the contents of a blob

@@ -34,14 +34,14 @@ public:
   const mapping& memory() const noexcept { return memory_; }
 
 private:
-  using pieces = std::map<std::uint64_t, std::uint64_t>; // offset -> bytes
+  using ranges = std::map<std::uint64_t, std::uint64_t>; // offset -> bytes
 
   std::uint64_t take(std::uint64_t bytes, std::uint64_t alignment);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
 
   file_descriptor descriptor_;
   mapping memory_;
-  pieces used_, unused_;
+  ranges used_, unused_;
 };
 
 } // namespace shm

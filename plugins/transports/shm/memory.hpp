@@ -90,7 +90,7 @@ private:
 // RG_E_OPERATION.
 inline file_descriptor make_sealed_memory(const char* name, std::uint64_t bytes) {
   file_descriptor fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) fail_with_errno(RG_E_OPERATION, "memfd_create");
+  if (!fd) fail_with_errno(RG_E_OPERATION, "cannot create shared memory");
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
     fail_with_errno(RG_E_OPERATION, "cannot make shared memory of " + std::to_string(bytes) + " bytes");
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
@@ -104,7 +104,7 @@ inline std::uint64_t sealed_size(const file_descriptor& fd) {
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   const off_t bytes = ::lseek(fd.get(), 0, SEEK_END);
   if (seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW) || bytes <= 0)
-    throw rg::error(RG_E_PEER, "shm: a peer sent a descriptor that is no sealed memory");
+    throw rg::error(RG_E_PEER, "shm: expected a sealed memory descriptor from a peer, got another one");
   return static_cast<std::uint64_t>(bytes);
 }
 

@@ -133,7 +133,7 @@ void peer::end_send(lane& l, rg_status status) {
   if (status == RG_E_PEER) report_loss(status);
   if (status == RG_E_OPERATION)
     home_.report(status, "shm: a message of " + std::to_string(l.sends.front().bytes) + " bytes to rank " +
-                             std::to_string(rank_) + " does not fit its receive there");
+                             std::to_string(rank_) + " is longer than the receive posted for it");
   home_.complete(l.sends.front().cookie, status);
   l.sends.pop_front();
   if (l.in_ring > 0) --l.in_ring;
@@ -158,9 +158,9 @@ void peer::receive(const rg_transfer& t, std::uint64_t bytes) {
 
 bool peer::pull_receives(lane& l) {
   bool moved = false;
-  for (std::uint64_t done = 0; done < portion && !l.receives.empty(); moved = true) {
+  for (std::uint64_t done = 0; done < unit_bytes && !l.receives.empty(); moved = true) {
     incoming& op = l.receives.front();
-    record* r = l.in.peek();
+    record* r = distrusted_ ? nullptr : l.in.peek();
     if (!r) {
       if (!lost_) break;
       end_receive(l, RG_E_PEER);
@@ -172,7 +172,7 @@ bool peer::pull_receives(lane& l) {
     case record_kind::part: done += take_part(l, op, r); break;
     case record_kind::direct: done += take_direct(l, op, r); break;
     default:
-      distrust("sent a record that makes no sense");
+      distrust("sent an invalid record");
       end_receive(l, RG_E_PEER);
       return true;
     }
@@ -219,7 +219,7 @@ std::uint64_t peer::take_part(lane& l, incoming& op, record* r) {
   const std::uint64_t bytes = read_once(r->bytes);
   if (!l.in.is_sound(bytes) || bytes > op.total - op.moved ||
       (op.adds && op.status == RG_OK && bytes % sizeof(float))) {
-    distrust("sent a record that makes no sense");
+    distrust("sent an invalid record");
     end_receive(l, RG_E_PEER);
     return 0;
   }
@@ -237,13 +237,13 @@ std::uint64_t peer::take_direct(lane& l, incoming& op, record* r) {
   if (op.status == RG_OK) {
     const std::uint64_t offset = read_once(r->offset);
     if (!memory_.spans(offset, op.total)) {
-      distrust("described memory outside its heap");
+      distrust("sent an address outside its heap");
       end_receive(l, RG_E_PEER);
       return 0;
     }
     their_link_.peer.reading.store(1);
     const bool may_read = their_link_.owner.closed.load() != closing::cancelled;
-    bytes = std::min(op.total - op.moved, portion);
+    bytes = std::min(op.total - op.moved, unit_bytes);
     if (may_read) take(op, memory_.base() + offset + op.moved, bytes);
     their_link_.peer.reading.store(0);
     if (their_link_.owner.closed.load() == closing::cancelled) wake(); // the owner waits for the read to end
@@ -326,8 +326,28 @@ void peer::report_loss(rg_status status) const {
 
 // The peer broke the protocol: ignores all it sends from now on, and bars it from this rank's heap.
 void peer::distrust(const char* how) {
+  distrusted_ = true;
   own_link_.owner.closed.store(closing::cancelled);
   lose(how);
+}
+
+bool peer::read_socket() {
+  constexpr std::size_t most = 1024; // bounds the memory that a peer can make this rank use
+  while (notices_.size() < most) {
+    group_notice n{};
+    const ssize_t bytes = ::recv(socket_.get(), &n, sizeof n, MSG_DONTWAIT);
+    if (bytes < 0) return errno == EAGAIN || errno == EINTR;
+    if (bytes == 0) return false;
+    if (bytes == static_cast<ssize_t>(sizeof n)) notices_.push_back(n);
+  }
+  return true;
+}
+
+std::optional<group_notice> peer::take_notice() {
+  if (notices_.empty()) return std::nullopt;
+  const group_notice n = notices_.front();
+  notices_.pop_front();
+  return n;
 }
 
 void peer::announce_sleep() noexcept {

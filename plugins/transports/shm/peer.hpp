@@ -16,7 +16,9 @@
 #include "fifo.hpp"
 #include "heap.hpp"
 
+#include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <sys/socket.h>
@@ -25,8 +27,14 @@ namespace shm {
 
 class peer;
 
+// The message by which the lowest rank of a group tells a member where the group's state is (collectives.hpp).
+struct group_notice {
+  std::uint64_t offset;               // in the heap of the lowest rank
+  std::uint64_t members, fingerprint; // their number and group_fingerprint(): detect members of different groups
+};
+
 // The bytes of a unit of work. An urgent lane waits for at most one unit.
-constexpr std::uint64_t portion = 256 << 10;
+constexpr std::uint64_t unit_bytes = 256 << 10;
 
 // State that all parts of a transport instance share; it outlives them. [loop], and [main] while no poll() runs.
 struct station {
@@ -72,6 +80,11 @@ public:
   // poll() of the socket with POLLRDHUP, whether its process or instance has ended.
   void look();
   void look_for_death(short events);
+  // [main] [loop] Reads what has arrived on the socket, which carries two kinds of packets: those of one byte only woke
+  // this rank, notices are kept for take_notice(). Returns false if the peer has closed the socket.
+  bool read_socket();
+  // [main] Returns the oldest notice that was read; std::nullopt if there is none.
+  std::optional<group_notice> take_notice();
   // [loop] Tells the peer on which lanes a message should wake this rank: those with posted receives. Call it before
   // lying down (wake.hpp).
   void announce_sleep() noexcept;
@@ -152,7 +165,9 @@ private:
   link_state& own_link_;   // in this rank's control memory, for the peer
   link_state& their_link_; // in the peer's control memory, for this rank
   std::vector<lane> lanes_;
+  std::deque<group_notice> notices_;
   bool lost_ = false, gone_ = false, cancelled_ = false;
+  bool distrusted_ = false; // it broke the protocol: nothing more is read from it
   const char* how_lost_ = "";
 };
 

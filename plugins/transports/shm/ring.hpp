@@ -114,7 +114,7 @@ public:
   bool is_wanted() const noexcept { return state_->consumer.wanted.load() != 0; }
 
 private:
-  record* at(std::uint64_t place) noexcept { return reinterpret_cast<record*>(data_ + place); }
+  record* at(std::uint64_t offset) noexcept { return reinterpret_cast<record*>(data_ + offset); }
   void publish(record* r, std::uint64_t bytes) noexcept {
     const std::uint64_t position = head_;
     head_ += bytes;

@@ -68,8 +68,8 @@ public:
         ring_bytes_(round_up(static_cast<std::uint64_t>(p.ring), 4 * cache_line)) {
     home_.eager = static_cast<std::uint64_t>(p.eager);
     if (record_bytes(home_.eager) > ring_bytes_ / 4)
-      throw rg::error(RG_E_CONFIG, "shm: eager must be less than a quarter of ring, which is " +
-                                       std::to_string(ring_bytes_) + " bytes");
+      throw rg::error(RG_E_CONFIG, "shm: eager: expected less than a quarter of ring, got " + std::to_string(p.eager) +
+                                       " bytes of " + std::to_string(ring_bytes_) + " bytes");
   }
 
   rg_transport_caps caps() const {
@@ -83,8 +83,8 @@ public:
     for (std::uint32_t i = 0; i < world.peer_count; ++i) {
       const std::uint32_t peer = world.peers[i];
       if (peer >= world.size || peer == world.rank)
-        throw rg::error(RG_E_CONFIG, "shm: rank " + std::to_string(peer) + " cannot be a peer of rank " +
-                                         std::to_string(world.rank) + " in a world of " + std::to_string(world.size));
+        throw rg::error(RG_E_CONFIG, "shm: expected a peer of rank " + std::to_string(world.rank) + " below " +
+                                         std::to_string(world.size) + ", got rank " + std::to_string(peer));
       if (world.host_of && world.host_of[peer] != world.host_of[world.rank])
         throw rg::error(RG_E_CONFIG, "shm: rank " + std::to_string(peer) + " runs on another host than rank " +
                                          std::to_string(world.rank) + ": choose transport \"tcp\"");
@@ -95,16 +95,16 @@ public:
     home_.lanes = world.lanes;
     home_.control = control_area(world.rank, world.size, world.lanes, ring_bytes_);
     sleep_.store(&home_.control.header().sleep);
-    place_.emplace(home_.host, world);
-    return place_->blob();
+    rendezvous_.emplace(home_.host, world);
+    return rendezvous_->blob();
   }
 
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
-    if (!place_) throw rg::error(RG_E_OPERATION, "shm: connect without listen");
+    if (!rendezvous_) throw rg::error(RG_E_OPERATION, "shm: expected listen() before connect()");
     timeout_ns_ = timeout_ns;
-    auto met = place_->meet(world_, blobs, timeout_ns, home_.control.descriptor(), home_.memory.descriptor());
+    auto peers = rendezvous_->connect(world_, blobs, timeout_ns, home_.control.descriptor(), home_.memory.descriptor());
     home_.peers.resize(world_.size);
-    for (acquaintance& a : met) {
+    for (connected_peer& a : peers) {
       control_area control(a.control, a.rank, world_.size, world_.lanes);
       mapping memory(a.heap, sealed_size(a.heap), "the heap of rank " + std::to_string(a.rank));
       home_.peers[a.rank] =
@@ -112,7 +112,7 @@ public:
     }
     for (auto& p : home_.peers)
       if (p) connected_.push_back(p.get());
-    place_.reset();
+    rendezvous_.reset();
   }
 
   rg_status send(const rg_transfer& t) {
@@ -123,35 +123,23 @@ public:
   rg_status recv(const rg_transfer& t) {
     const auto [from, bytes] = check(t, "receive from");
     if ((t.flags & RG_TRANSFER_ADD) && t.buffer.type != RG_F32)
-      throw rg::error(RG_E_OPERATION, "shm: receives can add 32-bit floats only");
+      throw rg::error(RG_E_OPERATION, "shm: expected RG_F32 for a receive that adds, got another type");
     from->receive(t, bytes);
     return RG_OK;
   }
 
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
-    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: poll without listen");
+    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: expected listen() before poll()");
     if (waiting_.is_armed()) get_up();
     std::uint64_t start = 0, idle_since = 0; // 0: clock not read yet
-    const bool spins = std::min(timeout_ns, spin_ns) > 0;
-    for (std::uint32_t idle_rounds = 0;; ++idle_rounds) {
+    for (;;) {
       const bool moved = progress();
       if (!home_.completions.empty()) return hand_out(out);
       if (take_wake_up()) return 0;
-      if (moved) {
-        idle_rounds = 0;
-        idle_since = 0;
-      }
-      // Reading the clock and pausing for the core's other hardware thread take as long as a small message. A spinning
-      // rank therefore only looks for messages in the first microsecond or so, and mostly so afterwards.
-      constexpr std::uint32_t eager_rounds = 64;
-      if (spins && !moved && (idle_rounds < eager_rounds || idle_rounds % 16 != 0)) {
-        if (idle_rounds >= eager_rounds) relax();
-        continue;
-      }
       const std::uint64_t now = now_ns();
       look_for_deaths(now);
       if (start == 0) start = now;
-      if (idle_since == 0) idle_since = now;
+      if (moved || idle_since == 0) idle_since = now;
       if (now - start >= timeout_ns) return 0;
       if (moved) continue;
       if (now - idle_since < spin_ns)
@@ -170,7 +158,7 @@ public:
   }
 
   rg_status arm(std::int32_t& descriptor) {
-    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: arm without listen");
+    if (!sleep_.load()) throw rg::error(RG_E_OPERATION, "shm: expected listen() before arm()");
     descriptor = waiting_.arm(connected_);
     for (peer* p : connected_) p->announce_sleep();
     sleep_.load()->lie_down_elsewhere();
@@ -226,7 +214,7 @@ private:
     const char* why = !p                                      ? ": they are not connected"
                       : t.lane >= home_.lanes                 ? " on a lane that does not exist"
                       : element == 0                          ? " of a type that does not exist"
-                      : t.buffer.count > UINT64_MAX / element ? " of more bytes than there are"
+                      : t.buffer.count > UINT64_MAX / element ? " of a size above 2^64 bytes"
                       : !t.address && t.buffer.count > 0      ? " of a buffer without bytes"
                                                               : nullptr;
     if (why)
@@ -239,12 +227,12 @@ private:
     const bool sums = what == collective::all_reduce || what == collective::reduce_scatter;
     const std::size_t element = rg::size_of(c.buffer.type);
     const char* why = c.group >= groups_.size()               ? "a group that does not exist"
-                      : sums && c.buffer.type != RG_F32       ? "a sum of something else than 32-bit floats"
+                      : sums && c.buffer.type != RG_F32       ? "a sum of elements that are not 32-bit floats"
                       : element == 0                          ? "a type that does not exist"
-                      : c.buffer.count > UINT64_MAX / element ? "more bytes than there are"
+                      : c.buffer.count > UINT64_MAX / element ? "a size above 2^64 bytes"
                       : !c.address && c.buffer.count > 0      ? "a buffer without bytes"
                                                               : nullptr;
-    if (why) throw rg::error(RG_E_OPERATION, std::string("shm: a collective of ") + why);
+    if (why) throw rg::error(RG_E_OPERATION, std::string("shm: a collective has ") + why);
     groups_[c.group]->begin({.what = what,
                              .address = static_cast<std::byte*>(c.address),
                              .count = c.buffer.count,
@@ -313,8 +301,8 @@ private:
   const std::uint64_t ring_bytes_;
   rg_world world_{};
   std::uint64_t timeout_ns_ = 0;
-  std::optional<meeting_place> place_; // from listen() to connect()
-  std::vector<peer*> connected_;       // the peers in home_.peers that are not null
+  std::optional<rendezvous> rendezvous_; // from listen() to connect()
+  std::vector<peer*> connected_;         // the peers in home_.peers that are not null
   std::vector<std::unique_ptr<group>> groups_;
   std::map<rg_region, void*> regions_;
   std::vector<pollfd> sockets_;

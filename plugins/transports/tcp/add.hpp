@@ -17,18 +17,20 @@ namespace detail {
     std::memcpy(target + 4 * i, &a, 4);
   }
 }
+#ifdef __x86_64__
 [[gnu::target("avx2")]] inline void add_avx2(std::byte* target, const std::byte* source, std::size_t count) {
   add_loop(target, source, count);
 }
+#endif
 } // namespace detail
 
 // target[i] += source[i] for `count` floats, which may be unaligned; the arrays must not overlap. The result is
 // bit-identical with any instruction set.
 inline void add_floats(std::byte* target, const std::byte* source, std::size_t count) {
-  if (__builtin_cpu_supports("avx2"))
-    detail::add_avx2(target, source, count);
-  else
-    detail::add_loop(target, source, count);
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) return detail::add_avx2(target, source, count);
+#endif
+  detail::add_loop(target, source, count);
 }
 
 } // namespace tcp

@@ -146,7 +146,7 @@ bool connection::receive_some() {
 bool connection::begin_message() {
   const std::size_t staged = stage_last_ - stage_first_;
   if (staged < short_header) return false;
-  if (!read_header(stage() + stage_first_, length_)) lost("sent something that is no message");
+  if (!read_header(stage() + stage_first_, length_)) lost("sent an invalid message header");
   if (staged < header_bytes(length_)) return false;
   const incoming& r = receives_.front();
   stage_first_ += header_bytes(length_);
@@ -157,7 +157,7 @@ bool connection::begin_message() {
   const std::string size = std::to_string(length_) + " bytes";
   end_message(RG_E_OPERATION);
   lost("sent a message of " + size +
-       (too_long ? ", longer than the receive posted for it" : " to be added, no whole number of floats"));
+       (too_long ? ", longer than the receive posted for it" : ", which is no whole number of floats to add"));
 }
 
 // Ends the first receive: its message was received, broken off, or never begun.

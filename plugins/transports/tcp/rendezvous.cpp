@@ -62,7 +62,7 @@ constexpr std::array<char, 16> accepting = {'a', 'c', 'c', 'e', 'p', 't', 'i', '
 template <class T> T random_bytes() {
   T bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    fail_with_errno(RG_E_OPERATION, "tcp: no random numbers");
+    fail_with_errno(RG_E_OPERATION, "tcp: cannot read random numbers");
   return bytes;
 }
 
@@ -106,15 +106,15 @@ listener parse_blob(std::uint32_t rank, const rg_blob& blob) {
   text >> scheme >> address >> port >> name;
   const auto ip = asio::ip::make_address(address, failed);
   if (!text || scheme != "tcp/1" || failed || !parse_hexadecimal(name, l.name))
-    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(rank) +
-                                   " does not say where it listens: does it use another transport or version?");
+    throw rg::error(RG_E_PEER, "tcp: expected an address from rank " + std::to_string(rank) +
+                                   ", got other bytes: use the same transport and version on all ranks");
   l.where = endpoint(ip, port);
   return l;
 }
 
-constexpr auto stranger_limit = std::chrono::seconds(2); // from connecting to the proof
+constexpr auto authentication_limit = std::chrono::seconds(2); // from connecting to the proof
 constexpr auto retry_pause = std::chrono::milliseconds(50);
-constexpr std::size_t strangers_beyond_links = 64;
+constexpr std::size_t pending_beyond_links = 64;
 
 std::string in_words(const endpoint& e) {
   return e.address().to_string() + " port " + std::to_string(e.port());
@@ -126,12 +126,14 @@ struct rendezvous::state {
   state(const rg_host* host, const rg_world& w, std::uint64_t buffer) : world(w), buffer_bytes(buffer) {
     authenticate = static_cast<const rg_authenticate*>(host->extension(host->context, RG_EXT_AUTHENTICATE));
     if (!authenticate)
-      throw rg::error(RG_E_UNSUPPORTED, "tcp: the host offers no " RG_EXT_AUTHENTICATE ", so peers cannot be told from "
-                                        "strangers");
+      throw rg::error(RG_E_UNSUPPORTED,
+                      "tcp: expected a host with " RG_EXT_AUTHENTICATE ", got one without: peers cannot be "
+                      "authenticated");
     const std::string address = world.address ? world.address : "127.0.0.1";
     boost::system::error_code failed;
     const auto ip = asio::ip::make_address(address, failed);
-    if (failed) throw rg::error(RG_E_CONFIG, "tcp: \"" + address + "\" is no numeric address");
+    if (failed)
+      throw rg::error(RG_E_CONFIG, "tcp: expected a numeric IP address to listen on, got \"" + address + "\"");
     try {
       const endpoint any_port(ip, 0);
       acceptor.open(any_port.protocol());
@@ -168,7 +170,7 @@ struct rendezvous::state {
     const statement s{role, opening, challenge};
     signature mac;
     if (authenticate->mac(authenticate->context, &s, sizeof s, mac.data()) != RG_OK)
-      throw rg::error(RG_E_OPERATION, "tcp: the host does not sign");
+      throw rg::error(RG_E_OPERATION, "tcp: the host failed to compute a MAC");
     return mac;
   }
 
@@ -187,8 +189,8 @@ struct rendezvous::state {
   }
 
   // A connection that has not proved to be a peer yet.
-  struct stranger {
-    explicit stranger(socket s) : connection(std::move(s)), patience(connection.get_executor()) {}
+  struct pending_connection {
+    explicit pending_connection(socket s) : connection(std::move(s)), patience(connection.get_executor()) {}
     void drop() {
       boost::system::error_code ignored;
       connection.close(ignored);
@@ -200,10 +202,10 @@ struct rendezvous::state {
 
   // Drops the oldest unproven connection. It is the least likely to be a peer: peers answer at once, and try again when
   // dropped.
-  bool drop_oldest_stranger() {
-    const auto oldest = std::find_if(strangers.begin(), strangers.end(),
+  bool drop_oldest_pending() {
+    const auto oldest = std::find_if(pending_connections.begin(), pending_connections.end(),
                                      [](const auto& s) { return !s->proven && s->connection.is_open(); });
-    if (oldest == strangers.end()) return false;
+    if (oldest == pending_connections.end()) return false;
     (*oldest)->drop();
     return true;
   }
@@ -211,36 +213,36 @@ struct rendezvous::state {
   asio::awaitable<void> accept_all() {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
-    const std::size_t most = std::min<std::size_t>(links.size() + strangers_beyond_links,
-                                                   std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
+    const std::size_t most =
+        std::min<std::size_t>(links.size() + pending_beyond_links, std::max<std::size_t>(descriptors.rlim_cur / 4, 4));
     asio::steady_timer pause(io);
     for (;;) {
       boost::system::error_code failed;
       socket s = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, failed));
       if (failed == asio::error::operation_aborted) co_return;
       if (failed) { // for example no descriptor left; a peer that is therefore missing is reported at the deadline
-        pause.expires_after(drop_oldest_stranger() ? std::chrono::milliseconds(0) : retry_pause);
+        pause.expires_after(drop_oldest_pending() ? std::chrono::milliseconds(0) : retry_pause);
         co_await pause.async_wait(use_awaitable);
         continue;
       }
-      if (strangers.size() >= most) drop_oldest_stranger();
-      strangers.push_back(std::make_shared<stranger>(std::move(s)));
-      asio::co_spawn(io, answer(strangers.back()), asio::detached);
+      if (pending_connections.size() >= most) drop_oldest_pending();
+      pending_connections.push_back(std::make_shared<pending_connection>(std::move(s)));
+      asio::co_spawn(io, answer(pending_connections.back()), asio::detached);
     }
   }
 
   // Strangers, and peers that break off, are dropped silently; a peer that is then missing is reported at the deadline.
-  asio::awaitable<void> answer(std::shared_ptr<stranger> who) {
-    who->patience.expires_after(stranger_limit);
+  asio::awaitable<void> answer(std::shared_ptr<pending_connection> who) {
+    who->patience.expires_after(authentication_limit);
     who->patience.async_wait([who](boost::system::error_code cancelled) {
       if (!cancelled && !who->proven) who->drop();
     });
     co_await hear(*who);
     who->patience.cancel();
-    strangers.remove(who);
+    pending_connections.remove(who);
   }
 
-  asio::awaitable<void> hear(stranger& who) {
+  asio::awaitable<void> hear(pending_connection& who) {
     socket& s = who.connection;
     try {
       hello opening;
@@ -265,7 +267,7 @@ struct rendezvous::state {
     }
   }
 
-  // A peer that strangers keep busy may drop this connection together with theirs: tries again until the deadline.
+  // A peer that unauthenticated connections keep busy may drop this connection together with theirs: tries again until the deadline.
   asio::awaitable<void> reach(std::uint32_t peer, std::uint32_t lane, listener to) {
     asio::steady_timer pause(io);
     while (!co_await try_to_reach(peer, lane, to)) {
@@ -292,7 +294,7 @@ struct rendezvous::state {
       signature theirs;
       co_await asio::async_read(s, bytes_of(theirs), use_awaitable);
       if (!same_secret(theirs, sign(accepting, opening, challenge)))
-        throw rg::error(RG_E_PEER, "tcp: " + who + " does not know this run's secret");
+        throw rg::error(RG_E_PEER, "tcp: " + who + " failed authentication: it does not have this run's secret");
       done(peer, lane, std::move(s));
     } catch (const boost::system::system_error& e) {
       if (connected || e.code() == asio::error::no_descriptors) co_return false;
@@ -322,9 +324,9 @@ struct rendezvous::state {
   asio::ip::tcp::acceptor acceptor{io};
   const token name = random_bytes<token>();
   std::string blob;
-  std::vector<listener> peers;                    // in the order of world.peers; port 0: the peer connects to this rank
-  std::vector<link> links;                        // by peer, then lane
-  std::list<std::shared_ptr<stranger>> strangers; // the oldest first
+  std::vector<listener> peers; // in the order of world.peers; port 0: the peer connects to this rank
+  std::vector<link> links;     // by peer, then lane
+  std::list<std::shared_ptr<pending_connection>> pending_connections; // the oldest first
   std::size_t missing = 0;
   std::exception_ptr failure;
 };
@@ -354,8 +356,8 @@ std::vector<link> rendezvous::connect(std::span<const rg_blob> blobs, std::uint6
   s.io.run_for(std::chrono::nanoseconds(std::min(timeout_ns, longest)));
   if (s.failure) std::rethrow_exception(s.failure);
   if (s.missing > 0)
-    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(s.world.rank) + " waited " +
-                                   std::to_string(timeout_ns / 1'000'000) + " ms in vain for " + s.absent());
+    throw rg::error(RG_E_PEER, "tcp: rank " + std::to_string(s.world.rank) + " has no connection after " +
+                                   std::to_string(timeout_ns / 1'000'000) + " ms to " + s.absent());
   return std::move(s.links);
 }
 

@@ -78,14 +78,15 @@ public:
     for (tcp::link& l : links) {
       auto& c = *connections_.emplace_back(std::make_unique<connection>(shared_, l.peer, l.lane, std::move(l.socket)));
       peers_[l.peer].lanes.push_back(&c); // links are sorted by peer, then lane
+      watch(c.native(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &c);
     }
-    if (connections_.size() > 1) watch_connections();
   }
 
   rg_status send(const rg_transfer& t) {
     connection& c = check(t);
     const std::uint64_t bytes = bytes_of(t);
-    if (bytes > tcp::longest_message) throw rg::error(RG_E_OPERATION, "tcp: a message of 2^48 bytes or more");
+    if (bytes > tcp::longest_message)
+      throw rg::error(RG_E_OPERATION, "tcp: expected a message below 2^48 bytes, got " + std::to_string(bytes));
     if (c.sends() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
     c.post_send(t.address, bytes, t.cookie);
     enqueue(c);
@@ -95,7 +96,8 @@ public:
   rg_status recv(const rg_transfer& t) {
     connection& c = check(t);
     const bool adds = t.flags & RG_TRANSFER_ADD;
-    if (adds && t.buffer.type != RG_F32) throw rg::error(RG_E_OPERATION, "tcp: only RG_F32 can be added on receive");
+    if (adds && t.buffer.type != RG_F32)
+      throw rg::error(RG_E_OPERATION, "tcp: expected RG_F32 for a receive that adds, got another type");
     if (c.receives() >= static_cast<std::size_t>(parameters_.depth)) return RG_AGAIN;
     c.post_receive(t.address, bytes_of(t), adds, t.cookie);
     enqueue(c);
@@ -108,7 +110,7 @@ public:
     if (armed_) asleep_.store(armed_ = false);
     for (;;) {
       // Operations that were just posted can often progress without asking epoll.
-      if (idle() || unasked_++ == rounds_without_news) look();
+      if (idle() || unasked_++ == rounds_without_news) gather(0);
       const bool more = visit();
       const std::uint32_t count = hand_over(out);
       if (take_wake_up() || count > 0 || timeout_ns == 0) return count;
@@ -126,7 +128,6 @@ public:
 
   // As sleep(), but the caller waits for the descriptor.
   rg_status arm(std::int32_t& descriptor) {
-    if (!watched_) watch_connections();
     descriptor = epoll_.get();
     asleep_.store(armed_ = true);
     const bool busy = woken_.load() || !shared_.finished.empty() || !shared_.released.empty() || !idle();
@@ -143,7 +144,7 @@ public:
   }
 
   void cancel(std::uint32_t rank) {
-    if (rank < peers_.size()) lose(rank, RG_E_CANCELLED, "tcp: rank " + std::to_string(rank) + " was cut off");
+    if (rank < peers_.size()) lose(rank, RG_E_CANCELLED, "tcp: rank " + std::to_string(rank) + " was cancelled");
   }
 
   // A rank closes its end of a stream once it has received everything before the peer's end. So the peer's end tells
@@ -170,7 +171,7 @@ public:
       const auto waited = static_cast<std::uint64_t>((clock::now() - start).count());
       if (waited >= timeout_ns)
         throw rg::error(RG_TIMEOUT, "tcp: rank " + std::to_string(open.front()->peer()) +
-                                        " has not taken all that was sent to it within " +
+                                        " has not received all messages that were sent to it within " +
                                         std::to_string(timeout_ns / 1'000'000) + " ms");
       gather(timeout_ns - waited);
     }
@@ -205,21 +206,20 @@ private:
   connection& check(const rg_transfer& t) {
     if (t.peer >= peers_.size() || t.lane >= peers_[t.peer].lanes.size())
       throw rg::error(RG_E_OPERATION, "tcp: rank " + std::to_string(t.peer) + ", lane " + std::to_string(t.lane) +
-                                          ": no such connection");
+                                          ": there is no connection");
     const peer& p = peers_[t.peer];
     connection& c = *p.lanes[t.lane];
     if (!p.why.empty()) throw rg::error(RG_E_PEER, p.why);
     if (c.ended()) throw rg::error(RG_E_PEER, departure(c));
-    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, "tcp: a buffer of unknown type");
+    if (rg::size_of(t.buffer.type) == 0) throw rg::error(RG_E_OPERATION, "tcp: the buffer has an unknown type");
     if (!t.address && t.buffer.count > 0)
-      throw rg::error(RG_E_OPERATION,
-                      "tcp: a ghost buffer has no bytes to transfer; only a virtual transport moves it");
+      throw rg::error(RG_E_OPERATION, "tcp: the buffer is a ghost, which has no bytes: use a virtual transport");
     return c;
   }
 
   static std::string departure(const connection& c) {
-    return "tcp: rank " + std::to_string(c.peer()) + " has left (its end of lane " + std::to_string(c.lane()) +
-           " is closed)";
+    return "tcp: rank " + std::to_string(c.peer()) + " has closed its connection (lane " + std::to_string(c.lane()) +
+           ")";
   }
 
   void enqueue(connection& c) {
@@ -237,24 +237,8 @@ private:
     enqueue(c);
   }
 
-  // A single connection can be tried without asking epoll. While epoll does not watch it, the peer's sends are cheaper,
-  // because the kernel need not notify epoll within them (0.4 of 5 us for 8 bytes). So it is watched only from the
-  // first sleep on.
-  void watch_connections() {
-    for (auto& c : connections_)
-      if (!c->ended()) watch(c->native(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, c.get());
-    watched_ = true;
-  }
-  void look() {
-    if (watched_ || connections_.empty()) return gather(0);
-    unasked_ = 0;
-    connections_[0]->became(true, true, false);
-    enqueue(*connections_[0]);
-  }
-
   // Asks epoll for events, and waits for them up to `timeout_ns`.
   void gather(std::uint64_t timeout_ns) {
-    if (!watched_) watch_connections();
     std::array<epoll_event, 64> events;
     const timespec t{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
     const bool endless = timeout_ns > std::uint64_t{INT64_MAX};
@@ -342,7 +326,6 @@ private:
   tcp::descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC)};
   tcp::descriptor wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::atomic<bool> woken_{false}, asleep_{false};
-  bool watched_ = false;                      // epoll watches the connections
   bool armed_ = false;                        // from arm() until the next poll()
   unsigned unasked_ = 0;                      // rounds since epoll was asked last
   connection* latest_ = nullptr;              // the connection of the latest receive

@@ -61,9 +61,9 @@ inline task<> ring_all_reduce(comm& comm, std::span<const std::uint32_t> members
 
 // The ranks of this rank's host and of other hosts, for a hierarchical all-reduce.
 struct host_groups {
-  std::vector<std::uint32_t> here;   // members on this rank's host
-  std::vector<std::uint32_t> across; // for each host, the member with the same local index as this rank
-  std::size_t place = 0, host = 0;   // this rank's index in `here` and in `across`
+  std::vector<std::uint32_t> here;              // members on this rank's host
+  std::vector<std::uint32_t> across;            // for each host, the member with the same local index as this rank
+  std::size_t index_here = 0, index_across = 0; // this rank's index in `here` and in `across`
 };
 // Groups `members` by host, for the rank members[me]. Returns nothing if the hosts have different numbers of members,
 // or if there is one host only.
@@ -82,14 +82,14 @@ inline std::optional<host_groups> group_by_host(const rg_cluster& c, std::span<c
   host_groups g;
   for (std::size_t h = 0; h < by_host.size(); ++h) {
     if (by_host[h].size() != by_host[0].size()) return std::nullopt;
-    const auto place = std::find(by_host[h].begin(), by_host[h].end(), members[me]);
-    if (place == by_host[h].end()) continue;
-    g.host = h;
-    g.place = static_cast<std::size_t>(place - by_host[h].begin());
+    const auto self = std::find(by_host[h].begin(), by_host[h].end(), members[me]);
+    if (self == by_host[h].end()) continue;
+    g.index_across = h;
+    g.index_here = static_cast<std::size_t>(self - by_host[h].begin());
     g.here = by_host[h];
   }
   if (by_host.size() < 2) return std::nullopt;
-  for (const auto& on : by_host) g.across.push_back(on[g.place]);
+  for (const auto& on : by_host) g.across.push_back(on[g.index_here]);
   return g;
 }
 
@@ -99,9 +99,10 @@ inline std::optional<host_groups> group_by_host(const rg_cluster& c, std::span<c
 // sends 2(h-1)/h of 1/m of the buffer. `g` is from group_by_host() on every member, and must be valid until the end.
 inline task<> hierarchical_all_reduce(comm& comm, const host_groups& g, rg_buffer buffer, std::uint32_t lane,
                                       std::uint32_t wire = 0) {
-  co_await ring_reduce_scatter(comm, g.here, g.place, buffer, lane, wire);
-  co_await ring_all_reduce(comm, g.across, g.host, ring_chunk(buffer, g.place + 1, g.here.size()), lane, wire);
-  co_await ring_all_gather(comm, g.here, g.place, buffer, lane, wire);
+  co_await ring_reduce_scatter(comm, g.here, g.index_here, buffer, lane, wire);
+  co_await ring_all_reduce(comm, g.across, g.index_across, ring_chunk(buffer, g.index_here + 1, g.here.size()), lane,
+                           wire);
+  co_await ring_all_gather(comm, g.here, g.index_here, buffer, lane, wire);
 }
 
 // The corners of a hypercube, for algorithms that pair ranks at distances 1, 2, 4, ... If n is no power of two, with

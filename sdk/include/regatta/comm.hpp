@@ -353,7 +353,8 @@ public:
     if (host_->weights_from) host_->weights_from(host_->context, first);
   }
   // Record figures by name, which the result has under "strategy", for the timed region only. record_value(): how often
-  // each value occurred; record_sum(): the sum of the amounts per step.
+  // each value occurred; record_sum(): the sum of the amounts per step. A strategy that chooses an algorithm itself
+  // records it as "algorithm_NAME": these names stand in the result's fingerprint and in the heading of its table.
   void record_value(const char* name, std::int64_t value) {
     if (host_->record_value) host_->record_value(host_->context, name, value);
   }

@@ -365,20 +365,27 @@ TEST_CASE("fingerprints differ where what is computed differs, and only there") 
   case_config b = a;
   b.cluster.threads = 7;
   b.transport.id = "tcp";
-  CHECK(fingerprint(a, weak(), "k", "l") == fingerprint(b, weak(), "k", "l"));
+  CHECK(fingerprint(a, weak(), "k", "l", "ring") == fingerprint(b, weak(), "k", "l", "ring"));
   b.optimizer.lr = 0.5;
-  json fa = fingerprint(a, weak(), "k", "l"), fb = fingerprint(b, weak(), "k", "l");
+  json fa = fingerprint(a, weak(), "k", "l", "ring"), fb = fingerprint(b, weak(), "k", "l", "ring");
   CHECK(fa["optimizer"] != fb["optimizer"]);
   fa.erase("optimizer");
   fb.erase("optimizer");
   CHECK(fa == fb);
   b.model.parameters["hidden"] = 3;
-  CHECK(fingerprint(a, weak(), "k", "l")["model"] != fingerprint(b, weak(), "k", "l")["model"]);
+  CHECK(fingerprint(a, weak(), "k", "l", "ring")["model"] != fingerprint(b, weak(), "k", "l", "ring")["model"]);
   case_facts normalised = weak(), halves = weak();
   normalised.model.batch_statistics = halves.model.batch_statistics = true;
   halves.model.batch_per_worker = 5;
-  CHECK(fingerprint(a, normalised, "", "")["data"] != fingerprint(a, halves, "", "")["data"]);
-  CHECK(fingerprint(a, weak(), "", "")["kernels"].is_null());
+  CHECK(fingerprint(a, normalised, "", "", "ring")["data"] != fingerprint(a, halves, "", "", "ring")["data"]);
+  CHECK(fingerprint(a, weak(), "", "", "ring")["kernels"].is_null());
+  CHECK(fingerprint(a, weak(), "", "", "ring")["algorithms"] == "ring");
+  CHECK(fingerprint(a, weak(), "", "", "")["algorithms"].is_null());
+  strategy_records recorded;
+  CHECK(algorithms_of(recorded).empty());
+  for (const char* name : {"algorithm_ring", "staleness", "algorithm_halving_doubling", "algorithm_ring"})
+    recorded.count(name, 4096);
+  CHECK(algorithms_of(recorded) == "halving_doubling, ring");
 }
 
 TEST_CASE("result checks: the first loss agrees, every loss is finite, replicas agree") {

@@ -136,6 +136,17 @@ TEST_CASE("the heading names what is set of strategy and transport, by id where 
   CHECK_FALSE(has(render(result, format::console), "allreduce.bucket: 1MiB"));
 }
 
+TEST_CASE("the heading names the algorithms that strategies ran, with their cases where they differ") {
+  json result = report_fixture::result();
+  CHECK_FALSE(has(render(result, format::console), "algorithms:"));
+  for (json& entry : result["results"]) entry["fingerprint"]["algorithms"] = "ring";
+  CHECK(has(render(result, format::console), "algorithms: ring\n"));
+  result["results"][1]["fingerprint"]["algorithms"] = "halving_doubling, ring";
+  result["results"][0]["fingerprint"]["algorithms"] = nullptr;
+  const std::string cases = std::to_string(result["results"].size());
+  CHECK(has(render(result, format::console), "algorithms: halving_doubling, ring (1 of " + cases + " cases)"));
+}
+
 TEST_CASE("cases that did not run say why, in their row") {
   json result = report_fixture::result();
   json& ring = result["results"][1];

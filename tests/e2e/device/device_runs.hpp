@@ -41,7 +41,7 @@ baseline = false
 plugin = "allreduce"
 [strategy.allreduce]
 bucket = 65536
-algorithm = "ring" # not by time
+algorithm = "ring" # also where the transport has an all-reduce of its own
 [strategy.sync_ps]
 bucket = 65536
 [strategy.async_ps]

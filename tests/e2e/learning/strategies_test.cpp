@@ -90,8 +90,10 @@ TEST_CASE("every strategy learns what synchronous training learns") {
     CHECK(compressed.at(time).at("per_step").get<double>() > 0);
   CHECK(by.at("geo_ps").at("replicas_identical").is_null());
   for (const char* name : {"dgc", "async_ps", "local_sgd"}) CHECK(by.at(name).at("replicas_identical") == true);
-  CHECK(by.at("allreduce").at("strategy").contains("sharded")); // its buckets are large
+  CHECK(by.at("allreduce").at("strategy").contains("algorithm_sharded")); // its buckets are large
+  CHECK(by.at("allreduce").at("fingerprint").at("algorithms") == "sharded");
   CHECK(by.at("sync_ps").at("strategy").is_null());
+  CHECK(by.at("sync_ps").at("fingerprint").at("algorithms").is_null());
 }
 
 TEST_CASE("sparse tables: async_ps and geo_ps tell clicks as well as sync_ps does") {
@@ -150,7 +152,7 @@ TEST_CASE("what a strategy cannot do with this optimiser is refused before anyth
            {"dgc --set optimizer.clip_norm=1.0", "strategy.clip_norm instead"},
            {"dgc --set optimizer.plugin=adam", "cannot do adam"},
            {"async_ps --set optimizer.clip_norm=1.0", "cannot clip by the norm"},
-           {"allreduce --set strategy.algorithm=sharded --set strategy.wire=bf16", "leave out wire"}}) {
+           {"allreduce --set strategy.algorithm=sharded --set strategy.wire=bf16", "which sends weights, got \"bf16\""}}) {
     CAPTURE(options);
     for (const char* verb : {"run x.toml --dry-run", "run x.toml --out r"}) {
       const outcome o = program(s, std::string(verb) + " --set strategy.plugin=" + options);

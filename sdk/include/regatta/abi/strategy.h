@@ -238,7 +238,8 @@ typedef struct rg_strategy_host {
   void (*weights_from)(void* context, uint64_t first);
   /* Record figures for the result, by name; those recorded outside the timed region are dropped. record_value counts
    * how often each value occurred (e.g. the staleness of a push); record_sum adds up amounts (e.g. the time spent
-   * encoding), which the result has per step. */
+   * encoding), which the result has per step. The names of counted values that begin with "algorithm_" are part of the
+   * case's fingerprint: a strategy that chooses an algorithm itself says so which one ran. */
   void (*record_value)(void* context, const char* name, int64_t value);
   void (*record_sum)(void* context, const char* name, double amount);
   double momentum; /* RG_PLAN_MOMENTUM: the optimizer's coefficient */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A peer that writes nonsense into the memory that it shares with a rank is distrusted; nothing it says is followed.
+#include "collectives.hpp"
+#include "doorbell.hpp"
 #include "lying_peer.hpp"
 
 #include <doctest/doctest.h>
@@ -83,6 +85,63 @@ TEST_CASE("a peer that broke the protocol stays barred from the heap after leave
   REQUIRE(closed.load() == closing::cancelled);
   p.rank().leave();
   CHECK(closed.load() == closing::cancelled);
+}
+
+TEST_CASE("after a broken record on one lane, nothing is taken from the peer on any other lane") {
+  lying_peer p;
+  std::vector<float> first(16), second(16, 7);
+  rg_transfer on_lane_1 = lying_peer::transfer(second.data(), 2);
+  on_lane_1.lane = 1;
+  p.rank().receive(lying_peer::transfer(first.data(), 1), 64);
+  p.rank().receive(on_lane_1, 64);
+  REQUIRE(p.say(direct, 64, 0, 0, 1));
+  REQUIRE(p.say(9, 64, 0, 0));
+  p.rank().progress(0);
+  REQUIRE(p.completed() == RG_E_PEER);
+  p.rank().progress(1);
+  CHECK(p.completed() == RG_E_PEER);
+  CHECK(second == std::vector<float>(16, 7));
+}
+
+namespace {
+
+constexpr std::uint32_t both[] = {0, 1};
+
+// What rank 0 says where the state of the group of both ranks is.
+group_notice notice_of_both() {
+  return {.offset = 0, .members = 2, .fingerprint = group_fingerprint(both)};
+}
+
+} // namespace
+
+TEST_CASE("a wake-up that comes late does not stand in the way of split()") {
+  lying_peer p(1);
+  REQUIRE(p.send("", 1));
+  const group_notice n = notice_of_both();
+  REQUIRE(p.send(&n, sizeof n));
+  CHECK_NOTHROW(group(p.home, both, 1'000'000'000));
+}
+
+TEST_CASE("a rank that waits for its descriptor keeps the notice of a group for split()") {
+  lying_peer p(1);
+  doorbell waiting;
+  waiting.arm({&p.rank()});
+  const group_notice n = notice_of_both();
+  REQUIRE(p.send(&n, sizeof n));
+  REQUIRE(p.send("", 1));
+  CHECK_FALSE(waiting.disarm());
+  CHECK_NOTHROW(group(p.home, both, 1'000'000'000));
+}
+
+TEST_CASE("split() ends with the peer's error: no notice in time, one of another group, a closed socket") {
+  lying_peer p(1);
+  CHECK_THROWS_WITH_AS(group(p.home, both, 2'000'000), doctest::Contains("in time"), rg::error);
+  group_notice n = notice_of_both();
+  ++n.fingerprint;
+  REQUIRE(p.send(&n, sizeof n));
+  CHECK_THROWS_WITH_AS(group(p.home, both, 1'000'000'000), doctest::Contains("other members"), rg::error);
+  p.hang_up();
+  CHECK_THROWS_WITH_AS(group(p.home, both, 1'000'000'000), doctest::Contains("closed its connection"), rg::error);
 }
 
 TEST_CASE("leave() tells a peer that kept to the protocol") {

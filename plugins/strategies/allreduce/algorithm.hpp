@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The algorithms of allreduce, and the rule by which algorithm = "auto" chooses among those over messages.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+enum class algorithm { native, ring, halving_doubling, recursive_doubling, hierarchical, sharded };
+
+// Where the result shows how many buckets of which size each algorithm exchanged: "algorithm_" and its name.
+constexpr const char* record_names[] = {"algorithm_native",           "algorithm_ring",
+                                        "algorithm_halving_doubling", "algorithm_recursive_doubling",
+                                        "algorithm_hierarchical",     "algorithm_sharded"};
+inline const char* record_name(algorithm a) {
+  return record_names[static_cast<std::size_t>(a)];
+}
+
+// Returns the algorithm of a name such as "ring"; native for an unknown one.
+inline algorithm algorithm_named(std::string_view name) {
+  std::size_t i = std::size(record_names);
+  while (--i > 0 && std::string_view(record_names[i]).substr(10) != name) {
+  }
+  return static_cast<algorithm>(i);
+}
+
+// The time of an all-reduce by the model of Thakur, Rabenseifner and Gropp (Optimization of collective communication
+// operations in MPICH, 2005, section 3) is s alpha + b beta + a gamma, with s messages one after the other, b bytes sent
+// and a bytes added on the longest path. Both functions return it in units of beta: as a number of bytes.
+//
+// Only the ratios count. A message costs as much as 32 KiB: one way over loopback TCP it takes 5 to 30 us, at 2 to 4
+// GB/s. A sum costs half of sending (it reads two floats and writes one, at memory bandwidth).
+class cost_model {
+public:
+  explicit cost_model(std::uint64_t ranks)
+      : n_(static_cast<double>(ranks)), p_(static_cast<double>(std::bit_floor(ranks))),
+        log2_p_(std::bit_width(ranks) - 1), folds_(std::has_single_bit(ranks) ? 0 : 1) {}
+
+  double ring(double bytes) const { return time(2 * (n_ - 1), 2 * (n_ - 1) / n_ * bytes, (n_ - 1) / n_ * bytes); }
+  double halving_doubling(double bytes) const {
+    const double share = (p_ - 1) / p_;
+    return time(2 * log2_p_ + 2 * folds_, (2 * share + 2 * folds_) * bytes, (share + folds_) * bytes);
+  }
+  double recursive_doubling(double bytes) const {
+    return time(log2_p_ + 2 * folds_, (log2_p_ + 2 * folds_) * bytes, (log2_p_ + folds_) * bytes);
+  }
+
+private:
+  static double time(double messages, double sent, double added) { return messages * (32 << 10) + sent + added / 2; }
+
+  double n_, p_, log2_p_; // ranks; the largest power of two that is not above; its logarithm
+  double folds_; // 1: some ranks give their data to another one first and get the sum last (n is not p), else 0
+};
+
+// Returns the algorithm over messages that is expected to be the fastest for a bucket. `several_hosts`: the ranks are on
+// several hosts, with the same number of at least two on each; then the hierarchical algorithm sends the fewest bytes
+// between hosts. Depends on its arguments alone, so that all ranks and all runs choose the same.
+inline algorithm fastest(std::uint64_t bytes, std::uint64_t ranks, bool several_hosts) {
+  const cost_model cost(ranks);
+  const auto size = static_cast<double>(bytes);
+  const double ring = cost.ring(size), halving = cost.halving_doubling(size);
+  if (const double doubling = cost.recursive_doubling(size); doubling <= ring && doubling <= halving)
+    return algorithm::recursive_doubling;
+  if (several_hosts) return algorithm::hierarchical;
+  return halving < ring ? algorithm::halving_doubling : algorithm::ring;
+}

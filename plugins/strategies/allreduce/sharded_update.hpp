@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sharded update of a bucket: each worker sums the gradients of its shard, updates it and sends the new weights to all
+// workers. Each worker has 1/n of the optimizer's work and state, and sends as many bytes as in an all-reduce (Xu et
+// al., Automatic cross-replica sharding of weight update in data-parallel training, 2020).
+//
+// In host memory, a shard's gradients are sent directly to its owner, which adds them to its own in the order of ranks,
+// and its weights directly to all workers: a worker waits only for the workers whose shards it lacks, not for a group.
+// On a device, the transport's reduce-scatter and all-gather do both, if it has them.
+#pragma once
+
+#include <regatta/strategy.hpp>
+
+#include <vector>
+
+// A bucket's tasks run once per step, on all workers. References that are passed must outlive the object.
+class sharded_update {
+public:
+  // Call it in the strategy's constructor. `members` are the ranks of all workers in ascending order, this one at index
+  // `me`. `on_device`: the weights are not in host memory.
+  sharded_update(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, const std::vector<std::uint32_t>& members,
+                 std::size_t me, bool on_device)
+      : comm_(c), buckets_(buckets), members_(members), me_(me) {
+    if (on_device && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
+    for (std::size_t b = 0; b < buckets.size(); ++b) c.own_as_worker(shard(b, me));
+    for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {
+      of_bucket->resize(buckets.size());
+      for (operations& o : *of_bucket) o.resize(members.size());
+    }
+  }
+  // Returns whether the transport's collectives are used. All members must start them in the same order: update() and
+  // exchange_weights() must then be called for one bucket after the other.
+  bool is_native() const { return group_.has_value(); }
+
+  // Sums and updates this worker's shard of bucket b, whose gradients must be ready. Without deferred updates it also
+  // exchanges the new weights, so that the whole bucket is new at its end; otherwise exchange_weights() does that after
+  // commit(). Receives are posted before sends, so that messages arrive directly in place. `lane` must be the same on
+  // all workers; it is not used if is_native().
+  static rg::task<> update(sharded_update& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
+    const rg_buffer mine = self.comm_.gradients(self.shard(b, self.me_));
+    if (self.is_native()) {
+      co_await self.comm_.reduce_scatter(*self.group_, self.comm_.gradients(self.buckets_[b]));
+    } else {
+      self.for_others(
+          [&](std::size_t w, std::uint32_t rank) { self.sums_[b][w] = self.comm_.recv_add(rank, mine, lane); });
+      if (!self.comm_.deferred()) self.post_weights(b, lane);
+      self.for_others([&](std::size_t w, std::uint32_t rank) {
+        self.pushes_[b][w] = self.comm_.send(rank, self.comm_.gradients(self.shard(b, w)), lane);
+      });
+      for (rg::operation& o : self.sums_[b]) co_await o;
+    }
+    co_await self.comm_.apply_as_worker(self.shard(b, self.me_).first, mine, step);
+    if (!self.comm_.deferred()) co_await send_weights(self, b, lane);
+    for (rg::operation& o : self.pushes_[b]) co_await o;
+  }
+  // With deferred updates, call it after commit(), for all buckets in ascending order: sends this worker's shard of the
+  // weights of bucket b to all workers and receives theirs.
+  static rg::task<> exchange_weights(sharded_update& self, std::size_t b, std::uint32_t lane) {
+    if (!self.is_native()) self.post_weights(b, lane);
+    return send_weights(self, b, lane);
+  }
+  rg::frame_pool& frames() { return comm_.frames(); }
+
+private:
+  using operations = std::vector<rg::operation>;
+
+  rg::span_of_arena shard(std::size_t b, std::size_t worker) const {
+    return rg::part_of(buckets_[b], worker, members_.size());
+  }
+  template <class F> void for_others(F&& f) {
+    for (std::size_t w = 0; w < members_.size(); ++w)
+      if (w != me_) f(w, members_[w]);
+  }
+  // Posts receives into the weights, which this step does not read any more.
+  void post_weights(std::size_t b, std::uint32_t lane) {
+    for_others([&](std::size_t w, std::uint32_t rank) {
+      weights_[b][w] = comm_.recv(rank, comm_.weights(shard(b, w)), lane);
+    });
+  }
+  static rg::task<> send_weights(sharded_update& self, std::size_t b, std::uint32_t lane) {
+    if (self.is_native()) {
+      co_await self.comm_.all_gather(*self.group_, self.comm_.weights(self.buckets_[b]));
+      co_return;
+    }
+    self.for_others([&](std::size_t w, std::uint32_t rank) {
+      self.answers_[b][w] = self.comm_.send(rank, self.comm_.weights(self.shard(b, self.me_)), lane);
+    });
+    for (rg::operation& o : self.weights_[b]) co_await o;
+    for (rg::operation& o : self.answers_[b]) co_await o;
+  }
+
+  rg::comm& comm_;
+  const std::vector<rg::span_of_arena>& buckets_;
+  const std::vector<std::uint32_t>& members_;
+  std::size_t me_;
+  std::optional<std::uint32_t> group_;                        // of all workers; if empty, messages are used
+  std::vector<operations> sums_, weights_, pushes_, answers_; // [bucket][worker]
+};
