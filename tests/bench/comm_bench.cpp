@@ -142,7 +142,7 @@ public:
   }
 
 private:
-  // The fastest algorithm of each size: what `auto` is there to find.
+  // The fastest algorithm of each size.
   void ours(samples& s, const std::string& transport, int ranks, const std::vector<std::uint64_t>& sizes) {
     measure(s, fmt::format("--transport {} --op allreduce --ranks {} --spin 1s", transport, ranks), sizes);
   }

@@ -152,7 +152,8 @@ TEST_CASE("what a strategy cannot do with this optimiser is refused before anyth
            {"dgc --set optimizer.clip_norm=1.0", "strategy.clip_norm instead"},
            {"dgc --set optimizer.plugin=adam", "cannot do adam"},
            {"async_ps --set optimizer.clip_norm=1.0", "cannot clip by the norm"},
-           {"allreduce --set strategy.algorithm=sharded --set strategy.wire=bf16", "which sends weights, got \"bf16\""}}) {
+           {"allreduce --set strategy.algorithm=sharded --set strategy.wire=bf16",
+            "which sends weights, got \"bf16\""}}) {
     CAPTURE(options);
     for (const char* verb : {"run x.toml --dry-run", "run x.toml --out r"}) {
       const outcome o = program(s, std::string(verb) + " --set strategy.plugin=" + options);
