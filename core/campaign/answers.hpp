@@ -5,9 +5,9 @@
 
 #include "campaign/facts.hpp"
 #include "config/experiment.hpp"
-#include "rank/exchange.hpp"
 #include "registry/ask.hpp"
 #include "registry/registry.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <functional>
 #include <map>

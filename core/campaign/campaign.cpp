@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/campaign.hpp"
 
+#include "base/clock.hpp"
 #include "base/exit_code.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
@@ -9,7 +10,6 @@
 #include "campaign/prepare.hpp"
 #include "launch/memory.hpp"
 #include "launch/outside.hpp"
-#include "rank/clock.hpp"
 
 #include <algorithm>
 

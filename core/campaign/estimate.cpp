@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/estimate.hpp"
 
+#include "base/clock.hpp"
 #include "base/failure.hpp"
 #include "launch/cpus.hpp"
 #include "launch/memory.hpp"
 #include "measure/multiply_add.hpp"
-#include "rank/clock.hpp"
 
 #include <algorithm>
 #include <cstring>

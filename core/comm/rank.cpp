@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/rank.hpp"
 
+#include "base/clock.hpp"
 #include "base/failure.hpp"
 #include "base/units.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
-#include "rank/clock.hpp"
-#include "rank/exchange.hpp"
 #include "rank/rank.hpp"
 #include "rank/state_report.hpp"
 #include "registry/transport_host.hpp"
 #include "registry/validate.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <algorithm>
 #include <atomic>

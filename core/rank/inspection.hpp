@@ -4,7 +4,7 @@
 // nothing is timed.
 #pragma once
 
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <cstdint>
 #include <string>

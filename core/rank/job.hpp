@@ -4,7 +4,7 @@
 #pragma once
 
 #include "config/experiment.hpp"
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <cstdint>
 #include <string>

@@ -5,8 +5,8 @@
 // than the last is complete, or an operation is pending that needs it (of a co-located server, for example).
 #pragma once
 
-#include "rank/exchange.hpp"
 #include "rank/state_report.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <atomic>
 #include <condition_variable>

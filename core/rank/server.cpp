@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/server.hpp"
 
+#include "base/clock.hpp"
 #include "base/failure.hpp"
 #include "rank/batches.hpp"
-#include "rank/clock.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/inspection.hpp"
 #include "rank/rank.hpp"
-#include "rank/region.hpp"
+#include "rank/timing/timed_region.hpp"
 
 #include <atomic>
 #include <exception>

@@ -7,11 +7,11 @@
 
 #include "control/client.hpp"
 #include "data/source.hpp"
-#include "rank/exchange.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
 #include "rank/state_report.hpp"
 #include "registry/transport_host.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <atomic>
 #include <memory>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "control/client.hpp"
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <atomic>
 #include <condition_variable>

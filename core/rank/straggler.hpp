@@ -4,7 +4,7 @@
 // It sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
 #pragma once
 
-#include "rank/clock.hpp"
+#include "base/clock.hpp"
 
 #include <cerrno>
 #include <cstdint>

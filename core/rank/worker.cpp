@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank/worker.hpp"
 
+#include "base/clock.hpp"
 #include "base/failure.hpp"
 #include "data/source.hpp"
 #include "rank/batches.hpp"
-#include "rank/clock.hpp"
-#include "rank/device_times.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/hook_rules.hpp"
 #include "rank/inspection.hpp"
 #include "rank/loop.hpp"
 #include "rank/rank.hpp"
-#include "rank/region.hpp"
 #include "rank/straggler.hpp"
+#include "rank/timing/device_times.hpp"
+#include "rank/timing/timed_region.hpp"
 
 #include <algorithm>
 #include <cmath>

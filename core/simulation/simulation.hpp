@@ -7,8 +7,8 @@
 
 #include "virtual_network.hpp"
 
-#include "rank/exchange.hpp"
 #include "registry/registry.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <map>
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limits.hpp"
 
+#include "base/clock.hpp"
 #include "campaign/estimate.hpp"
-#include "rank/clock.hpp"
 
 #include <algorithm>
 #include <atomic>

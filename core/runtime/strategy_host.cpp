@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include "base/failure.hpp"
 #include "registry/validate.hpp"

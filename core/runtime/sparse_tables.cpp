@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/tables.hpp"
+#include "runtime/sparse_tables.hpp"
 
 #include "base/failure.hpp"
 

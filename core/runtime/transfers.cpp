@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/transfers.hpp"
+#include "runtime/transfers.hpp"
 
 #include "base/failure.hpp"
 

@@ -11,9 +11,9 @@
 #include "measure/record.hpp"
 #include "memory/regions.hpp"
 #include "optimizer/optimizer.hpp"
-#include "rank/tables.hpp"
-#include "rank/transfers.hpp"
 #include "registry/plugin_host.hpp"
+#include "runtime/sparse_tables.hpp"
+#include "runtime/transfers.hpp"
 
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/device_times.hpp"
+#include "rank/timing/device_times.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/sensors.hpp"
+#include "rank/timing/sensors.hpp"
 
-#include "rank/clock.hpp"
+#include "base/clock.hpp"
 
 #include <chrono>
 

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "measure/record.hpp"
-#include "rank/sensors.hpp"
 #include "rank/session.hpp"
+#include "rank/timing/sensors.hpp"
 
 #include <optional>
 

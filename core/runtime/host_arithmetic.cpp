@@ -3,7 +3,7 @@
 // Arithmetic operations of a strategy, computed where their buffers are. The host computes at once. A device computes
 // after all work enqueued before, without the host waiting. Under a virtual clock an operation takes the time that one
 // core would need, with ghosts too.
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include "base/failure.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/region.hpp"
+#include "rank/timing/timed_region.hpp"
 
-#include "rank/clock.hpp"
+#include "base/clock.hpp"
 
 namespace regatta {
 
