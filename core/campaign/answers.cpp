@@ -2,6 +2,7 @@
 #include "campaign/answers.hpp"
 
 #include "base/findings.hpp"
+#include "cluster/plan.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
 #include "registry/transport_host.hpp"

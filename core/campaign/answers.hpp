@@ -7,7 +7,6 @@
 #include "config/experiment.hpp"
 #include "registry/ask.hpp"
 #include "registry/registry.hpp"
-#include "runtime/strategy_host.hpp"
 
 #include <functional>
 #include <map>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/estimate.hpp"
 
-#include "base/clock.hpp"
 #include "base/failure.hpp"
 #include "launch/cpus.hpp"
 #include "launch/memory.hpp"
@@ -14,6 +13,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <regatta/clock.hpp>
 
 namespace regatta {
 namespace {
@@ -286,9 +286,9 @@ double measure_flops() {
   double best = 0;
   volatile float keep = 0;
   for (int i = 0; i < 3; ++i) {
-    const std::int64_t begin = steady_ns();
+    const std::int64_t begin = rg::steady_ns();
     keep = multiply_add(rounds, 0.999f, 0.001f);
-    best = std::max(best, multiply_add_flops * rounds / (static_cast<double>(steady_ns() - begin) * 1e-9));
+    best = std::max(best, multiply_add_flops * rounds / (static_cast<double>(rg::steady_ns() - begin) * 1e-9));
   }
   (void)keep;
   return best;
@@ -301,9 +301,9 @@ machine_speed measure_machine() {
   constexpr std::size_t size = std::size_t{4} << 20;
   std::vector<char> from(size, 1), to(size, 2);
   for (int i = 0; i < 20; ++i) {
-    const std::int64_t begin = steady_ns();
+    const std::int64_t begin = rg::steady_ns();
     std::memcpy(to.data(), from.data(), size);
-    m.bytes = std::max(m.bytes, 2.0 * size / (static_cast<double>(steady_ns() - begin) * 1e-9));
+    m.bytes = std::max(m.bytes, 2.0 * size / (static_cast<double>(rg::steady_ns() - begin) * 1e-9));
     from[static_cast<std::size_t>(i)] = to[size - 1]; // keeps the compiler from removing the copies
   }
   m.cores = static_cast<double>(std::max<std::size_t>(assign_cpus(1, 1, false).available, 1));

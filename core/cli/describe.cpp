@@ -8,6 +8,7 @@
 #include "cli/columns.hpp"
 #include "cli/network.hpp"
 #include "cli/set_option.hpp"
+#include "cluster/plan.hpp"
 #include "registry/ask.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
@@ -15,7 +16,6 @@
 #include "registry/sample_cluster.hpp"
 #include "registry/transport_host.hpp"
 #include "registry/validate.hpp"
-#include "runtime/strategy_host.hpp"
 
 #include <algorithm>
 #include <cmath>

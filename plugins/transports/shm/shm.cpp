@@ -16,9 +16,9 @@
 #include "doorbell.hpp"
 #include "handshake.hpp"
 
+#include <regatta/clock.hpp>
 #include <regatta/transport.hpp>
 
-#include <chrono>
 #include <optional>
 
 #include <poll.h>
@@ -34,10 +34,6 @@ void relax() noexcept {
 #ifdef __x86_64__
   _mm_pause();
 #endif
-}
-
-std::uint64_t now_ns() noexcept {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
 // Sleep is cut into slices; after each one the transport checks whether a peer has died.
@@ -148,7 +144,7 @@ public:
         if (idle_rounds >= eager_rounds) relax();
         continue;
       }
-      const std::uint64_t now = now_ns();
+      const std::uint64_t now = rg::now_ns();
       look_for_deaths(now);
       if (start == 0) start = now;
       if (idle_since == 0) idle_since = now;
