@@ -9,11 +9,11 @@
 #include "campaign/prepare.hpp"
 #include "launch/launcher_ranks.hpp"
 #include "launch/memory.hpp"
-#include "rank/clock.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <regatta/clock.hpp>
 
 namespace regatta {
 
@@ -69,7 +69,7 @@ campaign::campaign(plugin_facts_cache& facts, const experiment& e, plugin_files&
 }
 
 bool campaign::run() {
-  campaign_begin_ = steady_ns();
+  campaign_begin_ = rg::steady_ns();
   std::vector<std::string> keys;
   std::map<std::string, group> groups;
   std::vector<case_config> asked; // cases to ask the plugins about, all in one child
@@ -185,7 +185,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
     progress_.phase = done.role == "case" ? "" : done.role;
     progress_.step = 0;
     progress_.steps = run.job.warmup + run.job.steps;
-    run_begin_ = steady_ns();
+    run_begin_ = rg::steady_ns();
     show({});
     if (hooks_.begin_run)
       hooks_.begin_run(fmt::format("case-{}-repeat-{}{}{}", progress_.case_number, progress_.repeat,
@@ -259,7 +259,7 @@ void campaign::fail(planned& p, const std::string& status, const std::string& er
 
 void campaign::show(const std::vector<rank_progress>& ranks) {
   if (!hooks_.progress) return;
-  const double elapsed = static_cast<double>(steady_ns() - run_begin_) * 1e-9;
+  const double elapsed = static_cast<double>(rg::steady_ns() - run_begin_) * 1e-9;
   progress_.step = 0;
   progress_.samples_per_second.reset();
   std::uint64_t slowest = UINT64_MAX, samples = 0;
@@ -272,7 +272,7 @@ void campaign::show(const std::vector<rank_progress>& ranks) {
   if (samples && elapsed > 0) progress_.samples_per_second = static_cast<double>(samples) / elapsed;
   progress_.seconds_left.reset();
   if (runs_done_) {
-    const double so_far = static_cast<double>(steady_ns() - campaign_begin_) * 1e-9;
+    const double so_far = static_cast<double>(rg::steady_ns() - campaign_begin_) * 1e-9;
     progress_.seconds_left = so_far / static_cast<double>(runs_done_) *
                              static_cast<double>(runs_planned_ - std::min(runs_planned_, runs_done_));
   }

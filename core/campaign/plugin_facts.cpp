@@ -3,6 +3,7 @@
 
 #include "base/findings.hpp"
 #include "base/json_members.hpp"
+#include "cluster/plan.hpp"
 #include "rank/job.hpp"
 #include "rank/model.hpp"
 #include "registry/transport_host.hpp"

@@ -2,6 +2,7 @@
 #include "campaign/prepare.hpp"
 
 #include "base/findings.hpp"
+#include "cluster/plan.hpp"
 #include "launch/address.hpp"
 #include "launch/cpus.hpp"
 #include "launch/launcher_ranks.hpp"

@@ -6,6 +6,7 @@
 #include "check/suite.hpp"
 
 #include "base/failure.hpp"
+#include "cluster/plan.hpp"
 #include "registry/plugin_host.hpp"
 #include "simulation/simulation.hpp"
 

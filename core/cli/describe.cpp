@@ -8,7 +8,7 @@
 #include "cli/indented_table.hpp"
 #include "cli/network.hpp"
 #include "cli/set_option.hpp"
-#include "rank/exchange.hpp"
+#include "cluster/plan.hpp"
 #include "registry/parameters.hpp"
 #include "registry/plugin_host.hpp"
 #include "registry/registry.hpp"

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <regatta/clock.hpp>
 
 namespace regatta {
 namespace {

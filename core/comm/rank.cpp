@@ -3,117 +3,81 @@
 
 #include "base/failure.hpp"
 #include "base/units.hpp"
+#include "cluster/layout.hpp"
 #include "comm/patterns.hpp"
 #include "comm/plan.hpp"
-#include "rank/clock.hpp"
-#include "rank/exchange.hpp"
+#include "measure/rank_record.hpp"
 #include "rank/rank.hpp"
 #include "rank/state_report.hpp"
-#include "registry/transport_host.hpp"
-#include "registry/validate.hpp"
+#include "runtime/connected_transport.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <optional>
 
 #include <fmt/format.h>
+#include <regatta/clock.hpp>
 #include <regatta/plugin.hpp>
-#include <sys/resource.h>
 
 namespace regatta::comm {
 namespace {
 
-constexpr std::uint64_t connect_timeout_ns = 20'000'000'000, close_timeout_ns = 10'000'000'000;
 constexpr std::uint64_t least_iterations = 5, most_iterations = 5000;
 
-double cpu_seconds() {
-  rusage r{};
-  getrusage(RUSAGE_SELF, &r);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(r.ru_utime) + seconds(r.ru_stime);
-}
-
-// The transport, connected to all other ranks.
+// The transport, connected to all other ranks, and what describes this rank to the coordinator.
 class connection {
 public:
   connection(control_client& control, const plan& p)
-      : control_(control), component_(component_of(p)), values_(component_, p.transport.parameters),
-        host_(
-            *plugins_, [this](int level, const std::string& text) { control_.log(level, text); },
-            [this](std::string_view id) -> const void* {
-              return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr;
-            }),
-        layout_(cluster_layout::make(p.ranks, 0, false)), name_("transport " + component_.id),
+      : control_(control), plugins_(registry::of_files({p.files.begin(), p.files.end()})),
+        layout_(cluster_layout::make(p.ranks, 0, false)),
+        transport_(
+            plugins_, p.transport, [this](int level, const std::string& text) { control_.log(level, text); },
+            [this](const void* data, std::uint64_t size, std::uint8_t* out) { control_.mac(data, size, out); }),
         report_(
-            control, [this] { wake(); }, [this] { return bytes(); }) {
-    authenticate_ = rg::make_versioned<rg_authenticate>();
-    authenticate_.context = &control;
-    authenticate_.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t* out) -> rg_status {
-      return rg::fence(nullptr, [&] { static_cast<control_client*>(context)->mac(data, bytes, out); });
-    };
-    const rg_transport& t = functions();
-    void* self = nullptr;
-    check(t.create(host_.c(), values_.data(), &self), host_, name_);
-    self_ = self;
-    caps_ = rg::make_versioned<rg_transport_caps>();
-    check(t.caps(self, &caps_), host_, name_);
-    validate(caps_, name_);
-    for (std::uint32_t r = 0; r < p.ranks; ++r)
-      if (r != control.rank()) peers_.push_back(r);
-    address_ = p.address;
-    world_ = rg::make_versioned<rg_world>();
-    world_.rank = control.rank();
-    world_.size = p.ranks;
-    world_.lanes = 1;
-    world_.peers = peers_.data();
-    world_.peer_count = static_cast<std::uint32_t>(peers_.size());
-    world_.host_of = layout_.host_of.data();
-    world_.address = address_.c_str();
-    rg_blob mine{};
-    check(t.listen(self, &world_, &mine), host_, name_);
-    const auto* data = static_cast<const std::uint8_t*>(mine.data);
-    const auto blobs = control.exchange("transport", mine.bytes ? blob(data, data + mine.bytes) : blob{});
-    std::vector<rg_blob> views;
-    for (const blob& b : blobs) views.push_back({b.data(), b.size()});
-    check_in_time(t.connect(self, views.data(), connect_timeout_ns), host_, name_);
-    control.on_death([this](std::uint32_t) { wake(); });
+            control, [this] { transport_.wake(); },
+            [this] {
+              const rg_counters c = transport_.counters();
+              return c.bytes_sent + c.bytes_received;
+            }) {
+    control.on_death([this](std::uint32_t) { transport_.wake(); });
     control.on_describe([this] { return report_.describe(); });
   }
   ~connection() {
     control_.on_describe({});
     control_.on_death({});
-    if (void* self = self_.exchange(nullptr)) functions().destroy(self);
   }
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  void close() { check_in_time(functions().close(self_, close_timeout_ns), host_, name_); }
+  // Not part of the constructor: after a failure the transport must outlive its report.
+  void connect(const plan& p) {
+    std::vector<std::uint32_t> peers;
+    for (std::uint32_t r = 0; r < p.ranks; ++r)
+      if (r != control_.rank()) peers.push_back(r);
+    transport_.create();
+    transport_.connect(layout_.view(control_.rank()), 1, std::move(peers), p.address,
+                       [this](const blob& mine) { return control_.exchange("transport", mine); });
+  }
+  void close() { transport_.close(); }
 
   bool can(const operation& o) const {
     if (o.algorithm != "native") return true;
-    const void* c = functions().extension ? functions().extension(self_, RG_EXT_COLLECTIVES) : nullptr;
+    const void* c = transport_.extension(RG_EXT_COLLECTIVES);
     return c && has_native(rg::copy_versioned(*static_cast<const rg_collectives*>(c)), o.op);
   }
 
-  exchange_setup setup(const rg_value* values, std::uint64_t elements) {
+  strategy_host_setup setup(const rg_value* values, std::uint64_t elements) {
     auto t = rg::make_versioned<rg_tensor>();
     t.kind = RG_TENSOR_DENSE;
     t.name = "message";
     t.ndim = 1;
     t.shape[0] = static_cast<std::int64_t>(elements);
-    exchange_setup x{};
+    strategy_host_setup x{};
     x.strategy = &pattern_strategy();
     x.values = values;
     x.strategy_id = "comm";
-    x.transport = &functions();
-    x.transport_id = component_.id;
-    x.transport_self = self_;
-    x.caps = caps_;
-    x.transport_host = &host_;
-    x.layout = layout_;
-    x.rank = control_.rank();
+    x.transport = transport_.instance();
+    x.cluster = layout_.view(control_.rank());
     x.lanes = 1;
     x.tensors = {t};
     x.optimizer.plugin = "sgd";
@@ -123,32 +87,10 @@ public:
   state_report& report() { return report_; }
 
 private:
-  const component& component_of(const plan& p) {
-    plugins_.emplace(registry::of_files({p.files.begin(), p.files.end()}));
-    return plugins_->find(kind::transport, p.transport.id);
-  }
-  const rg_transport& functions() const { return component_.transport; }
-  void wake() { functions().wake(self_); }
-
-  // Returns the bytes that this rank has sent and received so far.
-  std::uint64_t bytes() {
-    auto c = rg::make_versioned<rg_counters>();
-    if (functions().counters) check(functions().counters(self_, &c), host_, name_);
-    return c.bytes_sent + c.bytes_received;
-  }
-
   control_client& control_;
-  std::optional<registry> plugins_;
-  const component& component_;
-  parameter_values values_;
-  rg_authenticate authenticate_{};
-  transport_host host_;
-  cluster_layout layout_;
-  std::string name_, address_;
-  std::vector<std::uint32_t> peers_;
-  rg_world world_{};
-  rg_transport_caps caps_{};
-  std::atomic<void*> self_{nullptr}; // atomic: the control thread calls wake()
+  registry plugins_;
+  cluster_layout layout_; // the transport points into it
+  connected_transport transport_;
   state_report report_;
 };
 
@@ -175,9 +117,9 @@ class measuring {
 public:
   measuring(control_client& control, const plan& p, const operation& o, connection& c)
       : control_(control), report_(c.report()), plan_(p), what_(o), values_(o, p.counts),
-        exchange_(c.setup(values_.values, *std::max_element(p.counts.begin(), p.counts.end()))) {
-    exchange_.start();
-    report_.watch(exchange_);
+        strategy_(c.setup(values_.values, *std::max_element(p.counts.begin(), p.counts.end()))) {
+    strategy_.start();
+    report_.watch(strategy_);
   }
   ~measuring() { report_.end_watch(); }
   measuring(const measuring&) = delete;
@@ -195,15 +137,15 @@ public:
     const std::uint64_t iterations = warm_up();
     m.seconds.reserve(iterations);
     control_.barrier("measure");
-    const double cpu = cpu_seconds();
-    std::int64_t begin = steady_ns();
+    const double cpu = process_cpu_seconds();
+    std::int64_t begin = rg::steady_ns();
     for (std::uint64_t i = 0; i < iterations; ++i) {
       once();
-      const std::int64_t end = steady_ns();
+      const std::int64_t end = rg::steady_ns();
       m.seconds.push_back(1e-9 * static_cast<double>(end - begin));
       begin = end;
     }
-    m.cpu_seconds = cpu_seconds() - cpu;
+    m.cpu_seconds = process_cpu_seconds() - cpu;
     control_.barrier("measured");
     m.wrong += checked();
     // An iteration of `send` is two messages, there and back; report the time of one.
@@ -217,26 +159,26 @@ private:
   std::span<float> part(std::span<float> all) const { return all.first(plan_.counts[size_]); }
 
   void once() {
-    exchange_.begin(exchange::end_step, step_of(size_, ++iteration_));
+    strategy_.begin(strategy_host::end_step, step_of(size_, ++iteration_));
     const waiting_scope waits(control_.status(), waiting::peers);
-    while (!exchange_.done(exchange::end_step)) {
-      report_.poll(exchange_, plan_.spin_ns);
+    while (!strategy_.done(strategy_host::end_step)) {
+      report_.poll(strategy_, plan_.spin_ns);
       if (control_.aborted()) throw peer_failure("ended because another rank failed");
     }
   }
 
   std::uint64_t checked() {
-    fill(control_.rank(), part(exchange_.weights()), part(exchange_.gradients()));
+    fill(control_.rank(), part(strategy_.weights()), part(strategy_.gradients()));
     control_.barrier("check"); // no peer may still read this rank's memory while it fills
     once();
     const std::uint64_t wrong =
-        count_wrong(what_.op, control_.rank(), plan_.ranks, part(exchange_.weights()), part(exchange_.gradients()));
+        count_wrong(what_.op, control_.rank(), plan_.ranks, part(strategy_.weights()), part(strategy_.gradients()));
     control_.barrier("checked");
     return wrong;
   }
 
   void zero() {
-    for (const auto& all : {exchange_.weights(), exchange_.gradients()}) {
+    for (const auto& all : {strategy_.weights(), strategy_.gradients()}) {
       const auto p = part(all);
       std::fill(p.begin(), p.end(), 0.0F);
     }
@@ -246,9 +188,9 @@ private:
   // to 5000, the same on every rank.
   std::uint64_t warm_up() {
     for (std::uint64_t rounds = 2;; rounds *= 4) {
-      const std::int64_t begin = steady_ns();
+      const std::int64_t begin = rg::steady_ns();
       for (std::uint64_t i = 0; i < rounds; ++i) once();
-      const double seconds = 1e-9 * static_cast<double>(steady_ns() - begin);
+      const double seconds = 1e-9 * static_cast<double>(rg::steady_ns() - begin);
       const double mean = control_.sum("warm-up", {seconds}).at(0) / (plan_.ranks * static_cast<double>(rounds));
       if (mean * static_cast<double>(rounds) < 0.1 * plan_.seconds && rounds < most_iterations) continue;
       return static_cast<std::uint64_t>(std::clamp(plan_.seconds / mean, static_cast<double>(least_iterations),
@@ -261,7 +203,7 @@ private:
   const plan& plan_;
   operation what_;
   pattern_values values_;
-  exchange exchange_;
+  strategy_host strategy_;
   std::size_t size_ = 0;
   std::uint64_t iteration_ = 0;
 };
@@ -269,6 +211,7 @@ private:
 std::vector<measurement> measure(control_client& control, const plan& p, std::optional<connection>& open) {
   control.operation("connecting to its peers", pace::rare);
   connection& c = open.emplace(control, p);
+  c.connect(p);
   std::vector<measurement> all;
   for (const operation& o : p.operations) {
     if (!c.can(o)) continue;

@@ -124,7 +124,7 @@ rank_status status_page::read() const {
   s.step = page_->step.load(std::memory_order_acquire);
   s.samples = page_->samples.load(std::memory_order_relaxed);
   s.rounds = page_->rounds.load(std::memory_order_relaxed);
-  // `peers` wins: a server's main thread is in the exchange all the time
+  // `peers` wins: a server's main thread runs the strategy all the time
   for (const waiting what : {waiting::coordinator, waiting::peers})
     if (page_->waits[static_cast<std::size_t>(what)].load(std::memory_order_relaxed) > 0) s.waits = what;
   // Retry if the writer has come round to the entry meanwhile. After 8 attempts any entry will do: the rank is

@@ -24,8 +24,8 @@ enum class waiting : std::uint32_t { nothing, coordinator, peers };
 struct rank_status {
   std::uint64_t step = 0, samples = 0; // completed so far
   std::uint64_t work = 0;              // a count that increases with every sign of progress
-  waiting waits = waiting::nothing;    // peers, if any thread polls the exchange; else coordinator, if any waits for it
-  std::uint64_t rounds = 0;            // polls of the exchange; stands still while a plugin's function does not return
+  waiting waits = waiting::nothing;    // peers, if any thread polls the strategy; else coordinator, if any waits for it
+  std::uint64_t rounds = 0;            // polls of the strategy; stands still while a plugin's function does not return
   std::string operation;               // empty: none yet
   regatta::pace pace = regatta::pace::rare;
 };
@@ -54,7 +54,7 @@ public:
   void operation(const char* what, pace p) noexcept;
   void progress(std::uint64_t step, std::uint64_t samples) noexcept;
   void worked() noexcept; // counts one more sign of progress
-  void round() noexcept;  // counts one more poll of the exchange
+  void round() noexcept;  // counts one more poll of the strategy
   // The calling thread waits for `what` between begin_wait() and end_wait(what). Several threads may wait at once.
   void begin_wait(waiting what) noexcept;
   void end_wait(waiting what) noexcept;

@@ -19,7 +19,7 @@ device::device(const rg_device& functions, std::string name, std::int32_t index,
   if (!f.open || !f.close || !f.allocate || !f.release || !f.allocate_host || !f.release_host || !f.copy || !f.work ||
       !f.hold || !f.record || !f.passed || !f.wait || !f.notify)
     throw failure(exit_code::plugin, fmt::format("{}: a function of {} is missing", name_, RG_EXT_DEVICE));
-  ask(f.open(host_.c(), index, streams, &self_), "opening the device");
+  check_status(f.open(host_.c(), index, streams, &self_), "opening the device");
 }
 
 device::~device() {
@@ -32,7 +32,7 @@ void device::silence() {
   silent_ = true;
 }
 
-void device::ask(rg_status status, const char* what) {
+void device::check_status(rg_status status, const char* what) {
   if (status >= 0) return; // building the text would cost more than the call
   check(status, host_, fmt::format("{}: {}", name_, what));
 }
@@ -86,19 +86,19 @@ void device::run(stream s, const rg_work& w) {
     call(functions_.work, "computing", s, &w);
 }
 
-void device::hold(stream s, rg_fence fence) {
+void device::wait_for(stream s, rg_fence fence) {
   if (fence) call(functions_.hold, "waiting for a fence", s, fence);
 }
 
 rg_fence device::record(stream s) {
   rg_fence fence = 0;
-  call(functions_.record, "making a fence", s, &fence);
+  call(functions_.record, "creating a fence", s, &fence);
   return fence;
 }
 
 bool device::passed(rg_fence fence) {
   const rg_status s = functions_.passed(self_, fence); // [any] without the lock
-  ask(s, "computing");                                 // errors of earlier work on the device often surface here
+  check_status(s, "computing");                        // errors of earlier work on the device often surface here
   return s != RG_AGAIN;
 }
 
@@ -108,18 +108,18 @@ void device::notify(stream s) {
     const std::lock_guard lock(d.mutex_);
     if (d.wake_) d.wake_();
   };
-  call(functions_.notify, "asking to be woken", s, wake, this);
+  call(functions_.notify, "requesting a notification", s, wake, this);
 }
 
 rg_fence device::mark(stream s) {
   rg_fence fence = 0;
-  call(functions_.mark, "making a fence", s, &fence);
+  call(functions_.mark, "creating a fence", s, &fence);
   return fence;
 }
 
 double device::elapsed(rg_fence from, rg_fence to) {
   double ns = 0;
-  ask(functions_.elapsed(self_, from, to, &ns), "reading the device's clock"); // [any] without the lock
+  check_status(functions_.elapsed(self_, from, to, &ns), "reading the device's clock"); // [any] without the lock
   return ns;
 }
 
@@ -130,8 +130,8 @@ std::optional<rg_sensors> device::sensors() {
   return s;
 }
 
-void device::settle() {
-  ask(functions_.wait(self_, record(computing)), "waiting for the device");
+void device::synchronize() {
+  check_status(functions_.wait(self_, record(computing)), "waiting for the device");
 }
 
 void device::read(void* to, const void* from, std::uint64_t bytes) {
@@ -149,7 +149,7 @@ void device::move(char* to, const char* from, std::uint64_t bytes, bool read) {
     const std::uint64_t n = std::min(most, bytes - at);
     if (!read) std::memcpy(pinned.get(), from + at, n);
     copy(read ? pinned.get() : to + at, read ? from + at : pinned.get(), n);
-    settle();
+    synchronize();
     if (read) std::memcpy(to + at, pinned.get(), n);
   }
 }

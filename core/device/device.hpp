@@ -64,11 +64,11 @@ public:
 
   // Enqueues `work` in a stream; RG_OP_COPY (between any two kinds of memory) too. Work on no elements is dropped.
   void run(stream s, const rg_work& work);
-  void hold(stream s, rg_fence fence); // makes later work of `s` wait for the fence; 0: does nothing
+  void wait_for(stream s, rg_fence fence); // makes later work of `s` wait for the fence; 0: does nothing
   // Returns a fence that passes once all work that was enqueued in `s` so far is done.
   rg_fence record(stream s);
   // Makes later work of `s` wait for all work that was enqueued in `other` so far.
-  void after(stream s, stream other) { hold(s, record(other)); }
+  void wait_for_stream(stream s, stream other) { wait_for(s, record(other)); }
   // Returns whether a fence of record() or mark() has passed; does not block.
   bool passed(rg_fence fence);
   // Makes the device call wake() once, when all work that was enqueued in `s` so far has completed.
@@ -76,8 +76,8 @@ public:
 
   // Timing marks by the device's own clock. mark() places one in a stream, as record() does; elapsed() returns the
   // nanoseconds between two marks that have passed. A mark is valid until its stream has 4096 more. Both require
-  // tells_time().
-  bool tells_time() const noexcept { return functions_.mark && functions_.elapsed; }
+  // has_timing_marks().
+  bool has_timing_marks() const noexcept { return functions_.mark && functions_.elapsed; }
   rg_fence mark(stream s);
   double elapsed(rg_fence from, rg_fence to);
   struct span {
@@ -89,20 +89,20 @@ public:
 
   // These wait for all work that was enqueued in stream `computing`: call them outside of the timed region. Besides
   // them, only allocating and freeing memory may wait for the device.
-  void settle();
+  void synchronize();
   // Copy between device memory and pageable host memory, after that work; complete when they return.
   void read(void* to, const void* from, std::uint64_t bytes);  // from the device
   void write(void* to, const void* from, std::uint64_t bytes); // to the device
 
 private:
-  void ask(rg_status status, const char* what);
+  void check_status(rg_status status, const char* what);
   template <class F, class... A> void call(F function, const char* what, A... arguments) {
     rg_status status;
     {
       const std::lock_guard lock(calls_);
       status = function(self_, arguments...);
     }
-    ask(status, what);
+    check_status(status, what);
   }
   // Copies through pinned memory, in chunks.
   void move(char* to, const char* from, std::uint64_t bytes, bool read);

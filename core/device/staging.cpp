@@ -33,7 +33,7 @@ template <class Allocate> std::unique_ptr<scratch> make_scratch_of(Allocate allo
 class on_host final : public staging {
 public:
   explicit on_host(processor& host) : host_(host) {}
-  bool always() const noexcept override { return false; }
+  bool always_copies() const noexcept override { return false; }
   std::unique_ptr<scratch> make_scratch() override { return make_scratch_of(allocate_aligned); }
   rg_fence pack(const rg_work& w) override {
     do_at_once(host_, w);
@@ -41,8 +41,8 @@ public:
   }
   rg_fence unpack(const rg_work& w) override { return pack(w); }
   bool passed(rg_fence) override { return true; }
-  rg_fence before() override { return 0; }
-  void came(rg_fence) override {}
+  rg_fence fence_for_transport() override { return 0; }
+  void wait_for(rg_fence) override {}
 
 private:
   processor& host_;
@@ -51,7 +51,7 @@ private:
 class on_device final : public staging {
 public:
   explicit on_device(device& d) : device_(d) {}
-  bool always() const noexcept override { return false; }
+  bool always_copies() const noexcept override { return false; }
   std::unique_ptr<scratch> make_scratch() override {
     return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_own(bytes); });
   }
@@ -62,8 +62,8 @@ public:
   }
   rg_fence unpack(const rg_work& w) override { return pack(w); }
   bool passed(rg_fence) override { return true; }
-  rg_fence before() override { return device_.record(device::computing); }
-  void came(rg_fence fence) override { device_.hold(device::computing, fence); }
+  rg_fence fence_for_transport() override { return device_.record(device::computing); }
+  void wait_for(rg_fence fence) override { device_.wait_for(device::computing, fence); }
 
 private:
   device& device_;
@@ -72,7 +72,7 @@ private:
 class through_host final : public staging {
 public:
   explicit through_host(device& d) : device_(d) {}
-  bool always() const noexcept override { return true; }
+  bool always_copies() const noexcept override { return true; }
   std::unique_ptr<scratch> make_scratch() override {
     return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_host(bytes); });
   }
@@ -80,16 +80,16 @@ public:
   // Work that is enqueued later finds the bytes in their target.
   rg_fence unpack(const rg_work& w) override {
     const rg_fence done = move(device::from_host, w);
-    device_.hold(device::computing, done);
+    device_.wait_for(device::computing, done);
     return done;
   }
   bool passed(rg_fence fence) override { return device_.passed(fence); }
-  rg_fence before() override { return 0; }
-  void came(rg_fence) override {}
+  rg_fence fence_for_transport() override { return 0; }
+  void wait_for(rg_fence) override {}
 
 private:
   rg_fence move(device::stream s, const rg_work& w) {
-    device_.after(s, device::computing);
+    device_.wait_for_stream(s, device::computing);
     device_.run(s, w);
     const rg_fence done = device_.record(s);
     if (s == device::to_host) device_.notify(s); // an operation waits for it to be posted

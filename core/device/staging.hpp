@@ -43,7 +43,7 @@ public:
   staging& operator=(const staging&) = delete;
 
   // Returns whether the transport cannot access regions, so that everything goes through scratch.
-  virtual bool always() const noexcept = 0;
+  virtual bool always_copies() const noexcept = 0;
   // Returns empty scratch memory; destroy it before this object's processor.
   virtual std::unique_ptr<scratch> make_scratch() = 0;
   // Executes `w`, whose target is scratch memory. Post the operation to the transport once passed() is true for the
@@ -56,9 +56,9 @@ public:
   virtual bool passed(rg_fence fence) = 0;
   // Returns the fence after all work so far, for which the transport must wait before it accesses the memory of a
   // region or of scratch (rg_transfer.after); 0: none.
-  virtual rg_fence before() = 0;
+  virtual rg_fence fence_for_transport() = 0;
   // Makes later work of the processor wait for the fence of a completion; 0: none.
-  virtual void came(rg_fence fence) = 0;
+  virtual void wait_for(rg_fence fence) = 0;
 };
 
 // The argument of these functions must outlive the result.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory regions of an exchange. They are allocated here, registered with the transport if it can access them,
+// The memory regions of one rank's strategy. They are allocated here, registered with the transport if it can access them,
 // never move, and live as long as their table. [main] except where noted. Guard values lie before and after the bytes
 // of each region, in the same allocation: find_damage() detects writes there.
 #pragma once
@@ -15,7 +15,13 @@
 
 #include "memory/processor.hpp"
 
+#include <regatta/plugin.hpp>
+
 namespace regatta {
+
+inline std::uint64_t bytes_of(const rg_buffer& b) {
+  return b.count * rg::size_of(b.type);
+}
 
 struct aligned_free {
   void operator()(void* p) const noexcept;

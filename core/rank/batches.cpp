@@ -12,7 +12,7 @@
 namespace regatta {
 
 batches::batches(session& s)
-    : session_(s), micros_(static_cast<std::uint64_t>(s.job.config.train.accumulate)), samples_(s.job.batch / micros_),
+    : session_(s), micros_(s.job.micro_batches()), samples_(s.job.micro_batch()),
       first_(static_cast<std::uint64_t>(s.cluster.worker) * s.job.batch), counted_(s.model().info().count_kinds > 0),
       summed_(counted_ && s.synchronous()), whole_(counted_ || s.model().has_tables()),
       constant_(s.data().constant() && micros_ == 1) {
@@ -43,8 +43,8 @@ batches::batches(session& s)
                     fmt::format("model {}: its input of tokens (tokens_input = {}) is no input of indices",
                                 s.job.config.model.id, tokens));
     const rg_input& in = s.model().inputs()[tokens_input_];
-    token_places_ = samples_;
-    for (std::uint32_t d = 0; d < in.ndim; ++d) token_places_ *= static_cast<std::uint64_t>(in.shape[d]);
+    token_positions_ = samples_;
+    for (std::uint32_t d = 0; d < in.ndim; ++d) token_positions_ *= static_cast<std::uint64_t>(in.shape[d]);
   }
   s.data().plan({s.job.global_batch(), first_, samples_, micros_});
 }
@@ -76,10 +76,11 @@ void batches::count(std::uint64_t step, slot& of) {
   std::fill(of.mine.begin(), of.mine.end(), 0);
   for (const batch_memory& memory : of.micros) {
     const rg_batch b = memory.batch();
-    session_.model().ask(session_.model().functions().count(session_.model().self(), &b, of.mine.data()), "count");
+    session_.model().check_status(session_.model().functions().count(session_.model().self(), &b, of.mine.data()),
+                                  "count");
   }
   for (std::size_t k = 0; k < of.mine.size(); ++k) of.global[k] = of.mine[k] * session_.cluster.workers;
-  if (!meets(step)) return;
+  if (!sums_counts(step)) return;
   session_.control.begin_sum("counts", {of.mine.begin(), of.mine.end()});
   summing_ = &of;
 }
@@ -87,7 +88,7 @@ void batches::count(std::uint64_t step, slot& of) {
 void batches::count_tokens(const rg_batch& b) {
   ++micros_counted_;
   const auto count = [&](const auto* values) {
-    const auto all = static_cast<std::ptrdiff_t>(token_places_);
+    const auto all = static_cast<std::ptrdiff_t>(token_positions_);
     return static_cast<std::uint64_t>(all - std::count(values, values + all, 0));
   };
   const void* const values = b.inputs[tokens_input_];
@@ -95,7 +96,7 @@ void batches::count_tokens(const rg_batch& b) {
                                                                      : count(static_cast<const std::int32_t*>(values));
 }
 
-void batches::settle() {
+void batches::finish_sum() {
   if (!summing_) return;
   const std::vector<double> sums = session_.control.end_sum();
   for (std::size_t k = 0; k < sums.size(); ++k) summing_->global[k] = static_cast<std::uint64_t>(sums[k]);
@@ -114,7 +115,7 @@ void batches::begin(std::uint64_t step) {
   tokens_ = micros_counted_ = 0;
   prepare(step);
   of(step).ahead = false;
-  settle();
+  finish_sum();
   if (summed_) read_ahead();
 }
 
@@ -126,7 +127,7 @@ rg_batch batches::micro(std::uint64_t m) {
   batch_memory& memory = this->memory(step_, m);
   if (!whole_ && m) read(step_, m, memory);
   rg_batch b = memory.batch();
-  if (token_places_ && m == micros_counted_) count_tokens(b);
+  if (token_positions_ && m == micros_counted_) count_tokens(b);
   b.step = step_;
   b.first_sample = first_ + m * samples_;
   b.global_samples = session_.job.global_batch();

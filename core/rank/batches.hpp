@@ -33,7 +33,7 @@ public:
   // Sets the number of steps: `end` and later steps are not read ahead. Call it after the warm-up, when it is known.
   void end_at(std::uint64_t end) { end_ = end; }
   // Returns whether begin(step) may wait for other workers, because the counts of `step` are summed.
-  bool meets(std::uint64_t step) const { return summed_ || (counted_ && step == 0); }
+  bool sums_counts(std::uint64_t step) const { return summed_ || (counted_ && step == 0); }
   // [compute] Begins `step`: 0, 1, ... in order. Reads its batch unless it was read ahead. Its counts are known when
   // this returns. Throws failure, also (run) if the case ends while it waits.
   void begin(std::uint64_t step);
@@ -44,12 +44,12 @@ public:
   // are in memory at once and valid until the next step, and may be asked for again.
   rg_batch micro(std::uint64_t m);
   // [compute] Completes a pending sum of counts. Call it before any other collective call on the control channel.
-  void settle();
+  void finish_sum();
   // This worker's counts for the step that was begun, by kind of count; empty if the model counts nothing.
   const std::vector<std::uint64_t>& mine() const { return current().mine; }
   // Returns the tokens, without padding, of all micro-batches that micro() has returned in this step, each once;
   // std::nullopt unless train.batch_unit is "tokens" and the model has an input of tokens.
-  std::optional<std::uint64_t> tokens() const { return token_places_ ? std::optional(tokens_) : std::nullopt; }
+  std::optional<std::uint64_t> tokens() const { return token_positions_ ? std::optional(tokens_) : std::nullopt; }
 
 private:
   struct slot {
@@ -76,8 +76,8 @@ private:
   std::vector<slot> slots_;                      // used in rotation by steps
   std::uint64_t step_ = 0;                       // the step that was begun
   std::size_t tokens_input_ = 0;
-  std::uint64_t token_places_ = 0; // per micro-batch; 0: tokens are not counted
-  std::uint64_t tokens_ = 0;       // of the step's first micros_counted_ micro-batches
+  std::uint64_t token_positions_ = 0; // per micro-batch; 0: tokens are not counted
+  std::uint64_t tokens_ = 0;          // of the step's first micros_counted_ micro-batches
   std::uint64_t micros_counted_ = 0;
   std::uint64_t end_ = UINT64_MAX;
   slot* summing_ = nullptr;

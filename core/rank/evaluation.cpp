@@ -20,9 +20,7 @@ void evaluation::attend(session& s) {
   s.control.sum("metric", std::vector<double>(s.model().info().metric_sums, 0.0));
 }
 
-evaluation::evaluation(session& s)
-    : session_(s), samples_(s.job.batch / static_cast<std::uint64_t>(s.job.config.train.accumulate)),
-      memory_(s.model().inputs(), samples_) {
+evaluation::evaluation(session& s) : session_(s), samples_(s.job.micro_batch()), memory_(s.model().inputs(), samples_) {
   if (!s.model().functions().evaluate)
     throw failure(exit_code::usage,
                   fmt::format("data.evaluation_path: model {} cannot evaluate", s.job.config.model.id));
@@ -45,13 +43,13 @@ std::optional<double> evaluation::run(const std::function<void(rg_batch&)>& prep
     batch.first_sample = first;
     batch.seed = session_.job.config.seed;
     prepare(batch);
-    model.ask(model.functions().evaluate(model.self(), &batch, sums.data()), "evaluate");
+    model.check_status(model.functions().evaluate(model.self(), &batch, sums.data()), "evaluate");
     session_.control.status().worked();
   }
   const auto total = session_.control.sum("metric", sums);
   if (!model.functions().metric || total.empty()) return {};
   double value = 0;
-  model.ask(model.functions().metric(model.self(), total.data(), &value), "metric");
+  model.check_status(model.functions().metric(model.self(), total.data(), &value), "metric");
   return value;
 }
 

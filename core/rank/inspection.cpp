@@ -17,7 +17,7 @@ namespace {
 // Returns a function that divides the pieces of the arena at slice boundaries and calls f(slice, part, first) for each
 // part; `first` is the index of the part's first element within the slice.
 using part_function = std::function<void(const rg_slice& slice, std::span<const float> part, std::uint64_t first)>;
-exchange::show_function by_slice(const rg_arena& arena, const part_function& f) {
+strategy_host::read_function by_slice(const rg_arena& arena, const part_function& f) {
   return [&arena, f, at = std::uint64_t{0}, s = std::uint32_t{0}](std::span<const float> piece) mutable {
     while (!piece.empty() && s < arena.slice_count) {
       const rg_slice& slice = arena.slices[s];
@@ -31,9 +31,9 @@ exchange::show_function by_slice(const rg_arena& arena, const part_function& f) 
 }
 
 // Reports the first element of a tensor's padding that is not 0.
-void require_zero_padding(const exchange& x, const char* of, const std::string& when,
-                          const std::function<void(const exchange::show_function&)>& show) {
-  const rg_arena& arena = x.arena();
+void require_zero_padding(const strategy_host& strategy, const char* of, const std::string& when,
+                          const std::function<void(const strategy_host::read_function&)>& show) {
+  const rg_arena& arena = strategy.arena();
   show(by_slice(arena, [&](const rg_slice& slice, std::span<const float> part, std::uint64_t first) {
     const rg_tensor& t = arena.tensors[slice.tensor];
     const std::uint64_t used = rg::storage_of(t), from = std::max(used, first);
@@ -53,19 +53,19 @@ struct look {
   std::string not_finite; // name of the first tensor whose gradient is not finite
 };
 
-look look_at_gradients(const exchange& x) {
-  const rg_arena& arena = x.arena();
+look look_at_gradients(const strategy_host& strategy) {
+  const rg_arena& arena = strategy.arena();
   look l;
   const auto judge = [&](const rg_tensor& t, std::span<const float> part) {
     const arithmetic::norm n = arithmetic::sum_of_squares(part);
     if (n.not_finite > 0 && l.not_finite.empty()) l.not_finite = t.name;
     l.any = l.any || (t.lr_scale > 0 && n.sum_of_squares > 0);
   };
-  x.show_gradients(by_slice(arena, [&](const rg_slice& slice, std::span<const float> part, std::uint64_t) {
+  strategy.read_gradients(by_slice(arena, [&](const rg_slice& slice, std::span<const float> part, std::uint64_t) {
     judge(arena.tensors[slice.tensor], part);
   }));
   for (std::uint32_t t = 0; t < arena.table_count; ++t)
-    judge(arena.tensors[arena.tables[t].tensor], x.row_gradients(t));
+    judge(arena.tensors[arena.tables[t].tensor], strategy.row_gradients(t));
   return l;
 }
 
@@ -79,15 +79,17 @@ void report_damage(const std::string& when, const std::string& what) {
                   when, what));
 }
 
-void require_no_damage(const exchange& x, const std::string& when) {
-  if (const auto where = x.find_damage()) report_damage(when, *where);
+void require_no_damage(const strategy_host& strategy, const std::string& when) {
+  if (const auto where = strategy.find_damage()) report_damage(when, *where);
   // Gradients first: an update carries a write behind a gradient into the weights, too.
-  require_zero_padding(x, "gradient", when, [&](const exchange::show_function& f) { x.show_gradients(f); });
-  require_zero_padding(x, "weights", when, [&](const exchange::show_function& f) { x.show_weights(f); });
+  require_zero_padding(strategy, "gradient", when,
+                       [&](const strategy_host::read_function& f) { strategy.read_gradients(f); });
+  require_zero_padding(strategy, "weights", when,
+                       [&](const strategy_host::read_function& f) { strategy.read_weights(f); });
 }
 
-bool require_finite_gradients(const exchange& x, const std::string& when) {
-  const look l = look_at_gradients(x);
+bool require_finite_gradients(const strategy_host& strategy, const std::string& when) {
+  const look l = look_at_gradients(strategy);
   if (!l.not_finite.empty())
     throw failure(exit_code::wrong,
                   fmt::format("{}: the gradient of tensor {} is not finite, though the loss is: the model computes it "
@@ -96,24 +98,24 @@ bool require_finite_gradients(const exchange& x, const std::string& when) {
   return l.any;
 }
 
-bool finite_and_not_zero(const exchange& x) {
-  const look l = look_at_gradients(x);
+bool finite_and_not_zero(const strategy_host& strategy) {
+  const look l = look_at_gradients(strategy);
   return l.not_finite.empty() && l.any;
 }
 
-std::uint64_t checksum_of_weights(const exchange& x) {
+std::uint64_t checksum_of_weights(const strategy_host& strategy) {
   std::uint64_t sum = 0xcbf29ce484222325;
-  x.show_weights([&](std::span<const float> piece) {
+  strategy.read_weights([&](std::span<const float> piece) {
     for (const float w : piece) sum = (sum ^ std::bit_cast<std::uint32_t>(w)) * 0x100000001b3;
   });
   return sum;
 }
 
-bool any_row_changed(const exchange& x) {
+bool any_row_changed(const strategy_host& strategy) {
   bool changed = false;
-  for (std::uint32_t t = 0; t < x.tables().list().size(); ++t)
+  for (std::uint32_t t = 0; t < strategy.tables().windows().size(); ++t)
     for (const bool as_server : {false, true})
-      if (const row_table* const table = x.tables().held(as_server, t))
+      if (const row_table* const table = strategy.tables().shard(as_server, t))
         table->for_each_changed([&](std::uint64_t, std::span<const float>) { changed = true; });
   return changed;
 }

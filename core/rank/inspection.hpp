@@ -4,7 +4,7 @@
 // nothing is timed.
 #pragma once
 
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace regatta {
 // [loop] Throws failure (plugin) if memory outside of a buffer was written: the guards around each region must be
 // unchanged, and the padding behind each tensor must be zero in weights and gradients. `when` begins the text: "after
 // warm-up". Works in any role; waits for a device.
-void require_no_damage(const exchange& x, const std::string& when);
+void require_no_damage(const strategy_host& strategy, const std::string& when);
 
 // Throws the failure of require_no_damage(). `what` names the memory that was written: "memory behind the gradients".
 [[noreturn]] void report_damage(const std::string& when, const std::string& what);
@@ -22,16 +22,16 @@ void require_no_damage(const exchange& x, const std::string& when);
 // [loop] Throws failure (wrong) if a gradient has elements that are infinite or NaN. `when` as in require_no_damage().
 // Returns whether a trained tensor (lr_scale above 0) has an element whose gradient is not 0. On workers only; waits
 // for a device.
-bool require_finite_gradients(const exchange& x, const std::string& when);
+bool require_finite_gradients(const strategy_host& strategy, const std::string& when);
 // [loop] Returns whether all gradients are finite and a trained tensor has one that is not 0. For fp16, whose gradients
 // may overflow. On workers only; waits for a device.
-bool finite_and_not_zero(const exchange& x);
+bool finite_and_not_zero(const strategy_host& strategy);
 
 // [loop] Returns a hash of a worker's dense weights: equal for equal weights, and almost always different otherwise.
 // Waits for a device.
-std::uint64_t checksum_of_weights(const exchange& x);
+std::uint64_t checksum_of_weights(const strategy_host& strategy);
 // [loop] Returns whether this rank, as worker or server, holds a row of a sparse table that differs from its initial
 // value.
-bool any_row_changed(const exchange& x);
+bool any_row_changed(const strategy_host& strategy);
 
 } // namespace regatta

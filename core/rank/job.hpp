@@ -3,8 +3,8 @@
 // The work order of one rank, as the coordinator sends it.
 #pragma once
 
+#include "cluster/layout.hpp"
 #include "experiment/experiment.hpp"
-#include "rank/exchange.hpp"
 
 #include <cstdint>
 #include <string>
@@ -30,6 +30,8 @@ struct rank_job {
   // gradients may overflow, and a step with overflow must leave all weights unchanged.
   optimizer_config optimizer() const;
   std::uint64_t global_batch() const { return batch * layout.workers; }
+  std::uint64_t micro_batches() const { return static_cast<std::uint64_t>(config.train.accumulate); } // per step
+  std::uint64_t micro_batch() const { return batch / micro_batches(); }                               // samples of each
 };
 
 nlohmann::json to_json(const rank_job& job);

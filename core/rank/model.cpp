@@ -109,7 +109,7 @@ model_instance::~model_instance() {
   if (source_self_) component_.graph.destroy(source_self_);
 }
 
-void model_instance::ask(rg_status status, const char* what) {
+void model_instance::check_status(rg_status status, const char* what) {
   if (status >= 0) return;
   check(status, *failing_, fmt::format("{}: {}", name_, what));
 }
@@ -120,11 +120,11 @@ std::string model_instance::kernels() const {
 }
 
 void model_instance::init(std::uint32_t tensor, std::uint64_t seed, float* out) {
-  ask(functions_.init(self_, tensor, nullptr, 0, seed, out), "init");
+  check_status(functions_.init(self_, tensor, nullptr, 0, seed, out), "init");
 }
 
 void model_instance::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out) {
-  ask(functions_.init(self_, tensor, rows.data(), rows.size(), seed, out), "init");
+  check_status(functions_.init(self_, tensor, rows.data(), rows.size(), seed, out), "init");
 }
 
 void model_instance::tell_frequencies(const std::function<std::vector<double>(std::size_t)>& weights) {
@@ -133,7 +133,7 @@ void model_instance::tell_frequencies(const std::function<std::vector<double>(st
   const auto wants = rg::copy_versioned(*static_cast<const rg_frequencies*>(table));
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (const auto w = weights(i); !w.empty() && wants.frequencies)
-      ask(wants.frequencies(self_, static_cast<std::uint32_t>(i), w.data(), w.size()), "frequencies");
+      check_status(wants.frequencies(self_, static_cast<std::uint32_t>(i), w.data(), w.size()), "frequencies");
 }
 
 bool model_instance::has_tables() const {

@@ -50,12 +50,12 @@ public:
   const rg_model_info& info() const { return info_; }
   const std::vector<rg_tensor>& tensors() const { return tensors_; }
   const std::vector<rg_input>& inputs() const { return inputs_; }
-  // For calls of the model: ask(functions().step(self(), ...), "step").
+  // For calls of the model: check_status(functions().step(self(), ...), "step").
   const rg_model& functions() const { return functions_; }
   void* self() const { return self_; }
   std::string kernels() const; // the chosen kernels; "" if there is no choice
   // Throws failure with the plugin's text if `status`, returned by the model's function `what`, is an error. [any]
-  void ask(rg_status status, const char* what);
+  void check_status(rg_status status, const char* what);
 
   // Passes to a model with "regatta.frequencies/1" how often each index occurs. weights(i) returns the relative
   // frequency of each index of input i; empty if not known.

@@ -21,16 +21,16 @@ namespace {
 // Returns the SHA-256 of the dense weights, followed by the changed rows of each sparse table in ascending order: row
 // number and weights. "" if the worker holds no weights, because the model has only sparse tables and servers hold
 // them.
-std::string hash_of_weights(exchange& x) {
+std::string hash_of_weights(strategy_host& strategy) {
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> hash(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   bool good = hash && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1;
   auto add = [&](const void* data, std::size_t bytes) {
     good = good && EVP_DigestUpdate(hash.get(), data, bytes) == 1;
   };
-  bool any = !x.weights().empty();
-  x.show_weights([&](std::span<const float> some) { add(some.data(), some.size_bytes()); });
-  for (std::uint32_t t = 0; t < x.tables().list().size(); ++t) {
-    const row_table* const table = x.tables().held(false, t);
+  bool any = !strategy.weights().empty();
+  strategy.read_weights([&](std::span<const float> some) { add(some.data(), some.size_bytes()); });
+  for (std::uint32_t t = 0; t < strategy.tables().windows().size(); ++t) {
+    const row_table* const table = strategy.tables().shard(false, t);
     if (!table) continue;
     any = true;
     table->for_each_changed([&](std::uint64_t row, std::span<const float> weights) {
@@ -51,7 +51,7 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
   control.on_death([&s](std::uint32_t) { s.wake(); });
   control.on_describe([&s] { return s.report().describe(); });
   s.open();
-  control.operation("meeting the other ranks", pace::rare);
+  control.operation("waiting at the barrier \"ready\"", pace::rare);
   control.barrier("ready");
   const bool worker = s.cluster.worker >= 0;
   rank_record record = worker ? run_worker(s) : run_server(s);
@@ -63,12 +63,12 @@ nlohmann::json train(control_client& control, rank_job job, std::uint32_t rank, 
   record.host = host;
   if (worker) record.role = fmt::format("worker {}", s.cluster.worker);
   if (s.cluster.server >= 0) record.role += fmt::format("{}server {}", worker ? " + " : "", s.cluster.server);
-  if (worker) record.weights_hash = hash_of_weights(s.exchange());
+  if (worker) record.weights_hash = hash_of_weights(s.strategy());
   record.layout = s.model().info().layout ? s.model().info().layout : "";
   record.kernels = s.model().kernels();
   record.warnings.insert(record.warnings.end(), s.strategy_warnings().begin(), s.strategy_warnings().end());
   record.memory_peak_bytes = memory_peak_bytes();
-  control.operation("meeting the other ranks at the end", pace::rare);
+  control.operation("waiting at the barrier \"done\"", pace::rare);
   control.barrier("done"); // no rank leaves while others still read its memory
   s.close();
   return to_json(record);
@@ -79,8 +79,7 @@ nlohmann::json tune(control_client& control, const rank_job& job) {
   control.operation("timing kernels", pace::unseen);
   const registry plugins = registry::of_files({job.files.begin(), job.files.end()});
   model_instance model(plugins, job.config.model, job.config.train.device,
-                       model_setup_of(job.config, job.batch / static_cast<std::uint64_t>(job.config.train.accumulate),
-                                      RG_PURPOSE_TRAIN, nullptr),
+                       model_setup_of(job.config, job.micro_batch(), RG_PURPOSE_TRAIN, nullptr),
                        [&](int level, const std::string& text) { control.log(level, text); });
   return {{"kernels", model.kernels()}};
 }

@@ -3,11 +3,10 @@
 
 #include "base/failure.hpp"
 #include "rank/batches.hpp"
-#include "rank/clock.hpp"
 #include "rank/evaluation.hpp"
 #include "rank/inspection.hpp"
 #include "rank/rank.hpp"
-#include "rank/region.hpp"
+#include "rank/timing/timed_region.hpp"
 
 #include <atomic>
 #include <exception>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include <nlohmann/json.hpp>
+#include <regatta/clock.hpp>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -37,80 +37,80 @@ void attend_steps(session& s, std::uint64_t from, std::uint64_t to, std::uint64_
 rank_record run_server(session& s) {
   rank_record record;
   timed_region region(s);
-  exchange& x = s.exchange();
+  strategy_host& strategy = s.strategy();
   s.control.operation("serving");
-  x.begin(exchange::serve, 0);
+  strategy.begin(strategy_host::serve, 0);
 
   // The workers use the control channel collectively between warm-up and the first timed step, after the last step, and
   // to count and evaluate. A second thread takes part in these calls, because the serving thread cannot wait. The timed
   // region begins and ends on the serving thread while no worker has a pending operation, so no byte of the warm-up or
   // of finish() is counted.
-  enum { before, begin_asked, begun, end_asked, ended, lost };
+  enum { before, begin_requested, begun, end_requested, ended, lost };
   std::atomic<int> phase{before};
   const auto reach = [&phase](int next) {
     phase.store(next);
     phase.notify_one();
   };
   // Returns false if serving has failed.
-  const auto ask = [&](int what) {
+  const auto request = [&](int what) {
     int expected = what - 1;
     if (!phase.compare_exchange_strong(expected, what)) return false;
     s.wake();
     phase.wait(what);
     return phase.load() == what + 1;
   };
-  std::exception_ptr meeting_error, error;
-  std::thread meeting([&] {
+  std::exception_ptr control_error, error;
+  std::thread control_thread([&] {
     try {
       const std::uint64_t warmup = s.job.warmup;
       attend_steps(s, 0, warmup, std::numeric_limits<std::uint64_t>::max());
       const auto end = warmup + static_cast<std::uint64_t>(s.control.sum("steps", {0})[0]);
-      if (!ask(begin_asked)) return;
+      if (!request(begin_requested)) return;
       s.control.barrier("start");
       attend_steps(s, warmup, end, end);
       s.control.barrier("end");
-      if (!ask(end_asked)) return;
+      if (!request(end_requested)) return;
       s.control.barrier("finish");
       if (s.model().has_tables() && evaluation::wanted(s))
         evaluation::attend(s); // workers evaluate while they can still pull rows
     } catch (...) {
-      meeting_error = std::current_exception();
+      control_error = std::current_exception();
       reach(lost);
       s.wake();
     }
   });
   try {
     const waiting_scope waits(s.control.status(), waiting::peers);
-    while (!x.done(exchange::serve) || phase.load() < ended) {
-      s.report().poll(x, s.job.spin_ns);
+    while (!strategy.done(strategy_host::serve) || phase.load() < ended) {
+      s.report().poll(strategy, s.job.spin_ns);
       if (s.control.aborted()) throw peer_failure("ended because another rank failed");
       if (phase.load() == lost) break;
-      if (phase.load() == begin_asked) {
+      if (phase.load() == begin_requested) {
         region.begin(record);
         reach(begun);
-      } else if (phase.load() == end_asked) {
+      } else if (phase.load() == end_requested) {
         region.end(record);
         reach(ended);
       }
     }
   } catch (...) {
     error = std::current_exception();
-    // Report now: the meeting thread ends only with the case, and no other rank knows of the failure.
+    // Report now: the control thread ends only with the case, and no other rank knows of the failure.
     report_to_coordinator(s.control, [&]() -> nlohmann::json { std::rethrow_exception(error); });
     reach(lost);
   }
-  meeting.join(); // an aborted case ends the thread's wait too
+  control_thread.join(); // an aborted case ends the thread's wait too
   if (error) std::rethrow_exception(error);
-  if (meeting_error) std::rethrow_exception(meeting_error);
-  region.take_records_of_steps(record);
-  for (const waiting_scope waits(s.control.status(), waiting::peers); x.busy();) {
-    s.report().poll(x, 0);
+  if (control_error) std::rethrow_exception(control_error);
+  region.copy_records_of_steps(record);
+  for (const waiting_scope waits(s.control.status(), waiting::peers); strategy.busy();) {
+    s.report().poll(strategy, 0);
     if (s.control.aborted()) throw peer_failure("ended because another rank failed");
   }
   if (!s.model().has_tables() && evaluation::wanted(s)) evaluation::attend(s);
-  x.require_success();
-  require_no_damage(x, "after the last step");
-  record.weights_moved = any_row_changed(x);
+  strategy.require_success();
+  require_no_damage(strategy, "after the last step");
+  record.weights_moved = any_row_changed(strategy);
   return record;
 }
 

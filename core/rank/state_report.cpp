@@ -39,13 +39,13 @@ std::string in_words(const transfers::open_operation& o) {
 state_report::state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes)
     : control_(control), wake_(std::move(wake)), bytes_(std::move(bytes)) {}
 
-void state_report::watch(const exchange& x) {
+void state_report::watch(const strategy_host& strategy) {
   const std::lock_guard lock(mutex_);
-  watched_ = &x;
+  watched_ = &strategy;
   tensors_.clear();
-  for (std::uint32_t i = 0; i < x.arena().slice_count; ++i) {
-    const rg_slice& s = x.arena().slices[i];
-    const char* name = x.arena().tensors[s.tensor].name;
+  for (std::uint32_t i = 0; i < strategy.arena().slice_count; ++i) {
+    const rg_slice& s = strategy.arena().slices[i];
+    const char* name = strategy.arena().tensors[s.tensor].name;
     tensors_.push_back({name ? name : fmt::format("tensor {}", s.tensor), s.first, s.first + s.count});
   }
 }
@@ -55,19 +55,19 @@ void state_report::end_watch() {
   watched_ = nullptr;
 }
 
-void state_report::poll(exchange& x, std::uint64_t spin_ns) {
+void state_report::poll(strategy_host& strategy, std::uint64_t spin_ns) {
   thread_local const auto me = static_cast<pid_t>(::syscall(SYS_gettid));
   control_.status().round();
-  if (asked_.load(std::memory_order_acquire)) {
-    auto lines = describe_exchange(x);
+  if (request_.load(std::memory_order_acquire)) {
+    auto lines = describe_operations(strategy);
     const std::lock_guard lock(mutex_);
-    asked_.store(false, std::memory_order_relaxed);
+    request_.store(false, std::memory_order_relaxed);
     answer_ = std::move(lines);
     has_answer_ = true;
-    answered_.notify_all();
+    answer_set_.notify_all();
   }
   polling_.store(me, std::memory_order_relaxed);
-  bool moved = x.poll(round_ns, spin_ns);
+  bool moved = strategy.poll(round_ns, spin_ns);
   polling_.store(0, std::memory_order_relaxed);
   if (!moved)
     if (const std::uint64_t bytes = bytes_(); bytes != seen_bytes_) {
@@ -91,9 +91,9 @@ void state_report::describe_tensors(std::vector<std::string>& lines) const {
   if (!gradients.empty()) lines.push_back(fmt::format("ready() has not come for {}", listed(gradients)));
 }
 
-std::vector<std::string> state_report::describe_exchange(exchange& x) const {
+std::vector<std::string> state_report::describe_operations(strategy_host& strategy) const {
   std::vector<std::string> lines;
-  auto open = x.open_operations();
+  auto open = strategy.open_operations();
   // Operations that the transport refuses come first: the others may be waiting for them.
   std::ranges::stable_partition(open, &transfers::open_operation::refused);
   for (std::size_t i = 0; i < std::min(open.size(), most_listed); ++i) lines.push_back(in_words(open[i]));
@@ -107,19 +107,19 @@ nlohmann::json state_report::describe() {
   std::vector<std::string> lines;
   describe_tensors(lines);
   has_answer_ = false;
-  asked_.store(true, std::memory_order_release);
+  request_.store(true, std::memory_order_release);
   wake_();
-  const bool answers = answered_.wait_for(lock, answer_limit, [this] { return has_answer_; });
-  asked_.store(false, std::memory_order_relaxed);
+  const bool answers = answer_set_.wait_for(lock, answer_limit, [this] { return has_answer_; });
+  request_.store(false, std::memory_order_relaxed);
   const pid_t loop = polling_.load(std::memory_order_relaxed);
   std::string waits;
   if (answers) {
     waits = answer_.empty() ? "no operation is open" : answer_.front();
-    if (answer_.empty()) lines.push_back("no operation of the exchange is open");
+    if (answer_.empty()) lines.push_back("no operation of the strategy is open");
     for (const std::string& line : answer_) lines.push_back("open: " + line);
   } else {
-    lines.push_back(loop ? "the exchange does not answer: the code of the transport or the strategy does not return"
-                         : "no thread runs the exchange");
+    lines.push_back(loop ? "the strategy does not answer: the code of the transport or the strategy does not return"
+                         : "no thread runs the strategy");
   }
   return {{"lines", lines}, {"waits", waits}, {"answers", answers || loop == 0}, {"loop", answers ? 0 : loop}};
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Describes the state of a rank when the run stands still, for the coordinator: tensors that lack gradients or weights,
-// and operations that have not ended. The thread that runs the exchange describes the operations at its next call of
+// and operations that have not ended. The thread that runs the strategy describes the operations at its next call of
 // poll(); if that call does not come, the report says so.
 #pragma once
 
 #include "control/client.hpp"
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -21,21 +21,21 @@ namespace regatta {
 
 class state_report {
 public:
-  // `control` must outlive this object. `wake` makes the exchange's poll return; describe() calls it from any thread.
+  // `control` must outlive this object. `wake` makes strategy_host::poll() return; describe() calls it from any thread.
   // `bytes` returns the bytes that the transport has moved so far; poll() calls it [loop].
   state_report(control_client& control, std::function<void()> wake, std::function<std::uint64_t()> bytes);
 
-  // [main] Begin and end the use of the exchange by describe(), which before and afterwards reports nothing. Call
-  // end_watch() before the exchange is destroyed.
-  void watch(const exchange& x);
+  // [main] Begin and end the use of the strategy by describe(), which before and afterwards reports nothing. Call
+  // end_watch() before the strategy is destroyed.
+  void watch(const strategy_host& strategy);
   void end_watch();
 
-  // [loop] Runs one round of the exchange, and publishes on the status page that it ran and whether it made progress.
-  // Waits at most 250 ms, so that the page stays up to date. Throws failure as exchange::poll() does.
-  void poll(exchange& x, std::uint64_t spin_ns);
+  // [loop] Runs one round of the strategy, and publishes on the status page that it ran and whether it made progress.
+  // Waits at most 250 ms, so that the page stays up to date. Throws failure as strategy_host::poll() does.
+  void poll(strategy_host& strategy, std::uint64_t spin_ns);
 
-  // [any] Wakes the exchange and waits at most 150 ms for its answer. Returns {"lines": a text for each item, "waits":
-  // the first pending operation, "answers": false if a thread is in exchange::poll() but has not answered, "loop": the
+  // [any] Wakes the strategy and waits at most 150 ms for its answer. Returns {"lines": a text for each item, "waits":
+  // the first pending operation, "answers": false if a thread is in strategy_host::poll() but has not answered, "loop": the
   // id of that thread, else 0}. One call at a time.
   nlohmann::json describe();
 
@@ -45,19 +45,19 @@ private:
     std::uint64_t first, end; // in the arena
   };
   void describe_tensors(std::vector<std::string>& lines) const;
-  std::vector<std::string> describe_exchange(exchange& x) const; // [loop]
+  std::vector<std::string> describe_operations(strategy_host& strategy) const; // [loop]
 
   control_client& control_;
   std::function<void()> wake_;
   std::function<std::uint64_t()> bytes_;
-  std::uint64_t seen_bytes_ = 0;     // [loop]
-  std::atomic<pid_t> polling_{0};    // the thread that is in poll()
-  std::atomic<bool> asked_{false};   // describe() waits for that thread
-  std::mutex mutex_;                 // guards all members below
-  std::condition_variable answered_; // answer_ was set
+  std::uint64_t seen_bytes_ = 0;       // [loop]
+  std::atomic<pid_t> polling_{0};      // the thread that is in poll()
+  std::atomic<bool> request_{false};   // describe() waits for that thread
+  std::mutex mutex_;                   // guards all members below
+  std::condition_variable answer_set_; // answer_ was set
   bool has_answer_ = false;
   std::vector<std::string> answer_;
-  const exchange* watched_ = nullptr;
+  const strategy_host* watched_ = nullptr;
   std::vector<tensor> tensors_; // the dense ones
 };
 

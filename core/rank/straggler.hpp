@@ -4,12 +4,12 @@
 // It sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
 #pragma once
 
-#include "rank/clock.hpp"
-
 #include <cerrno>
 #include <cstdint>
 
 #include <time.h>
+
+#include <regatta/clock.hpp>
 
 namespace regatta {
 
@@ -20,23 +20,23 @@ public:
 
   // [compute] Computing begins, or continues after a time that does not count as computing.
   void resume() noexcept {
-    if (more_ > 0) since_ = steady_ns();
+    if (more_ > 0) since_ = rg::steady_ns();
   }
   // [compute] Sleeps for (factor - 1) times the time since the last call of resume() or compute(). A sleep below 0.5 ms
   // is added to the next one, because the kernel cannot keep to it; with `last`, at the end of a pass, it is not put
   // off.
   void compute(bool last) noexcept {
     if (!(more_ > 0)) return;
-    owed_ += static_cast<std::int64_t>(more_ * static_cast<double>(steady_ns() - since_));
+    owed_ += static_cast<std::int64_t>(more_ * static_cast<double>(rg::steady_ns() - since_));
     constexpr std::int64_t shortest = 500'000;
     if (owed_ >= shortest || (last && owed_ > 0)) {
-      const std::int64_t until = steady_ns() + owed_;
+      const std::int64_t until = rg::steady_ns() + owed_;
       const timespec t{until / 1'000'000'000, until % 1'000'000'000};
       while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
       }
       owed_ = 0;
     }
-    since_ = steady_ns();
+    since_ = rg::steady_ns();
   }
 
 private:

@@ -2,6 +2,8 @@
 #include "simulation.hpp"
 
 #include "base/failure.hpp"
+#include "cluster/layout.hpp"
+#include "cluster/plan.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -43,23 +45,18 @@ std::uint64_t padded(std::int64_t elements) {
   return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
 }
 
-// One rank: an exchange and, for a worker, a model that takes virtual time.
+// One rank: a strategy with its host and, for a worker, a model that takes virtual time.
 class simulated_rank {
 public:
   simulated_rank(const simulation_setup& setup, const component& strategy, const rg_value* values,
                  const cluster_layout& layout, const rg_plan& plan, virtual_network& network, std::uint32_t rank)
       : setup_(setup), network_(network), cluster_(layout.view(rank)), rank_(rank) {
-    exchange_setup x{};
+    strategy_host_setup x{};
     x.strategy = &strategy.strategy;
     x.values = values;
     x.strategy_id = strategy.id;
-    x.transport = &network.functions();
-    x.transport_id = "virtual";
-    x.transport_self = network.endpoint(rank);
-    x.caps = network.caps();
-    x.transport_host = &host_;
-    x.layout = layout;
-    x.rank = rank;
+    x.transport = {"virtual", &network.functions(), network.endpoint(rank), network.caps(), &host_};
+    x.cluster = cluster_;
     x.lanes = plan.lanes;
     for (std::size_t k = 0; k < setup.tensors.size(); ++k) {
       auto t = rg::make_versioned<rg_tensor>();
@@ -97,12 +94,12 @@ public:
       const auto row = static_cast<std::uint64_t>(setup.table_row);
       for (std::uint64_t i = 0; i < rows.size() * row; ++i) out[i] = initial(rows[i / row] * row + i % row);
     };
-    exchange_ = std::make_unique<exchange>(std::move(x));
-    const auto w = exchange_->weights();
+    strategy_ = std::make_unique<strategy_host>(std::move(x));
+    const auto w = strategy_->weights();
     for (std::size_t i = 0; i < w.size(); ++i) w[i] = initial(i);
-    exchange_->start();
+    strategy_->start();
     if (rank == 0) next_at_ = setup.late_ns;
-    if (cluster_.server >= 0) exchange_->begin(exchange::serve, 0);
+    if (cluster_.server >= 0) strategy_->begin(strategy_host::serve, 0);
     if (cluster_.worker >= 0)
       begin_step();
     else
@@ -111,12 +108,12 @@ public:
 
   // Returns whether anything happened.
   bool advance() {
-    bool moved = exchange_->poll(0, 0);
+    bool moved = strategy_->poll(0, 0);
     for (;;) {
       switch (phase_) {
       case phase::beginning:
-        if (network_.now() < next_at_ || !exchange_->done(exchange::begin_step)) return moved;
-        seen_.resize(exchange_->weights().size());
+        if (network_.now() < next_at_ || !strategy_->done(strategy_host::begin_step)) return moved;
+        seen_.resize(strategy_->weights().size());
         tensor_ = setup_.tensors.size();
         next_at_ = network_.now() + (rank_ == 1 ? setup_.straggler_ns : 0);
         phase_ = phase::reading;
@@ -128,7 +125,7 @@ public:
           phase_ = phase::computing;
           break;
         }
-        if (exchange_->weights_from() > exchange_->arena().slices[tensor_ - 1].first) return moved;
+        if (strategy_->weights_from() > strategy_->arena().slices[tensor_ - 1].first) return moved;
         read_tensor(--tensor_);
         next_at_ = network_.now() + forward_ns / setup_.tensors.size();
         break;
@@ -137,12 +134,12 @@ public:
         compute_tensor();
         break;
       case phase::ending:
-        if (!exchange_->done(exchange::end_step)) return moved;
-        if (step_ + 1 == setup_.steps && exchange_->weights_from()) return moved;
+        if (!strategy_->done(strategy_host::end_step)) return moved;
+        if (step_ + 1 == setup_.steps && strategy_->weights_from()) return moved;
         // As in an evaluation: workers pull rows between steps, not all of them equally often.
         if (setup_.table_rows && pulls_++ < (step_ == 1 ? cluster_.worker + 1 : 0)) {
           set_rows(step_ + 1000);
-          exchange_->begin(exchange::pull_rows, 0);
+          strategy_->begin(strategy_host::pull_rows, 0);
           phase_ = phase::pulling;
           break;
         }
@@ -150,16 +147,17 @@ public:
         if (++step_ < setup_.steps)
           begin_step();
         else {
-          exchange_->begin(exchange::finish, step_);
+          strategy_->begin(strategy_host::finish, step_);
           phase_ = phase::finishing;
         }
         break;
       case phase::pulling:
-        if (!exchange_->done(exchange::pull_rows)) return moved;
+        if (!strategy_->done(strategy_host::pull_rows)) return moved;
         phase_ = phase::ending;
         break;
       case phase::finishing:
-        if (!exchange_->done(exchange::finish) || !exchange_->done(exchange::serve) || exchange_->busy()) return moved;
+        if (!strategy_->done(strategy_host::finish) || !strategy_->done(strategy_host::serve) || strategy_->busy())
+          return moved;
         phase_ = phase::over;
         break;
       case phase::over: return moved;
@@ -171,20 +169,20 @@ public:
   bool over() const { return phase_ == phase::over; }
   // Throws failure if the strategy's own code wrote outside of its buffers.
   void require_no_damage() const {
-    if (const auto where = exchange_->find_damage())
+    if (const auto where = strategy_->find_damage())
       throw failure(exit_code::plugin, fmt::format("{}: rank {}: {} was written: its own code writes out of bounds",
                                                    setup_.strategy, rank_, *where));
   }
   std::uint64_t next_event() const {
     // An event that is already due waits for another one, which is reported separately.
-    return std::min(exchange_->next_timer(), next_at_ > network_.now() ? next_at_ : never);
+    return std::min(strategy_->next_timer(), next_at_ > network_.now() ? next_at_ : never);
   }
-  std::vector<float> weights() const { return {exchange_->weights().begin(), exchange_->weights().end()}; }
+  std::vector<float> weights() const { return {strategy_->weights().begin(), strategy_->weights().end()}; }
   bool is_worker() const { return cluster_.worker >= 0; }
-  const strategy_records& records() const { return exchange_->records(); }
-  std::uint64_t state_bytes() const { return exchange_->optimizer_state_bytes(); }
+  const strategy_records& records() const { return strategy_->records(); }
+  std::uint64_t state_bytes() const { return strategy_->optimizer_state_bytes(); }
   const row_table* table(bool as_server) const {
-    return setup_.table_rows ? exchange_->tables().held(as_server, 0) : nullptr;
+    return setup_.table_rows ? strategy_->tables().shard(as_server, 0) : nullptr;
   }
 
 private:
@@ -194,15 +192,15 @@ private:
     if (!setup_.table_rows) return;
     touched_ = rows_touched(setup_, static_cast<std::uint32_t>(cluster_.worker), step);
     auto rows = rg::make_versioned<rg_rows>();
-    rows.tensor = exchange_->tables().list()[0].tensor;
+    rows.tensor = strategy_->tables().windows()[0].tensor;
     rows.rows = touched_.data();
     rows.count = touched_.size();
-    exchange_->tables().set_rows({&rows, 1});
+    strategy_->tables().set_rows({&rows, 1});
   }
 
   void compute_table() {
     rg_batch batch{};
-    exchange_->tables().show(batch, true);
+    strategy_->tables().attach(batch, true);
     const rg_table_rows& t = batch.tables[0];
     const auto row = static_cast<std::uint64_t>(setup_.table_row);
     for (std::uint64_t i = 0; i < t.count * row; ++i)
@@ -212,22 +210,22 @@ private:
 
   void begin_step() {
     set_rows(step_);
-    exchange_->begin(exchange::begin_step, step_);
+    strategy_->begin(strategy_host::begin_step, step_);
     phase_ = phase::beginning;
   }
 
   void read_tensor(std::size_t t) {
     if (setup_.ghosts) return;
-    const rg_slice& s = exchange_->arena().slices[t];
-    const auto w = exchange_->weights().subspan(s.first, s.count);
+    const rg_slice& s = strategy_->arena().slices[t];
+    const auto w = strategy_->weights().subspan(s.first, s.count);
     std::copy(w.begin(), w.end(), seen_.begin() + static_cast<std::ptrdiff_t>(s.first));
   }
 
   void compute_tensor() {
     if (setup_.tensors.empty()) return end_step();
-    const rg_slice& s = exchange_->arena().slices[tensor_];
+    const rg_slice& s = strategy_->arena().slices[tensor_];
     if (!setup_.ghosts) {
-      const auto w = exchange_->weights(), g = exchange_->gradients();
+      const auto w = strategy_->weights(), g = strategy_->gradients();
       for (std::uint64_t i = s.first; i < w.size(); ++i)
         if (w[i] != seen_[i])
           throw std::runtime_error(
@@ -235,7 +233,7 @@ private:
       for (std::uint64_t i = s.first; i < s.first + s.count; ++i)
         g[i] = gradient<float>(setup_, static_cast<std::uint32_t>(cluster_.worker), step_, i, w[i]);
     }
-    exchange_->gradients_ready(s.first + s.count);
+    strategy_->gradients_ready(s.first + s.count);
     if (++tensor_ < setup_.tensors.size()) {
       next_at_ = network_.now() + backward_ns_per_tensor;
     } else {
@@ -245,7 +243,7 @@ private:
 
   void end_step() {
     if (setup_.table_rows) compute_table();
-    exchange_->begin(exchange::end_step, step_);
+    strategy_->begin(strategy_host::end_step, step_);
     phase_ = phase::ending;
   }
 
@@ -254,7 +252,7 @@ private:
   rg_cluster cluster_;
   std::uint32_t rank_;
   plugin_host host_;
-  std::unique_ptr<exchange> exchange_;
+  std::unique_ptr<strategy_host> strategy_;
   phase phase_ = phase::beginning;
   std::uint64_t step_ = 0, next_at_ = 0;
   std::size_t tensor_ = 0;

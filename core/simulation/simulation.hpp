@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several ranks of one strategy in one process, under virtual time: the engine's own exchange over a virtual network,
+// Several ranks of one strategy in one process, under virtual time: the engine's own strategy_host over a virtual network,
 // with a model that is a formula. Its gradient depends on the weights that it reads, so weights that arrive late, early
 // or from another step change the result. One thread.
 #pragma once
 
 #include "virtual_network.hpp"
 
-#include "rank/exchange.hpp"
 #include "registry/registry.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include <map>
 #include <memory>
@@ -56,7 +56,7 @@ struct simulation_result {
 };
 
 // Runs to the end. Throws std::runtime_error on a deadlock, if weights change while a step still reads them, or if
-// ghosts are requested and the strategy works on bytes; and failure as the exchange does, also (plugin) if the strategy
+// ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the strategy
 // wrote outside of its buffers. Requires that plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "virtual_network.hpp"
 
+#include "memory/regions.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -10,10 +12,6 @@
 
 namespace regatta {
 namespace {
-
-std::uint64_t bytes_of(const rg_buffer& b) {
-  return b.count * rg::size_of(b.type);
-}
 
 bool overlap(const rg_transfer& a, const rg_transfer& b) {
   return a.buffer.region && a.buffer.region == b.buffer.region &&
@@ -99,7 +97,7 @@ rg_status virtual_network::send(rank& from, const rg_transfer& t) {
   const key k{from.number, t.peer, t.lane};
   if (!options_.eager) {
     channels_[k].sends.push_back({t});
-    meet(k);
+    match(k);
     return RG_OK;
   }
   transmit(from, t.lane, bytes_of(t.buffer), [this, &from, t, k] {
@@ -107,7 +105,7 @@ rg_status virtual_network::send(rank& from, const rg_transfer& t) {
     end(from, t.cookie, RG_OK, 0);
     at(now_ + options_.latency_ns, [this, k, content] {
       channels_[k].landed.push_back(std::move(*content));
-      meet(k);
+      match(k);
     });
   });
   return RG_OK;
@@ -120,12 +118,12 @@ rg_status virtual_network::recv(rank& to, const rg_transfer& t) {
   to.posted.push_back(r);
   const key k{t.peer, to.number, t.lane};
   channels_[k].receives.push_back(std::move(r));
-  meet(k);
+  match(k);
   return RG_OK;
 }
 
 // Matches the first send of a channel with its first receive.
-void virtual_network::meet(key k) {
+void virtual_network::match(key k) {
   channel& c = channels_[k];
   rank &from = *ranks_[std::get<0>(k)], &to = *ranks_[std::get<1>(k)];
   while (options_.eager && !c.landed.empty() && !c.receives.empty()) {
@@ -155,11 +153,11 @@ void virtual_network::arrive(rank& to, const std::shared_ptr<receive>& r, payloa
   to.counted.bytes_received += content.size;
   r->content = std::move(content);
   r->arrived = true;
-  settle(to);
+  complete_arrived(to);
 }
 
 // Copies arrived messages to their targets, but never before an earlier receive into the same bytes.
-void virtual_network::settle(rank& r) {
+void virtual_network::complete_arrived(rank& r) {
   for (std::size_t i = 0; i < r.posted.size();) {
     const auto p = r.posted[i];
     const bool early = std::any_of(r.posted.begin(), r.posted.begin() + static_cast<std::ptrdiff_t>(i),
@@ -195,7 +193,7 @@ rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_coll
   ++outstanding_;
   const auto& members = groups_[c.group];
   const std::uint64_t number = joined_[{c.group, r.number}]++;
-  gathering& g = gatherings_[{c.group, number}];
+  pending_collective& g = collectives_[{c.group, number}];
   if (g.joined.empty()) g.kind = kind;
   if (g.kind != kind) throw std::logic_error("the members of a group call collectives in different orders");
   g.joined.push_back({r.number, c});
@@ -207,16 +205,16 @@ rg_status virtual_network::collective(rank& r, std::uint32_t kind, const rg_coll
       (static_cast<std::uint64_t>(static_cast<double>(bytes) / static_cast<double>(n) / options_.bytes_per_ns) +
        options_.latency_ns);
   at(now_ + took, [this, group = c.group, number] {
-    const gathering all = std::move(gatherings_[{group, number}]);
-    gatherings_.erase({group, number});
-    exchange(all);
+    const pending_collective all = std::move(collectives_[{group, number}]);
+    collectives_.erase({group, number});
+    write_results(all);
     for (const auto& [who, what] : all.joined) end(*ranks_[who], what.cookie, RG_OK, 0);
   });
   return RG_OK;
 }
 
 // Summands are added in ascending order of rank.
-void virtual_network::exchange(const gathering& g) {
+void virtual_network::write_results(const pending_collective& g) {
   const rg_collective& first = g.joined[0].second;
   const std::uint64_t count = first.buffer.count, n = g.joined.size(), element = rg::size_of(first.buffer.type);
   const auto copy = [&](const rg_collective& from, rg::span_of_arena part) {

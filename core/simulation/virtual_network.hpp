@@ -97,8 +97,8 @@ private:
     std::deque<std::shared_ptr<receive>> receives;
     std::deque<payload> landed; // eager: messages that arrived before their receive was posted
   };
-  struct gathering {        // a pending native collective
-    std::uint32_t kind = 0; // rg_op_kind
+  struct pending_collective { // a pending native collective
+    std::uint32_t kind = 0;   // rg_op_kind
     std::vector<std::pair<std::uint32_t, rg_collective>> joined;
   };
 
@@ -119,12 +119,12 @@ private:
     return r.network->collective(r, Kind, *c);
   }
   rg_status collective(rank& r, std::uint32_t kind, const rg_collective& c);
-  static void exchange(const gathering& g); // writes every member's result
+  static void write_results(const pending_collective& g); // writes every member's result
   void transmit(rank& from, std::uint32_t lane, std::uint64_t bytes, std::function<void()> left);
   void pump(rank& from);
-  void meet(key k);
+  void match(key k);
   void arrive(rank& to, const std::shared_ptr<receive>& r, payload content);
-  void settle(rank& r);
+  void complete_arrived(rank& r);
   void end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
 
   static const rg_transport* table();
@@ -137,7 +137,7 @@ private:
   std::map<key, channel> channels_;
   std::vector<std::vector<std::uint32_t>> groups_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> joined_; // (group, rank): collectives begun
-  std::map<std::pair<std::uint32_t, std::uint64_t>, gathering> gatherings_; // (group, number)
+  std::map<std::pair<std::uint32_t, std::uint64_t>, pending_collective> collectives_; // (group, number)
   std::priority_queue<happening, std::vector<happening>, later> events_;
 };
 

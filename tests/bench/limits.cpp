@@ -2,7 +2,6 @@
 #include "limits.hpp"
 
 #include "machine/speed.hpp"
-#include "rank/clock.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <regatta/clock.hpp>
 
 namespace regatta::bench {
 namespace {
@@ -49,9 +50,9 @@ double memory_copy() {
   std::vector<char> from(bytes, 1), to(bytes, 2);
   double best = 0;
   for (int i = 0; i < 5; ++i) {
-    const std::int64_t begin = steady_ns();
+    const std::int64_t begin = rg::steady_ns();
     std::memcpy(to.data(), from.data(), bytes);
-    best = std::max(best, static_cast<double>(bytes) / (static_cast<double>(steady_ns() - begin) * 1e-9));
+    best = std::max(best, static_cast<double>(bytes) / (static_cast<double>(rg::steady_ns() - begin) * 1e-9));
     from[static_cast<std::size_t>(i)] = to[bytes - 1];
   }
   return best;
@@ -86,9 +87,9 @@ double loopback_tcp(std::uint64_t bytes) {
   const int s = accept(listener, nullptr, nullptr);
   std::vector<char> data(bytes);
   move(s, data.data(), bytes, false); // the first one warms up
-  const std::int64_t begin = steady_ns();
+  const std::int64_t begin = rg::steady_ns();
   for (std::uint64_t i = 1; i < rounds; ++i) move(s, data.data(), bytes, false);
-  const double seconds = static_cast<double>(steady_ns() - begin) * 1e-9;
+  const double seconds = static_cast<double>(rg::steady_ns() - begin) * 1e-9;
   close(s);
   close(listener);
   waitpid(child, nullptr, 0);
@@ -101,9 +102,9 @@ double add_arrays(std::uint64_t bytes) {
   std::vector<float> a(n, 1), b(n, 2);
   double best = 1e9;
   for (int i = 0; i < 12; ++i) {
-    const std::int64_t begin = steady_ns();
+    const std::int64_t begin = rg::steady_ns();
     for (std::size_t k = 0; k < n; ++k) a[k] += b[k];
-    best = std::min(best, static_cast<double>(steady_ns() - begin) * 1e-9);
+    best = std::min(best, static_cast<double>(rg::steady_ns() - begin) * 1e-9);
     b[static_cast<std::size_t>(i) % n] = a[n - 1];
   }
   return best;
@@ -124,9 +125,9 @@ template <class First, class Second> double half_round_trip(std::size_t rounds, 
   pin(0);
   std::vector<double> times;
   for (std::size_t i = 0; i < rounds; ++i) {
-    const std::int64_t begin = steady_ns();
+    const std::int64_t begin = rg::steady_ns();
     first(i);
-    times.push_back(static_cast<double>(steady_ns() - begin) * 0.5e-9);
+    times.push_back(static_cast<double>(rg::steady_ns() - begin) * 0.5e-9);
   }
   waitpid(child, nullptr, 0);
   sched_setaffinity(0, sizeof before, &before);

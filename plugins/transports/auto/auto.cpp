@@ -7,6 +7,7 @@
 //
 // A group's native collectives run on the side that connects all of its members. A collective is offered if every side
 // that has native collectives offers it.
+#include <regatta/clock.hpp>
 #include <regatta/nested.hpp>
 #include <regatta/transport.hpp>
 
@@ -14,7 +15,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -24,10 +24,6 @@
 namespace {
 
 constexpr std::uint64_t alone_ns = 50'000; // a side's turn to sleep where not both can be waited for at once
-
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
 
 class auto_transport {
 public:
@@ -83,9 +79,9 @@ public:
       inside[r] = cut(rest, r);
       between[r] = cut(rest, r);
     }
-    const std::uint64_t deadline = now_ns() + timeout_ns;
+    const std::uint64_t deadline = rg::now_ns() + timeout_ns;
     if (inside_.used() || !between_.used()) inside_.transport.connect(inside, timeout_ns);
-    if (between_.used()) between_.transport.connect(between, deadline - std::min(deadline, now_ns()));
+    if (between_.used()) between_.transport.connect(between, deadline - std::min(deadline, rg::now_ns()));
   }
 
   rg_status send(const rg_transfer& t) { return of(t).send(t); }
@@ -98,7 +94,7 @@ public:
       std::uint32_t count = inside_.transport.poll(0, 0, out);
       count += between_.transport.poll(0, 0, out.subspan(count));
       if (take_wake_up() || count > 0 || timeout_ns == 0) return count;
-      const std::uint64_t now = now_ns();
+      const std::uint64_t now = rg::now_ns();
       if (start == 0) start = now;
       const std::uint64_t waited = now - start;
       if (waited >= timeout_ns) return 0;
@@ -116,9 +112,9 @@ public:
     if (peer < host_of_.size() && peer != rank_) side_of(peer).transport.cancel(peer);
   }
   void close(std::uint64_t timeout_ns) {
-    const std::uint64_t deadline = now_ns() + timeout_ns;
+    const std::uint64_t deadline = rg::now_ns() + timeout_ns;
     if (inside_.used()) inside_.transport.close(timeout_ns);
-    if (between_.used()) between_.transport.close(deadline - std::min(deadline, now_ns()));
+    if (between_.used()) between_.transport.close(deadline - std::min(deadline, rg::now_ns()));
   }
   rg_counters counters() const {
     rg_counters sum{};

@@ -23,6 +23,7 @@
 #include "../common/posting_order.hpp"
 #include "../common/ring.hpp"
 
+#include <regatta/clock.hpp>
 #include <regatta/nested.hpp>
 #include <regatta/random.hpp>
 #include <regatta/transport.hpp>
@@ -30,7 +31,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -46,10 +46,6 @@ constexpr std::uint64_t burst_ns = 500'000;
 constexpr std::uint32_t most_in_flight = 64; // chunks of a receive that are posted at a time
 constexpr std::uint64_t header_bytes = 8;
 constexpr std::uint64_t retry_ns = 1'000'000; // until an operation is retried for which the inner transport had no room
-
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
 
 class shaped {
 public:
@@ -112,7 +108,7 @@ public:
       throw rg::error(lost_[t.peer],
                       "shaped: cannot send to rank " + std::to_string(t.peer) + ": it is lost, or was cancelled");
     operation* o = take(t);
-    o->posted = now_ns();
+    o->posted = rg::now_ns();
     if (c.sends.empty()) ready_[c.lane].push(&c);
     c.sends.push(o);
     return RG_OK;
@@ -128,11 +124,11 @@ public:
   }
 
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
-    const std::uint64_t start = now_ns();
+    const std::uint64_t start = rg::now_ns();
     std::array<rg_completion, 64> got;
     for (std::uint64_t wait = 0, spin = 0;;) {
       const std::uint32_t count = inner_.poll(wait, spin, got);
-      const std::uint64_t now = now_ns();
+      const std::uint64_t now = rg::now_ns();
       for (std::uint32_t i = 0; i < count; ++i) inner_ended(got[i], now);
       const std::uint64_t next = advance(now);
       if (const std::uint32_t n = hand_over(out)) return n;

@@ -16,9 +16,9 @@
 #include "doorbell.hpp"
 #include "handshake.hpp"
 
+#include <regatta/clock.hpp>
 #include <regatta/transport.hpp>
 
-#include <chrono>
 #include <optional>
 
 #include <poll.h>
@@ -34,10 +34,6 @@ void relax() noexcept {
 #ifdef __x86_64__
   _mm_pause();
 #endif
-}
-
-std::uint64_t now_ns() noexcept {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
 // Sleep is cut into slices; after each one the transport checks whether a peer has died.
@@ -136,7 +132,7 @@ public:
       const bool moved = progress();
       if (!home_.completions.empty()) return hand_out(out);
       if (take_wake_up()) return 0;
-      const std::uint64_t now = now_ns();
+      const std::uint64_t now = rg::now_ns();
       look_for_deaths(now);
       if (start == 0) start = now;
       if (moved || idle_since == 0) idle_since = now;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/transfers.hpp"
+#include "runtime/transfers.hpp"
 
 #include "base/failure.hpp"
 
@@ -12,10 +12,6 @@
 namespace regatta {
 namespace {
 
-std::uint64_t bytes_of(const rg_buffer& b) {
-  return b.count * rg::size_of(b.type);
-}
-
 bool overlap(const rg_buffer& a, const rg_buffer& b) {
   return a.region == b.region && a.offset < b.offset + bytes_of(b) && b.offset < a.offset + bytes_of(a);
 }
@@ -23,7 +19,7 @@ bool overlap(const rg_buffer& a, const rg_buffer& b) {
 // A cookie for the transport is the operation's index in operations_; the upper 32 bits count the uses of that index. A
 // cookie that comes back twice or was never issued thus differs from that of a pending operation, without following a
 // pointer.
-constexpr std::uint64_t one_use = std::uint64_t{1} << 32, place_mask = one_use - 1;
+constexpr std::uint64_t one_use = std::uint64_t{1} << 32, index_mask = one_use - 1;
 
 } // namespace
 
@@ -32,12 +28,12 @@ transfers::transfers(const rg_transport& functions, void* self, const rg_transpo
                      std::uint32_t rank, std::uint32_t size, std::uint32_t lanes)
     : functions_(functions), self_(self), adds_(caps.flags & RG_CAP_ADD), converts_(caps.flags & RG_CAP_CONVERT),
       host_(host), name_(std::move(name)), regions_(regions), on_host_(on_host), on_device_(on_device), rank_(rank),
-      lanes_(lanes), lines_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
+      lanes_(lanes), queues_(std::size_t{size} * lanes * 2 + 1), self_sends_(lanes), self_receives_(lanes) {}
 
 transfers::~transfers() = default;
 
-transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
-                                      const rg_buffer& buffer) {
+transfers::operation* transfers::new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane,
+                                               const rg_buffer& buffer) {
   staging* const stage = regions_.on_device(buffer) ? on_device_ : &on_host_;
   auto& free = free_of(stage);
   if (free.empty()) {
@@ -65,7 +61,7 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
   o->transfer.cookie += one_use;
   o->transfer.wire = 0;
   o->source = nullptr;
-  o->how = peer == rank_ ? way::self : way::transport;
+  o->how = peer == rank_ ? path::self : path::transport;
   o->wire = 0;
   o->receive = o->add = o->arrived = o->posted = false;
   o->fence = o->busy = 0;
@@ -75,7 +71,7 @@ transfers::operation* transfers::take(std::uint64_t cookie, std::uint32_t peer, 
 
 // The transport sees scratch memory, in the wire type.
 void transfers::through_scratch(operation* o) {
-  o->how = way::scratch;
+  o->how = path::scratch;
   if (o->wire) o->transfer.buffer.type = o->wire;
   o->transfer.buffer.region = 0;
   o->transfer.buffer.offset = 0;
@@ -85,14 +81,14 @@ void transfers::through_scratch(operation* o) {
 
 void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer,
                      std::uint32_t wire) {
-  operation* o = take(cookie, peer, lane, buffer);
+  operation* o = new_operation(cookie, peer, lane, buffer);
   o->wire = wire;
-  if (o->how == way::self) {
+  if (o->how == path::self) {
     self_sends_[lane].push(o);
     match_self(lane);
     return;
   }
-  if (o->stage->always() || (wire && !converts_)) {
+  if (o->stage->always_copies() || (wire && !converts_)) {
     through_scratch(o);
     if (!regions_.ghosts()) pack(o);
   } else {
@@ -103,12 +99,12 @@ void transfers::send(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
 
 void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer, bool add,
                      std::uint32_t wire) {
-  operation* o = take(cookie, peer, lane, buffer);
+  operation* o = new_operation(cookie, peer, lane, buffer);
   o->receive = true;
   o->add = add;
   o->wire = wire;
-  if (o->how == way::transport) {
-    if (o->stage->always() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
+  if (o->how == path::transport) {
+    if (o->stage->always_copies() || (wire && !converts_) || (add && !(adds_ && buffer.type == RG_F32))) {
       through_scratch(o);
     } else {
       o->transfer.flags = add ? RG_TRANSFER_ADD : 0;
@@ -116,8 +112,8 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
     }
   }
   receives_.push_back(o);
-  if (o->how != way::transport) ++local_;
-  if (o->how == way::self) {
+  if (o->how != path::transport) ++local_;
+  if (o->how == path::self) {
     self_receives_[lane].push(o);
     match_self(lane);
   } else {
@@ -127,8 +123,8 @@ void transfers::recv(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lan
 
 void transfers::collective(std::uint64_t cookie, collective_function function, std::uint32_t group, std::uint32_t root,
                            const rg_buffer& buffer) {
-  operation* o = take(cookie, rank_, 0, buffer);
-  o->how = way::transport;
+  operation* o = new_operation(cookie, rank_, 0, buffer);
+  o->how = path::transport;
   o->function = function;
   o->joint.group = group;
   o->joint.buffer = buffer;
@@ -140,7 +136,7 @@ void transfers::collective(std::uint64_t cookie, collective_function function, s
 
 // Posts the operation at once, or queues it behind earlier operations of the same queue.
 void transfers::post(operation* o) {
-  fifo& l = line(o);
+  fifo& l = queue_of(o);
   if (l.empty() && try_post(o)) return;
   l.push(o);
   ++waiting_;
@@ -148,10 +144,10 @@ void transfers::post(operation* o) {
 
 bool transfers::try_post(operation* o) {
   // The transport orders its own receives; it does not know of receives that are copied to their target here.
-  if (o->receive && o->how == way::transport && local_ && waits_for_earlier(o, true)) return false;
+  if (o->receive && o->how == path::transport && local_ && waits_for_earlier(o, true)) return false;
   if (o->busy && !o->stage->passed(o->busy)) return false;
   o->busy = 0;
-  (o->function ? o->joint.after : o->transfer.after) = o->stage->before();
+  (o->function ? o->joint.after : o->transfer.after) = o->stage->fence_for_transport();
   const rg_status s = o->function  ? o->function(self_, &o->joint)
                       : o->receive ? functions_.recv(self_, &o->transfer)
                                    : functions_.send(self_, &o->transfer);
@@ -172,7 +168,7 @@ bool transfers::try_post(operation* o) {
 
 void transfers::post_waiting() {
   if (!waiting_) return;
-  for (fifo& l : lines_)
+  for (fifo& l : queues_)
     while (!l.empty() && try_post(l.front())) {
       l.pop();
       --waiting_;
@@ -200,7 +196,7 @@ void transfers::match_self(std::uint32_t lane) {
 bool transfers::waits_for_earlier(const operation* o, bool only_local) const {
   for (const operation* e : receives_) {
     if (e == o) return false;
-    if ((!only_local || e->how != way::transport) && overlap(e->target, o->target)) return true;
+    if ((!only_local || e->how != path::transport) && overlap(e->target, o->target)) return true;
   }
   return false;
 }
@@ -217,7 +213,7 @@ void transfers::pack(operation* o) {
 }
 
 // Copies a received message to its target. Ghosts have no addresses and need no copy.
-rg_fence transfers::put(const operation& o) {
+rg_fence transfers::copy_to_target(const operation& o) {
   const bool from_self = o.source;
   auto w = rg::make_versioned<rg_work>();
   w.target = o.target_address;
@@ -235,7 +231,7 @@ rg_fence transfers::put(const operation& o) {
 }
 
 // Copies messages that have arrived to their targets, unless they must wait for an earlier receive.
-void transfers::settle_local() {
+void transfers::complete_local() {
   if (!local_) return;
   for (std::size_t i = 0; i < receives_.size();) {
     operation* o = receives_[i];
@@ -243,7 +239,7 @@ void transfers::settle_local() {
       ++i;
       continue;
     }
-    const rg_fence busy = put(*o);
+    const rg_fence busy = copy_to_target(*o);
     if (o->source) end(o->source, RG_OK);
     end(o, RG_OK, busy); // removes it from receives_
   }
@@ -256,9 +252,9 @@ std::string transfers::describe(const operation& o) {
 }
 
 // Returns the operation of a completion. Throws failure (plugin) for an invalid completion.
-transfers::operation* transfers::of(const rg_completion& c) const {
-  const std::uint64_t place = c.cookie & place_mask;
-  operation* const o = place < operations_.size() ? operations_[place].get() : nullptr;
+transfers::operation* transfers::operation_of(const rg_completion& c) const {
+  const std::uint64_t index = c.cookie & index_mask;
+  operation* const o = index < operations_.size() ? operations_[index].get() : nullptr;
   const bool latest = o && c.cookie == o->transfer.cookie;
   const char* const wrong =
       latest && !o->posted ? "poll() reports a completion twice, or of an operation that was refused"
@@ -291,7 +287,7 @@ void transfers::end(operation* o, rg_status status, rg_fence busy) {
   ended_.push_back(c);
   if (o->receive) {
     receives_.erase(std::find(receives_.begin(), receives_.end(), o));
-    if (o->how != way::transport) --local_;
+    if (o->how != path::transport) --local_;
   }
   o->busy = busy;
   (busy ? emptying_ : free_of(o->stage)).push_back(o);
@@ -308,7 +304,7 @@ std::vector<transfers::open_operation> transfers::open() const {
       all.push_back(o.get());
   std::vector<open_operation> out;
   for (const operation* o : all) {
-    const bool refused = std::any_of(lines_.begin(), lines_.end(), [&](const fifo& l) {
+    const bool refused = std::any_of(queues_.begin(), queues_.end(), [&](const fifo& l) {
       return std::find(l.items.begin() + static_cast<std::ptrdiff_t>(l.head), l.items.end(), o) != l.items.end();
     });
     const std::uint64_t bytes = bytes_of(o->function ? o->joint.buffer : o->target);
@@ -330,7 +326,7 @@ void transfers::free_emptied() {
 
 void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vector<rg_completion>& out) {
   if (!emptying_.empty()) free_emptied();
-  settle_local();
+  complete_local();
   post_waiting();
   if (!ended_.empty()) timeout_ns = 0;
   // A transport may have room for a refused operation again without a completion.
@@ -343,17 +339,17 @@ void transfers::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::vecto
     throw failure(exit_code::plugin, fmt::format("{}: poll() reports {} completions where there is room for {}", name_,
                                                  count, completions.size()));
   for (std::uint32_t i = 0; i < count; ++i) {
-    operation* const o = of(completions[i]);
+    operation* const o = operation_of(completions[i]);
     o->bytes = completions[i].bytes; // bytes in the type of memory, not of the wire
-    if (o->wire && o->how == way::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
+    if (o->wire && o->how == path::scratch) o->bytes *= sizeof(float) / sizeof(std::uint16_t);
     o->fence = completions[i].fence;
-    if (o->fence) o->stage->came(o->fence);
-    if (o->receive && o->how == way::scratch && completions[i].status == RG_OK)
+    if (o->fence) o->stage->wait_for(o->fence);
+    if (o->receive && o->how == path::scratch && completions[i].status == RG_OK)
       o->arrived = true;
     else
       end(o, completions[i].status);
   }
-  settle_local();
+  complete_local();
   if (count) post_waiting();
   out.insert(out.end(), ended_.begin(), ended_.end());
   ended_.clear();

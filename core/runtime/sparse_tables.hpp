@@ -19,7 +19,7 @@
 
 namespace regatta {
 
-class tables {
+class sparse_tables {
 public:
   // Writes the initial weights of rows of the table, one after the other.
   using init_function = std::function<void(std::uint32_t tensor, std::span<const std::uint64_t> rows, float* out)>;
@@ -28,11 +28,11 @@ public:
   // batches per step if the rank is a worker. in_place: the model can read rows in the shard without a copy to the
   // window (RG_OP_SHOW). `regions` and `rule` must outlive this object. Throws failure (plugin) if a table has no rows,
   // no elements or no max_rows.
-  tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
-         region_table& regions, const update_rule& rule, init_function init);
+  sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
+                region_table& regions, const update_rule& rule, init_function init);
 
   // Returns the windows, by table; their buffers are empty on a rank that is no worker.
-  const std::vector<rg_table>& list() const { return list_; }
+  const std::vector<rg_table>& windows() const { return windows_; }
 
   // Copies the row numbers of a step into the windows; one entry per table, in table order. Throws failure (plugin) if
   // they are more than max_rows, do not strictly ascend or lie outside the table. On workers only.
@@ -40,11 +40,11 @@ public:
   // Returns the rows that were last set, by table; the numbers lie in the windows.
   std::span<const rg_rows> rows() const { return rows_; }
   // Makes `batch` point to the rows that were last set, and to the windows with their weights and gradients. Without
-  // `with_gradients` the gradients are null, as for an evaluation. Valid until the next set_rows() or show().
-  void show(rg_batch& batch, bool with_gradients);
+  // `with_gradients` the gradients are null, as for an evaluation. Valid until the next set_rows() or attach().
+  void attach(rg_batch& batch, bool with_gradients);
 
   // Returns the shard of table `t` that the rank holds in this role, valid as long as this object; null: it holds none.
-  row_table* held(bool as_server, std::uint32_t t) const { return held_[as_server][t].get(); }
+  row_table* shard(bool as_server, std::uint32_t t) const { return shards_[as_server][t].get(); }
   // own() and operate() throw failure (plugin) if their arguments are invalid.
   //
   // Makes this rank the holder, in one role, of the rows r of table `t` with r mod shards == shard. At most once for
@@ -69,11 +69,11 @@ private:
   const update_rule& rule_;
   init_function init_;
   std::vector<rg_tensor> tensors_; // of the sparse tables
-  std::vector<rg_table> list_;
+  std::vector<rg_table> windows_;
   std::vector<rg_rows> rows_;
   std::vector<rg_table_rows> batch_;
   std::vector<const float* const*> rows_at_; // by table: rows for the model to read in place (RG_OP_SHOW), else null
-  std::array<std::vector<std::unique_ptr<row_table>>, 2> held_; // as worker, as server; by table
+  std::array<std::vector<std::unique_ptr<row_table>>, 2> shards_; // as worker, as server; by table
 };
 
 } // namespace regatta

@@ -3,11 +3,10 @@
 // Arithmetic operations of a strategy, computed where their buffers are. The host computes at once. A device computes
 // after all work enqueued before, without the host waiting. Under a virtual clock an operation takes the time that one
 // core would need, with ghosts too.
-#include "rank/exchange.hpp"
+#include "runtime/strategy_host.hpp"
 
 #include "base/failure.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -15,10 +14,6 @@
 
 namespace regatta {
 namespace {
-
-std::uint64_t bytes_of(const rg_buffer& b) {
-  return b.count * rg::size_of(b.type);
-}
 
 bool is_half(std::uint32_t type) {
   return type == RG_F16 || type == RG_BF16;
@@ -29,22 +24,22 @@ constexpr const char* too_many_selected = "select: more elements than the buffer
 } // namespace
 
 // Time that a simulated rank needs to access `bytes`: 10 GB/s is one core's part of a server's memory bandwidth.
-std::uint64_t exchange::virtual_ns(std::uint64_t bytes) {
+std::uint64_t strategy_host::virtual_ns(std::uint64_t bytes) {
   return static_cast<std::uint64_t>(static_cast<double>(bytes) * 0.1);
 }
 
-processor& exchange::unit_of(const rg_buffer& b) {
-  return regions_.on_device(b) ? unit_ : host_processor_;
+processor& strategy_host::processor_of(const rg_buffer& b) {
+  return regions_.on_device(b) ? processor_ : host_processor_;
 }
 
-bool exchange::in_one_memory(const rg_op& op) const {
+bool strategy_host::in_one_memory(const rg_op& op) const {
   bool host = false, device = false;
   for (const rg_buffer* b : {&op.target, &op.source, &op.index})
     if (b->region) (regions_.on_device(*b) ? device : host) = true;
   return !(host && device);
 }
 
-rg_status exchange::arithmetic(const rg_op& op) {
+rg_status strategy_host::arithmetic(const rg_op& op) {
   const bool reads = op.kind == RG_OP_COPY || op.kind == RG_OP_AXPY || op.kind == RG_OP_ACCUMULATE;
   const bool indexed = (op.kind == RG_OP_FILL || op.kind == RG_OP_AXPY) && op.index.region != 0;
   if (!regions_.contains(op.target) || (reads && !regions_.contains(op.source)) ||
@@ -60,9 +55,10 @@ rg_status exchange::arithmetic(const rg_op& op) {
     return refuse("accumulate: three buffers of RG_F32 and one length");
   const std::uint64_t bytes = count * rg::size_of(op.target.type);
   if (op.kind == RG_OP_COPY) {
-    order(op);
-    if (!regions_.ghosts()) unit_of(op.target).copy(regions_.address(op.target), regions_.address(op.source), bytes);
-    return worked(op, bytes * 2);
+    wait_for_inputs(op);
+    if (!regions_.ghosts())
+      processor_of(op.target).copy(regions_.address(op.target), regions_.address(op.source), bytes);
+    return complete_work(op, bytes * 2);
   }
   auto w = rg::make_versioned<rg_work>();
   w.type = w.source_type = RG_F32;
@@ -76,22 +72,22 @@ rg_status exchange::arithmetic(const rg_op& op) {
 }
 
 // Requires: `w` holds everything except kind, target and `a`, which come from `op`.
-rg_status exchange::compute(const rg_op& op, rg_work& w) {
-  order(op);
+rg_status strategy_host::compute(const rg_op& op, rg_work& w) {
+  wait_for_inputs(op);
   w.kind = op.kind;
   w.a = op.a;
   w.target = regions_.address(op.target);
-  if (!regions_.ghosts() && !unit_of(op.target).run(w))
+  if (!regions_.ghosts() && !processor_of(op.target).run(w))
     return refuse("arithmetic: an index names an element outside the buffer");
   return RG_OK;
 }
 
-rg_status exchange::compute(const rg_op& op, rg_work& w, std::uint64_t bytes) {
+rg_status strategy_host::compute(const rg_op& op, rg_work& w, std::uint64_t bytes) {
   const rg_status s = compute(op, w);
-  return s < 0 ? s : worked(op, bytes);
+  return s < 0 ? s : complete_work(op, bytes);
 }
 
-rg_status exchange::convert(const rg_op& op) {
+rg_status strategy_host::convert(const rg_op& op) {
   const rg_buffer &to = op.target, &from = op.source;
   if (!regions_.contains(to) || !regions_.contains(from) || to.count != from.count)
     return refuse("convert: buffers outside their region, or of different length");
@@ -107,7 +103,7 @@ rg_status exchange::convert(const rg_op& op) {
   return compute(op, w, bytes_of(to) + bytes_of(from));
 }
 
-rg_status exchange::select(const rg_op& op) {
+rg_status strategy_host::select(const rg_op& op) {
   if (!regions_.contains(op.source) || !regions_.contains(op.target) || !regions_.contains(op.index))
     return refuse("a selection names memory outside its region");
   if (op.source.type != RG_F32 || op.target.type != RG_F32 || op.index.type != RG_I32 ||
@@ -128,83 +124,60 @@ rg_status exchange::select(const rg_op& op) {
   if (op.kind == RG_OP_TOP_K) return compute(op, w, touched(op.target.count));
   std::uint64_t found = op.target.count;
   device::host_memory seen;
-  const bool awaits = regions_.on_device(op.source);
-  if (awaits) seen = pinned_pair();
-  w.found = awaits ? static_cast<std::uint64_t*>(seen.get()) : &found;
+  const bool on_device = regions_.on_device(op.source);
+  if (on_device) seen = device_operations_.pinned_pair();
+  w.found = on_device ? static_cast<std::uint64_t*>(seen.get()) : &found;
   *w.found = found;
   if (const rg_status s = compute(op, w); s < 0) return s;
-  if (awaits) {
-    await(op, std::move(seen));
+  if (on_device) {
+    device_operations_.add(op, std::move(seen));
     return RG_OK;
   }
   if (found > op.target.count) return refuse(too_many_selected);
-  end_later(op, setup_.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(touched(found)) : 0, found * sizeof(float));
+  complete_later(op, setup_.transport.caps.flags & RG_CAP_VIRTUAL ? virtual_ns(touched(found)) : 0,
+                 found * sizeof(float));
   return RG_OK;
 }
 
 // -------------------------------------------------------------------------------------------------- on a device ---
 
 // Makes work that is enqueued next wait for the gradients in `b`.
-void exchange::order(const rg_buffer& b) {
+void strategy_host::wait_for_gradients(const rg_buffer& b) {
   if (!b.region || b.region != arena_.gradients.region || !b.count) return;
   const std::uint64_t last = (b.offset - arena_.gradients.offset) / sizeof(float) + b.count - 1;
-  const auto bucket = static_cast<std::uint32_t>(std::upper_bound(bucket_ends_.begin(), bucket_ends_.end(), last) -
-                                                 bucket_ends_.begin());
-  // a bucket that is not ready is not waited for: the strategy does not read it yet
-  if (bucket < ordered_ || bucket >= next_bucket_) return;
-  device_->hold(device::computing, bucket_fences_[bucket]);
-  ordered_ = bucket + 1;
+  device_->wait_for(device::computing, buckets_.fence_to_wait_for(last)); // 0: does nothing
 }
 
-void exchange::order(const rg_op& op) {
+void strategy_host::wait_for_inputs(const rg_op& op) {
   if (!device_) return;
-  if (op.after) device_->hold(device::computing, op.after);
-  for (const rg_buffer* b : {&op.target, &op.source, &op.index}) order(*b);
+  if (op.after) device_->wait_for(device::computing, op.after);
+  for (const rg_buffer* b : {&op.target, &op.source, &op.index}) wait_for_gradients(*b);
 }
 
 // The model may read weights and write gradients after all work enqueued up to here.
-void exchange::mark_weights() {
+void strategy_host::record_weights_fence() {
   if (device_) weights_after_.store(device_->record(device::computing), std::memory_order_release);
 }
 
-void exchange::settle() {
+void strategy_host::synchronize() {
   if (!device_) return;
-  for (const rg_fence f : bucket_fences_) device_->hold(device::computing, f);
-  device_->settle();
+  for (const rg_fence f : buckets_.fences()) device_->wait_for(device::computing, f);
+  device_->synchronize();
 }
 
-device::host_memory exchange::pinned_pair() {
-  if (pinned_.empty()) return device_->allocate_host(2 * sizeof(double));
-  auto memory = std::move(pinned_.back());
-  pinned_.pop_back();
-  return memory;
-}
-
-void exchange::await(const rg_op& op, device::host_memory seen) {
-  device_->after(device::watching, device::computing);
-  awaited_.push_back({op, device_->record(device::watching), std::move(seen)});
-  device_->notify(device::watching); // notify() comes after record(), so that the woken thread finds the fence passed
-}
-
-void exchange::end_awaited() {
-  const auto passed =
-      std::find_if(awaited_.begin(), awaited_.end(), [&](const awaited& w) { return !device_->passed(w.fence); });
-  for (auto w = awaited_.begin(); w != passed; ++w) {
+void strategy_host::complete_device_operations() {
+  device_operations_.complete_passed([this](const rg_op& op, const void* result) {
     rg_completion c{};
-    c.cookie = w->op.cookie;
-    if (w->op.kind == RG_OP_COMMIT) { // rows are committed by the host
-      const std::uint64_t begin = steady_ns();
-      commit(w->op, static_cast<const double*>(w->seen.get()));
-      update_ns_[(w->op.flags & RG_OP_AS_SERVER) != 0] += steady_ns() - begin;
+    c.cookie = op.cookie;
+    if (op.kind == RG_OP_COMMIT) { // rows are committed by the host
+      commit(op, static_cast<const double*>(result));
     } else {
-      const std::uint64_t found = *static_cast<const std::uint64_t*>(w->seen.get());
-      if (found > w->op.target.count) throw failure(exit_code::plugin, too_many_selected);
+      const std::uint64_t found = *static_cast<const std::uint64_t*>(result);
+      if (found > op.target.count) throw failure(exit_code::plugin, too_many_selected);
       c.bytes = found * sizeof(float);
     }
-    pinned_.push_back(std::move(w->seen));
     completions_.push_back(c);
-  }
-  awaited_.erase(awaited_.begin(), passed);
+  });
 }
 
 } // namespace regatta

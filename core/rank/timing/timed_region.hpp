@@ -5,8 +5,8 @@
 #pragma once
 
 #include "measure/rank_record.hpp"
-#include "rank/sensors.hpp"
 #include "rank/session.hpp"
+#include "rank/timing/sensors.hpp"
 
 #include <optional>
 
@@ -15,13 +15,13 @@ namespace regatta {
 class timed_region {
 public:
   explicit timed_region(session& s) : session_(s), sensors_(s.device()) {}
-  // [loop] All functions are called by the thread that holds the exchange. begin() also discards what the strategy has
+  // [loop] All functions are called by the thread that holds the strategy. begin() also discards what the strategy has
   // recorded so far. Each of begin(), end(), pause() and resume() takes milliseconds if a device has sensors.
   void begin(rank_record& record);
   void end(rank_record& record);
   // Copies the strategy's per-step records. Call it once serve() and finish() are over, because servers record the last
   // steps late.
-  void take_records_of_steps(rank_record& record);
+  void copy_records_of_steps(rank_record& record);
   // Exclude an evaluation, between the two calls, from the region's bytes, CPU time and sensors. Wall time is not
   // excluded: the caller puts it into step_time::paused.
   void pause();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/tables.hpp"
+#include "runtime/sparse_tables.hpp"
 
 #include "base/failure.hpp"
 
@@ -18,8 +18,8 @@ namespace {
 
 } // namespace
 
-tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker, bool in_place,
-               region_table& regions, const update_rule& rule, init_function init)
+sparse_tables::sparse_tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batches, bool worker,
+                             bool in_place, region_table& regions, const update_rule& rule, init_function init)
     : in_place_(in_place), regions_(regions), rule_(rule), init_(std::move(init)) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const rg_tensor& t = tensors[i];
@@ -41,7 +41,7 @@ tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batche
           regions_.allocate_shared(RG_F32, elements, fmt::format("the gradients of the rows of table {}", t.name));
     }
     tensors_.push_back(t);
-    list_.push_back(table);
+    windows_.push_back(table);
     auto rows = rg::make_versioned<rg_rows>();
     rows.tensor = table.tensor;
     rows_.push_back(rows);
@@ -49,13 +49,13 @@ tables::tables(const std::vector<rg_tensor>& tensors, std::uint64_t micro_batche
     view.tensor = table.tensor;
     batch_.push_back(view);
   }
-  rows_at_.resize(list_.size());
-  for (auto& h : held_) h.resize(list_.size());
+  rows_at_.resize(windows_.size());
+  for (auto& h : shards_) h.resize(windows_.size());
 }
 
-void tables::set_rows(std::span<const rg_rows> rows) {
-  for (std::size_t t = 0; t < list_.size(); ++t) {
-    const rg_table& table = list_[t];
+void sparse_tables::set_rows(std::span<const rg_rows> rows) {
+  for (std::size_t t = 0; t < windows_.size(); ++t) {
+    const rg_table& table = windows_[t];
     const auto given = rg::copy_versioned(rg::at_stride(rows.data(), t));
     const auto name = [&] { return tensors_[t].name; };
     if (given.tensor != table.tensor) refuse(fmt::format("rows(): entry {} is not of table {}", t, name()));
@@ -75,41 +75,42 @@ void tables::set_rows(std::span<const rg_rows> rows) {
   }
 }
 
-void tables::show(rg_batch& batch, bool with_gradients) {
-  for (std::size_t t = 0; t < list_.size(); ++t) {
+void sparse_tables::attach(rg_batch& batch, bool with_gradients) {
+  for (std::size_t t = 0; t < windows_.size(); ++t) {
     batch_[t].rows = rows_[t].rows;
     batch_[t].count = rows_[t].count;
-    batch_[t].weights = static_cast<const float*>(regions_.address(list_[t].weights));
-    batch_[t].gradients = with_gradients ? static_cast<float*>(regions_.address(list_[t].gradients)) : nullptr;
+    batch_[t].weights = static_cast<const float*>(regions_.address(windows_[t].weights));
+    batch_[t].gradients = with_gradients ? static_cast<float*>(regions_.address(windows_[t].gradients)) : nullptr;
   }
   batch.tables = batch_.data();
   batch.table_count = static_cast<std::uint32_t>(batch_.size());
   batch.rows_at = rows_at_.data();
 }
 
-void tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard) {
-  if (t >= list_.size()) refuse(fmt::format("own_rows: table {} of {}", t, list_.size()));
-  if (held_[as_server][t]) refuse(fmt::format("own_rows: table {} is owned already", t));
+void sparse_tables::own(bool as_server, std::uint32_t t, std::uint64_t shards, std::uint64_t shard) {
+  if (t >= windows_.size()) refuse(fmt::format("own_rows: table {} of {}", t, windows_.size()));
+  if (shards_[as_server][t]) refuse(fmt::format("own_rows: table {} is owned already", t));
   if (regions_.ghosts()) return;
   row_table::shape shape;
-  shape.rows = list_[t].rows;
-  shape.row = list_[t].row;
+  shape.rows = windows_[t].rows;
+  shape.row = windows_[t].row;
   shape.shards = shards;
   shape.shard = shard;
   shape.decay = tensors_[t].decay;
   shape.lr_scale = tensors_[t].lr_scale;
-  held_[as_server][t] = std::make_unique<row_table>(
-      rule_, shape,
-      [this, tensor = list_[t].tensor](std::span<const std::uint64_t> rows, float* out) { init_(tensor, rows, out); });
+  shards_[as_server][t] = std::make_unique<row_table>(
+      rule_, shape, [this, tensor = windows_[t].tensor](std::span<const std::uint64_t> rows, float* out) {
+        init_(tensor, rows, out);
+      });
 }
 
-std::span<const std::int64_t> tables::index_of(const rg_op& op) const {
+std::span<const std::int64_t> sparse_tables::index_of(const rg_op& op) const {
   if (!op.index.count) return {};
   if (!regions_.contains(op.index) || op.index.type != RG_I64) refuse("rows: the index is no buffer of RG_I64");
   return regions_.elements<const std::int64_t>(op.index);
 }
 
-std::uint64_t tables::operate(const rg_op& op) {
+std::uint64_t sparse_tables::operate(const rg_op& op) {
   const bool gathers = op.kind == RG_OP_GATHER || op.kind == RG_OP_SCATTER;
   const auto index = index_of(op);
   const bool into = op.kind == RG_OP_ROWS_READ || op.kind == RG_OP_GATHER;
@@ -123,11 +124,11 @@ std::uint64_t tables::operate(const rg_op& op) {
     if (!regions_.ghosts()) move_rows(op);
     return bytes * 2;
   }
-  if (op.table >= list_.size()) refuse(fmt::format("rows: table {} of {}", op.table, list_.size()));
-  if (has_values && values.count != op.index.count * list_[op.table].row)
-    refuse(fmt::format("rows: {} values for {} rows of {}", values.count, op.index.count, list_[op.table].row));
+  if (op.table >= windows_.size()) refuse(fmt::format("rows: table {} of {}", op.table, windows_.size()));
+  if (has_values && values.count != op.index.count * windows_[op.table].row)
+    refuse(fmt::format("rows: {} values for {} rows of {}", values.count, op.index.count, windows_[op.table].row));
   if (regions_.ghosts()) return bytes * (op.kind == RG_OP_ROWS_APPLY ? 5 : 3);
-  row_table* held = held_[(op.flags & RG_OP_AS_SERVER) != 0][op.table].get();
+  row_table* held = shards_[(op.flags & RG_OP_AS_SERVER) != 0][op.table].get();
   if (!held) refuse(fmt::format("rows: this rank owns none of table {}: own_rows comes first", op.table));
   switch (op.kind) {
   case RG_OP_ROWS_READ:
@@ -148,7 +149,7 @@ std::uint64_t tables::operate(const rg_op& op) {
 }
 
 // GATHER: target[i] = source[index[i]]; SCATTER: target[index[i]] = source[i].
-void tables::move_rows(const rg_op& op) const {
+void sparse_tables::move_rows(const rg_op& op) const {
   const bool gather = op.kind == RG_OP_GATHER;
   const rg_buffer &listed = gather ? op.target : op.source, &whole = gather ? op.source : op.target;
   if (!op.index.count) return;
@@ -171,9 +172,9 @@ void tables::move_rows(const rg_op& op) const {
   }
 }
 
-arithmetic::norm tables::partial(bool as_server) const {
+arithmetic::norm sparse_tables::partial(bool as_server) const {
   arithmetic::norm sum;
-  for (const auto& held : held_[as_server])
+  for (const auto& held : shards_[as_server])
     if (held) {
       sum.not_finite += held->partial().not_finite;
       sum.sum_of_squares += held->partial().sum_of_squares;
@@ -181,8 +182,8 @@ arithmetic::norm tables::partial(bool as_server) const {
   return sum;
 }
 
-void tables::commit(bool as_server, const arithmetic::norm& total, std::uint64_t step) {
-  for (const auto& held : held_[as_server])
+void sparse_tables::commit(bool as_server, const arithmetic::norm& total, std::uint64_t step) {
+  for (const auto& held : shards_[as_server])
     if (held) held->commit(total, step);
 }
 

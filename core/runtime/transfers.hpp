@@ -7,7 +7,7 @@
 // it cannot convert, and for device buffers that it cannot access. A send from such a buffer is queued until its bytes
 // are in scratch. A receive into such a buffer has ended once the copy from scratch is enqueued on the device, ahead of
 // all later work there. Receives into overlapping bytes take effect in the order in which they were posted, whichever
-// way each of them takes.
+// path each of them takes.
 //
 // Everything is [loop]. Nothing is allocated once the largest number and size of simultaneous operations has been
 // reached.
@@ -80,7 +80,7 @@ public:
   std::size_t outstanding() const noexcept { return outstanding_; }
 
 private:
-  enum class way { transport, self, scratch };
+  enum class path { transport, self, scratch };
   struct operation {
     staging* stage; // of the operation's memory; never changes
     std::uint64_t cookie, bytes;
@@ -90,7 +90,7 @@ private:
     rg_buffer target;             // in the region's memory
     void* target_address;
     operation* source; // of a receive from the own rank: the matching send
-    way how;
+    path how;
     std::uint32_t wire;
     bool receive, add, arrived; // arrived: the bytes are here, but not yet in the target
     bool posted;                // the transport has accepted it
@@ -113,23 +113,23 @@ private:
     }
   };
 
-  operation* take(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
+  operation* new_operation(std::uint64_t cookie, std::uint32_t peer, std::uint32_t lane, const rg_buffer& buffer);
   void through_scratch(operation* o);
   void pack(operation* o);
-  rg_fence put(const operation& o);
+  rg_fence copy_to_target(const operation& o);
   void post(operation* o);
   bool try_post(operation* o);
   void match_self(std::uint32_t lane);
   void post_waiting();
   bool waits_for_earlier(const operation* o, bool only_local) const;
-  void settle_local();
-  operation* of(const rg_completion& c) const;
+  void complete_local();
+  operation* operation_of(const rg_completion& c) const;
   static std::string describe(const operation& o);
   void end(operation* o, rg_status status, rg_fence busy = 0);
   void free_emptied();
   // Collectives share one queue: they begin in the order in which they were submitted, whatever their groups.
-  fifo& line(const operation* o) {
-    return o->function ? lines_.back() : lines_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive];
+  fifo& queue_of(const operation* o) {
+    return o->function ? queues_.back() : queues_[(o->transfer.peer * lanes_ + o->transfer.lane) * 2 + o->receive];
   }
 
   const rg_transport& functions_;
@@ -141,8 +141,8 @@ private:
   staging& on_host_;
   staging* on_device_;
   std::uint32_t rank_, lanes_;
-  std::vector<fifo> lines_;                      // refused or held back: [peer][lane][send, receive], then collectives
-  std::size_t waiting_ = 0;                      // operations in lines_
+  std::vector<fifo> queues_;                     // refused or held back: [peer][lane][send, receive], then collectives
+  std::size_t waiting_ = 0;                      // operations in queues_
   std::vector<fifo> self_sends_, self_receives_; // [lane]
   std::vector<operation*> receives_;             // pending, in posting order
   std::size_t local_ = 0;                        // receives of receives_ that are copied to their target here

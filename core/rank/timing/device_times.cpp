@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/device_times.hpp"
+#include "rank/timing/device_times.hpp"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ void device_times::step_ends(std::uint64_t step, std::vector<device::span> updat
 rg_fence device_times::now() {
   if (!device_) return 0;
   const rg_fence f = device_->mark(device::watching);
-  device_->hold(device::computing, f);
+  device_->wait_for(device::computing, f);
   return f;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rank/sensors.hpp"
-
-#include "rank/clock.hpp"
+#include "rank/timing/sensors.hpp"
 
 #include <chrono>
 
+#include <regatta/clock.hpp>
 #include <regatta/device.hpp>
 
 namespace regatta {
@@ -21,7 +20,7 @@ sensor_watch::sensor_watch(device* d) : device_(d) {
 
 void sensor_watch::begin() {
   if (!readings_) return;
-  readings_->begin(device_->sensors().value_or(rg::no_sensors()), steady_ns());
+  readings_->begin(device_->sensors().value_or(rg::no_sensors()), rg::steady_ns());
   thread_ = std::jthread([this](const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -35,7 +34,7 @@ void sensor_watch::begin() {
 void sensor_watch::end() {
   if (!readings_) return;
   thread_ = {}; // stops and joins
-  readings_->end(device_->sensors().value_or(rg::no_sensors()), steady_ns());
+  readings_->end(device_->sensors().value_or(rg::no_sensors()), rg::steady_ns());
 }
 
 std::optional<gpu_figures> sensor_watch::figures() const {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/model_hooks.hpp"
+
+#include "rank/rank.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+#include <regatta/clock.hpp>
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+double slowness(const session& s) {
+  const straggler_config& slow = s.job.config.cluster.straggler;
+  return slow.rank == s.cluster.worker ? slow.factor : 1;
+}
+
+std::int64_t last_dense(const rg_arena& a) {
+  return a.slice_count ? std::int64_t{a.slices[a.slice_count - 1].tensor} : -1;
+}
+
+} // namespace
+
+model_hooks::model_hooks(session& s, strategy_loop& loop, step_times& times)
+    : session_(s), loop_(loop), times_(times), straggler_(slowness(s)),
+      rules_("model " + s.job.config.model.id, s.model().tensors(), last_dense(s.strategy().arena())) {
+  map_tensors(s.strategy().arena());
+  find_bucket_ends();
+  hooks_ = rg::make_versioned<rg_hooks>();
+  hooks_.context = this;
+  hooks_.awaited = awaited_.data();
+  hooks_.awaited_count = static_cast<std::uint32_t>(awaited_.size());
+  hooks_.need = [](void* self, std::uint32_t tensor) { return static_cast<model_hooks*>(self)->need(tensor); };
+  if (s.device())
+    hooks_.need_after = [](void* self, std::uint32_t tensor, rg_fence* after) -> rg_status {
+      auto& hooks = *static_cast<model_hooks*>(self);
+      const rg_status status = hooks.need(tensor);
+      *after = hooks.session_.strategy().weights_after();
+      return status;
+    };
+  hooks_.ready = [](void* self, std::uint32_t tensor, rg_fence fence) {
+    static_cast<model_hooks*>(self)->ready(tensor, fence);
+  };
+  hooks_.phase = [](void* self, std::uint32_t phase, rg_fence fence) {
+    static_cast<model_hooks*>(self)->phase(phase, fence);
+  };
+}
+
+void model_hooks::map_tensors(const rg_arena& arena) {
+  ready_end_.resize(session_.model().tensors().size(), 0);
+  first_.resize(ready_end_.size(), UINT64_MAX);
+  for (std::uint32_t i = 0; i < arena.slice_count; ++i) {
+    const rg_slice& s = arena.slices[i];
+    first_[s.tensor] = s.first;
+    ready_end_[s.tensor] = s.first + s.count;
+  }
+  // A tensor that is not dense is ready when the dense tensors before it are.
+  for (std::size_t i = 1; i < ready_end_.size(); ++i) ready_end_[i] = std::max(ready_end_[i], ready_end_[i - 1]);
+}
+
+void model_hooks::find_bucket_ends() {
+  for (const std::uint64_t end : session_.strategy().bucket_ends())
+    awaited_.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(ready_end_, end) - ready_end_.begin()));
+  awaited_.erase(std::unique(awaited_.begin(), awaited_.end()), awaited_.end());
+}
+
+void model_hooks::run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result) {
+  model_instance& model = session_.model();
+  times_.pass_begins();
+  last_micro_batch_ = last;
+  rules_.begin(n);
+  straggler_.resume();
+  const rg_status status = model.functions().step(model.self(), &batch, &hooks_, &result);
+  if (failure_) std::rethrow_exception(failure_);
+  model.check_status(status, "step");
+  if (last) rules_.require_all_ready();
+  straggler_.compute(true);
+  times_.pass_ends();
+}
+
+rg_status model_hooks::need(std::uint32_t tensor) noexcept {
+  if (failure_ || !keeps(rules_.need(tensor))) return RG_E_CANCELLED;
+  return wait_for_weights(first_[tensor]);
+}
+
+void model_hooks::ready(std::uint32_t tensor, rg_fence fence) {
+  session_.control.status().worked();
+  if (!last_micro_batch_ || !keeps(rules_.ready(tensor))) return;
+  straggler_.compute(false);
+  loop_.gradients_ready(ready_end_[tensor], fence);
+}
+
+void model_hooks::phase(std::uint32_t phase, rg_fence fence) {
+  if (phase == RG_PHASE_FORWARD) return times_.forward(fence);
+  times_.backward_reported(fence);
+  straggler_.compute(true);
+  wait_for_weights(0); // weights always arrive before the gradients that were computed with them are exchanged
+  times_.backward_begins();
+  session_.control.operation("backward pass");
+}
+
+// Waits until the weights from `first` on have arrived. A failure is thrown when the model's step() has returned.
+rg_status model_hooks::wait_for_weights(std::uint64_t first) noexcept {
+  strategy_host& strategy = session_.strategy();
+  if (strategy.weights_from() <= first) return RG_OK;
+  straggler_.compute(false);
+  const std::int64_t from = rg::steady_ns();
+  try {
+    loop_.run_until([&] { return strategy.weights_from() <= first; });
+    loop_.release();
+  } catch (...) {
+    failure_ = std::current_exception();
+    return RG_E_CANCELLED;
+  }
+  times_.waited_for_weights(from, rg::steady_ns());
+  straggler_.resume();
+  return RG_OK;
+}
+
+// Returns whether a call of the model kept the rules. If not, reports to the coordinator at once, because the model's
+// step() may never return.
+bool model_hooks::keeps(const std::exception_ptr& broken) noexcept {
+  if (!broken) return true;
+  if (failure_) return false;
+  failure_ = broken;
+  report_to_coordinator(session_.control, [&]() -> nlohmann::json { std::rethrow_exception(broken); });
+  return false;
+}
+
+} // namespace regatta

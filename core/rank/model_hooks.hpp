@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a worker's model on micro-batches, and implements the hooks (rg_hooks) that the model calls meanwhile: need()
+// waits for weights, ready() passes gradients to the strategy, phase() reports what the model computes next. The hooks
+// also slow a straggler down.
+#pragma once
+
+#include "rank/hook_rules.hpp"
+#include "rank/session.hpp"
+#include "rank/straggler.hpp"
+#include "rank/strategy_loop.hpp"
+#include "rank/timing/step_times.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include <regatta/abi.h>
+
+namespace regatta {
+
+class model_hooks {
+public:
+  // The arguments must outlive this object.
+  model_hooks(session& s, strategy_loop& loop, step_times& times);
+  model_hooks(const model_hooks&) = delete;
+  model_hooks& operator=(const model_hooks&) = delete;
+
+  // [compute] Calls the model's step(). `last`: the batch is the last of step `n`, so its gradients are those of the
+  // step. Throws failure, also (plugin) if the model breaks the rules of the hooks.
+  void run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result);
+
+private:
+  void map_tensors(const rg_arena& arena);
+  void find_bucket_ends();
+  rg_status need(std::uint32_t tensor) noexcept;
+  void ready(std::uint32_t tensor, rg_fence fence);
+  void phase(std::uint32_t phase, rg_fence fence);
+  rg_status wait_for_weights(std::uint64_t first) noexcept;
+  bool keeps(const std::exception_ptr& broken) noexcept;
+
+  session& session_;
+  strategy_loop& loop_;
+  step_times& times_;
+  straggler straggler_;
+  hook_rules rules_;
+  rg_hooks hooks_{};
+  std::vector<std::uint64_t> first_; // by tensor: its first weight in the arena
+  // by tensor: end of the arena that is final once the tensor's gradient is ready
+  std::vector<std::uint64_t> ready_end_;
+  std::vector<std::uint32_t> awaited_; // the tensors that end a bucket
+  std::exception_ptr failure_;         // thrown when the model's step() has returned
+  bool last_micro_batch_ = true;
+};
+
+} // namespace regatta

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank/strategy_loop.hpp"
+
+#include "base/failure.hpp"
+
+#include <pthread.h>
+#include <regatta/clock.hpp>
+
+namespace regatta {
+
+strategy_loop::strategy_loop(strategy_host& strategy, control_client& control, state_report& report,
+                             std::function<void()> wake, std::function<bool()> aborted, std::uint64_t spin_ns,
+                             std::function<void(std::exception_ptr)> on_failure)
+    : strategy_(strategy), control_(control), report_(report), wake_(std::move(wake)), aborted_(std::move(aborted)),
+      on_failure_(std::move(on_failure)), spin_ns_(spin_ns), thread_([this] { thread(); }) {}
+
+strategy_loop::~strategy_loop() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+    yield_ = true;
+  }
+  changed_.notify_all();
+  wake_();
+  thread_.join();
+}
+
+void strategy_loop::check_aborted() const {
+  if (aborted_()) throw peer_failure("ended because another rank failed");
+}
+
+void strategy_loop::thread() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return runs_ || quit_; });
+    if (quit_) return;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      while (!yield_.load(std::memory_order_acquire)) {
+        report_.poll(strategy_, 0);
+        check_aborted();
+      }
+    } catch (...) {
+      error = std::current_exception();
+      if (on_failure_) on_failure_(error);
+    }
+    lock.lock();
+    error_ = error;
+    runs_ = false;
+    changed_.notify_all();
+  }
+}
+
+void strategy_loop::hand_over() {
+  {
+    const std::lock_guard lock(mutex_);
+    runs_ = true;
+  }
+  handed_over_ = true;
+  changed_.notify_all();
+}
+
+void strategy_loop::acquire() {
+  if (!handed_over_) return;
+  yield_.store(true, std::memory_order_release);
+  wake_();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !runs_; });
+  yield_.store(false, std::memory_order_relaxed);
+  handed_over_ = false;
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void strategy_loop::release() {
+  complete_buckets_ = 0;
+  if (strategy_.busy()) hand_over();
+}
+
+void strategy_loop::gradients_ready(std::uint64_t end, rg_fence fence) {
+  strategy_.gradients_ready(end, fence);
+  const auto ends = strategy_.bucket_ends();
+  const std::size_t before = complete_buckets_;
+  while (complete_buckets_ < ends.size() && ends[complete_buckets_] <= end) ++complete_buckets_;
+  // The last bucket ends the backward pass, and then this thread runs the strategy itself.
+  if (complete_buckets_ == before || complete_buckets_ == ends.size()) return;
+  if (handed_over_)
+    wake_();
+  else
+    hand_over();
+}
+
+void strategy_loop::run_until(const std::function<bool()>& done) {
+  acquire();
+  const waiting_scope waits(control_.status(), waiting::peers);
+  while (!done()) {
+    report_.poll(strategy_, spin_ns_);
+    check_aborted();
+  }
+}
+
+std::uint64_t strategy_loop::thread_cpu_ns() const {
+  clockid_t clock;
+  if (pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0) return 0;
+  return static_cast<std::uint64_t>(rg::read_clock_ns(clock));
+}
+
+} // namespace regatta

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Records where a worker's step spends its time. The worker calls a function at the end of each phase; the clocks are
+// read here. docs/measurement.md defines the figures.
+//
+// In a step the calls come in this order; those in brackets only for a model with sparse tables:
+//   begin_step, input_read, [rows_known, rows_arrived,]
+//   for each micro-batch: micro_batch_begins, pass_begins, {forward | backward | waited_for_weights}, pass_ends,
+//   [next_input_read,] exchange_begins, end_step.
+#pragma once
+
+#include "measure/rank_record.hpp"
+#include "rank/timing/device_times.hpp"
+#include "runtime/strategy_host.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace regatta {
+
+// All functions are [compute].
+class step_times {
+public:
+  // `strategy` and `d` must outlive this object. `d` may be null: then only the host's clock is read.
+  step_times(strategy_host& strategy, device* d) : strategy_(strategy), device_times_(d) {}
+
+  void begin_step();
+  // The batch is in memory.
+  void input_read();
+  // The rows of sparse tables that the step touches are known, and are requested now.
+  void rows_known();
+  void rows_arrived();
+  void micro_batch_begins();
+
+  // The model's step() begins. Until backward() everything counts as the forward pass.
+  void pass_begins();
+  // The model reports a phase; `fence` is its mark on the device, or 0. backward() is split in two because the compute
+  // thread may wait for weights between the model's report and the backward pass.
+  void forward(rg_fence fence) { device_times_.forward(fence); }
+  void backward_reported(rg_fence fence) { device_times_.backward(fence); }
+  void backward_begins();
+  // The compute thread waited for weights from `from` until `to`.
+  void waited_for_weights(std::int64_t from, std::int64_t to);
+  // The model's step() has returned.
+  void pass_ends();
+  // The device ends this pass at the fence of its loss.
+  void device_pass_ends(rg_fence loss) { device_times_.pass_ends(loss); }
+
+  // The host has read the next step's batch while the device computes.
+  void next_input_read() { host_.read = device_times_.now(); }
+  // Call it before the thread acquires the strategy, and begins the update: both belong to the exchange.
+  void exchange_begins();
+  void update_begins() { updated_before_ = strategy_.worker_update_ns(); }
+  // Returns the times of step `n`, with the pause before it.
+  step_time end_step(std::uint64_t n);
+
+  // Adds the wait until now, for weights that arrive after the end of step `of`, to that step.
+  static void weights_arrived(step_time& of);
+  // Replaces the host's times, which only cover enqueueing, by those of the device, for the steps of `record` that it
+  // has completed since the last call. `warmup` is the number of the first of record.steps. Does not wait.
+  void collect_device_times(rank_record& record, std::uint64_t warmup);
+  // As device_times::pause().
+  void pause_device() { device_times_.pause(); }
+  // The next step reports `ns` as the pause before it.
+  void paused(std::int64_t ns) { paused_ = ns; }
+
+  // Returns this thread's CPU time between exchange_begins() and end_step(), without updates, since
+  // forget_exchange_cpu().
+  std::int64_t exchange_cpu_ns() const { return exchange_cpu_; }
+  void forget_exchange_cpu() { exchange_cpu_ = 0; }
+
+private:
+  strategy_host& strategy_;
+  device_times device_times_;
+  step_time step_;
+  device_times::host_part host_;
+  std::uint64_t updated_before_ = 0;     // strategy_host::worker_update_ns() when the wait or update began
+  bool has_rows_ = false;                // the model has sparse tables
+  std::int64_t phase_ = 0;               // begin of the current phase
+  std::int64_t pass_ = 0, backward_ = 0; // begin of the model's step(), and of its backward pass
+  std::int64_t wait_ = 0, wait_at_ = 0;  // waits for weights in this pass, and the begin of the first
+  std::int64_t waits_ = 0;               // of all passes of the step
+  std::int64_t paused_ = 0;
+  std::int64_t cpu_ = 0, exchange_cpu_ = 0;
+  std::vector<device::span> updates_; // of a step; its memory is reused
+};
+
+} // namespace regatta

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/connected_transport.hpp"
+
+#include "registry/validate.hpp"
+
+#include <utility>
+
+#include <regatta/plugin.hpp>
+
+namespace regatta {
+namespace {
+
+constexpr std::uint64_t connect_timeout_ns = 20'000'000'000;
+constexpr std::uint64_t close_timeout_ns = 10'000'000'000;
+
+} // namespace
+
+connected_transport::connected_transport(const registry& plugins, const component_choice& choice,
+                                         const plugin_host::log_function& log, mac_function mac,
+                                         plugin_host::extension_function extensions)
+    : component_(plugins.find(kind::transport, choice.id)), name_("transport " + component_.id),
+      values_(component_, choice.parameters), mac_(std::move(mac)),
+      authenticate_(rg::make_versioned<rg_authenticate>()),
+      host_(plugins, log, [this, extensions = std::move(extensions)](std::string_view id) -> const void* {
+        if (id == RG_EXT_AUTHENTICATE) return &authenticate_;
+        return extensions ? extensions(id) : nullptr;
+      }) {
+  authenticate_.context = this;
+  authenticate_.mac = [](void* self, const void* data, std::uint64_t size, std::uint8_t* out) -> rg_status {
+    return rg::fence(nullptr, [&] { static_cast<connected_transport*>(self)->mac_(data, size, out); });
+  };
+}
+
+void connected_transport::destroy() noexcept {
+  if (void* self = self_.exchange(nullptr)) functions().destroy(self);
+}
+
+void connected_transport::create() {
+  void* self = nullptr;
+  check(functions().create(host_.c(), values_.data(), &self), host_, name_);
+  self_ = self;
+  caps_ = rg::make_versioned<rg_transport_caps>();
+  check(functions().caps(self, &caps_), host_, name_);
+  validate(caps_, name_);
+}
+
+void connected_transport::connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers,
+                                  std::string address, const exchange_function& exchange) {
+  peers_ = std::move(peers);
+  address_ = std::move(address);
+  world_ = rg::make_versioned<rg_world>();
+  world_.rank = cluster.rank;
+  world_.size = cluster.size;
+  world_.lanes = lanes;
+  world_.peers = peers_.data();
+  world_.peer_count = static_cast<std::uint32_t>(peers_.size());
+  world_.host_of = cluster.host_of;
+  world_.address = address_.c_str();
+  rg_blob mine{};
+  check(functions().listen(self_, &world_, &mine), host_, name_);
+  const auto* data = static_cast<const std::uint8_t*>(mine.data);
+  const auto blobs = exchange(mine.bytes ? bytes(data, data + mine.bytes) : bytes{});
+  std::vector<rg_blob> views;
+  for (const bytes& b : blobs) views.push_back({b.data(), b.size()});
+  check_in_time(functions().connect(self_, views.data(), connect_timeout_ns), host_, name_);
+}
+
+void connected_transport::close() {
+  check_in_time(functions().close(self_, close_timeout_ns), host_, name_);
+}
+
+transport_instance connected_transport::instance() {
+  return {component_.id, &functions(), self_, caps_, &host_};
+}
+
+const void* connected_transport::extension(const char* id) const {
+  return functions().extension ? functions().extension(self_, id) : nullptr;
+}
+
+rg_counters connected_transport::counters() {
+  auto c = rg::make_versioned<rg_counters>();
+  if (functions().counters) check(functions().counters(self_, &c), host_, name_);
+  return c;
+}
+
+void connected_transport::wake() noexcept {
+  if (void* self = self_.load()) functions().wake(self);
+}
+
+} // namespace regatta

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank's instance of a transport, from its creation to its destruction.
+//
+// Order of calls: create(), connect(), then counters() and everything that uses instance(), then close(). After a
+// failure, destroy this object without close().
+//
+// Ownership: holds the instance, and everything that the instance may point to until it is destroyed: its host, its
+// parameters, rg_authenticate, rg_world. It therefore cannot move.
+// Threads: wake() is [any], also before create() and during destroy(); everything else is [main], except where
+// noted.
+// Errors: all functions throw failure with the transport's own text, as check() in registry/plugin_host.hpp does; the
+// text begins with "transport ID".
+#pragma once
+
+#include "experiment/experiment.hpp"
+#include "registry/registry.hpp"
+#include "registry/transport_host.hpp"
+#include "runtime/transport_instance.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <regatta/abi.h>
+
+namespace regatta {
+
+class connected_transport {
+public:
+  using bytes = std::vector<std::uint8_t>;
+  // [any] Writes the 32 bytes of the authentication code of `data`, which only ranks of this run can compute.
+  using mac_function = std::function<void(const void* data, std::uint64_t size, std::uint8_t* out)>;
+  // Sends `mine` to all ranks, and returns what all ranks have sent, by rank. Blocks until all ranks have called it.
+  using exchange_function = std::function<std::vector<bytes>(const bytes& mine)>;
+
+  // Loads the transport. `plugins` must outlive this object. `extensions` resolves extensions of the host besides
+  // "regatta.nest/1" and "regatta.authenticate/1"; it may be empty. Throws failure (usage) for invalid parameters.
+  connected_transport(const registry& plugins, const component_choice& choice, const plugin_host::log_function& log,
+                      mac_function mac, plugin_host::extension_function extensions = {});
+  ~connected_transport() { destroy(); }
+  connected_transport(const connected_transport&) = delete;
+  connected_transport& operator=(const connected_transport&) = delete;
+
+  // Creates the instance and reads its capabilities. Throws failure (plugin) if they are invalid.
+  void create();
+  // Listens at `address`, passes this rank's blob to `exchange`, and connects to `peers` (ascending, without this
+  // rank). Collective. The arrays of `cluster` must outlive this object. Throws failure, also (run) after 20 s.
+  void connect(const rg_cluster& cluster, std::uint32_t lanes, std::vector<std::uint32_t> peers, std::string address,
+               const exchange_function& exchange);
+  // Waits until everything that was sent has arrived. Requires that no operation is pending. Throws failure, also (run)
+  // after 10 s.
+  void close();
+  // Destroys the instance now; afterwards only wake() may be called, and does nothing.
+  void destroy() noexcept;
+
+  const std::string& id() const { return component_.id; }
+  const std::string& plugin_version() const { return component_.plugin_version; }
+  const rg_transport_caps& caps() const { return caps_; }
+  // Returns the instance for a strategy_host, after create(). Valid as long as this object.
+  transport_instance instance();
+  // Returns the instance's extension, or null. Requires create().
+  const void* extension(const char* id) const;
+  // [loop] Returns the counters since connect(); all 0 if the transport has none.
+  rg_counters counters();
+  // [any] Makes a poll() of the instance return. Does nothing while there is no instance.
+  void wake() noexcept;
+
+private:
+  const rg_transport& functions() const { return component_.transport; }
+
+  const component& component_;
+  std::string name_; // begins errors
+  parameter_values values_;
+  mac_function mac_;
+  rg_authenticate authenticate_;
+  transport_host host_;
+  rg_transport_caps caps_{};
+  std::vector<std::uint32_t> peers_;
+  std::string address_;
+  rg_world world_{};
+  std::atomic<void*> self_{nullptr}; // atomic: other threads call wake()
+};
+
+} // namespace regatta

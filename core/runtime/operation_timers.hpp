@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include <regatta/abi.h>
+
+namespace regatta {
+
+// Operations that complete at a given time, in the order of their times. [loop]
+class operation_timers {
+public:
+  // Completes operation `cookie` at time `at` with `bytes`; of two with one time, the first that was added first.
+  void add(std::uint64_t at, std::uint64_t cookie, std::uint64_t bytes) { timers_.push({at, order_++, cookie, bytes}); }
+  // Appends the completions that are due at time now(), which is read again for each.
+  template <class Clock> void complete_due(const Clock& now, std::vector<rg_completion>& out) {
+    while (!timers_.empty() && timers_.top().at <= now()) {
+      rg_completion c{};
+      c.cookie = timers_.top().cookie;
+      c.bytes = timers_.top().bytes;
+      timers_.pop();
+      out.push_back(c);
+    }
+  }
+  bool empty() const { return timers_.empty(); }
+  // Returns the time of the first; UINT64_MAX: there is none.
+  std::uint64_t next() const { return timers_.empty() ? std::numeric_limits<std::uint64_t>::max() : timers_.top().at; }
+
+private:
+  struct timer {
+    std::uint64_t at, order, cookie, bytes;
+    bool operator>(const timer& o) const { return at != o.at ? at > o.at : order > o.order; }
+  };
+  std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
+  std::uint64_t order_ = 0;
+};
+
+} // namespace regatta
