@@ -101,12 +101,13 @@ public:
   std::size_t scratch_bytes() const override { return scratch_; }
 
   void run(const conv_data& data) override {
-    const bool add = data.accumulate && direction_ == direction::weights;
+    const bool gradients = direction_ == direction::weights;
+    const bool add_to_w = gradients && data.add_to_w, add_to_bias = gradients && bias_ && data.add_to_bias;
     auto* added = reinterpret_cast<float*>(data.scratch + added_at_);
-    float* bias = add ? added + round_up(weight_elements_ * sizeof(float)) / sizeof(float) : data.bias;
+    float* bias = add_to_bias ? added + round_up(weight_elements_ * sizeof(float)) / sizeof(float) : data.bias;
     scratchpad_.set_data_handle(data.scratch + scratchpad_at_);
     place(x_, data.x, data.scratch);
-    place(w_, add ? added : data.w, data.scratch);
+    place(w_, add_to_w ? added : data.w, data.scratch);
     place(y_, data.y, data.scratch);
     if (bias_) bias_.set_data_handle(bias);
 
@@ -126,10 +127,8 @@ public:
     after(x_);
     after(w_);
     after(y_);
-    if (add) {
-      dev_.kernels->add(data.w, added, weight_elements_);
-      if (bias_) dev_.kernels->add(data.bias, bias, bias_elements_);
-    }
+    if (add_to_w) dev_.kernels->add(data.w, added, weight_elements_);
+    if (add_to_bias) dev_.kernels->add(data.bias, bias, bias_elements_);
   }
 
 private:

@@ -38,8 +38,8 @@ struct conv_data {
   void* x;
   float *w, *bias;
   void* y;
-  bool accumulate;    // direction::weights: add to w and bias; others ignore it
-  std::byte* scratch; // scratch_bytes() of the kernel, aligned to 64 bytes
+  bool add_to_w, add_to_bias; // direction::weights: add to w and to bias instead of overwriting; others ignore both
+  std::byte* scratch;         // scratch_bytes() of the kernel, aligned to 64 bytes
 };
 
 class conv_kernel {

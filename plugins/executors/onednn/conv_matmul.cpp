@@ -74,7 +74,7 @@ public:
     const bool gradient = direction_ == direction::weights, data_side = direction_ == direction::data;
     if (gradient) {
       std::memset(weights, 0, inner_.get_desc().get_size());
-      if (data.bias && !data.accumulate) std::memset(data.bias, 0, shape_.outputs * sizeof(float));
+      if (data.bias && !data.add_to_bias) std::memset(data.bias, 0, shape_.outputs * sizeof(float));
     } else {
       convert(data.w, outer_, inner_);
     }
@@ -98,8 +98,8 @@ public:
     }
     if (!gradient) return;
     auto* added = reinterpret_cast<float*>(data.scratch + added_at_);
-    convert(data.accumulate ? added : data.w, inner_, outer_);
-    if (data.accumulate) dev_.kernels->add(data.w, added, weight_elements_);
+    convert(data.add_to_w ? added : data.w, inner_, outer_);
+    if (data.add_to_w) dev_.kernels->add(data.w, added, weight_elements_);
   }
 
 private:

@@ -55,7 +55,7 @@ public:
       case direction::forward: gemm('N', 'N', p.count * n, o, c, xq, c, w, o, 1, yp, o); break;
       case direction::data: gemm('N', 'T', p.count * n, c, o, yp, o, w, o, 1, xq, c); break;
       case direction::weights:
-        gemm('T', 'N', c, o, p.count * n, xq, c, yp, o, data.accumulate || p.tap == last_tap ? 1.0F : 0.0F, w, o);
+        gemm('T', 'N', c, o, p.count * n, xq, c, yp, o, data.add_to_w || p.tap == last_tap ? 1.0F : 0.0F, w, o);
         last_tap = p.tap;
         break;
       }
@@ -94,14 +94,14 @@ private:
   // Clears the gradients of taps that never fall on the input, and computes the gradient of the bias.
   void finish_weights(const conv_data& data, const float* y) const {
     const std::size_t taps = shape_.kernel * shape_.kernel, size = shape_.channels * shape_.outputs;
-    if (!data.accumulate)
+    if (!data.add_to_w)
       for (std::size_t t = 0, next = 0; t < taps; ++t) {
         bool used = false;
         for (; next < products_.size() && products_[next].tap == t; ++next) used = true;
         if (!used) std::memset(data.w + t * size, 0, size * sizeof(float));
       }
     if (!data.bias || !shape_.bias) return;
-    if (!data.accumulate) std::memset(data.bias, 0, shape_.outputs * sizeof(float));
+    if (!data.add_to_bias) std::memset(data.bias, 0, shape_.outputs * sizeof(float));
     for (std::size_t row = 0; row < y_elements_ / shape_.outputs; ++row)
       dev_.kernels->add(data.bias, y + row * shape_.outputs, shape_.outputs);
   }

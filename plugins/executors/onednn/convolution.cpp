@@ -88,19 +88,20 @@ void convolution::plan(memory_plan&) {
 }
 
 // All directions share one struct, hence the const_cast: a kernel does not write an operand that its direction reads.
-conv_data convolution::data(void* x, const float* w, const float* bias, void* y, bool accumulate) const {
-  return {x, const_cast<float*>(w), const_cast<float*>(bias), y, accumulate, dev_.scratch};
+conv_data convolution::data(void* x, const float* w, const float* bias, void* y) const {
+  return {x, const_cast<float*>(w), const_cast<float*>(bias), y, false, false, dev_.scratch};
 }
 
 void convolution::forward(run&) {
-  kernels_[0]->run(data(inputs_[0].from->data, weight_->data, bias_ ? bias_->data : nullptr, output_->data, false));
+  kernels_[0]->run(data(inputs_[0].from->data, weight_->data, bias_ ? bias_->data : nullptr, output_->data));
 }
 
 void convolution::backward(run& r) {
-  kernels_[2]->run(data(inputs_[0].from->data, weight_->gradient, bias_ ? bias_->gradient : nullptr, output_->gradient,
-                        adds(r, *weight_)));
-  if (inputs_[0].gradient)
-    kernels_[1]->run(data(inputs_[0].gradient, weight_->data, nullptr, output_->gradient, false));
+  conv_data d = data(inputs_[0].from->data, weight_->gradient, bias_ ? bias_->gradient : nullptr, output_->gradient);
+  d.add_to_w = adds(r, *weight_);
+  d.add_to_bias = bias_ && adds(r, *bias_);
+  kernels_[2]->run(d);
+  if (inputs_[0].gradient) kernels_[1]->run(data(inputs_[0].gradient, weight_->data, nullptr, output_->gradient));
 }
 
 std::size_t convolution::scratch_bytes() const {

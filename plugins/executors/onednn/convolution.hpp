@@ -23,7 +23,7 @@ public:
 private:
   bool wants(direction d) const { return d != direction::data || inputs_[0].from->needs_gradient; }
   std::unique_ptr<conv_kernel> pick(const preparation& p, direction d) const;
-  conv_data data(void* x, const float* w, const float* bias, void* y, bool accumulate) const;
+  conv_data data(void* x, const float* w, const float* bias, void* y) const;
 
   const device& dev_;
   conv_shape shape_;
