@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/layers.hpp"
+
+#include "kernels/primitives.hpp"
+#include "runtime/memory_plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace onednn {
+namespace {
+
+dnnl::memory::dims dims_of(const value& v, std::size_t batch) {
+  const auto i = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
+  return {i(batch), i(v.channels), i(v.height), i(v.width)};
+}
+dnnl::memory::dims both(std::size_t n) {
+  return {static_cast<dnnl_dim_t>(n), static_cast<dnnl_dim_t>(n)};
+}
+
+void execute(const device& dev, const dnnl::primitive& p, const dnnl_exec_arg_t* args, int count) {
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(p.get(), dev.stream.get(), count, args), "pooling could not be run");
+}
+
+} // namespace
+
+pooling::pooling(std::string name, value* in, value* out, const pool_shape& s, const device& dev)
+    : op(std::move(name), {in}, out), dev_(dev), shape_(s) {}
+
+void pooling::prepare(const preparation& p) {
+  const value &in = *inputs_[0].from, &out = *output_;
+  const auto type = in.half ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  const desc x(dims_of(in, p.batch), type, dev_.blocked()), y(dims_of(out, p.batch), type, dev_.blocked());
+  const auto algorithm = shape_.average ? dnnl::algorithm::pooling_avg_exclude_padding : dnnl::algorithm::pooling_max;
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const pooling_description description{algorithm,           x, y, both(shape_.stride), both(shape_.kernel),
+                                        both(shape_.padding)};
+  const auto forward = forward_of(description, attr, dev_.engine);
+  const auto backward = gradient_of(description, attr, dev_.engine, forward);
+  forward_ = dnnl::pooling_forward(forward);
+  backward_ = dnnl::pooling_backward(backward);
+  x_ = dev_.wrap(x);
+  dx_ = dev_.wrap(x);
+  y_ = dev_.wrap(y);
+  dy_ = dev_.wrap(y);
+  if (!shape_.average) workspace_ = dev_.wrap(forward.workspace_desc());
+  scratchpad_forward_ = dev_.wrap(forward.scratchpad_desc());
+  scratchpad_backward_ = dev_.wrap(backward.scratchpad_desc());
+  scratch_ = std::max(forward.scratchpad_desc().get_size(), backward.scratchpad_desc().get_size());
+  if (std::strstr(forward.impl_info_str(), "ref"))
+    dev_.log.warning("oneDNN has only reference code for " + name_ + ": it will be slow");
+}
+
+void pooling::plan(memory_plan& m) {
+  if (workspace_) slot_ = m.ask_kept(workspace_.get_desc().get_size());
+}
+
+void pooling::attach(const memory_plan& m) {
+  if (workspace_) workspace_.set_data_handle(m.at_slot<std::byte>(slot_));
+  x_.set_data_handle(inputs_[0].from->data);
+  dx_.set_data_handle(inputs_[0].gradient);
+  y_.set_data_handle(output_->data);
+  dy_.set_data_handle(output_->gradient);
+  scratchpad_forward_.set_data_handle(dev_.scratch);
+  scratchpad_backward_.set_data_handle(dev_.scratch);
+}
+
+void pooling::forward(run&) {
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()},
+                                  {DNNL_ARG_DST, y_.get()},
+                                  {DNNL_ARG_SCRATCHPAD, scratchpad_forward_.get()},
+                                  {DNNL_ARG_WORKSPACE, workspace_ ? workspace_.get() : nullptr}};
+  execute(dev_, forward_, args, workspace_ ? 4 : 3);
+}
+
+void pooling::backward(run&) {
+  if (!inputs_[0].gradient) return;
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_SRC, dx_.get()},
+                                  {DNNL_ARG_DIFF_DST, dy_.get()},
+                                  {DNNL_ARG_SCRATCHPAD, scratchpad_backward_.get()},
+                                  {DNNL_ARG_WORKSPACE, workspace_ ? workspace_.get() : nullptr}};
+  execute(dev_, backward_, args, workspace_ ? 4 : 3);
+}
+
+void addition::plan(memory_plan& m) {
+  count_ = m.batch() * output_->stride;
+}
+
+void addition::forward(run&) {
+  const float *a = inputs_[0].from->data, *b = inputs_[1].from->data;
+  float* y = output_->data;
+  if (y != a) std::memcpy(y, a, count_ * output_->element_bytes());
+  if (output_->half)
+    dev_.kernels->half.add(as<bf16>(y), as<const bf16>(b), count_);
+  else
+    dev_.kernels->add(y, b, count_);
+}
+
+void addition::backward(run&) {
+  for (edge& e : inputs_)
+    if (e.gradient && e.gradient != output_->gradient)
+      std::memcpy(e.gradient, output_->gradient, count_ * output_->element_bytes());
+}
+
+void conversion::plan(memory_plan& m) {
+  batch_ = m.batch();
+}
+
+void conversion::copy(const value& from, const float* in, float* out) const {
+  parallel(dev_, batch_, [&](std::size_t s) {
+    const std::size_t at = s * from.stride;
+    if (from.half)
+      dev_.kernels->widen(out + at, as<const bf16>(in) + at, from.stride);
+    else
+      dev_.kernels->narrow(as<bf16>(out) + at, in + at, from.stride);
+  });
+}
+
+void conversion::forward(run&) {
+  copy(*inputs_[0].from, inputs_[0].from->data, output_->data);
+}
+
+void conversion::backward(run&) {
+  if (inputs_[0].gradient) copy(*output_, output_->gradient, inputs_[0].gradient);
+}
+
+relayout::relayout(std::string name, value* in, value* out, bool to_blocked, const device& dev)
+    : op(std::move(name), {in}, out), dev_(dev), to_blocked_(to_blocked) {}
+
+void relayout::plan(memory_plan& m) {
+  batch_ = m.batch();
+}
+
+namespace {
+
+// Converts one sample between [channel][position] and [block][position][lane]; padding lanes become zero.
+template <bool ToBlocked> void relay(const value& shape, std::size_t lanes, float* plain, float* blocked) {
+  const std::size_t spatial = shape.spatial(), blocks = (shape.channels + lanes - 1) / lanes;
+  for (std::size_t b = 0; b < blocks; ++b)
+    for (std::size_t i = 0; i < spatial; ++i)
+      for (std::size_t l = 0; l < lanes; ++l) {
+        float& inside = blocked[(b * spatial + i) * lanes + l];
+        const std::size_t c = b * lanes + l;
+        if constexpr (ToBlocked)
+          inside = c < shape.channels ? plain[c * spatial + i] : 0.0F;
+        else if (c < shape.channels)
+          plain[c * spatial + i] = inside;
+      }
+}
+
+} // namespace
+
+void relayout::forward(run&) {
+  const value &in = *inputs_[0].from, &out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    float *from = in.data + s * in.stride, *to = out.data + s * out.stride;
+    if (to_blocked_)
+      relay<true>(out, dev_.kernels->lanes, from, to);
+    else
+      relay<false>(in, dev_.kernels->lanes, to, from);
+    if (!to_blocked_) std::fill(to + out.elements(), to + out.stride, 0.0F);
+  });
+}
+
+void relayout::backward(run&) {
+  if (!inputs_[0].gradient) return;
+  const value &in = *inputs_[0].from, &out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    float *to = inputs_[0].gradient + s * in.stride, *from = out.gradient + s * out.stride;
+    if (to_blocked_)
+      relay<false>(out, dev_.kernels->lanes, to, from);
+    else
+      relay<true>(in, dev_.kernels->lanes, from, to);
+  });
+}
+
+} // namespace onednn
