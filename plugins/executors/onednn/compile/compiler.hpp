@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declarations that all compile functions share. compile.cpp finds the rule of an op; each file compile_*.cpp has the
-// rules of one group of ops.
+// Translates a graph to a program. Each file of this folder compiles one group of the graph's ops.
 #pragma once
 
 #include "../common/compiler.hpp"
@@ -9,7 +8,6 @@
 #include "runtime/program.hpp"
 
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,22 +19,48 @@ using executors::node;
 
 class compiler;
 
-// Compiles node k: emits an op and sets output() of the last node that the op computes. Sets node::done of the nodes
-// after k that it fuses. Throws RG_E_CONFIG if a node is inconsistent.
-using compile_function = void (*)(compiler& c, std::size_t k);
-struct compile_rule {
-  std::string_view op; // node::op
-  compile_function compile;
-};
+// Translates the graph's nodes into values, weights and ops of `p`, and sets the layouts of the weights. Requires a `p`
+// of which only `dev` and `batch` are set. Nodes are fused where that saves a pass over memory. The ops can run only
+// after op::prepare() and plan_memory(). `graph` is not read after the call. Throws RG_E_CONFIG if the graph is
+// inconsistent, and RG_E_UNSUPPORTED for an op that it does not know.
+void compile(const rg_graph& graph, program& p);
 
-std::span<const compile_rule> dense_rules();    // compile_dense.cpp: vectors and sequences
-std::span<const compile_rule> blocked_rules();  // compile_blocked.cpp: images and vectors of features
-std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: positions and their features
-std::span<const compile_rule> loss_rules();     // compile_loss.cpp
-std::span<const compile_rule> sparse_rules();   // compile_sparse.cpp: lookups in tables, and ops on the vectors found
+// Each function compiles node k: it emits an op and sets output() of the last node that the op computes. It sets
+// node::done of the nodes after k that it fuses. Throws RG_E_CONFIG if a node is inconsistent. The table in compiler.cpp
+// says which function compiles which op.
+void compile_attention(compiler& c, std::size_t k);
+void compile_convolution(compiler& c, std::size_t k);
+void compile_dense(compiler& c, std::size_t k);
+// embedding.cpp
+void compile_embedding(compiler& c, std::size_t k);      // of tokens, with their positions
+void compile_lookup(compiler& c, std::size_t k);         // of ids, in a sparse or dense table
+void compile_take_positions(compiler& c, std::size_t k); // of a sequence
+// elementwise.cpp
+void compile_add(compiler& c, std::size_t k);
+void compile_concat(compiler& c, std::size_t k);
+void compile_cosine(compiler& c, std::size_t k);
+void compile_flatten(compiler& c, std::size_t k);
+void compile_elementwise(compiler& c, std::size_t k); // of a sequence, not fused into a dense layer
+void compile_softsign(compiler& c, std::size_t k);
+// loss.cpp
+void compile_auc(compiler& c, std::size_t k);
+void compile_cross_entropy(compiler& c, std::size_t k);
+void compile_hinge(compiler& c, std::size_t k);
+void compile_token_loss(compiler& c, std::size_t k);
+// normalization.cpp: also of ReLU, dropout and additions by themselves, which are stages of the same ops
+void compile_batch_norm(compiler& c, std::size_t k); // of images and vectors of features
+void compile_layer_norm(compiler& c, std::size_t k); // of sequences
+// pooling.cpp
+void compile_max_pool(compiler& c, std::size_t k);
+void compile_pooling(compiler& c, std::size_t k);
+// squeeze_excite.cpp
+void compile_squeeze(compiler& c, std::size_t k);
 
-// Returns the elementwise function that the op of that name computes; row_function::none for other ops.
-row_function function_named(std::string_view op);
+// Returns whether a max pooling can be a stage of compile_batch_norm(): a window of 2x2 with stride 2.
+bool fusible_pool(const compiler& c, const node& n);
+
+// Returns the elementwise function that the op of that name computes; elementwise_function::none for other ops.
+elementwise_function function_named(std::string_view op);
 
 // The state of one compilation. Member functions that take a node throw RG_E_CONFIG, with its name, if it is
 // inconsistent.
@@ -73,6 +97,8 @@ public:
   // Returns v in bf16 (`half`) or in fp32: v itself if it has that type, else a copy, for which it emits one conversion
   // per value.
   value* as_type(value* v, bool half);
+  // Input i of n, which must be a sequence, row-major, in bf16 (`half`) or in fp32.
+  value* sequence(const node& n, std::size_t i, bool half = false);
   // Input i of n, which must be an input of the network with `elements` numbers of type RG_I32 per sample.
   value* indices(const node& n, std::size_t i, std::size_t elements);
   // Creates a value with this shape of a sample; the program owns it. `plain`: row-major, else blocked.

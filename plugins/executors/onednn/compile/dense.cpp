@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The compile function of dense layers, on vectors of features and on the positions of sequences.
+#include "ops/dense.hpp"
 #include "compile/compiler.hpp"
-#include "ops/layers.hpp"
 
 #include <algorithm>
 
@@ -15,21 +15,23 @@ bool only_multiplied(compiler& c, const node& n) {
                      [&](std::size_t k) { return c.at(k).op == "attention" || c.at(k).op == "dense"; });
 }
 
+} // namespace
+
 // If the only consumer is an elementwise function, it is fused into the epilogue.
 void compile_dense(compiler& c, std::size_t k) {
   const node &n = c.at(k), &source = c.source(n, 0);
   const bool sequence = source.shape.size() == 2;
   n.expect(source.shape.size() == n.shape.size() && (sequence || n.shape.size() == 1), "takes and makes vectors");
-  n.expect(!sequence || n.shape[0] == source.shape[0], "makes as many places as it takes");
+  n.expect(!sequence || n.shape[0] == source.shape[0], "makes as many positions as it takes");
   value* in = c.stored(n, 0);
-  if (sequence) in = c.as_type(in, c.dev().half); // dense_products rounds vectors
+  if (sequence) in = c.as_type(in, c.dev().half); // dense_gemms rounds vectors
   const std::size_t outputs = n.shape.back();
   weight* w = c.tensor(n, 0, {outputs, source.shape.back()});
   weight* bias = c.bias_of(k, outputs);
   std::size_t last = k;
-  row_function f = row_function::none;
+  elementwise_function f = elementwise_function::none;
   if (const node* next = c.follower(k)) f = function_named(next->op);
-  if (f != row_function::none) {
+  if (f != elementwise_function::none) {
     last = n.consumers[0];
     c.at(last).expect(c.at(last).shape == n.shape, "its output has not the shape of its input");
     c.at(last).done = true;
@@ -37,20 +39,6 @@ void compile_dense(compiler& c, std::size_t k) {
   c.output(last) = c.make_value(n.name, n.shape, sequence);
   c.output(last)->half = c.dev().half && only_multiplied(c, c.at(last));
   c.emit<dense>(n.name, in, c.output(last), w, bias, f, sequence ? n.shape[0] : 1, c.dev());
-}
-
-} // namespace
-
-row_function function_named(std::string_view op) {
-  if (op == "relu") return row_function::relu;
-  if (op == "gelu") return row_function::gelu;
-  if (op == "tanh") return row_function::tanh;
-  return row_function::none;
-}
-
-std::span<const compile_rule> dense_rules() {
-  static constexpr compile_rule rules[] = {{"dense", compile_dense}};
-  return rules;
 }
 
 } // namespace onednn

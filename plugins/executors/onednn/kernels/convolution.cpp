@@ -21,8 +21,8 @@ std::size_t round_up(std::size_t n) {
   return (n + 63) / 64 * 64;
 }
 
-// Descriptors with which oneDNN is asked for a kernel. Format tag `any` leaves the layout to oneDNN.
-struct wishes {
+// Descriptors from which oneDNN makes a kernel. Format tag `any` leaves the layout to oneDNN.
+struct layouts {
   dnnl::algorithm algorithm;
   desc x, w, y;
   desc dw; // as w, but always fp32
@@ -39,24 +39,24 @@ const char* name_of(direction d) {
   return "";
 }
 
-dims conv_shape::x(std::size_t n) const {
+dims convolution_shape::x(std::size_t n) const {
   return {i64(n), i64(channels), i64(height), i64(width)};
 }
-dims conv_shape::w() const {
+dims convolution_shape::w() const {
   return {i64(outputs), i64(channels), i64(kernel), i64(kernel)};
 }
-dims conv_shape::y(std::size_t n) const {
+dims convolution_shape::y(std::size_t n) const {
   return {i64(n), i64(outputs), i64(out_height), i64(out_width)};
 }
 
 namespace {
 
 // A convolution of oneDNN, with reorders where its layouts differ from the caller's.
-class primitive_kernel final : public conv_kernel {
+class primitive_kernel final : public convolution_kernel {
 public:
-  primitive_kernel(const device& dev, const conv_shape& s, const wishes& want, const desc& x, const desc& w,
+  primitive_kernel(const device& dev, const convolution_shape& s, const layouts& want, const desc& x, const desc& w,
                    const desc& y, direction d, const char* algorithm)
-      : conv_kernel(algorithm, ""), dev_(dev), direction_(d), bias_elements_(s.outputs) {
+      : convolution_kernel(algorithm, ""), dev_(dev), direction_(d), bias_elements_(s.outputs) {
     const dims steps = {i64(s.stride), i64(s.stride)}, pads = {i64(s.padding), i64(s.padding)};
     const desc bias = s.bias && d != direction::data ? desc({i64(s.outputs)}, data_type::f32, tag::a) : desc();
     dnnl::primitive_attr attr;
@@ -100,15 +100,15 @@ public:
 
   std::size_t scratch_bytes() const override { return scratch_; }
 
-  void run(const conv_data& data) override {
+  void run(const convolution_operands& data) override {
     const bool gradients = direction_ == direction::weights;
     const bool add_to_w = gradients && data.add_to_w, add_to_bias = gradients && bias_ && data.add_to_bias;
     auto* added = reinterpret_cast<float*>(data.scratch + added_at_);
     float* bias = add_to_bias ? added + round_up(weight_elements_ * sizeof(float)) / sizeof(float) : data.bias;
     scratchpad_.set_data_handle(data.scratch + scratchpad_at_);
-    place(x_, data.x, data.scratch);
-    place(w_, add_to_w ? added : data.w, data.scratch);
-    place(y_, data.y, data.scratch);
+    set_memory(x_, data.x, data.scratch);
+    set_memory(w_, add_to_w ? added : data.w, data.scratch);
+    set_memory(y_, data.y, data.scratch);
     if (bias_) bias_.set_data_handle(bias);
 
     before(x_);
@@ -127,8 +127,8 @@ public:
     after(x_);
     after(w_);
     after(y_);
-    if (add_to_w) dev_.kernels->add(data.w, added, weight_elements_);
-    if (add_to_bias) dev_.kernels->add(data.bias, bias, bias_elements_);
+    if (add_to_w) dev_.kernels->elementwise.add(data.w, added, weight_elements_);
+    if (add_to_bias) dev_.kernels->elementwise.add(data.bias, bias, bias_elements_);
   }
 
 private:
@@ -152,7 +152,7 @@ private:
   port input(const desc& ours, const desc& theirs) { return make(ours, theirs, ours, theirs, false); }
   port output(const desc& theirs, const desc& ours) { return make(theirs, ours, ours, theirs, true); }
 
-  static void place(port& p, void* data, std::byte* scratch) {
+  static void set_memory(port& p, void* data, std::byte* scratch) {
     p.outer.set_data_handle(data);
     p.inner.set_data_handle(p.reorder ? scratch + p.at : data);
   }
@@ -183,22 +183,23 @@ private:
 // Tries these layouts in turn and returns the first kernel that is not reference code: the caller's layouts; the
 // caller's, with weights of any layout; any layouts; plain ones, with which oneDNN unfolds the image and runs a GEMM.
 // Returns reference code if there is nothing else, and null if oneDNN does not support the algorithm for this shape.
-std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape& s, const desc& w, std::size_t batch,
-                                            direction d, dnnl::algorithm algorithm, const char* name, bool half) {
+std::unique_ptr<convolution_kernel> make_primitive(const device& dev, const convolution_shape& s, const desc& w,
+                                                   std::size_t batch, direction d, dnnl::algorithm algorithm,
+                                                   const char* name, bool half) {
   const data_type type = half ? data_type::bf16 : data_type::f32;
-  auto wish = [&](tag x, const desc& weights, tag y) {
-    return wishes{algorithm, desc(s.x(batch), type, x), weights, desc(s.y(batch), type, y),
-                  half ? desc(s.w(), data_type::f32, tag::any) : weights};
+  auto with = [&](tag x, const desc& weights, tag y) {
+    return layouts{algorithm, desc(s.x(batch), type, x), weights, desc(s.y(batch), type, y),
+                   half ? desc(s.w(), data_type::f32, tag::any) : weights};
   };
   const tag blocked_x = s.plain_input ? tag::nchw : dev.blocked();
   const desc any_w(s.w(), type, tag::any);
   // Types of the caller's memory: an input of the batch and all weights are fp32.
   const data_type held = s.half ? data_type::bf16 : data_type::f32;
   const desc x(s.x(batch), s.plain_input ? data_type::f32 : held, blocked_x), y(s.y(batch), held, dev.blocked());
-  const wishes tries[] = {wish(blocked_x, half ? any_w : w, dev.blocked()), wish(blocked_x, any_w, dev.blocked()),
-                          wish(tag::any, any_w, tag::any), wish(tag::nchw, any_w, tag::nchw)};
-  std::unique_ptr<conv_kernel> slow;
-  for (const wishes& want : tries) {
+  const layouts tries[] = {with(blocked_x, half ? any_w : w, dev.blocked()), with(blocked_x, any_w, dev.blocked()),
+                           with(tag::any, any_w, tag::any), with(tag::nchw, any_w, tag::nchw)};
+  std::unique_ptr<convolution_kernel> slow;
+  for (const layouts& want : tries) {
     try {
       auto k = std::make_unique<primitive_kernel>(dev, s, want, x, w, y, d, name);
       if (!k->slow()) return k;
@@ -212,7 +213,7 @@ std::unique_ptr<conv_kernel> make_primitive(const device& dev, const conv_shape&
 
 } // namespace
 
-bool mostly_padding(const conv_shape& s) {
+bool mostly_padding(const convolution_shape& s) {
   auto pairs = [&](std::size_t in, std::size_t out) { // pairs (output index, tap) that fall on the input
     std::size_t n = 0;
     for (std::size_t o = 0; o < out; ++o)
@@ -226,26 +227,27 @@ bool mostly_padding(const conv_shape& s) {
   return 2 * pairs(s.height, s.out_height) * pairs(s.width, s.out_width) <= all;
 }
 
-desc conv_weight_layout(const device& dev, const conv_shape& s) {
+desc convolution_weight_layout(const device& dev, const convolution_shape& s) {
   if (mostly_padding(s) && !s.plain_input) return {s.w(), data_type::f32, tag::hwio};
   constexpr std::size_t batch = 8; // arbitrary: the layout must not depend on it
   const dims steps = {i64(s.stride), i64(s.stride)}, pads = {i64(s.padding), i64(s.padding)};
-  auto ask = [&](const desc& x) {
+  auto kernel_for = [&](const desc& x) {
     return forward_of({dnnl::algorithm::convolution_direct, x, desc(s.w(), data_type::f32, tag::any), desc(),
                        desc(s.y(batch), data_type::f32, dev.blocked()), steps, pads},
                       {}, dev.engine);
   };
   try {
-    return ask({s.x(batch), data_type::f32, s.plain_input ? tag::nchw : dev.blocked()}).weights_desc();
+    return kernel_for({s.x(batch), data_type::f32, s.plain_input ? tag::nchw : dev.blocked()}).weights_desc();
   } catch (const dnnl::error&) {
     return {s.w(), data_type::f32, tag::oihw};
   }
 }
 
-std::vector<std::unique_ptr<conv_kernel>> conv_candidates(const device& dev, const conv_shape& s, const desc& weights,
-                                                          std::size_t batch, direction d) {
-  std::vector<std::unique_ptr<conv_kernel>> found;
-  auto add = [&](std::unique_ptr<conv_kernel> k) {
+std::vector<std::unique_ptr<convolution_kernel>> convolution_candidates(const device& dev, const convolution_shape& s,
+                                                                        const desc& weights, std::size_t batch,
+                                                                        direction d) {
+  std::vector<std::unique_ptr<convolution_kernel>> found;
+  auto add = [&](std::unique_ptr<convolution_kernel> k) {
     if (!k) return;
     for (const auto& other : found)
       if (other->runs() == k->runs()) return; // `auto` often selects the same kernel as another algorithm

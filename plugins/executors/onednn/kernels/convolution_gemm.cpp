@@ -28,10 +28,10 @@ struct map {
   std::size_t positions() const { return height * width; }
 };
 
-class matmul_kernel final : public conv_kernel {
+class matmul_kernel final : public convolution_kernel {
 public:
-  matmul_kernel(const device& dev, const conv_shape& s, const desc& weights, std::size_t batch, direction d)
-      : conv_kernel("matmul", ""), dev_(dev), shape_(s),
+  matmul_kernel(const device& dev, const convolution_shape& s, const desc& weights, std::size_t batch, direction d)
+      : convolution_kernel("matmul", ""), dev_(dev), shape_(s),
         direction_(d), x_{s.channels, s.height, s.width}, y_{s.outputs, s.out_height, s.out_width},
         unfolded_(d == direction::data ? y_ : x_), rows_(d == direction::data ? x_ : y_), taps_(s.kernel * s.kernel),
         all_(batch * rows_.positions()) {
@@ -40,10 +40,10 @@ public:
     group_ = std::min(round_up(all_, 16), std::max<std::size_t>(256, cached / (depth * sizeof(bf16)) / 16 * 16));
     const bool gradient = d == direction::weights;
     const matrix a{group_, depth, depth}, b{depth, width, width}, c{group_, width, width};
-    product_ = gradient ? product(dev, a.across(), c, b, {.half = true, .accumulate = true})
-                        : product(dev, a, b, c,
-                                  {.half = true, .half_result = true, .bias = s.bias && d == direction::forward});
-    runs_ = "unfolded, " + product_.runs();
+    gemm_ = gradient
+                ? gemm(dev, a.across(), c, b, {.half = true, .accumulate = true})
+                : gemm(dev, a, b, c, {.half = true, .half_result = true, .bias = s.bias && d == direction::forward});
+    runs_ = "unfolded, " + gemm_.runs();
 
     // Inner weights are [tap][from][to]; the columns of the GEMM are `to`.
     const auto i = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
@@ -61,12 +61,12 @@ public:
     rows_at_ = take(group_ * width * sizeof(bf16));
     weights_at_ = take(inner.get_size());
     added_at_ = take(gradient ? weights.get_size() : 0);
-    product_at_ = take(product_.scratch_bytes());
+    gemm_scratch_at_ = take(gemm_.scratch_bytes());
   }
 
   std::size_t scratch_bytes() const override { return scratch_; }
 
-  void run(const conv_data& data) override {
+  void run(const convolution_operands& data) override {
     auto* unfolded = reinterpret_cast<bf16*>(data.scratch + unfolded_at_);
     auto* rows = reinterpret_cast<bf16*>(data.scratch + rows_at_);
     std::byte* weights = data.scratch + weights_at_;
@@ -89,17 +89,17 @@ public:
           std::memset(static_cast<void*>(rows + count * rows_.channels), 0,
                       (group_ - count) * rows_.channels * sizeof(bf16));
         if (data.bias && shape_.bias) add_rows(rows, count, data.bias);
-        product_.run(dev_, unfolded, rows, weights, nullptr, data.scratch + product_at_);
+        gemm_.run(dev_, unfolded, rows, weights, nullptr, data.scratch + gemm_scratch_at_);
       } else {
-        product_.run(dev_, unfolded, reinterpret_cast<const bf16*>(weights), rows, data.bias,
-                     data.scratch + product_at_);
+        gemm_.run(dev_, unfolded, reinterpret_cast<const bf16*>(weights), rows, data.bias,
+                  data.scratch + gemm_scratch_at_);
         deal(first, count, [&](std::size_t row, std::size_t at) { scatter(rows + row * rows_.channels, to + at); });
       }
     }
     if (!gradient) return;
     auto* added = reinterpret_cast<float*>(data.scratch + added_at_);
     convert(data.add_to_w ? added : data.w, inner_, outer_);
-    if (data.add_to_w) dev_.kernels->add(data.w, added, weight_elements_);
+    if (data.add_to_w) dev_.kernels->elementwise.add(data.w, added, weight_elements_);
   }
 
 private:
@@ -172,20 +172,20 @@ private:
   }
 
   const device& dev_;
-  conv_shape shape_;
+  convolution_shape shape_;
   direction direction_;
   map x_, y_, unfolded_, rows_;
   std::size_t taps_, all_, group_ = 0, weight_elements_ = 0;
-  product product_;
+  gemm gemm_;
   dnnl::memory outer_, inner_; // weights: in the model's layout, and in the GEMM's
   dnnl::primitive reorder_;
-  std::size_t scratch_ = 0, unfolded_at_ = 0, rows_at_ = 0, weights_at_ = 0, added_at_ = 0, product_at_ = 0;
+  std::size_t scratch_ = 0, unfolded_at_ = 0, rows_at_ = 0, weights_at_ = 0, added_at_ = 0, gemm_scratch_at_ = 0;
 };
 
 } // namespace
 
-std::unique_ptr<conv_kernel> make_matmul_kernel(const device& dev, const conv_shape& s, const desc& weights,
-                                                std::size_t batch, direction d) {
+std::unique_ptr<convolution_kernel> make_matmul_kernel(const device& dev, const convolution_shape& s,
+                                                       const desc& weights, std::size_t batch, direction d) {
   if (s.plain_input || dev.kernels->lanes != lanes || s.channels % lanes != 0 || s.outputs % lanes != 0) return nullptr;
   return std::make_unique<matmul_kernel>(dev, s, weights, batch, d);
 }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolution of small images as one GEMM per tap: y[p] += x[q] * w[tap], for all output positions p at which the tap
-// falls on an input position q. On an image of 2x2, a 3x3 kernel falls on padding in 20 of 36 cases: these products are
+// falls on an input position q. On an image of 2x2, a 3x3 kernel falls on padding in 20 of 36 cases, which are
 // skipped here, while the direct algorithm computes them all.
 //
 // x and y are unpacked to [position][sample][channel]; weights are [tap][input channel][output channel].
 #include "kernels/convolution.hpp"
+#include "kernels/gemm.hpp"
 
 #include <cstring>
 
 namespace onednn {
 namespace {
 
-class taps_kernel final : public conv_kernel {
+class taps_kernel final : public convolution_kernel {
 public:
-  taps_kernel(const device& dev, const conv_shape& s, std::size_t batch, direction d)
-      : conv_kernel("taps", "sgemm per tap"), dev_(dev), shape_(s), batch_(batch), direction_(d) {
+  taps_kernel(const device& dev, const convolution_shape& s, std::size_t batch, direction d)
+      : convolution_kernel("taps", "sgemm per tap"), dev_(dev), shape_(s), batch_(batch), direction_(d) {
     const auto signed_of = [](std::size_t n) { return static_cast<std::ptrdiff_t>(n); };
     for (std::size_t kh = 0; kh < s.kernel; ++kh)
       for (std::size_t kw = 0; kw < s.kernel; ++kw)
@@ -33,7 +34,7 @@ public:
 
   std::size_t scratch_bytes() const override { return (x_elements_ + y_elements_) * sizeof(float); }
 
-  void run(const conv_data& data) override {
+  void run(const convolution_operands& data) override {
     auto* x = reinterpret_cast<float*>(data.scratch);
     float* y = x + x_elements_;
     const std::size_t c = shape_.channels, o = shape_.outputs, n = batch_;
@@ -47,15 +48,15 @@ public:
       unpack(static_cast<const float*>(data.y), y, o, shape_.out_height * shape_.out_width);
 
     std::size_t last_tap = ~std::size_t{0};
-    for (const product& p : products_) {
+    for (const tap_gemm& p : gemms_) {
       float* xq = x + p.in * n * c;
       float* yp = y + p.out * n * o;
       float* w = data.w + p.tap * c * o;
       switch (direction_) {
-      case direction::forward: gemm('N', 'N', p.count * n, o, c, xq, c, w, o, 1, yp, o); break;
-      case direction::data: gemm('N', 'T', p.count * n, c, o, yp, o, w, o, 1, xq, c); break;
+      case direction::forward: sgemm('N', 'N', p.count * n, o, c, xq, c, w, o, 1, yp, o); break;
+      case direction::data: sgemm('N', 'T', p.count * n, c, o, yp, o, w, o, 1, xq, c); break;
       case direction::weights:
-        gemm('T', 'N', c, o, p.count * n, xq, c, yp, o, data.add_to_w || p.tap == last_tap ? 1.0F : 0.0F, w, o);
+        sgemm('T', 'N', c, o, p.count * n, xq, c, yp, o, data.add_to_w || p.tap == last_tap ? 1.0F : 0.0F, w, o);
         last_tap = p.tap;
         break;
       }
@@ -68,42 +69,35 @@ public:
 
 private:
   // At this tap, positions out .. out + count of y read positions in .. in + count of x.
-  struct product {
+  struct tap_gemm {
     std::size_t tap, out, in, count;
   };
 
   // Joins adjacent positions into one GEMM with more rows.
-  void append(const product& p) {
-    if (!products_.empty()) {
-      product& last = products_.back();
+  void append(const tap_gemm& p) {
+    if (!gemms_.empty()) {
+      tap_gemm& last = gemms_.back();
       if (last.tap == p.tap && last.out + last.count == p.out && last.in + last.count == p.in) {
         ++last.count;
         return;
       }
     }
-    products_.push_back(p);
-  }
-
-  static void gemm(char ta, char tb, std::size_t m, std::size_t n, std::size_t k, const float* a, std::size_t lda,
-                   const float* b, std::size_t ldb, float beta, float* c, std::size_t ldc) {
-    const auto i = [](std::size_t v) { return static_cast<dnnl_dim_t>(v); };
-    dnnl::error::wrap_c_api(dnnl_sgemm(ta, tb, i(m), i(n), i(k), 1, a, i(lda), b, i(ldb), beta, c, i(ldc)),
-                            "a matrix product could not be run");
+    gemms_.push_back(p);
   }
 
   // Clears the gradients of taps that never fall on the input, and computes the gradient of the bias.
-  void finish_weights(const conv_data& data, const float* y) const {
+  void finish_weights(const convolution_operands& data, const float* y) const {
     const std::size_t taps = shape_.kernel * shape_.kernel, size = shape_.channels * shape_.outputs;
     if (!data.add_to_w)
       for (std::size_t t = 0, next = 0; t < taps; ++t) {
         bool used = false;
-        for (; next < products_.size() && products_[next].tap == t; ++next) used = true;
+        for (; next < gemms_.size() && gemms_[next].tap == t; ++next) used = true;
         if (!used) std::memset(data.w + t * size, 0, size * sizeof(float));
       }
     if (!data.bias || !shape_.bias) return;
     if (!data.add_to_bias) std::memset(data.bias, 0, shape_.outputs * sizeof(float));
     for (std::size_t row = 0; row < y_elements_ / shape_.outputs; ++row)
-      dev_.kernels->add(data.bias, y + row * shape_.outputs, shape_.outputs);
+      dev_.kernels->elementwise.add(data.bias, y + row * shape_.outputs, shape_.outputs);
   }
 
   // Convert [sample][block][position][lane] to [position][sample][channel], and back with a bias added.
@@ -133,15 +127,16 @@ private:
   }
 
   const device& dev_;
-  conv_shape shape_;
+  convolution_shape shape_;
   std::size_t batch_, x_elements_, y_elements_;
   direction direction_;
-  std::vector<product> products_; // in order of taps
+  std::vector<tap_gemm> gemms_; // in order of taps
 };
 
 } // namespace
 
-std::unique_ptr<conv_kernel> make_taps_kernel(const device& dev, const conv_shape& s, std::size_t batch, direction d) {
+std::unique_ptr<convolution_kernel> make_taps_kernel(const device& dev, const convolution_shape& s, std::size_t batch,
+                                                     direction d) {
   return std::make_unique<taps_kernel>(dev, s, batch, d);
 }
 

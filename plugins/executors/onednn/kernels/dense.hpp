@@ -19,14 +19,14 @@ struct dense_shape {
 //
 // Call prepare(), plan() and attach() once, in this order, from the op's functions of the same names; then the others.
 // Gradients refer to the last forward(). All use the device's scratch, of which they need scratch_bytes().
-class dense_products {
+class dense_gemms {
 public:
   // Builds the GEMMs, and times alternatives in fp32 if p.choices does. `name` is the layer's; autotuning uses the
   // names "NAME forward", "NAME weight gradient" and "NAME data gradient". p.dev must outlive this object.
   void prepare(const preparation& p, const std::string& name, const dense_shape& s);
   void plan(memory_plan& m);
   void attach(const memory_plan& m);
-  std::size_t scratch_bytes() const { return product_at_ + product_bytes_; }
+  std::size_t scratch_bytes() const { return gemm_scratch_at_ + gemm_scratch_bytes_; }
 
   void forward(const void* x, const float* w, const float* bias, void* y);
   // dw = dy^T x; with `add`, dw += dy^T x. x and its contents must be those passed to forward().
@@ -45,10 +45,10 @@ private:
 
   const device* dev_ = nullptr;
   dense_shape shape_{};
-  product forward_, weight_gradient_[2], data_gradient_[2]; // the second ones accumulate
+  gemm forward_, weight_gradient_[2], data_gradient_[2]; // the second ones accumulate
   slot x_slot_ = no_slot, w_slot_ = no_slot;
-  bf16 *x_ = nullptr, *w_ = nullptr;               // in bf16
-  std::size_t product_at_ = 0, product_bytes_ = 0; // scratch; the bf16 copy of y's gradient comes first
+  bf16 *x_ = nullptr, *w_ = nullptr;                         // in bf16
+  std::size_t gemm_scratch_at_ = 0, gemm_scratch_bytes_ = 0; // scratch; the bf16 copy of y's gradient comes first
 };
 
 } // namespace onednn

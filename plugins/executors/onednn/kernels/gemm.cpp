@@ -2,7 +2,6 @@
 #include "kernels/gemm.hpp"
 
 #include "kernels/primitives.hpp"
-#include "kernels/sgemm.hpp"
 
 #include <array>
 
@@ -29,10 +28,10 @@ desc desc_of(const matrix& m, bool half) {
 
 } // namespace
 
-product::product(const device& dev, const matrix& a, const matrix& b, const matrix& c, const product_options& o)
+gemm::gemm(const device& dev, const matrix& a, const matrix& b, const matrix& c, const gemm_options& o)
     : shape_a_(a), shape_b_(b), shape_c_(c), options_(o) {
-  if (!o.half && !o.half_result && (misread(a) || misread(b) || misread(c))) options_.gemm = true;
-  if (options_.gemm) {
+  if (!o.half && !o.half_result && (misread(a) || misread(b) || misread(c))) options_.sgemm = true;
+  if (options_.sgemm) {
     runs_ = "gemm dnnl_sgemm";
     return;
   }
@@ -56,9 +55,9 @@ product::product(const device& dev, const matrix& a, const matrix& b, const matr
   scratchpad_ = dev.wrap(pd.scratchpad_desc());
 }
 
-void product::run(const device& dev, const void* a, const void* b, void* c, const float* bias, std::byte* scratch) {
-  if (options_.gemm)
-    return run_gemm(dev, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(c), bias);
+void gemm::run(const device& dev, const void* a, const void* b, void* c, const float* bias, std::byte* scratch) {
+  if (options_.sgemm)
+    return run_sgemm(dev, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(c), bias);
   a_.set_data_handle(const_cast<void*>(a)); // oneDNN only reads it
   b_.set_data_handle(const_cast<void*>(b));
   c_.set_data_handle(c);
@@ -70,16 +69,16 @@ void product::run(const device& dev, const void* a, const void* b, void* c, cons
                                                 {DNNL_ARG_SCRATCHPAD, scratchpad_.get()},
                                                 {DNNL_ARG_BIAS, bias_ ? bias_.get() : nullptr}}};
   dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), dev.stream.get(), bias_ ? 5 : 4, args.data()),
-                          "a matrix product could not be run");
+                          "a GEMM could not be run");
 }
 
-void product::run_gemm(const device& dev, const float* a, const float* b, float* c, const float* bias) const {
+void gemm::run_sgemm(const device& dev, const float* a, const float* b, float* c, const float* bias) const {
   auto letter = [](const matrix& m) { return m.transposed ? 'T' : 'N'; };
-  gemm(letter(shape_a_), letter(shape_b_), shape_c_.rows, shape_c_.columns, shape_a_.columns, a, shape_a_.stride, b,
-       shape_b_.stride, options_.accumulate ? 1.0F : 0.0F, c, shape_c_.stride);
+  sgemm(letter(shape_a_), letter(shape_b_), shape_c_.rows, shape_c_.columns, shape_a_.columns, a, shape_a_.stride, b,
+        shape_b_.stride, options_.accumulate ? 1.0F : 0.0F, c, shape_c_.stride);
   if (options_.bias)
     parallel(dev, shape_c_.rows,
-             [&](std::size_t r) { dev.kernels->add(c + r * shape_c_.stride, bias, shape_c_.columns); });
+             [&](std::size_t r) { dev.kernels->elementwise.add(c + r * shape_c_.stride, bias, shape_c_.columns); });
 }
 
 } // namespace onednn

@@ -28,39 +28,39 @@ public:
 
 private:
   // The GEMMs of one head. Each thread has its own.
-  struct products {
-    product scores, mix;                                                 // q k^T, a v
-    product values_gradient, mix_gradient, query_gradient, key_gradient; // a^T dy, dy v^T, ds k, ds^T q
+  struct head_gemms {
+    gemm scores, mix;                                                 // q k^T, a v
+    gemm values_gradient, mix_gradient, query_gradient, key_gradient; // a^T dy, dy v^T, ds k, ds^T q
   };
   // Working memory of a thread: `first` and `second` are matrices [queries, keys], `rounded` holds such a matrix in
   // bf16 for a GEMM, and `seen` holds 1 for each key that is not padding, else 0.
-  struct workplace {
-    products& multiply;
+  struct workspace {
+    head_gemms& multiply;
     float *first, *second, *seen;
     bf16* rounded;
     std::byte* scratch;
   };
 
-  std::size_t queries() const { return output_->channels; }
-  std::size_t keys() const { return inputs_[1].from->channels; }
-  std::size_t size() const { return output_->height / shape_.heads; } // of a head
+  std::size_t queries() const { return output_->positions(); }
+  std::size_t keys() const { return inputs_[1].from->positions(); }
+  std::size_t size() const { return output_->features() / shape_.heads; } // of a head
   // The head's first bit in the sample's dropout mask.
   std::size_t mask_offset(std::size_t head) const { return head * queries() * keys(); }
   std::size_t thread_bytes() const;
   // Address of element `at` of input i, and of its gradient.
   const void* data(std::size_t i, std::size_t at) const { return inputs_[i].from->at(inputs_[i].from->data, at); }
   void* gradient(std::size_t i, std::size_t at) const { return inputs_[i].from->at(inputs_[i].gradient, at); }
-  // Calls f(sample, head, workplace) for every head of every sample, on the device's threads.
+  // Calls f(sample, head, workspace) for every head of every sample, on the device's threads.
   template <class F> void each_head(const F& f);
   // Returns a matrix [queries, keys] as a GEMM's operand: the matrix itself, or its copy in w.rounded if the device
   // computes in bf16.
-  const void* operand(const workplace& w, const float* matrix) const;
+  const void* operand(const workspace& w, const float* matrix) const;
 
   const device& dev_;
   attention_shape shape_;
-  std::size_t batch_ = 0, mask_stride_ = 0, product_bytes_ = 0;
-  std::vector<products> products_; // by thread
-  bool dropped_ = false;           // the last forward pass applied dropout
+  std::size_t batch_ = 0, mask_stride_ = 0, gemm_scratch_bytes_ = 0;
+  std::vector<head_gemms> gemms_; // by thread
+  bool dropped_ = false;          // the last forward pass applied dropout
   slot slot_ = no_slot, mask_slot_ = no_slot;
   float* probabilities_ = nullptr; // [batch, heads, queries, keys], before dropout
   std::uint8_t* mask_ = nullptr;

@@ -10,7 +10,7 @@
 
 namespace onednn {
 
-convolution::convolution(std::string name, value* in, value* out, const conv_shape& s, weight* w, weight* bias,
+convolution::convolution(std::string name, value* in, value* out, const convolution_shape& s, weight* w, weight* bias,
                          const device& dev)
     : op(std::move(name), {in}, out), dev_(dev), shape_(s), weight_(w), bias_(bias) {
   shape_.bias = bias != nullptr;
@@ -27,8 +27,8 @@ std::size_t floats(const desc& d) {
 
 } // namespace
 
-std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d) const {
-  auto candidates = [&](std::size_t batch) { return conv_candidates(dev_, shape_, weight_->layout, batch, d); };
+std::unique_ptr<convolution_kernel> convolution::choose_kernel(const preparation& p, direction d) const {
+  auto candidates = [&](std::size_t batch) { return convolution_candidates(dev_, shape_, weight_->layout, batch, d); };
   auto found = candidates(p.batch);
   std::vector<std::string> algorithms;
   algorithms.reserve(found.size());
@@ -37,8 +37,8 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
   // 1e10 operations are enough to tell candidates apart; the whole batch may take a hundred times as many.
   const auto enough = static_cast<std::size_t>(1e10 / shape_.flops()) + 1;
   const std::size_t batch = std::min(p.batch, enough);
-  std::vector<std::unique_ptr<conv_kernel>> trials;
-  conv_data work{};
+  std::vector<std::unique_ptr<convolution_kernel>> trials;
+  convolution_operands work{};
   auto set_up = [&] {
     trials = batch == p.batch ? std::move(found) : candidates(batch);
     const std::size_t lanes = dev_.kernels->lanes;
@@ -71,7 +71,8 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
       std::to_string(shape_.plain_input) + ' ' + std::to_string(shape_.bias) + " batch " + std::to_string(batch) +
       (shape_.half ? " bf16" : " fp32");
   const std::size_t chosen = p.choices.choose(name_ + ' ' + name_of(d), shape, algorithms, seconds);
-  std::unique_ptr<conv_kernel> kernel = std::move(batch == p.batch && !trials.empty() ? trials[chosen] : found[chosen]);
+  std::unique_ptr<convolution_kernel> kernel =
+      std::move(batch == p.batch && !trials.empty() ? trials[chosen] : found[chosen]);
   if (kernel->slow())
     dev_.log.warning("oneDNN has only reference code for the " + std::string(name_of(d)) + " of " + name_ +
                      ": it will be slow");
@@ -80,7 +81,7 @@ std::unique_ptr<conv_kernel> convolution::pick(const preparation& p, direction d
 
 void convolution::prepare(const preparation& p) {
   for (direction d : directions)
-    if (wants(d)) kernels_[static_cast<int>(d)] = pick(p, d);
+    if (wants(d)) kernels_[static_cast<int>(d)] = choose_kernel(p, d);
 }
 
 void convolution::plan(memory_plan&) {
@@ -88,7 +89,7 @@ void convolution::plan(memory_plan&) {
 }
 
 // All directions share one struct, hence the const_cast: a kernel does not write an operand that its direction reads.
-conv_data convolution::data(void* x, const float* w, const float* bias, void* y) const {
+convolution_operands convolution::data(void* x, const float* w, const float* bias, void* y) const {
   return {x, const_cast<float*>(w), const_cast<float*>(bias), y, false, false, dev_.scratch};
 }
 
@@ -97,7 +98,8 @@ void convolution::forward(run&) {
 }
 
 void convolution::backward(run& r) {
-  conv_data d = data(inputs_[0].from->data, weight_->gradient, bias_ ? bias_->gradient : nullptr, output_->gradient);
+  convolution_operands d =
+      data(inputs_[0].from->data, weight_->gradient, bias_ ? bias_->gradient : nullptr, output_->gradient);
   d.add_to_w = adds(r, *weight_);
   d.add_to_bias = bias_ && adds(r, *bias_);
   kernels_[2]->run(d);

@@ -11,7 +11,8 @@ class convolution final : public op {
 public:
   // `bias` is null if there is none, or if the batch norm after this op takes it over. s.bias and s.half are
   // ignored: `bias` and the type of `out` decide.
-  convolution(std::string name, value* in, value* out, const conv_shape& s, weight* w, weight* bias, const device& dev);
+  convolution(std::string name, value* in, value* out, const convolution_shape& s, weight* w, weight* bias,
+              const device& dev);
   void prepare(const preparation&) override;
   void plan(memory_plan&) override;
   void forward(run&) override;
@@ -22,13 +23,13 @@ public:
 
 private:
   bool wants(direction d) const { return d != direction::data || inputs_[0].from->needs_gradient; }
-  std::unique_ptr<conv_kernel> pick(const preparation& p, direction d) const;
-  conv_data data(void* x, const float* w, const float* bias, void* y) const;
+  std::unique_ptr<convolution_kernel> choose_kernel(const preparation& p, direction d) const;
+  convolution_operands data(void* x, const float* w, const float* bias, void* y) const;
 
   const device& dev_;
-  conv_shape shape_;
+  convolution_shape shape_;
   weight *weight_, *bias_;
-  std::unique_ptr<conv_kernel> kernels_[3]; // by direction
+  std::unique_ptr<convolution_kernel> kernels_[3]; // by direction
 };
 
 } // namespace onednn

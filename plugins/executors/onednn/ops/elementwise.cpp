@@ -1,86 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/layers.hpp"
+#include "ops/elementwise.hpp"
 
-#include "kernels/primitives.hpp"
 #include "runtime/memory_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace onednn {
-namespace {
 
-dnnl::memory::dims dims_of(const value& v, std::size_t batch) {
-  const auto i = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
-  return {i(batch), i(v.channels), i(v.height), i(v.width)};
-}
-dnnl::memory::dims both(std::size_t n) {
-  return {static_cast<dnnl_dim_t>(n), static_cast<dnnl_dim_t>(n)};
+void elementwise::plan(memory_plan& m) {
+  rows_ = m.batch() * output_->positions();
+  (function_ == elementwise_function::gelu ? inputs_[0].from : output_)->kept = true;
 }
 
-void execute(const device& dev, const dnnl::primitive& p, const dnnl_exec_arg_t* args, int count) {
-  dnnl::error::wrap_c_api(dnnl_primitive_execute(p.get(), dev.stream.get(), count, args), "pooling could not be run");
+void elementwise::forward(run&) {
+  const std::size_t size = output_->features();
+  parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
+    const std::size_t at = b * row_block * size;
+    map_pass<float> p;
+    p.count = std::min(row_block, rows_ - b * row_block) * size;
+    p.x = inputs_[0].from->data + at;
+    p.y = output_->data + at;
+    dev_.kernels->elementwise.float_maps.forward[static_cast<int>(function_)](p);
+  });
 }
 
-} // namespace
-
-pooling::pooling(std::string name, value* in, value* out, const pool_shape& s, const device& dev)
-    : op(std::move(name), {in}, out), dev_(dev), shape_(s) {}
-
-void pooling::prepare(const preparation& p) {
-  const value &in = *inputs_[0].from, &out = *output_;
-  const auto type = in.half ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-  const desc x(dims_of(in, p.batch), type, dev_.blocked()), y(dims_of(out, p.batch), type, dev_.blocked());
-  const auto algorithm = shape_.average ? dnnl::algorithm::pooling_avg_exclude_padding : dnnl::algorithm::pooling_max;
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const pooling_description description{algorithm,           x, y, both(shape_.stride), both(shape_.kernel),
-                                        both(shape_.padding)};
-  const auto forward = forward_of(description, attr, dev_.engine);
-  const auto backward = gradient_of(description, attr, dev_.engine, forward);
-  forward_ = dnnl::pooling_forward(forward);
-  backward_ = dnnl::pooling_backward(backward);
-  x_ = dev_.wrap(x);
-  dx_ = dev_.wrap(x);
-  y_ = dev_.wrap(y);
-  dy_ = dev_.wrap(y);
-  if (!shape_.average) workspace_ = dev_.wrap(forward.workspace_desc());
-  scratchpad_forward_ = dev_.wrap(forward.scratchpad_desc());
-  scratchpad_backward_ = dev_.wrap(backward.scratchpad_desc());
-  scratch_ = std::max(forward.scratchpad_desc().get_size(), backward.scratchpad_desc().get_size());
-  if (std::strstr(forward.impl_info_str(), "ref"))
-    dev_.log.warning("oneDNN has only reference code for " + name_ + ": it will be slow");
-}
-
-void pooling::plan(memory_plan& m) {
-  if (workspace_) slot_ = m.ask_kept(workspace_.get_desc().get_size());
-}
-
-void pooling::attach(const memory_plan& m) {
-  if (workspace_) workspace_.set_data_handle(m.at_slot<std::byte>(slot_));
-  x_.set_data_handle(inputs_[0].from->data);
-  dx_.set_data_handle(inputs_[0].gradient);
-  y_.set_data_handle(output_->data);
-  dy_.set_data_handle(output_->gradient);
-  scratchpad_forward_.set_data_handle(dev_.scratch);
-  scratchpad_backward_.set_data_handle(dev_.scratch);
-}
-
-void pooling::forward(run&) {
-  const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()},
-                                  {DNNL_ARG_DST, y_.get()},
-                                  {DNNL_ARG_SCRATCHPAD, scratchpad_forward_.get()},
-                                  {DNNL_ARG_WORKSPACE, workspace_ ? workspace_.get() : nullptr}};
-  execute(dev_, forward_, args, workspace_ ? 4 : 3);
-}
-
-void pooling::backward(run&) {
+void elementwise::backward(run&) {
   if (!inputs_[0].gradient) return;
-  const dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_SRC, dx_.get()},
-                                  {DNNL_ARG_DIFF_DST, dy_.get()},
-                                  {DNNL_ARG_SCRATCHPAD, scratchpad_backward_.get()},
-                                  {DNNL_ARG_WORKSPACE, workspace_ ? workspace_.get() : nullptr}};
-  execute(dev_, backward_, args, workspace_ ? 4 : 3);
+  const std::size_t size = output_->features();
+  parallel(dev_, blocks(rows_, row_block), [&](std::size_t b) {
+    const std::size_t at = b * row_block * size;
+    map_gradient_pass<float> p;
+    p.rows = std::min(row_block, rows_ - b * row_block);
+    p.columns = p.stride = size;
+    p.x = inputs_[0].from->data + at;
+    p.y = output_->data + at;
+    p.dy = output_->gradient + at;
+    p.dx = inputs_[0].gradient + at;
+    dev_.kernels->elementwise.float_maps.gradient[static_cast<int>(function_)](p);
+  });
 }
 
 void addition::plan(memory_plan& m) {
@@ -92,9 +51,9 @@ void addition::forward(run&) {
   float* y = output_->data;
   if (y != a) std::memcpy(y, a, count_ * output_->element_bytes());
   if (output_->half)
-    dev_.kernels->half.add(as<bf16>(y), as<const bf16>(b), count_);
+    dev_.kernels->elementwise.add_halves(as<bf16>(y), as<const bf16>(b), count_);
   else
-    dev_.kernels->add(y, b, count_);
+    dev_.kernels->elementwise.add(y, b, count_);
 }
 
 void addition::backward(run&) {
@@ -111,9 +70,9 @@ void conversion::copy(const value& from, const float* in, float* out) const {
   parallel(dev_, batch_, [&](std::size_t s) {
     const std::size_t at = s * from.stride;
     if (from.half)
-      dev_.kernels->widen(out + at, as<const bf16>(in) + at, from.stride);
+      dev_.kernels->elementwise.widen(out + at, as<const bf16>(in) + at, from.stride);
     else
-      dev_.kernels->narrow(as<bf16>(out) + at, in + at, from.stride);
+      dev_.kernels->elementwise.narrow(as<bf16>(out) + at, in + at, from.stride);
   });
 }
 
@@ -136,15 +95,15 @@ namespace {
 
 // Converts one sample between [channel][position] and [block][position][lane]; padding lanes become zero.
 template <bool ToBlocked> void relay(const value& shape, std::size_t lanes, float* plain, float* blocked) {
-  const std::size_t spatial = shape.spatial(), blocks = (shape.channels + lanes - 1) / lanes;
+  const std::size_t spatial = shape.spatial(), blocks = (shape.channels() + lanes - 1) / lanes;
   for (std::size_t b = 0; b < blocks; ++b)
     for (std::size_t i = 0; i < spatial; ++i)
       for (std::size_t l = 0; l < lanes; ++l) {
         float& inside = blocked[(b * spatial + i) * lanes + l];
         const std::size_t c = b * lanes + l;
         if constexpr (ToBlocked)
-          inside = c < shape.channels ? plain[c * spatial + i] : 0.0F;
-        else if (c < shape.channels)
+          inside = c < shape.channels() ? plain[c * spatial + i] : 0.0F;
+        else if (c < shape.channels())
           plain[c * spatial + i] = inside;
       }
 }
@@ -172,6 +131,93 @@ void relayout::backward(run&) {
       relay<false>(out, dev_.kernels->lanes, to, from);
     else
       relay<true>(in, dev_.kernels->lanes, from, to);
+  });
+}
+
+void concatenation::plan(memory_plan& m) {
+  batch_ = m.batch();
+}
+
+void concatenation::forward(run&) {
+  const value& out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    float* y = out.data + s * out.stride;
+    for (const edge& e : inputs_) y = std::copy_n(e.from->data + s * e.from->stride, e.from->channels(), y);
+    std::fill(y, out.data + (s + 1) * out.stride, 0.0F);
+  });
+}
+
+void concatenation::backward(run&) {
+  const value& out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    const float* dy = out.gradient + s * out.stride;
+    for (const edge& e : inputs_) {
+      if (e.gradient) {
+        float* dx = e.gradient + s * e.from->stride;
+        std::fill(std::copy_n(dy, e.from->channels(), dx), dx + e.from->stride, 0.0F);
+      }
+      dy += e.from->channels();
+    }
+  });
+}
+
+void softsign::plan(memory_plan& m) {
+  batch_ = m.batch();
+  inputs_[0].from->kept = true;
+}
+
+void softsign::forward(run&) {
+  const value &in = *inputs_[0].from, &out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    dev_.kernels->elementwise.softsign(in.data + s * in.stride, out.data + s * out.stride, out.stride);
+  });
+}
+
+void softsign::backward(run&) {
+  if (!inputs_[0].gradient) return;
+  const value &in = *inputs_[0].from, &out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    dev_.kernels->elementwise.softsign_backward(in.data + s * in.stride, out.gradient + s * out.stride,
+                                                inputs_[0].gradient + s * in.stride, in.stride);
+  });
+}
+
+void cosine::plan(memory_plan& m) {
+  batch_ = m.batch();
+  slot_ = m.request_kept(batch_ * sizeof(sizes));
+  for (edge& e : inputs_) e.from->kept = true;
+}
+
+void cosine::attach(const memory_plan& m) {
+  sizes_ = m.at_slot<sizes>(slot_);
+}
+
+void cosine::forward(run&) {
+  const value &a = *inputs_[0].from, &b = *inputs_[1].from, &out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    float products[3];
+    dev_.kernels->elementwise.dot_products(a.data + s * a.stride, b.data + s * b.stride, a.channels(), products);
+    const float lengths = std::sqrt(products[1]) * std::sqrt(products[2]);
+    if (lengths < 1e-12F)
+      sizes_[s] = {};
+    else
+      sizes_[s] = {products[0] / lengths, products[1], products[2]};
+    out.data[s * out.stride] = sizes_[s].cosine;
+  });
+}
+
+// With c the cosine: dc/da = b / (|a| |b|) - a c / |a|^2, and dc/db by exchanging a and b.
+void cosine::backward(run&) {
+  const value &a = *inputs_[0].from, &b = *inputs_[1].from, &out = *output_;
+  parallel(dev_, batch_, [&](std::size_t s) {
+    const sizes z = sizes_[s];
+    const float* x[2] = {a.data + s * a.stride, b.data + s * b.stride};
+    const float square[2] = {z.a, z.b}, dy = out.gradient[s * out.stride];
+    const float across = z.b > 0 ? dy / (std::sqrt(z.a) * std::sqrt(z.b)) : 0.0F;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (inputs_[i].gradient)
+        dev_.kernels->elementwise.combine(across, x[1 - i], z.b > 0 ? -dy * z.cosine / square[i] : 0.0F, x[i],
+                                          inputs_[i].gradient + s * a.stride, a.stride);
   });
 }
 

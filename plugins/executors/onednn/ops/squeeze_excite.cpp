@@ -29,14 +29,14 @@ void global_average::plan(memory_plan& m) {
 void global_average::forward(run&) {
   const value& in = *inputs_[0].from;
   const std::size_t lanes = dev_.kernels->lanes;
-  const float share = 1.0F / static_cast<float>(in.spatial());
+  const float inverse_count = 1.0F / static_cast<float>(in.spatial());
   each_block(dev_, batch_, in, [&](std::size_t at, std::size_t channel) {
     const float* x = in.data + at;
     float* y = output_->data + channel;
     std::fill_n(y, lanes, 0.0F);
     for (std::size_t i = 0; i < in.spatial(); ++i)
       for (std::size_t l = 0; l < lanes; ++l) y[l] += x[i * lanes + l];
-    for (std::size_t l = 0; l < lanes; ++l) y[l] *= share;
+    for (std::size_t l = 0; l < lanes; ++l) y[l] *= inverse_count;
   });
 }
 
@@ -44,12 +44,12 @@ void global_average::backward(run&) {
   if (!inputs_[0].gradient) return;
   const value& in = *inputs_[0].from;
   const std::size_t lanes = dev_.kernels->lanes;
-  const float share = 1.0F / static_cast<float>(in.spatial());
+  const float inverse_count = 1.0F / static_cast<float>(in.spatial());
   each_block(dev_, batch_, in, [&](std::size_t at, std::size_t channel) {
     float* dx = inputs_[0].gradient + at;
     const float* dy = output_->gradient + channel;
     for (std::size_t i = 0; i < in.spatial(); ++i)
-      for (std::size_t l = 0; l < lanes; ++l) dx[i * lanes + l] = dy[l] * share;
+      for (std::size_t l = 0; l < lanes; ++l) dx[i * lanes + l] = dy[l] * inverse_count;
   });
 }
 

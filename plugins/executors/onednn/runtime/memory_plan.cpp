@@ -29,7 +29,7 @@ aligned_bytes allocate_zeroed(std::size_t bytes) {
   return aligned_bytes(static_cast<std::byte*>(p));
 }
 
-slot memory_plan::ask(std::size_t bytes, std::size_t first, std::size_t last) {
+slot memory_plan::request(std::size_t bytes, std::size_t first, std::size_t last) {
   slots_.push_back({round_up(bytes, 64), first, last, 0});
   return slots_.size() - 1;
 }
@@ -40,22 +40,22 @@ void memory_plan::extend(slot s, std::size_t time) {
 }
 
 // Places the largest slot first, each at the lowest offset that is free during its lifetime.
-void memory_plan::settle(std::size_t extra) {
+void memory_plan::allocate(std::size_t extra) {
   std::vector<std::size_t> order(slots_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return slots_[a].bytes > slots_[b].bytes; });
-  std::vector<const piece*> placed; // by offset
+  std::vector<const slot_range*> assigned; // by offset
   for (std::size_t i : order) {
-    piece& s = slots_[i];
+    slot_range& s = slots_[i];
     s.offset = 0;
-    for (const piece* other : placed) {
+    for (const slot_range* other : assigned) {
       if (other->last < s.first || s.last < other->first) continue;
       if (s.offset + s.bytes <= other->offset) break;
       s.offset = std::max(s.offset, other->offset + other->bytes);
     }
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), &s,
-                                   [](const piece* a, const piece* b) { return a->offset < b->offset; }),
-                  &s);
+    assigned.insert(std::upper_bound(assigned.begin(), assigned.end(), &s,
+                                     [](const slot_range* a, const slot_range* b) { return a->offset < b->offset; }),
+                    &s);
     planned_ = std::max(planned_, s.offset + s.bytes);
   }
   extra_ = extra;
@@ -82,7 +82,8 @@ void plan_values(program& p, memory_plan& plan) {
     if (o.forward_in_place() && may_overwrite(first))
       out.data_slot = first.data_slot;
     else
-      out.data_slot = plan.ask(out.stride * p.batch * out.element_bytes(), plan.forward_time(k), plan.forward_time(k));
+      out.data_slot =
+          plan.request(out.stride * p.batch * out.element_bytes(), plan.forward_time(k), plan.forward_time(k));
   }
 }
 
@@ -108,7 +109,7 @@ void plan_gradients(program& p, memory_plan& plan) {
         e.buffer = v.data_slot; // kept until this op
       else {
         const bool here = reuse && i >= o.in_place_input();
-        e.buffer = here ? mine : plan.ask(v.stride * p.batch * v.element_bytes(), now, now);
+        e.buffer = here ? mine : plan.request(v.stride * p.batch * v.element_bytes(), now, now);
         reuse = reuse && !here;
       }
       if (!e.add) v.gradient_slot = e.buffer;
@@ -128,7 +129,7 @@ aligned_bytes plan_memory(program& p, std::size_t& bytes) {
   }
   plan_values(p, plan);
   plan_gradients(p, plan);
-  plan.settle(scratch);
+  plan.allocate(scratch);
   p.dev.scratch = plan.scratch();
   for (auto& v : p.values) {
     v->data = plan.at_slot(v->data_slot);

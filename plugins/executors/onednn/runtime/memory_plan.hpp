@@ -19,7 +19,7 @@ using aligned_bytes = std::unique_ptr<std::byte[], free_delete>;
 // std::bad_alloc.
 aligned_bytes allocate_zeroed(std::size_t bytes);
 
-// Assigns offsets to slots. First request slots with ask(), then call settle() once, then at_slot() and scratch(), then
+// Assigns offsets to slots. First request slots with request(), then call allocate() once, then at_slot() and scratch(), then
 // release(). A time is the index of an op in the forward pass (0 to ops - 1) or, since the backward pass runs the ops
 // in reverse order, 2 * ops - 1 minus that index.
 class memory_plan {
@@ -32,17 +32,17 @@ public:
   // Sets the current op, whose plan() is called next.
   void at(std::size_t op) { current_ = op; }
 
-  // Requests a slot that is live from time `first` to `last`, both included. It gets an address by settle().
-  slot ask(std::size_t bytes, std::size_t first, std::size_t last);
+  // Requests a slot that is live from time `first` to `last`, both included. It gets an address by allocate().
+  slot request(std::size_t bytes, std::size_t first, std::size_t last);
   // Requests a slot that the current op writes in the forward pass and reads in the backward pass.
-  slot ask_kept(std::size_t bytes) { return ask(bytes, forward_time(current_), backward_time(current_)); }
+  slot request_kept(std::size_t bytes) { return request(bytes, forward_time(current_), backward_time(current_)); }
   // Extends the slot's lifetime, at either end, so that it includes `time`.
   void extend(slot s, std::size_t time);
 
   // Gives every slot its offset and allocates the block, zeroed, with `extra` bytes of scratch behind the slots. Throws
   // std::bad_alloc.
-  void settle(std::size_t extra);
-  // Returns the slot's address, aligned to 64 bytes; null for no_slot. Call it after settle() and before release(); the
+  void allocate(std::size_t extra);
+  // Returns the slot's address, aligned to 64 bytes; null for no_slot. Call it after allocate() and before release(); the
   // address stays valid as long as the block.
   template <class T = float> T* at_slot(slot s) const {
     return s == no_slot ? nullptr : reinterpret_cast<T*>(block_.get() + slots_[s].offset);
@@ -55,11 +55,11 @@ public:
   aligned_bytes release() { return std::move(block_); }
 
 private:
-  struct piece {
+  struct slot_range {
     std::size_t bytes, first, last, offset;
   };
   std::size_t ops_, batch_, current_ = 0, planned_ = 0, extra_ = 0;
-  std::vector<piece> slots_;
+  std::vector<slot_range> slots_;
   aligned_bytes block_;
 };
 

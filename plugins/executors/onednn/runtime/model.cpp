@@ -2,9 +2,9 @@
 #include "runtime/model.hpp"
 
 #include "../common/weights.hpp"
-#include "compile/compile.hpp"
+#include "compile/compiler.hpp"
 #include "kernels/primitives.hpp"
-#include "ops/sparse_embedding.hpp"
+#include "ops/embedding.hpp"
 #include "runtime/instruction_set.hpp"
 #include "tuning/kernel_choices.hpp"
 
@@ -49,7 +49,6 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
   if (setup.memory != RG_MEMORY_HOST) throw rg::error(RG_E_UNSUPPORTED, "the oneDNN executor runs on the CPU only");
   program_.dev.half = wants_half(setup);
   program_.dev.kernels = &kernels_for(isa_level());
-  program_.dev.rows = &row_kernels_for(isa_level());
   program_.dev.threads = static_cast<int>(std::max<std::uint32_t>(1, setup.threads));
   program_.dev.log = rg::logger(host);
   program_.batch = setup.batch;
@@ -62,7 +61,7 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
 
 void model::prepare_to_run(const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
-  picks choices(setup.kernels, setup.picks, program_.dev);
+  kernel_choices choices(setup.kernels, setup.picks, program_.dev);
   for (auto& o : program_.ops) o->prepare({program_.dev, program_.batch, choices});
   for (auto& o : program_.ops) o->report(kernels_);
   if (!kernels_.empty()) kernels_ += std::string("instruction set: ") + isa_name() + '\n';
@@ -157,10 +156,10 @@ void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
 }
 
 void model::add_gradient(const edge& e) const {
-  const kernel_table& k = *program_.dev.kernels;
+  const elementwise_kernels& k = program_.dev.kernels->elementwise;
   const std::size_t count = e.from->stride * program_.batch;
   if (e.from->half)
-    k.half.add(as<bf16>(e.from->gradient), as<bf16>(e.gradient), count);
+    k.add_halves(as<bf16>(e.from->gradient), as<bf16>(e.gradient), count);
   else
     k.add(e.from->gradient, e.gradient, count);
 }

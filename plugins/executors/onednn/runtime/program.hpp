@@ -6,13 +6,13 @@
 
 #include "../common/compiled_graph.hpp"
 #include "kernels/kernels.hpp"
-#include "kernels/row_kernels.hpp"
 
 #include <regatta/model.hpp>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -27,12 +27,11 @@ using desc = dnnl::memory::desc;
 using tag = dnnl::memory::format_tag;
 
 // The device of a program, and the resources that its ops share. Ops keep references to it. model's constructor sets
-// `kernels`, `rows`, `threads`, `half` and `log` before compile(); plan_memory() sets `scratch`.
+// `kernels`, `threads`, `half` and `log` before compile(); plan_memory() sets `scratch`.
 struct device {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   const kernel_table* kernels = nullptr; // for the instruction set that oneDNN uses
-  const row_kernels* rows = nullptr;     // for the same instruction set
   int threads = 1;
   bool half = false;            // GEMMs and convolutions compute in bf16
   std::byte* scratch = nullptr; // shared by all ops, of which one runs at a time
@@ -79,13 +78,13 @@ template <class F> void parallel([[maybe_unused]] const device& d, std::size_t t
 using slot = std::size_t;
 inline constexpr slot no_slot = ~slot{0};
 
-// An activation of the whole batch, with `channels`, `height` and `width` of one sample. Inputs and sequences are
-// row-major (`plain`); of a sequence, `channels` counts positions and `height` features. All else is blocked by
-// channels: [block][height][width][lane]; a blocked vector of features is row-major with rows padded to whole blocks.
-// Padding holds zeros or is never read.
+// An activation of the whole batch. `dims` are those of one sample: channels, height and width of an image, positions and
+// features of a sequence, or the features of a vector, with 1 for the others. Inputs and sequences are row-major
+// (`plain`). All else is blocked by channels: [block][height][width][lane]; a blocked vector of features is row-major
+// with rows padded to whole blocks. Padding holds zeros or is never read.
 struct value {
   std::string name;
-  std::size_t channels = 1, height = 1, width = 1;
+  std::array<std::size_t, 3> dims{1, 1, 1};
   bool plain = false;
   bool half = false;           // its elements and its gradient are of type bf16
   std::size_t stride = 0;      // elements from sample to sample
@@ -97,8 +96,15 @@ struct value {
   float* gradient = nullptr;   // null where none is needed
   slot data_slot = no_slot, gradient_slot = no_slot;
 
-  std::size_t spatial() const { return height * width; }
-  std::size_t elements() const { return channels * spatial(); }
+  // Of an image; a vector's features are its channels.
+  std::size_t channels() const { return dims[0]; }
+  std::size_t height() const { return dims[1]; }
+  std::size_t width() const { return dims[2]; }
+  std::size_t spatial() const { return dims[1] * dims[2]; }
+  // Of a sequence.
+  std::size_t positions() const { return dims[0]; }
+  std::size_t features() const { return dims[1]; }
+  std::size_t elements() const { return dims[0] * dims[1] * dims[2]; }
   std::size_t element_bytes() const { return half ? sizeof(bf16) : sizeof(float); }
   // Address of element i of `memory`, which is `data` or `gradient`.
   void* at(float* memory, std::size_t i) const { return reinterpret_cast<std::byte*>(memory) + i * element_bytes(); }
@@ -140,13 +146,13 @@ struct edge {
 };
 
 class memory_plan;
-class picks;
+class kernel_choices;
 
 // Arguments of op::prepare(). `choices` is valid during the call only, `dev` as long as the op.
 struct preparation {
   const device& dev;
   std::size_t batch;
-  picks& choices;
+  kernel_choices& choices;
 };
 
 // One fused operation. Calls come in this order: the constructor, which sets shapes and layouts; prepare(), plan() and
@@ -189,7 +195,7 @@ public:
   // Returns the floating-point operations of forward and backward pass together for one sample, as the direct algorithm
   // needs them; 0 if they do not matter.
   virtual double flops() const { return 0; }
-  // Appends a line "NAME: ALGORITHM IMPLEMENTATION\n" for each kernel that was chosen; picks reads these lines.
+  // Appends a line "NAME: ALGORITHM IMPLEMENTATION\n" for each kernel that was chosen; kernel_choices reads these lines.
   virtual void report(std::string&) const {}
 
   const std::string& name() const { return name_; }

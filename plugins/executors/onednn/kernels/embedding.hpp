@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Kernels for rows of tables and for vectors, on the calling thread. row_kernels.inl is compiled once per instruction
-// set, as kernels.inl is.
 #pragma once
 
 #include "../common/row_index.hpp"
@@ -16,7 +13,7 @@ using executors::row_word;
 // Stands for an id without a row: padding, or not in the window.
 inline constexpr std::uint32_t no_row = ~std::uint32_t{0};
 
-struct row_kernels {
+struct embedding_kernels {
   // at[i] = position of row ids[i] among the rows of the index, or no_row if it is not one of them. `index` is
   // row_index::words() after assign(). Requires ids of at least 0 and below the table's number of rows.
   void (*find)(const row_word* index, const std::int32_t* ids, std::size_t count, std::uint32_t* at);
@@ -28,16 +25,6 @@ struct row_kernels {
   // last.
   void (*scatter_add)(float* table, std::size_t dim, const std::uint32_t* at, std::size_t count, const float* in,
                       std::size_t stride, std::uint32_t first, std::uint32_t last);
-  // y = x / (1 + |x|), and dx = dy / (1 + |x|)^2.
-  void (*softsign)(const float* x, float* y, std::size_t count);
-  void (*softsign_backward)(const float* x, const float* dy, float* dx, std::size_t count);
-  // out = {a . b, a . a, b . b}, over `count` elements.
-  void (*products)(const float* a, const float* b, std::size_t count, float out[3]);
-  // y = p a + q b, over `count` elements.
-  void (*combine)(float p, const float* a, float q, const float* b, float* y, std::size_t count);
 };
-
-// Returns the kernels for a level of kernels_for().
-const row_kernels& row_kernels_for(int level);
 
 } // namespace onednn

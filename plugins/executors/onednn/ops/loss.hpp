@@ -1,58 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops on vectors of features, and losses for ranking.
+// Losses, in which a network ends.
 #pragma once
 
 #include "runtime/program.hpp"
 
 namespace onednn {
 
-// Concatenates vectors of features, in the order of the inputs.
-class concatenation final : public op {
+// Cross-entropy of the softmax of fp32 logits [batch, classes]. The second input has one label per sample, an int32
+// from 0 to classes - 1; forward() throws rg::error (RG_E_OPERATION) for any other. The metric is top-1 accuracy.
+class cross_entropy final : public loss {
 public:
-  concatenation(std::string name, const std::vector<value*>& parts, value* out, const device& dev)
-      : op(std::move(name), parts, out), dev_(dev) {}
-  void plan(memory_plan&) override;
-  void forward(run&) override;
-  void backward(run&) override;
-
-private:
-  const device& dev_;
-  std::size_t batch_ = 0;
-};
-
-// x / (1 + |x|) of every element.
-class softsign final : public op {
-public:
-  softsign(std::string name, value* in, value* out, const device& dev) : op(std::move(name), {in}, out), dev_(dev) {}
-  void plan(memory_plan&) override;
-  void forward(run&) override;
-  void backward(run&) override;
-
-private:
-  const device& dev_;
-  std::size_t batch_ = 0;
-};
-
-// The cosine a . b / (|a| |b|) of each sample's two vectors. If |a| |b| < 1e-12, the cosine and both gradients are 0.
-class cosine final : public op {
-public:
-  cosine(std::string name, value* a, value* b, value* out, const device& dev)
-      : op(std::move(name), {a, b}, out), dev_(dev) {}
+  cross_entropy(std::string name, value* logits, value* label, value* out, const device& dev);
   void plan(memory_plan&) override;
   void attach(const memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
-  double flops() const override { return 12.0 * static_cast<double>(inputs_[0].from->elements()); }
 
 private:
-  struct sizes {
-    float cosine, a, b; // a, b: squared lengths; all 0 if |a| |b| < 1e-12
-  };
   const device& dev_;
   std::size_t batch_ = 0;
   slot slot_ = no_slot;
-  sizes* sizes_ = nullptr; // [batch]
+  float* probabilities_ = nullptr; // [batch, classes]
+  std::vector<double> losses_;     // [batch]; summed in order, for any number of threads
+};
+
+// Softmax and cross-entropy over a vocabulary at every position of a sequence of logits. `smoothing` is the part of the
+// target's probability that is spread evenly over the vocabulary. `labels` is an input of type RG_I32; positions with
+// label 0 are ignored. The metric is masked accuracy if `accuracy`, else perplexity. forward() throws RG_E_OPERATION
+// for a label outside of the vocabulary.
+class token_cross_entropy final : public loss {
+public:
+  token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing, bool accuracy,
+                      const device& dev);
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool gradient_over_input() const override { return true; }
+
+private:
+  const device& dev_;
+  double smoothing_;
+  std::size_t batch_ = 0;
+  const std::int32_t* labels_ = nullptr;
+  std::vector<double> losses_, plain_losses_; // by row
+  std::vector<float> shifts_;                 // log of the sum of exponentials, by row
 };
 
 // Softmax and cross-entropy over two classes. `label` is an input of type RG_I32, 0 or 1 per sample; forward() throws

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implements row_kernels.hpp over the vector type of kernels.inl, and load_some and store_some, which access the first
-// n elements, n < lanes; the rest loads as zero and is not stored. As in kernels.inl, functions of other headers must
-// not be called.
-
-// Elements of a row that fill whole vectors.
-inline std::size_t whole_vectors(std::size_t dim) {
-  return dim / lanes * lanes;
-}
+// Implements embedding.hpp.
 
 void find_rows(const row_word* index, const std::int32_t* ids, std::size_t count, std::uint32_t* at) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -68,41 +61,4 @@ void scatter_add(float* table, std::size_t dim, const std::uint32_t* at, std::si
   }
 }
 
-inline float one_and_size(float x) {
-  return 1 + (x < 0 ? -x : x);
-}
-void softsign(const float* x, float* y, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) y[i] = x[i] / one_and_size(x[i]);
-}
-void softsign_backward(const float* x, const float* dy, float* dx, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) dx[i] = dy[i] / (one_and_size(x[i]) * one_and_size(x[i]));
-}
-
-inline float total(const vec& v) {
-  alignas(64) float f[lanes];
-  store(f, v);
-  float sum = 0;
-  for (float x : f) sum += x;
-  return sum;
-}
-void products(const float* a, const float* b, std::size_t count, float out[3]) {
-  const std::size_t whole = whole_vectors(count);
-  vec ab = splat(0), aa = splat(0), bb = splat(0);
-  auto take = [&](vec x, vec y) {
-    ab = fma(x, y, ab);
-    aa = fma(x, x, aa);
-    bb = fma(y, y, bb);
-  };
-  for (std::size_t i = 0; i < whole; i += lanes) take(load(a + i), load(b + i));
-  if (whole < count) take(load_some(a + whole, count - whole), load_some(b + whole, count - whole));
-  out[0] = total(ab);
-  out[1] = total(aa);
-  out[2] = total(bb);
-}
-void combine(float p, const float* a, float q, const float* b, float* y, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) y[i] = p * a[i] + q * b[i];
-}
-
-constexpr row_kernels row_table_of() {
-  return {&find_rows, &gather, &gather_sum, &scatter_add, &softsign, &softsign_backward, &products, &combine};
-}
+constexpr embedding_kernels embedding_table = {&find_rows, &gather, &gather_sum, &scatter_add};

@@ -1,22 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compile/compile.hpp"
-
 #include "compile/compiler.hpp"
-#include "ops/layers.hpp"
+
+#include "ops/elementwise.hpp"
 
 #include <algorithm>
 
 namespace onednn {
 namespace {
 
-// Some ops have two rules, one for sequences and one for blocked values: the rule for the kind of the first input comes
-// first.
-compile_function rule_for(const node& n, bool of_sequence) {
-  const auto first = of_sequence ? sequence_rules() : blocked_rules();
-  const auto second = of_sequence ? blocked_rules() : sequence_rules();
-  for (const auto& rules : {dense_rules(), first, second, loss_rules(), sparse_rules()})
-    for (const compile_rule& r : rules)
-      if (r.op == n.op) return r.compile;
+using compile_function = void (*)(compiler& c, std::size_t k);
+
+// An op of the graph, and the functions that compile it: `of_sequence` where its first input is a sequence and `compile`
+// elsewhere. Ops with one function have it in `compile`.
+struct rule {
+  std::string_view op; // node::op
+  compile_function compile, of_sequence = nullptr;
+};
+
+constexpr rule rules[] = {
+    {"add", compile_add, compile_layer_norm},
+    {"attention", compile_attention},
+    {"avg_pool", compile_pooling},
+    {"batch_norm", compile_batch_norm},
+    {"concat", compile_concat},
+    {"conv2d", compile_convolution},
+    {"cosine", compile_cosine},
+    {"dense", compile_dense},
+    {"dropout", compile_batch_norm, compile_layer_norm},
+    {"embedding", compile_embedding},
+    {"embedding_bag", compile_lookup},
+    {"first_place", compile_take_positions},
+    {"flatten", compile_flatten},
+    {"gelu", compile_elementwise},
+    {"global_avg_pool", compile_squeeze},
+    {"layer_norm", compile_layer_norm},
+    {"max_pool", compile_max_pool},
+    {"pairwise_hinge", compile_hinge},
+    {"relu", compile_batch_norm, compile_elementwise},
+    {"scale_channels", compile_squeeze},
+    {"sigmoid", compile_squeeze},
+    {"softmax_cross_entropy", compile_cross_entropy},
+    {"softmax_cross_entropy_auc", compile_auc},
+    {"softsign", compile_softsign},
+    {"sparse_embedding", compile_lookup},
+    {"take_places", compile_take_positions},
+    {"tanh", compile_elementwise},
+    {"token_cross_entropy", compile_token_loss},
+};
+
+compile_function function_for(const node& n, bool of_sequence) {
+  for (const rule& r : rules)
+    if (r.op == n.op) return of_sequence && r.of_sequence ? r.of_sequence : r.compile;
   throw rg::error(RG_E_UNSUPPORTED, "layer " + n.name + ": the oneDNN executor has no op " + std::string(n.op));
 }
 
@@ -48,7 +82,7 @@ void compiler::compile_node(std::size_t k) {
   if (n.op == "input")
     add_input(k);
   else
-    rule_for(n, !n.inputs.empty() && nodes_[n.inputs[0]].shape.size() == 2)(*this, k);
+    function_for(n, !n.inputs.empty() && nodes_[n.inputs[0]].shape.size() == 2)(*this, k);
 }
 
 weight* compiler::weight_of(const node& n, std::size_t i) const {
@@ -77,11 +111,9 @@ weight* compiler::matrix(const node& n, std::size_t i, std::size_t columns) {
 value* compiler::make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain) {
   auto v = std::make_unique<value>();
   v->name = name;
-  v->channels = shape.empty() ? 1 : shape[0];
-  v->height = shape.size() > 1 ? shape[1] : 1;
-  for (std::size_t d = 2; d < shape.size(); ++d) v->width *= shape[d];
+  for (std::size_t d = 0; d < shape.size(); ++d) v->dims[std::min<std::size_t>(d, 2)] *= shape[d];
   v->plain = plain;
-  v->stride = plain ? v->elements() : round_up(v->channels) * v->spatial();
+  v->stride = plain ? v->elements() : round_up(v->channels()) * v->spatial();
   program_.values.push_back(std::move(v));
   return program_.values.back().get();
 }
@@ -112,6 +144,13 @@ value* compiler::input(const node& n, std::size_t i) {
   return as_type(stored(n, i), false);
 }
 
+value* compiler::sequence(const node& n, std::size_t i, bool half) {
+  n.expect(source(n, i).shape.size() == 2, "takes a sequence: positions and features");
+  value* v = stored(n, i);
+  n.expect(v->plain, "takes a row-major sequence");
+  return as_type(v, half);
+}
+
 value* compiler::indices(const node& n, std::size_t i, std::size_t elements) {
   value* v = input(n, i);
   n.expect(v->input >= 0 && program_.inputs[static_cast<std::size_t>(v->input)].type == RG_I32 &&
@@ -129,7 +168,7 @@ value* compiler::either(const node& n, std::size_t i) {
   if (!v->plain) return v;
   value*& copy = blocked_[v];
   if (!copy) {
-    copy = make_value(v->name + " blocked", {v->channels, v->height, v->width});
+    copy = make_value(v->name + " blocked", {v->dims.begin(), v->dims.end()});
     emit<relayout>(v->name + " to blocks", v, copy, true, dev());
   }
   return copy;
@@ -139,7 +178,7 @@ value* compiler::as_type(value* v, bool half) {
   if (v->half == half) return v;
   value*& copy = converted_[v];
   if (!copy) {
-    copy = make_value(v->name + (half ? " in bf16" : " in fp32"), {v->channels, v->height, v->width}, v->plain);
+    copy = make_value(v->name + (half ? " in bf16" : " in fp32"), {v->dims.begin(), v->dims.end()}, v->plain);
     copy->half = half;
     emit<conversion>(v->name + (half ? " to bf16" : " to fp32"), v, copy, dev());
   }

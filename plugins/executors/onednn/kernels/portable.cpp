@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/kernels_variant.hpp"
+#include "kernels/instruction_sets.hpp"
 
 namespace onednn::portable {
 namespace {
@@ -111,10 +111,7 @@ inline void store_some(float* p, const vec& v, std::size_t n) {
 }
 
 #include "kernels/kernels.inl"
-#include "kernels/row_kernels.inl"
-#include "kernels/sequence_kernels.inl"
 
 } // namespace
-const kernel_table table = table_of("portable", sequence_table);
-const row_kernels row_table = row_table_of();
+const kernel_table table = table_of("portable");
 } // namespace onednn::portable
