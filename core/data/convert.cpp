@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/convert.hpp"
 
-#include "memory/vectorised.hpp"
+#include <regatta/simd.hpp>
 
 namespace regatta {
 
-REGATTA_VECTORISED void bytes_to_floats(float* __restrict out, const std::uint8_t* __restrict in, std::size_t n,
-                                        float scale, float offset) noexcept {
+RG_SIMD void bytes_to_floats(float* __restrict out, const std::uint8_t* __restrict in, std::size_t n, float scale,
+                             float offset) noexcept {
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]) * scale + offset;
 }
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include <regatta/simd.hpp>
+
 namespace regatta {
 namespace {
 
@@ -19,10 +21,7 @@ double seconds_since(steady::time_point begin) {
 
 } // namespace
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
-#endif
-float multiply_add(std::size_t rounds, float a, float b) {
+RG_SIMD float multiply_add(std::size_t rounds, float a, float b) {
   std::array<float, 256> x{}; // enough independent chains to hide the latency of every unit
   for (std::size_t r = 0; r < rounds; ++r)
     for (float& v : x) v = v * a + b;

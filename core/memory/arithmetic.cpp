@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/arithmetic.hpp"
 
-#include "memory/vectorised.hpp"
+#include <regatta/simd.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -13,23 +13,23 @@ namespace regatta::arithmetic {
 namespace {
 
 // The functions that are compiled per instruction set take plain pointers. None is `restrict`, because y may be x.
-REGATTA_VECTORISED void fill_n(float* y, float a, std::size_t n) noexcept {
+RG_SIMD void fill_n(float* y, float a, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) y[i] = a;
 }
 
-REGATTA_VECTORISED void axpy_n(float* y, float a, const float* x, std::size_t n) noexcept {
+RG_SIMD void axpy_n(float* y, float a, const float* x, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-REGATTA_VECTORISED void add_n(float* y, const float* x, std::size_t n) noexcept {
+RG_SIMD void add_n(float* y, const float* x, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-REGATTA_VECTORISED void scale_n(float* y, float a, std::size_t n) noexcept {
+RG_SIMD void scale_n(float* y, float a, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) y[i] *= a;
 }
 
-REGATTA_VECTORISED void accumulate_n(float* u, float a, const float* g, float* v, std::size_t n) noexcept {
+RG_SIMD void accumulate_n(float* u, float a, const float* g, float* v, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     u[i] = a * u[i] + g[i];
     v[i] += u[i];
@@ -39,7 +39,7 @@ REGATTA_VECTORISED void accumulate_n(float* u, float a, const float* g, float* v
 // Enough partial sums to keep every instruction set busy. The order of addition is part of the result.
 constexpr std::size_t lanes = 32;
 
-REGATTA_VECTORISED void add_squares(const float* x, std::size_t blocks, double* sums, std::uint32_t* bad) noexcept {
+RG_SIMD void add_squares(const float* x, std::size_t blocks, double* sums, std::uint32_t* bad) noexcept {
   double sum[lanes] = {};
   std::uint32_t count[lanes] = {};
   for (std::size_t b = 0; b < blocks; ++b, x += lanes) {

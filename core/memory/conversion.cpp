@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/conversion.hpp"
 
-#include "memory/vectorised.hpp"
+#include <regatta/simd.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -46,28 +46,28 @@ inline float from_fp16(std::uint16_t x) noexcept {
   return std::bit_cast<float>(result | ((static_cast<std::uint32_t>(x) & 0x8000u) << 16));
 }
 
-REGATTA_VECTORISED void narrow_bf16(std::uint16_t* to, const float* from, std::size_t n) noexcept {
+RG_SIMD void narrow_bf16(std::uint16_t* to, const float* from, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) to[i] = to_bf16(from[i]);
 }
-REGATTA_VECTORISED void narrow_fp16(std::uint16_t* to, const float* from, std::size_t n) noexcept {
+RG_SIMD void narrow_fp16(std::uint16_t* to, const float* from, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) to[i] = to_fp16(from[i]);
 }
-REGATTA_VECTORISED void widen_bf16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
+RG_SIMD void widen_bf16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) to[i] = from_bf16(from[i]);
 }
-REGATTA_VECTORISED void widen_fp16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
+RG_SIMD void widen_fp16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) to[i] = from_fp16(from[i]);
 }
-REGATTA_VECTORISED void add_bf16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
+RG_SIMD void add_bf16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) to[i] += from_bf16(from[i]);
 }
-REGATTA_VECTORISED void add_fp16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
+RG_SIMD void add_fp16(float* to, const std::uint16_t* from, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) to[i] += from_fp16(from[i]);
 }
-REGATTA_VECTORISED void round_bf16(float* x, std::size_t n) noexcept {
+RG_SIMD void round_bf16(float* x, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) x[i] = from_bf16(to_bf16(x[i]));
 }
-REGATTA_VECTORISED void round_fp16(float* x, std::size_t n) noexcept {
+RG_SIMD void round_fp16(float* x, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) x[i] = from_fp16(to_fp16(x[i]));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/selection.hpp"
 
-#include "memory/vectorised.hpp"
+#include <regatta/simd.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@ inline std::uint32_t magnitude(float x) noexcept {
 // Writes the indices of the elements with a magnitude of at least `least`, up to `capacity` of them. Returns their
 // number, or more than `capacity` as soon as that is certain. Most blocks have no such element and cost one vectorised
 // pass.
-REGATTA_VECTORISED std::size_t collect(const float* x, std::size_t n, std::uint32_t least, std::int32_t* places,
-                                       std::size_t capacity) noexcept {
+RG_SIMD std::size_t collect(const float* x, std::size_t n, std::uint32_t least, std::int32_t* places,
+                            std::size_t capacity) noexcept {
   constexpr std::size_t block = 64;
   std::size_t found = 0;
   for (std::size_t first = 0; first < n; first += block) {

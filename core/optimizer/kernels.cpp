@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "optimizer/kernels.hpp"
 
-#include "memory/vectorised.hpp"
+#include <regatta/simd.hpp>
 
 #include <cmath>
 
@@ -74,12 +74,12 @@ OPTIMIZER_LOOP void by_rule(const coefficients& c, float* w, const float* g, flo
 
 } // namespace
 
-REGATTA_VECTORISED void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
+RG_SIMD void update(const coefficients& c, float* w, const float* g, std::size_t n) noexcept {
   by_rule(c, w, g, c.a, c.b, n);
 }
 
-REGATTA_VECTORISED void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n,
-                                    std::size_t count) noexcept {
+RG_SIMD void update_rows(const coefficients& c, float* const* rows, const float* g, std::size_t n,
+                         std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) by_rule(c, rows[i], g + i * n, rows[i] + n, rows[i] + 2 * n, n);
 }
 

@@ -54,7 +54,7 @@ lookup_shape read_lookup(const graph_compiler& c, const node& n, const graph_ten
 void expect_embedding(const graph_compiler& c, const node& n) {
   const std::vector<std::size_t>& indices = c.source(n, 0).shape;
   n.expect(indices.size() == 1 && n.shape.size() == 2, "makes a sequence of one of indices");
-  n.expect(n.shape[0] == indices[0], "makes as many places as there are indices");
+  n.expect(n.shape[0] == indices[0], "makes as many positions as there are indices");
 }
 
 void expect_concatenation(const graph_compiler& c, const node& n) {

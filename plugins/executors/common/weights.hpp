@@ -86,7 +86,7 @@ inline const std::int32_t* checked_indices(const rg_batch& b, std::size_t input,
   for (std::size_t i = 0; i < samples * each; ++i)
     if (indices[i] < 0 || static_cast<std::size_t>(indices[i]) >= range)
       throw rg::error(RG_E_OPERATION, "sample " + std::to_string(i / each) + " of step " + std::to_string(b.step) +
-                                          " has " + std::to_string(indices[i]) + " at place " +
+                                          " has " + std::to_string(indices[i]) + " at position " +
                                           std::to_string(i % each) + " of " + std::string(name) +
                                           ", which must be less than " + std::to_string(range) + " and not negative");
   return indices;

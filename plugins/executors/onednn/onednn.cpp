@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executor for CPUs. It runs oneDNN's kernels, and its own where oneDNN has no fast one.
-#include "model.hpp"
+#include "runtime/model.hpp"
 
 #include <regatta/executor.hpp>
 

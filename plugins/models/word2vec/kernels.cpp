@@ -10,42 +10,16 @@
 #include <cstring>
 #include <type_traits>
 
-// Functions are compiled once per instruction set, as with REGATTA_VECTORISED in the engine.
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_THREAD__) &&                                  \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
-#define WORD2VEC_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default"), flatten))
-#else
-#define WORD2VEC_VECTORISED
-#endif
+#include <regatta/simd.hpp>
 
 namespace word2vec_parts {
 namespace {
 
-// A row is processed in vectors of sixteen elements, then of four, then one element at a time.
-using wide = float __attribute__((vector_size(64)));
-using narrow = float __attribute__((vector_size(16)));
+using rg::simd::for_each_vector, rg::simd::load, rg::simd::store;
+using rg::simd::vector16, rg::simd::vector4;
 
-// memcpy because rows may be unaligned; it compiles to one instruction.
-template <class V> inline void load(V& v, const float* p) noexcept {
-  std::memcpy(&v, p, sizeof v);
-}
-template <class V> inline void store(float* p, const V& v) noexcept {
-  std::memcpy(p, &v, sizeof v);
-}
-
-// Calls step(v, i) for consecutive ranges that cover n elements. The type of v, a vector or a float, is the range at i.
-template <class F> inline void for_all(std::size_t n, F step) noexcept {
-  std::size_t i = 0;
-  wide sixteen;
-  for (; i + 16 <= n; i += 16) step(sixteen, i);
-  narrow four;
-  for (; i + 4 <= n; i += 4) step(four, i);
-  float one;
-  for (; i < n; ++i) step(one, i);
-}
-
-inline float sum(const wide& w, const narrow& rest) noexcept {
-  narrow v = rest;
+inline float sum(const vector16& w, const vector4& rest) noexcept {
+  vector4 v = rest;
   v += __builtin_shufflevector(w, w, 0, 1, 2, 3) + __builtin_shufflevector(w, w, 4, 5, 6, 7);
   v += __builtin_shufflevector(w, w, 8, 9, 10, 11) + __builtin_shufflevector(w, w, 12, 13, 14, 15);
   v += __builtin_shufflevector(v, v, 2, 3, 0, 1);
@@ -69,20 +43,20 @@ template <std::size_t N>
 inline void scores(const float* in, const float* const* rows, const std::uint32_t* targets, std::size_t n,
                    float* x) noexcept {
   const float* out[N];
-  wide by_16[N] = {};
-  narrow by_4[N] = {};
+  vector16 by_16[N] = {};
+  vector4 by_4[N] = {};
   for (std::size_t k = 0; k < N; ++k) {
     out[k] = rows[targets[k]];
     x[k] = out[k][n];
   }
-  for_all(n, [&](auto& a, std::size_t i) {
+  for_each_vector(n, [&](auto& a, std::size_t i) {
     load(a, in + i);
     for (std::size_t k = 0; k < N; ++k) {
       auto b = a;
       load(b, out[k] + i);
-      if constexpr (sizeof a == sizeof(wide))
+      if constexpr (sizeof a == sizeof(vector16))
         by_16[k] += a * b;
-      else if constexpr (sizeof a == sizeof(narrow))
+      else if constexpr (sizeof a == sizeof(vector4))
         by_4[k] += a * b;
       else
         x[k] += a * b;
@@ -93,7 +67,7 @@ inline void scores(const float* in, const float* const* rows, const std::uint32_
 
 // Replaces each score in x by `scale` times the derivative of the loss by it, and returns the loss. `n` is a multiple
 // of 16. sign[k] is -1 for a context, whose score training raises, 1 for noise, and 0 for a target that is ignored.
-inline float slopes(float* x, const float* sign, std::size_t n, float scale) noexcept {
+inline float score_gradients(float* x, const float* sign, std::size_t n, float scale) noexcept {
   float loss = 0;
   for (std::size_t k = 0; k < n; k += 16)
     for (std::size_t j = k; j < k + 16; ++j) {
@@ -122,7 +96,7 @@ inline void add_gradients(const windows& w, const float* in, const float* from_i
     known[t] = 1;
     to[k][n] = from[k][n] + g[k];
   }
-  for_all(n, [&](auto& sum, std::size_t i) {
+  for_each_vector(n, [&](auto& sum, std::size_t i) {
     std::remove_reference_t<decltype(sum)> a, b;
     load(a, in + i);
     load(sum, from_in + i);
@@ -148,9 +122,8 @@ inline void prefetch_pair(const windows& w, const pairs& p, std::size_t i) noexc
 
 } // namespace
 
-WORD2VEC_VECTORISED void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
-                              std::span<const std::uint32_t> contexts, std::size_t negatives,
-                              std::uint32_t* targets) noexcept {
+RG_SIMD void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
+                  std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept {
   std::uint64_t at = first_sample * negatives;
   for (const std::uint32_t context : contexts) {
     *targets++ = context;
@@ -161,13 +134,11 @@ WORD2VEC_VECTORISED void draw(const alias_table& noise, std::uint64_t seed, std:
   }
 }
 
-WORD2VEC_VECTORISED void find_indices(const row_set& set, std::span<const std::uint32_t> rows,
-                                      std::uint32_t* indices) noexcept {
+RG_SIMD void find_indices(const row_set& set, std::span<const std::uint32_t> rows, std::uint32_t* indices) noexcept {
   for (const std::uint32_t row : rows) *indices++ = set.index_of(row);
 }
 
-WORD2VEC_VECTORISED double train(const windows& w, const pairs& p, const float* zeros, known_rows known,
-                                 float scale) noexcept {
+RG_SIMD double train(const windows& w, const pairs& p, const float* zeros, known_rows known, float scale) noexcept {
   const std::size_t each = p.targets_each, at_once = std::max<std::size_t>(1, together / each);
   alignas(64) std::array<float, std::max(together, most_targets)> x, sign;
   double loss = 0;
@@ -185,7 +156,7 @@ WORD2VEC_VECTORISED double train(const windows& w, const pairs& p, const float* 
       for (k = 1; k < each; ++k) sign[count + k] = of[k] != of[0] ? 1 : 0; // noise that equals the context is ignored
     }
     for (; count % 16; ++count) x[count] = sign[count] = 0;
-    loss += static_cast<double>(slopes(x.data(), sign.data(), count, scale));
+    loss += static_cast<double>(score_gradients(x.data(), sign.data(), count, scale));
     const float* g = x.data();
     for (std::size_t i = first; i < end; ++i, g += each) {
       const std::uint32_t *of = p.targets.data() + i * each, word = p.words[i];

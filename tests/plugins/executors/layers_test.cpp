@@ -287,6 +287,36 @@ TEST_CASE("a tied weight is ready where its last contribution falls") {
   CHECK(e.events == expected);
 }
 
+TEST_CASE("two convolutions may share a weight but not a bias, or a bias but not a weight") {
+  for (const std::int64_t size : {2, 6}) // of 2 x 2, most of a 3x3 window is padding: other kernels run
+    for (const bool same_weight : {true, false})
+      for (const std::uint32_t kernels : {RG_KERNELS_FIXED, RG_KERNELS_TIMED}) {
+        CAPTURE(size);
+        CAPTURE(same_weight);
+        CAPTURE(kernels);
+        rg::network net;
+        const rg::value image = net.values("image", {3, size, size}), label = net.index("label", 4);
+        auto weight = [&](const char* name) {
+          return net.weight(name, {16, 16, 3, 3}, {.init = RG_INIT_NORMAL, .b = 0.1});
+        };
+        auto bias = [&](const char* name) { return net.weight(name, {16}, {.init = RG_INIT_CONSTANT}); };
+        const auto first_weight = weight("first.weight"), first_bias = bias("first.bias");
+        const auto second_weight = same_weight ? first_weight : weight("second.weight");
+        const auto second_bias = same_weight ? bias("second.bias") : first_bias;
+        auto convolve = [&](rg::value x, const char* name, std::uint32_t w, std::uint32_t b) {
+          return net.node("conv2d", name, {x}, {w, b}, {{"kernel", 3}, {"stride", 1}, {"padding", 1}},
+                          {16, size, size});
+        };
+        rg::value x = rg::conv2d(image, "stem", 16, {.padding = 1});
+        x = rg::relu(convolve(x, "first", first_weight, first_bias));
+        x = convolve(x, "second", second_weight, second_bias);
+        rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4), label);
+        pair p(*net.graph(), {.batch = 5, .kernels = kernels});
+        compare_step(p, 3e-5);
+        compare_step(p, 3e-5); // a second step, before which all gradients hold those of the first
+      }
+}
+
 TEST_CASE("two losses add up, and the metric is the first one's") {
   rg::network net;
   const rg::value image = net.values("image", {12}), a = net.index("a", 5), b = net.index("b", 3);

@@ -190,11 +190,11 @@ TEST_CASE("indices out of range are refused with their place") {
   auto b = make_batch(*net.graph(), 2, 1);
   b.inputs[0][length + 2] = 11;
   CHECK_THROWS_WITH(e.step(b),
-                    "sample 1 of step 3 has 11 at place 2 of words, which must be less than 11 and not negative");
+                    "sample 1 of step 3 has 11 at position 2 of words, which must be less than 11 and not negative");
   b.inputs[0][length + 2] = 3;
   b.inputs[2][1] = -1;
   CHECK_THROWS_WITH(e.step(b),
-                    "sample 0 of step 3 has -1 at place 1 of labels, which must be less than 11 and not negative");
+                    "sample 0 of step 3 has -1 at position 1 of labels, which must be less than 11 and not negative");
 }
 
 TEST_CASE("layers for sequences that do not fit are refused while the network is built") {

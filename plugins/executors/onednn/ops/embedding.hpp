@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops that select rows: of tables by ids or tokens, and of sequences by positions.
+#pragma once
+
+#include "runtime/program.hpp"
+
+namespace onednn {
+
+// Rows of a table times `scale`, plus an unscaled embedding of the position: learned (`positions`, a table with a row per
+// position, or null), sinusoidal, both, or none. `indices` is an input of type RG_I32; forward() throws RG_E_OPERATION
+// if an index is no row of the table.
+class token_embedding final : public op {
+public:
+  token_embedding(std::string name, value* indices, value* out, weight* table, weight* positions, double scale,
+                  bool sinusoids, const device& dev);
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  std::size_t rows() const { return static_cast<std::size_t>(table_->info.shape[0]); }
+
+  const device& dev_;
+  weight *table_, *positions_;
+  float scale_;
+  std::size_t batch_ = 0;
+  std::vector<float> sinusoids_; // [positions, features]
+  const std::int32_t* indices_ = nullptr;
+};
+
+// Selects positions of a sequence: those in the input `indices`, of type RG_I32, or the first ones if `indices` is
+// null; as many as the output has. A position may be selected several times. forward() throws RG_E_OPERATION for a
+// position that the sequence does not have.
+class take_positions final : public op {
+public:
+  take_positions(std::string name, value* in, value* indices, value* out, const device& dev)
+      : op(std::move(name), indices ? std::vector<value*>{in, indices} : std::vector<value*>{in}, out), dev_(dev) {}
+  void plan(memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+
+private:
+  // The position that is the output's position m.
+  std::size_t position(std::size_t sample, std::size_t m) const {
+    return indices_ ? static_cast<std::size_t>(indices_[sample * output_->positions() + m]) : m;
+  }
+
+  const device& dev_;
+  std::size_t batch_ = 0;
+  const std::int32_t* indices_ = nullptr;
+};
+
+// Returns the batch's indices for `input`, an input of the network; they are valid as long as the batch. Throws
+// RG_E_OPERATION if an index of the first `samples` samples is less than 0, or `range` or more.
+const std::int32_t* checked_indices(const run& r, const value& input, std::size_t samples, std::size_t range);
+
+// Looks up the rows of a table by id; the output of a sample is its rows, concatenated or summed. In an evaluation,
+// padding samples yield zeros. forward() throws RG_E_OPERATION for an id outside of the table, and RG_E_PLUGIN for one
+// whose row is missing in the step's window.
+class embedding final : public op {
+public:
+  // `ids` is an input of type RG_I32. `padding` is an id that counts as a row of zeros, or -1. The constructor adds
+  // itself to the lookups of a sparse table.
+  embedding(std::string name, value* ids, value* out, weight* table, std::int64_t padding, bool sum, const device& dev);
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  double flops() const override;
+
+private:
+  // Sets at_ to the numbers of the rows that the batch looks up.
+  void find_rows(const run& r);
+
+  const device& dev_;
+  weight* table_;
+  std::int64_t padding_;
+  bool sum_;
+  std::size_t batch_ = 0, ids_, dim_; // ids a sample, elements of a row
+  slot slot_ = no_slot;
+  std::uint32_t* at_ = nullptr; // [batch, ids]: numbers of their rows in this step's table
+};
+
+// Points a sparse table to the rows and gradients that the engine supplies for a step or an evaluation; they must stay
+// valid until its end. Throws as sparse_table::take().
+void take_rows(executors::graph_tensor& table, const rg_table_rows& rows);
+
+} // namespace onednn

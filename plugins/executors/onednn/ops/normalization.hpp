@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch norm and layer norm, each fused with the ops around it.
+#pragma once
+
+#include "runtime/program.hpp"
+
+namespace onednn {
+
+// The stages of fused_batch_norm. Without `norm`, the weights are null and epsilon and momentum are not used. `pool` and
+// `dropout` exclude each other.
+struct batch_norm_stages {
+  bool norm = false, relu = false, pool = false;
+  double epsilon = 0, momentum = 0;
+  weight *scale = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;
+  // Bias of the preceding layer, which does not add it itself; or null. Batch norm subtracts every constant, so in
+  // training this bias only enters the running mean, and its gradient is zero.
+  weight* folded = nullptr;
+  double dropout = 0;      // probability that an element becomes zero
+  std::uint32_t layer = 0; // of the dropout, for its random stream
+};
+
+// Batch norm, addition of a residual, ReLU, then dropout or 2x2 max pooling, each optional, in one op. T: type of
+// activations in memory, float or bf16. Statistics and coefficients are fp32.
+template <class T> class fused_batch_norm final : public op {
+public:
+  // `residual`, of the input's shape and type, is added after batch norm. It may be null, and must be null with pooling
+  // or without batch norm. s.momentum is the weight of the old running mean and variance in each step's update.
+  fused_batch_norm(std::string name, value* in, value* residual, value* out, const batch_norm_stages& s,
+                   const device& dev);
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool forward_in_place() const override { return !stages_.norm && !stages_.pool; }
+  bool backward_in_place() const override { return !stages_.pool; }
+  std::size_t in_place_input() const override { return inputs_.size() - 1; }
+
+private:
+  struct totals {
+    double sum, product;
+  };
+
+  bool masks() const { return stages_.relu || stages_.pool || stages_.dropout > 0; }
+  unsigned flags(bool training) const;
+  bool residual() const { return inputs_.size() > 1; }
+  batch_norm_pass<T> view(std::size_t block, std::size_t slice) const;
+  template <class Reduce, class Finish, class Apply> void over_blocks(const Reduce&, const Finish&, const Apply&) const;
+  totals total(std::size_t channel) const;
+  void shift_of(std::size_t block, float* shift) const;
+  void measure(std::size_t block, std::size_t slice);
+  void normalise_by_batch(std::size_t block);
+  void normalise_by_state(std::size_t block);
+  void set_affine(std::size_t c, double mean, double inverse);
+  void differentiate(std::size_t block, const run& r);
+
+  const device& dev_;
+  batch_norm_stages stages_;
+  std::size_t lanes_, blocks_, slices_ = 1, batch_ = 0;
+  slot mask_slot_ = no_slot;
+  mask_word* mask_ = nullptr;
+  float scale_ = 1; // factor of the elements that dropout keeps, in this step
+  std::vector<float> mean_, inverse_;
+  std::vector<float> coefficients_;     // [block][a, b, c][lane]
+  std::vector<double> sums_, products_; // [block][slice][lane]
+};
+
+// Dropout, addition of a residual and layer norm, in this order, each optional.
+struct layer_norm_stages {
+  double dropout = 0;                       // probability that an element becomes 0; 0: no dropout
+  std::uint32_t layer = 0;                  // of the dropout, for its random stream
+  value* residual = nullptr;                // null: none
+  weight *scale = nullptr, *bias = nullptr; // of the layer norm; both null: none
+  double epsilon = 0;
+};
+
+class fused_layer_norm final : public op {
+public:
+  fused_layer_norm(std::string name, value* in, value* out, const layer_norm_stages& s, const device& dev);
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  bool forward_in_place() const override { return !stages_.residual || stages_.residual != inputs_[0].from; }
+  bool backward_in_place() const override { return true; }
+
+private:
+  const device& dev_;
+  layer_norm_stages stages_;
+  std::size_t batch_ = 0, mask_stride_ = 0;
+  bool dropped_ = false; // the last forward pass applied dropout
+  slot mask_slot_ = no_slot, normal_slot_ = no_slot;
+  std::uint8_t* mask_ = nullptr;
+  float* normal_ = nullptr;
+  std::vector<float> inverse_; // [batch, positions]
+  std::vector<float> sums_;    // [batch][scale, bias][features]
+};
+
+} // namespace onednn

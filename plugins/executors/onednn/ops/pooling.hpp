@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "../common/layer_shapes.hpp"
+#include "runtime/program.hpp"
+
+namespace onednn {
+
+struct pool_shape : executors::window_shape {
+  bool average; // else maximum; an average does not count padding
+};
+
+// Pooling with any window, by oneDNN's primitives. Compilation fuses 2x2 max pooling into fused_batch_norm where it can.
+class pooling final : public op {
+public:
+  pooling(std::string name, value* in, value* out, const pool_shape& s, const device& dev);
+  void prepare(const preparation&) override;
+  void plan(memory_plan&) override;
+  void attach(const memory_plan&) override;
+  void forward(run&) override;
+  void backward(run&) override;
+  std::size_t scratch_bytes() const override { return scratch_; }
+
+private:
+  const device& dev_;
+  pool_shape shape_;
+  dnnl::primitive forward_, backward_;
+  dnnl::memory x_, y_, dx_, dy_, workspace_, scratchpad_forward_, scratchpad_backward_;
+  std::size_t scratch_ = 0;
+  slot slot_ = no_slot;
+};
+
+} // namespace onednn

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "add.hpp"
+
+#include <regatta/simd.hpp>
+
+namespace tcp {
+
+RG_SIMD void add_floats(std::byte* target, const std::byte* source, std::size_t count) noexcept {
+  rg::simd::add(target, target, source, count);
+}
+
+} // namespace tcp
