@@ -31,8 +31,8 @@ void sample_slot::indices(std::span<const std::uint32_t> ids) const noexcept {
 }
 
 void refuse_input(const data_input& input, const char* format, const std::string& known) {
-  throw failure(exit_code::usage, fmt::format("the model's input \"{}\": format \"{}\" has no such thing; it feeds {}",
-                                              input.name, format, known));
+  throw failure(exit_code::usage, fmt::format("format \"{}\" feeds {}, but the model takes an input \"{}\" too", format,
+                                              known, input.name));
 }
 
 void require_indices(const data_input& input, const char* format) {
@@ -40,14 +40,14 @@ void require_indices(const data_input& input, const char* format) {
     throw failure(exit_code::usage, fmt::format("the model's input \"{}\" takes {}{}: format \"{}\" feeds it a row of "
                                                 "indices",
                                                 input.name, shape_text(input.shape),
-                                                input.kind == RG_INPUT_INDEX ? "" : " that are no indices", format));
+                                                input.kind == RG_INPUT_INDEX ? "" : " that are not indices", format));
 }
 
 void require_scalar(const data_input& input, const char* format) {
   if (input.kind != RG_INPUT_INDEX || input.elements != 1)
     throw failure(exit_code::usage, fmt::format("the model's input \"{}\" takes {}{}: format \"{}\" feeds it one index",
                                                 input.name, shape_text(input.shape),
-                                                input.kind == RG_INPUT_INDEX ? "" : " that are no indices", format));
+                                                input.kind == RG_INPUT_INDEX ? "" : " that are not indices", format));
 }
 
 namespace {
@@ -86,9 +86,11 @@ private:
         return format_->read((sample + tried) % order_.size, draw, {slots.data(), inputs_.size()});
       } catch (const bad_record& e) {
         if (!skip_)
-          throw failure(exit_code::run, fmt::format("{} (data.on_bad_record = \"skip\" goes on without it)", e.what()));
+          throw failure(exit_code::run,
+                        fmt::format("{} (set data.on_bad_record = \"skip\" to leave it out)", e.what()));
         if (tried + 1 == order_.size)
-          throw failure(exit_code::run, fmt::format("no record can be read; the last: {}", e.what()));
+          throw failure(exit_code::run,
+                        fmt::format("expected a record that can be read, got none; the last: {}", e.what()));
         skipped_.fetch_add(1, std::memory_order_relaxed);
       }
     }

@@ -21,10 +21,11 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
   const char* const key = train ? "data.path" : "data.evaluation_path";
   const std::filesystem::path path = train ? config.path : config.evaluation_path;
   if (path.empty())
-    throw failure(exit_code::usage, fmt::format("{}: missing; a dataset needs a file or a folder", key));
+    throw failure(exit_code::usage, fmt::format("{}: expected a file or a folder for a dataset, got none", key));
   std::error_code error;
   if (!std::filesystem::exists(path, error))
-    throw failure(exit_code::usage, fmt::format("{}: there is no {}", key, path.string()));
+    throw failure(exit_code::usage,
+                  fmt::format("{}: expected a file or a folder, got {}, which does not exist", key, path.string()));
   const bool shuffle = train && config.shuffle;
   auto checked = checked_inputs(inputs);
   if (config.format == "cifar10")
@@ -37,9 +38,13 @@ std::unique_ptr<data_source> make_dataset(const data_config& config, std::span<c
   if (config.format == "sentences") format = make_sentences(checked, config, path);
   if (config.format == "parallel") format = make_parallel(checked, config, path);
   if (config.format == "queries") format = make_queries(checked, config, path);
-  if (config.format.empty()) throw failure(exit_code::usage, fmt::format("data.format: missing; {} needs one", key));
-  if (!format) throw failure(exit_code::usage, fmt::format("data.format: no \"{}\"", config.format));
-  if (format->size() == 0) throw failure(exit_code::run, fmt::format("{}: holds no sample", path.string()));
+  if (config.format.empty())
+    throw failure(exit_code::usage, fmt::format("data.format: expected a format for {}, got none", key));
+  if (!format)
+    throw failure(exit_code::usage,
+                  fmt::format("data.format: expected a format that this version knows, got \"{}\"", config.format));
+  if (format->size() == 0)
+    throw failure(exit_code::run, fmt::format("{}: expected at least one sample, got none", path.string()));
   return make_dataset_source(std::move(checked), std::move(format), config, shuffle, seed);
 }
 
@@ -52,7 +57,8 @@ std::unique_ptr<data_source> make_kind(const std::string& kind, const data_confi
     return make_queue(checked_inputs(inputs), make_kind(config.queue_source, config, inputs, seed),
                       static_cast<std::uint64_t>(config.prefetch));
   if (kind == "stream") return make_stream(checked_inputs(inputs), config);
-  throw failure(exit_code::usage, fmt::format("data.source: no \"{}\"", kind));
+  throw failure(exit_code::usage,
+                fmt::format("data.source: expected a source that this version knows, got \"{}\"", kind));
 }
 
 } // namespace

@@ -290,12 +290,12 @@ TEST_CASE("tables of plugins that are not chosen are checked, too") {
 
 TEST_CASE("data that is not there") {
   const std::string npy = "[data]\nsource = \"dataset\"\nformat = \"npy\"\n";
-  CHECK(
-      after_model(npy + "path = \"/nowhere\"\nevaluation_path = \"/no where\"\n") ==
-      "f.toml:6:8: error: data.path: expected a file or a folder, got \"/nowhere\", which is not there; paths start at "
-      "the file's folder\n"
-      "f.toml:7:19: error: data.evaluation_path: expected a file or a folder, got \"/no where\", which is not there; "
-      "paths are relative to the file's folder");
+  CHECK(after_model(npy + "path = \"/nowhere\"\nevaluation_path = \"/no where\"\n") ==
+        "f.toml:6:8: error: data.path: expected a file or a folder, got \"/nowhere\", which is not there; paths are "
+        "relative to "
+        "the file's folder\n"
+        "f.toml:7:19: error: data.evaluation_path: expected a file or a folder, got \"/no where\", which is not there; "
+        "paths are relative to the file's folder");
   CHECK(after_model("[data]\nsource = \"queue\"\nqueue_source = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
             .starts_with("f.toml:7:8: error: data.path: "));
   CHECK(after_model(npy + "path = \".\"\n") == "");

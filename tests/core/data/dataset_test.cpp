@@ -95,7 +95,8 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   check_data(wrong, inputs); // nobody reads a file
   wrong.source = "dataset";
   wrong.path = (f.path() / "gone").string();
-  CHECK(refusal(wrong, inputs) == "data.path: there is no " + wrong.path);
+  CHECK(refusal(wrong, inputs) ==
+        "data.path: expected a file or a folder, got " + wrong.path + ", which does not exist");
 
   // The first records only, and nothing is written.
   std::string many;

@@ -55,7 +55,7 @@ TEST_CASE("criteo: label, logarithms, hashed categories, and what is wrong with 
   CHECK(skipping->skipped() == 1);
   c.path = f.write("none.tsv", "rubbish\n").string();
   const auto none = open(c, inputs);
-  CHECK(contains(failure_of([&] { all(*none, inputs); }, exit_code::run), "no record can be read"));
+  CHECK(contains(failure_of([&] { all(*none, inputs); }, exit_code::run), "expected a record that can be read"));
 }
 
 TEST_CASE("formats refuse inputs that they cannot feed, files that are not there, and empty ones") {
@@ -68,10 +68,10 @@ TEST_CASE("formats refuse inputs that they cannot feed, files that are not there
     CHECK(contains(failure_of([&] { open(dataset(format, f.path() / "gone"), {}); }, exit_code::usage), "gone"));
   }
   data_config empty = dataset("criteo", f.write("e", ""));
-  CHECK(contains(failure_of([&] { open(empty, {}); }, exit_code::run), "/e: holds no sample"));
+  CHECK(contains(failure_of([&] { open(empty, {}); }, exit_code::run), "/e: expected at least one sample"));
   empty.path = text.string();
   empty.evaluation_path = (f.path() / "e").string();
-  CHECK(contains(failure_of([&] { make_evaluation_source(empty, {}, 1); }, exit_code::run), "/e: holds no sample"));
+  CHECK(contains(failure_of([&] { make_evaluation_source(empty, {}, 1); }, exit_code::run), "/e: expected at least one sample"));
   CHECK(contains(failure_of([&] { open(dataset("criteo", text), {index("ids", RG_I32, {27}, 9)}); }, exit_code::usage),
                  "27"));
   CHECK(contains(failure_of([&] { open(dataset("words", text), {index("word", RG_I32, {2}, 9)}); }, exit_code::usage),
