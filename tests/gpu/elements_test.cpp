@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The per-element arithmetic of the executor cudnn's kernels, on the host, against plain loops over windows.
-#include "elements.hpp"
+#include "kernels/element_functions.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole models on the emulated GPU (emulated/streams.hpp), in every precision, against fp32 on the executor onednn.
-#include "loss_scale.hpp"
-#include "memory_plan.hpp"
+#include "runtime/loss_scale.hpp"
+#include "runtime/memory_plan.hpp"
 #include "models.hpp"
-#include "row_order.hpp"
+#include "ops/row_order.hpp"
 
 using namespace models;
 

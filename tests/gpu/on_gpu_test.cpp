@@ -2,7 +2,7 @@
 //
 // Needs a GPU: the same experiments as on the CPU must have the same results. Exit code 77 without one.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "program.hpp"
+#include "runtime/program.hpp"
 
 #include <cmath>
 #include <cstdio>

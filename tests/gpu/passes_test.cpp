@@ -2,10 +2,10 @@
 //
 // Kernels that load packs of elements, on the host. They must be bit-identical to the same kernels element by element,
 // which run if an address is no multiple of 16 bytes.
-#include "losses.hpp"
-#include "maps.hpp"
-#include "passes.hpp"
-#include "pictures.hpp"
+#include "kernels/loss.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/for_elements.hpp"
+#include "kernels/normalization.hpp"
 
 #include <doctest/doctest.h>
 

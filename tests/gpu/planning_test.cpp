@@ -2,8 +2,8 @@
 //
 // Asks cuDNN itself for plans on a GPU that is only described: it must accept the executor's graphs and have engines
 // for them. Computes nothing. Needs cuDNN 9.11, which can plan without a device.
-#include "convolution_graph.hpp"
-#include "flash.hpp"
+#include "lib/convolution_graph.hpp"
+#include "lib/flash_attention.hpp"
 
 #include <doctest/doctest.h>
 

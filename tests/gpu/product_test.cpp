@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuBLASLt itself accepts the descriptors of GEMMs. Which algorithms it has for them can be asked on a GPU only.
-#include "product.hpp"
+#include "lib/gemm.hpp"
 
 #include <doctest/doctest.h>
 

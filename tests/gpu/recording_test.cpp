@@ -2,7 +2,7 @@
 //
 // Graph capture and replay of parts of steps on the emulated GPU; and that this GPU reports everything that a capture
 // must not contain.
-#include "recording.hpp"
+#include "runtime/graph_capture.hpp"
 
 #include "streams.hpp"
 

@@ -2,9 +2,9 @@
 //
 // The executor for NVIDIA GPUs: convolutions and attention by cuDNN, GEMMs by cuBLASLt and cuBLAS, the rest by our own
 // kernels.
-#include "gpu.hpp"
-#include "model.hpp"
-#include "nvml.hpp"
+#include "runtime/engine_device.hpp"
+#include "runtime/model.hpp"
+#include "lib/nvml.hpp"
 
 #include <cstdio>
 #include <cstring>
