@@ -23,9 +23,9 @@ ninja -C "$build" -j "$jobs" product "${tests[@]}"
 
 rm -rf "$stage"
 cmake --install "$build" --prefix "$stage" --strip >/dev/null
-mkdir -p "$stage/tests" "$stage/gpu" "$stage/examples"
+mkdir -p "$stage/tests" "$stage/examples"
 cp "${tests[@]/#/$build/tests/}" "$stage/tests/"
-cp "$root/gpu/run-all.sh" "$stage/gpu/"
+cp "$root/tests/gpu/run-all.sh" "$root/tests/gpu/ladder.sh" "$stage/"
 cp "$root"/examples/*.toml "$stage/examples/"
 cp "$root/docs/gpu.md" "$root/LICENSE" "$stage/"
 rm -rf "$stage/include" "$stage/lib/cmake"
@@ -47,4 +47,4 @@ done
 
 tar -C "$root/build" -czf "$root/build/regatta-gpu.tar.gz" regatta-gpu
 du -h "$root/build/regatta-gpu.tar.gz"
-echo "unpack it anywhere; regatta-gpu/gpu/run-all.sh runs the tests that need a GPU and the benchmark"
+echo "unpack it anywhere; regatta-gpu/run-all.sh runs the tests that need a GPU and the benchmark"
