@@ -3,7 +3,7 @@
 // Whole runs with train.device = "cuda" on the emulated GPU (emulated/streams.hpp).
 #pragma once
 
-#include "runtime/program.hpp"
+#include "program.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The GPU plugins on a machine without a GPU: they load, can be described, and refuse to run with one line.
-#include "runtime/program.hpp"
+#include "program.hpp"
 
 #include <algorithm>
 

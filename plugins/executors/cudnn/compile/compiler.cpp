@@ -5,14 +5,49 @@
 #include "ops/elementwise.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace cudnn {
 namespace {
 
+struct compile_rule {
+  std::string_view op;
+  compile_function compile;
+};
+constexpr compile_rule rules[] = {
+    {"conv2d", compile_convolution},
+    {"dense", compile_dense},
+    {"batch_norm", compile_batch_norm},
+    {"layer_norm", compile_layer_norm},
+    {"relu", compile_map},
+    {"gelu", compile_map},
+    {"tanh", compile_map},
+    {"sigmoid", compile_map},
+    {"softsign", compile_map},
+    {"add", compile_addition},
+    {"flatten", compile_flatten},
+    {"concat", compile_concatenation},
+    {"dropout", compile_dropout},
+    {"max_pool", compile_pooling},
+    {"avg_pool", compile_pooling},
+    {"global_avg_pool", compile_global_average},
+    {"scale_channels", compile_channel_scale},
+    {"cosine", compile_cosine},
+    {"take_places", compile_select_positions},
+    {"first_place", compile_select_positions},
+    {"embedding", compile_embedding},
+    {"sparse_embedding", compile_lookup},
+    {"embedding_bag", compile_lookup},
+    {"attention", compile_attention},
+    {"softmax_cross_entropy", compile_cross_entropy},
+    {"token_cross_entropy", compile_token_loss},
+    {"softmax_cross_entropy_auc", compile_auc},
+    {"pairwise_hinge", compile_hinge},
+};
+
 compile_function rule_for(const node& n) {
-  for (const auto& rules : {layer_rules(), sequence_rules(), loss_rules()})
-    for (const compile_rule& r : rules)
-      if (r.op == n.op) return r.compile;
+  for (const compile_rule& r : rules)
+    if (r.op == n.op) return r.compile;
   throw rg::error(RG_E_UNSUPPORTED, "layer " + n.name + ": the cuDNN executor has no op " + std::string(n.op));
 }
 
@@ -54,14 +89,14 @@ weight* compiler::tensor(const node& n, std::size_t i, const std::vector<std::si
   return w;
 }
 
-weight* compiler::multiplied(const node& n, std::size_t i, const std::vector<std::size_t>& shape) {
+weight* compiler::gemm_weight(const node& n, std::size_t i, const std::vector<std::size_t>& shape) {
   weight* w = tensor(n, i, shape);
   const precision& p = program_.computes;
   if (shape.size() == 4) {
-    w->lies = {static_cast<std::uint32_t>(shape[1]), static_cast<std::uint32_t>(shape[2] * shape[3]), false};
-    w->copy_lies = {w->lies.channels, w->lies.spatial, p.channels_last};
+    w->layout = {static_cast<std::uint32_t>(shape[1]), static_cast<std::uint32_t>(shape[2] * shape[3]), false};
+    w->copy_layout = {w->layout.channels, w->layout.spatial, p.channels_last};
   }
-  w->copied = p.type != number::f32 || w->copy_lies.last;
+  w->copied = p.type != dtype::f32 || w->copy_layout.channels_last;
   return w;
 }
 
@@ -82,9 +117,9 @@ value* compiler::make_value(const std::string& name, const std::vector<std::size
   v->name = name;
   v->shape = shape;
   v->type = program_.computes.type;
-  v->lies.channels = shape.empty() ? 1 : static_cast<std::uint32_t>(shape[0]);
-  for (std::size_t d = 1; d < shape.size(); ++d) v->lies.spatial *= static_cast<std::uint32_t>(shape[d]);
-  v->lies.last = program_.computes.channels_last && shape.size() == 3;
+  v->layout.channels = shape.empty() ? 1 : static_cast<std::uint32_t>(shape[0]);
+  for (std::size_t d = 1; d < shape.size(); ++d) v->layout.spatial *= static_cast<std::uint32_t>(shape[d]);
+  v->layout.channels_last = program_.computes.channels_last && shape.size() == 3;
   program_.values.push_back(std::move(v));
   return program_.values.back().get();
 }
@@ -93,8 +128,8 @@ void compiler::add_input(std::size_t k) {
   const rg_input& in = program_.inputs[k];
   nodes_[k].expect(in.type == RG_F32 || in.type == RG_I32, "comes as RG_F32 or RG_I32");
   value* v = make_output(k);
-  v->type = number::f32;
-  v->lies.last = false;
+  v->type = dtype::f32;
+  v->layout.channels_last = false;
   v->input = static_cast<int>(k);
 }
 
@@ -105,7 +140,7 @@ value* compiler::input(const node& n, std::size_t i) {
   if (v->input < 0) return v;
   n.expect(program_.inputs[static_cast<std::size_t>(v->input)].type == RG_F32, "takes numbers there");
   const precision& p = program_.computes;
-  if (p.type == number::f32 && !(p.channels_last && v->shape.size() == 3)) return v;
+  if (p.type == dtype::f32 && !(p.channels_last && v->shape.size() == 3)) return v;
   value*& copy = converted_[v];
   if (!copy) {
     copy = make_value(v->name, v->shape);
@@ -131,7 +166,6 @@ void compiler::add(std::unique_ptr<op> o) {
     w->first_op = std::min(w->first_op, program_.ops.size());
     w->first_writer = o.get(); // the last op that uses it runs first in a backward pass
   }
-  o->output().maker = o.get();
   program_.ops.push_back(std::move(o));
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface that the compile functions of ops share. compile.cpp implements the compiler; each compile_*.cpp has
-// the ops of one kind.
+// The interface that the compile functions of ops share.
 #pragma once
 
 #include "../common/compiler.hpp"
@@ -9,8 +8,7 @@
 #include "runtime/program.hpp"
 
 #include <map>
-#include <span>
-#include <string_view>
+#include <optional>
 
 namespace cudnn {
 
@@ -20,13 +18,34 @@ class compiler;
 // Compiles node k, or k and nodes that follow it and are fused, to an op: emits the op, sets the value of the last of
 // these nodes and marks the fused ones as done. Throws rg::error, RG_E_CONFIG, if a node is inconsistent.
 using compile_function = void (*)(compiler& c, std::size_t k);
-struct compile_rule {
-  std::string_view op;
-  compile_function compile;
-};
-std::span<const compile_rule> layer_rules();    // compile_layers.cpp: images, vectors, elementwise ops
-std::span<const compile_rule> sequence_rules(); // compile_sequence.cpp: sequences and tables
-std::span<const compile_rule> loss_rules();     // compile_loss.cpp
+// In the file of the op: compile/convolution.cpp, compile/dense.cpp, compile/normalization.cpp, ...
+void compile_convolution(compiler& c, std::size_t k);
+void compile_dense(compiler& c, std::size_t k);
+void compile_batch_norm(compiler& c, std::size_t k);
+void compile_layer_norm(compiler& c, std::size_t k);
+void compile_map(compiler& c, std::size_t k);
+void compile_addition(compiler& c, std::size_t k);
+void compile_flatten(compiler& c, std::size_t k);
+void compile_concatenation(compiler& c, std::size_t k);
+void compile_dropout(compiler& c, std::size_t k);
+void compile_pooling(compiler& c, std::size_t k);
+void compile_global_average(compiler& c, std::size_t k);
+void compile_channel_scale(compiler& c, std::size_t k);
+void compile_cosine(compiler& c, std::size_t k);
+void compile_select_positions(compiler& c, std::size_t k);
+void compile_embedding(compiler& c, std::size_t k);
+void compile_lookup(compiler& c, std::size_t k);
+void compile_attention(compiler& c, std::size_t k);
+void compile_cross_entropy(compiler& c, std::size_t k);
+void compile_token_loss(compiler& c, std::size_t k);
+void compile_auc(compiler& c, std::size_t k);
+void compile_hinge(compiler& c, std::size_t k);
+
+// Returns the elementwise function that is the only consumer of node k, and sets k to its node; none if the consumer is
+// something else.
+std::optional<function> fused_function(compiler& c, std::size_t& k);
+// Returns input i of n, and throws rg::error, RG_E_CONFIG, unless it is a sequence: positions and features.
+value* sequence_input(compiler& c, const node& n, std::size_t i);
 
 // Compiles one graph to one program. The program owns the values and ops that the functions return, and after run() the
 // weights.
@@ -39,11 +58,11 @@ public:
   void run();
 
   // Each of these returns weight i of n, and throws rg::error, RG_E_CONFIG, if n has too few weights or it is of
-  // another shape or kind. tensor(): of exactly this shape and kind. multiplied(): dense, and read by a GEMM or
-  // convolution as weight::multiplied(), for which a copy is kept if precision or layout differ.
+  // another shape or kind. tensor(): of exactly this shape and kind. gemm_weight(): dense, and read by a GEMM or
+  // convolution as weight::gemm_operand(), for which a copy is kept if precision or layout differ.
   weight* tensor(const node& n, std::size_t i, const std::vector<std::size_t>& shape,
                  std::uint32_t kind = RG_TENSOR_DENSE);
-  weight* multiplied(const node& n, std::size_t i, const std::vector<std::size_t>& shape);
+  weight* gemm_weight(const node& n, std::size_t i, const std::vector<std::size_t>& shape);
   weight* matrix(const node& n, std::size_t i, std::size_t columns); // dense, with any number of rows
   weight* table(const node& n, std::size_t i);                       // for lookups: two dimensions, sparse or dense
 

@@ -64,9 +64,9 @@ void fill(cudaStream_t s, float* y, float a, std::size_t n) {
   for_parts(n, [&](std::size_t first, std::size_t part) { for_elements(s, part, f, out<float>{y + first}); });
 }
 
-void fill_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* places, float a, std::size_t n) {
+void fill_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* indices, float a, std::size_t n) {
   for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
-    if (places[i] >= 0 && static_cast<std::size_t>(places[i]) < size) y[places[i]] = a;
+    if (indices[i] >= 0 && static_cast<std::size_t>(indices[i]) < size) y[indices[i]] = a;
   });
 }
 
@@ -83,10 +83,10 @@ void axpy(cudaStream_t s, double* y, double a, const double* x, std::size_t n) {
   });
 }
 
-void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* places, float a, const float* x,
+void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* indices, float a, const float* x,
              std::size_t n) {
   for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
-    if (places[i] >= 0 && static_cast<std::size_t>(places[i]) < size) y[places[i]] += a * x[i];
+    if (indices[i] >= 0 && static_cast<std::size_t>(indices[i]) < size) y[indices[i]] += a * x[i];
   });
 }
 
@@ -105,7 +105,7 @@ void accumulate(cudaStream_t s, float* u, float a, const float* g, float* v, std
   });
 }
 
-void round(cudaStream_t s, number wire, float* y, const float* x, std::size_t n) {
+void round(cudaStream_t s, dtype wire, float* y, const float* x, std::size_t n) {
   by_type(wire, [&](auto* of) { round_of(s, of, y, x, n); });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for the operations of strategies and optimizers, as rg_work in regatta/device.h defines them. The conventions
-// of maps.hpp hold, except that n may be 2^32 or more where no comment says otherwise. Compiled without fused
+// of elementwise.hpp hold, except that n may be 2^32 or more where no comment says otherwise. Compiled without fused
 // multiply-add, so results are bit-identical to the host's except for the order of sums.
 #pragma once
 
@@ -14,21 +14,21 @@ namespace cudnn::kernels {
 
 // y = a
 void fill(cudaStream_t s, float* y, float a, std::size_t n);
-// y[places[i]] = a for i < n. In all functions with `places`, y has `size` elements, n < 2^32, and an index outside of
-// 0 .. size - 1 is skipped.
-void fill_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* places, float a, std::size_t n);
+// y[indices[i]] = a for i < n. In all functions with `indices`, y has `size` elements, n < 2^32, and an index outside
+// of 0 .. size - 1 is skipped.
+void fill_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* indices, float a, std::size_t n);
 // y += a * x
 void axpy(cudaStream_t s, float* y, float a, const float* x, std::size_t n);
 void axpy(cudaStream_t s, double* y, double a, const double* x, std::size_t n);
-// y[places[i]] += a * x[i] for i < n. Requires that no index occurs twice: the additions are not atomic.
-void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* places, float a, const float* x,
+// y[indices[i]] += a * x[i] for i < n. Requires that no index occurs twice: the additions are not atomic.
+void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* indices, float a, const float* x,
              std::size_t n);
 // y *= a
 void scale(cudaStream_t s, float* y, float a, std::size_t n);
 // u = a u + g, then v += u
 void accumulate(cudaStream_t s, float* u, float a, const float* g, float* v, std::size_t n);
 // y = x, rounded to the wire type and back; y may be x
-void round(cudaStream_t s, number wire, float* y, const float* x, std::size_t n);
+void round(cudaStream_t s, dtype wire, float* y, const float* x, std::size_t n);
 
 // out[0] = count of elements that are not finite, out[1] = sum of squares of the others; with `add` both are added to
 // out. scratch: norm_scratch doubles, of this stream alone.
@@ -54,11 +54,11 @@ std::size_t selection_scratch(std::size_t n);
 // Selects the elements of x whose magnitude is above |threshold|, NaN included, in ascending order of index. Writes the
 // indices and values of the first `room` of them, and sets *found to the number of all, which may be larger; `found`
 // may be null. Requires n < 2^31.
-void select_above(cudaStream_t s, const float* x, std::size_t n, float threshold, std::int32_t* places, float* values,
+void select_above(cudaStream_t s, const float* x, std::size_t n, float threshold, std::int32_t* indices, float* values,
                   std::size_t room, std::uint64_t* found, void* scratch);
 // Selects the k elements with the largest magnitudes, in ascending order of index; the first of equals; NaN counts
 // as the largest. Requires k <= n < 2^31.
-void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* places, float* values, std::size_t k,
+void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* indices, float* values, std::size_t k,
            void* scratch);
 
 } // namespace cudnn::kernels

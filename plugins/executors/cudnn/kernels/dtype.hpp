@@ -21,11 +21,11 @@
 
 namespace cudnn {
 
-enum class number : std::uint8_t { f32, f16, bf16 };
+enum class dtype : std::uint8_t { f32, f16, bf16 };
 
 // Returns the bytes of an element.
-constexpr std::size_t size_of(number n) {
-  return n == number::f32 ? 4 : 2;
+constexpr std::size_t size_of(dtype n) {
+  return n == dtype::f32 ? 4 : 2;
 }
 
 REGATTA_EVERYWHERE inline float to_float(float x) {
@@ -49,11 +49,11 @@ REGATTA_EVERYWHERE inline void put(__nv_bfloat16* at, float x, bool add = false)
 }
 
 // Calls f with a null pointer to the C++ type of n.
-template <class F> void by_type(number n, const F& f) {
+template <class F> void by_type(dtype n, const F& f) {
   switch (n) {
-  case number::f32: return f(static_cast<float*>(nullptr));
-  case number::f16: return f(static_cast<__half*>(nullptr));
-  case number::bf16: return f(static_cast<__nv_bfloat16*>(nullptr));
+  case dtype::f32: return f(static_cast<float*>(nullptr));
+  case dtype::f16: return f(static_cast<__half*>(nullptr));
+  case dtype::bf16: return f(static_cast<__nv_bfloat16*>(nullptr));
   }
 }
 // Casts p to the type of the first argument, whose value is ignored.

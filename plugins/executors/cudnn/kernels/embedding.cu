@@ -6,19 +6,19 @@
 namespace cudnn::kernels {
 namespace {
 
-template <class T> void gather_of(cudaStream_t s, gathering g, T* y, std::size_t count) {
+template <class T> void gather_of(cudaStream_t s, gather_args g, T* y, std::size_t count) {
   for_each(s, count * g.size, [=] REGATTA_DEVICE(index_t i) {
     const index_t row = i / g.size, at = i % g.size;
     const std::int32_t id = g.ids[row];
     float sum = id < 0 ? 0 : g.scale * g.table[std::size_t(id) * g.size + at];
-    const std::size_t place = std::size_t{row % g.period} * g.size + at;
-    if (g.first) sum += g.first[place];
-    if (g.second) sum += g.second[place];
+    const std::size_t offset = std::size_t{row % g.period} * g.size + at;
+    if (g.first) sum += g.first[offset];
+    if (g.second) sum += g.second[offset];
     put(y + i, sum);
   });
 }
 
-template <class T> void sums_of(cudaStream_t s, gathering g, index_t each, T* y, std::size_t samples) {
+template <class T> void sums_of(cudaStream_t s, gather_args g, index_t each, T* y, std::size_t samples) {
   for_each(s, samples * g.size, [=] REGATTA_DEVICE(index_t i) {
     const index_t sample = i / g.size, at = i % g.size;
     float sum = 0;
@@ -31,7 +31,7 @@ template <class T> void sums_of(cudaStream_t s, gathering g, index_t each, T* y,
 }
 
 template <class T>
-void scatter_of(cudaStream_t s, naming n, const T* dy, index_t each, index_t size, float scale, float* gradient) {
+void scatter_of(cudaStream_t s, row_groups n, const T* dy, index_t each, index_t size, float scale, float* gradient) {
   for_rows(s, n.most, size, [=] REGATTA_DEVICE(const block& b, index_t k) {
     if (static_cast<std::int32_t>(k) >= *n.count) return;
     float* to = gradient + std::size_t(n.rows[k]) * size;
@@ -46,15 +46,15 @@ void scatter_of(cudaStream_t s, naming n, const T* dy, index_t each, index_t siz
 
 } // namespace
 
-void gather(cudaStream_t s, number t, const gathering& g, void* y, std::size_t count) {
+void gather(cudaStream_t s, dtype t, const gather_args& g, void* y, std::size_t count) {
   by_type(t, [&](auto* of) { gather_of(s, g, as(of, y), count); });
 }
 
-void gather_sums(cudaStream_t s, number t, const gathering& g, std::uint32_t each, void* y, std::size_t samples) {
+void gather_sums(cudaStream_t s, dtype t, const gather_args& g, std::uint32_t each, void* y, std::size_t samples) {
   by_type(t, [&](auto* of) { sums_of(s, g, each, as(of, y), samples); });
 }
 
-void scatter(cudaStream_t s, number t, const naming& n, const void* dy, std::uint32_t each, std::uint32_t size,
+void scatter(cudaStream_t s, dtype t, const row_groups& n, const void* dy, std::uint32_t each, std::uint32_t size,
              float scale, float* gradient) {
   by_type(t, [&](auto* of) { scatter_of(s, n, as(of, dy), each, size, scale, gradient); });
 }

@@ -7,7 +7,7 @@ namespace cudnn::kernels {
 namespace {
 
 // With lse = log(sum of exp(x)) over the logits x and smoothing e: loss = lse - (1 - e) x[label] - (e / classes) sum x.
-template <class T> void entropy_of(cudaStream_t s, classifying c, const T* logits, classified out) {
+template <class T> void entropy_of(cudaStream_t s, cross_entropy_args c, const T* logits, cross_entropy_results out) {
   for_rows(s, c.rows, c.classes, [=] REGATTA_DEVICE(const block& b, index_t r) {
     const T* x = logits + std::size_t{r} * c.classes;
     const std::int32_t label = c.labels[r];
@@ -21,15 +21,15 @@ template <class T> void entropy_of(cudaStream_t s, classifying c, const T* logit
     for (index_t i = b.first(); i < c.classes; i += b.step())
       if (to_float(x[i]) > most) most = to_float(x[i]);
     most = b.most(most);
-    index_t place = c.classes;
+    index_t first = c.classes;
     double exponentials = 0, plain = 0;
     for (index_t i = b.first(); i < c.classes; i += b.step()) {
       const float v = to_float(x[i]);
-      if (v == most && i < place) place = i;
+      if (v == most && i < first) first = i;
       exponentials += static_cast<double>(expf(v - most));
       plain += static_cast<double>(v);
     }
-    place = b.least(place);
+    first = b.least(first);
     exponentials = b.sum(exponentials);
     plain = b.sum(plain);
     if (!b.leads()) return;
@@ -38,22 +38,22 @@ template <class T> void entropy_of(cudaStream_t s, classifying c, const T* logit
     out.shifts[r] = static_cast<float>(lse);
     out.plain[r] = lse - at;
     out.losses[r] = lse - (1 - smoothing) * at - smoothing / c.classes * plain;
-    out.right[r] = place == static_cast<index_t>(label) ? 1 : 0;
+    out.right[r] = first == static_cast<index_t>(label) ? 1 : 0;
   });
 }
 
 template <class T>
-void entropy_slopes(cudaStream_t s, classifying c, const T* logits, const float* shifts, const float* share, T* dx,
-                    bool add) {
+void entropy_gradient_of(cudaStream_t s, cross_entropy_args c, const T* logits, const float* shifts, const float* share,
+                         T* dx, bool add) {
   const auto f = [=] REGATTA_DEVICE(index_t i, float logit, float& dxi) {
     const index_t r = i / c.classes, at = i % c.classes;
     const std::int32_t label = c.labels[r];
-    float slope = 0;
+    float gradient = 0;
     if (label != c.ignored) {
-      slope = expf(logit - shifts[r]) - c.smoothing / static_cast<float>(c.classes);
-      if (static_cast<std::int32_t>(at) == label) slope -= 1 - c.smoothing;
+      gradient = expf(logit - shifts[r]) - c.smoothing / static_cast<float>(c.classes);
+      if (static_cast<std::int32_t>(at) == label) gradient -= 1 - c.smoothing;
     }
-    dxi = slope * *share;
+    dxi = gradient * *share;
   };
   for_elements(s, c.rows * c.classes, f, in<T>{logits}, out<T>{dx, add});
 }
@@ -77,7 +77,7 @@ void two_classes_of(cudaStream_t s, ranking r, const T* logits, double* losses, 
 }
 
 template <class T>
-void two_classes_slopes(cudaStream_t s, ranking r, const float* wrong, const float* share, T* dx, bool add) {
+void two_classes_gradient_of(cudaStream_t s, ranking r, const float* wrong, const float* share, T* dx, bool add) {
   for_each(s, 2 * r.samples, [=] REGATTA_DEVICE(index_t i) {
     const bool right = static_cast<std::int32_t>(i % 2) == r.labels[i / 2];
     put(dx + i, (right ? -wrong[i / 2] : wrong[i / 2]) * *share, add);
@@ -94,11 +94,11 @@ void hinge_of(cudaStream_t s, const T* positive, const T* negative, float margin
   });
 }
 template <class T>
-void hinge_slopes(cudaStream_t s, const T* positive, const T* negative, float margin, float slope, const float* share,
-                  T* dx, std::size_t n, bool add) {
+void hinge_gradient_of(cudaStream_t s, const T* positive, const T* negative, float margin, float sign,
+                       const float* share, T* dx, std::size_t n, bool add) {
   for_each(s, n, [=] REGATTA_DEVICE(index_t i) {
     const float loss = margin - to_float(positive[i]) + to_float(negative[i]);
-    put(dx + i, loss > 0 ? slope * *share : 0, add);
+    put(dx + i, loss > 0 ? sign * *share : 0, add);
   });
 }
 
@@ -114,34 +114,35 @@ template <class T> void total_of(cudaStream_t s, const T* values, std::size_t n,
 
 } // namespace
 
-void cross_entropy(cudaStream_t s, number t, const classifying& c, const void* logits, const classified& out) {
+void cross_entropy(cudaStream_t s, dtype t, const cross_entropy_args& c, const void* logits,
+                   const cross_entropy_results& out) {
   by_type(t, [&](auto* of) { entropy_of(s, c, as(of, logits), out); });
 }
 
-void cross_entropy_gradient(cudaStream_t s, number t, const classifying& c, const void* logits, const float* shifts,
-                            const float* share, void* dx, bool add) {
-  by_type(t, [&](auto* of) { entropy_slopes(s, c, as(of, logits), shifts, share, as(of, dx), add); });
+void cross_entropy_gradient(cudaStream_t s, dtype t, const cross_entropy_args& c, const void* logits,
+                            const float* shifts, const float* share, void* dx, bool add) {
+  by_type(t, [&](auto* of) { entropy_gradient_of(s, c, as(of, logits), shifts, share, as(of, dx), add); });
 }
 
-void two_classes(cudaStream_t s, number t, const ranking& r, const void* logits, double* losses, float* wrong,
+void two_classes(cudaStream_t s, dtype t, const ranking& r, const void* logits, double* losses, float* wrong,
                  unsigned long long* histogram) {
   by_type(t, [&](auto* of) { two_classes_of(s, r, as(of, logits), losses, wrong, histogram); });
 }
 
-void two_classes_gradient(cudaStream_t s, number t, const ranking& r, const float* wrong, const float* share, void* dx,
+void two_classes_gradient(cudaStream_t s, dtype t, const ranking& r, const float* wrong, const float* share, void* dx,
                           bool add) {
-  by_type(t, [&](auto* of) { two_classes_slopes(s, r, wrong, share, as(of, dx), add); });
+  by_type(t, [&](auto* of) { two_classes_gradient_of(s, r, wrong, share, as(of, dx), add); });
 }
 
-void hinge(cudaStream_t s, number t, const void* positive, const void* negative, float margin, double* losses,
+void hinge(cudaStream_t s, dtype t, const void* positive, const void* negative, float margin, double* losses,
            std::int32_t* right, std::size_t samples) {
   by_type(t, [&](auto* of) { hinge_of(s, as(of, positive), as(of, negative), margin, losses, right, samples); });
 }
 
-void hinge_gradient(cudaStream_t s, number t, const void* positive, const void* negative, float margin, float slope,
+void hinge_gradient(cudaStream_t s, dtype t, const void* positive, const void* negative, float margin, float sign,
                     const float* share, void* dx, std::size_t samples, bool add) {
   by_type(t, [&](auto* of) {
-    hinge_slopes(s, as(of, positive), as(of, negative), margin, slope, share, as(of, dx), samples, add);
+    hinge_gradient_of(s, as(of, positive), as(of, negative), margin, sign, share, as(of, dx), samples, add);
   });
 }
 

@@ -23,7 +23,7 @@ struct counts {
   std::uint32_t above, equal;
 };
 
-struct workplace {
+struct workspace_layout {
   limit* bounds;
   unsigned long long* histogram; // [digits]
   counts *segments, *groups;
@@ -32,8 +32,8 @@ struct workplace {
 constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
-workplace place(void* scratch, std::size_t n) {
-  workplace w{};
+workspace_layout layout_of(void* scratch, std::size_t n) {
+  workspace_layout w{};
   w.segment_count = (n + segment - 1) / segment;
   w.group_count = (w.segment_count + group - 1) / group;
   auto* at = static_cast<unsigned char*>(scratch);
@@ -49,8 +49,8 @@ REGATTA_DEVICE inline std::uint32_t magnitude(const float* x, std::size_t i) {
 }
 
 // Writes indices and values of the elements within w.bounds.
-void compact(cudaStream_t s, const workplace& w, const float* x, std::size_t n, std::int32_t* places, float* values,
-             std::size_t room, std::uint64_t* found) {
+void compact(cudaStream_t s, const workspace_layout& w, const float* x, std::size_t n, std::int32_t* indices,
+             float* values, std::size_t room, std::uint64_t* found) {
   for_each(s, w.segment_count, [=] REGATTA_DEVICE(index_t k) {
     counts c{0, 0};
     const std::size_t end = (k + 1) * segment < n ? (k + 1) * segment : n;
@@ -93,7 +93,7 @@ void compact(cudaStream_t s, const workplace& w, const float* x, std::size_t n, 
       const bool larger = m > w.bounds->least;
       const unsigned long long at = above + (equal < w.bounds->equal ? equal : w.bounds->equal);
       if ((larger || equal < w.bounds->equal) && at < room) {
-        places[at] = static_cast<std::int32_t>(i);
+        indices[at] = static_cast<std::int32_t>(i);
         values[at] = x[i];
       }
       above += larger;
@@ -105,21 +105,21 @@ void compact(cudaStream_t s, const workplace& w, const float* x, std::size_t n, 
 } // namespace
 
 std::size_t selection_scratch(std::size_t n) {
-  const workplace w = place(nullptr, n);
+  const workspace_layout w = layout_of(nullptr, n);
   return aligned(sizeof(limit)) + aligned(digits * sizeof(unsigned long long)) +
          aligned(w.segment_count * sizeof(counts)) + aligned(w.group_count * sizeof(counts));
 }
 
-void select_above(cudaStream_t s, const float* x, std::size_t n, float threshold, std::int32_t* places, float* values,
+void select_above(cudaStream_t s, const float* x, std::size_t n, float threshold, std::int32_t* indices, float* values,
                   std::size_t room, std::uint64_t* found, void* scratch) {
-  const workplace w = place(scratch, n);
+  const workspace_layout w = layout_of(scratch, n);
   for_each(s, 1, [=] REGATTA_DEVICE(index_t) { *w.bounds = {magnitude(&threshold, 0), 0, 0}; });
-  compact(s, w, x, n, places, values, room, found);
+  compact(s, w, x, n, indices, values, room, found);
 }
 
-void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* places, float* values, std::size_t k,
+void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* indices, float* values, std::size_t k,
            void* scratch) {
-  const workplace w = place(scratch, n);
+  const workspace_layout w = layout_of(scratch, n);
   for_each(s, digits, [=] REGATTA_DEVICE(index_t d) {
     w.histogram[d] = 0;
     if (d == 0) *w.bounds = {0, static_cast<std::uint32_t>(k), 0};
@@ -140,7 +140,7 @@ void top_k(cudaStream_t s, const float* x, std::size_t n, std::int32_t* places, 
       for (std::uint32_t d = 0; d < digits; ++d) w.histogram[d] = 0;
     });
   }
-  compact(s, w, x, n, places, values, k, nullptr);
+  compact(s, w, x, n, indices, values, k, nullptr);
 }
 
 } // namespace cudnn::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GEMMs by cuBLAS and cuBLASLt, which are loaded at first use (see lazy_library.hpp). product.hpp has single GEMMs.
+// GEMMs by cuBLAS and cuBLASLt, which are loaded at first use (see lazy_library.hpp). gemm.hpp has single GEMMs.
 #pragma once
 
 #include "kernels/dtype.hpp"
@@ -42,14 +42,14 @@ const blas_functions& blas();
 
 // Throws rg::error, RG_E_DEVICE, unless s is CUBLAS_STATUS_SUCCESS: "cuBLAS, WHAT: ...".
 void check(cublasStatus_t s, const char* what);
-cudaDataType_t cuda_type(number n);
+cudaDataType_t cuda_type(dtype n);
 
 class device;
 
 // The shape of a GEMM, c [m, n] = a [m, k] b [k, n]. Matrices are row-major; a_row, b_row and c_row are the
 // distances between their stored rows, in elements. `a_across`: a is stored transposed, as [k, m]. `b_across`: b is
 // stored as [n, k].
-struct product_shape {
+struct gemm_shape {
   int m, n, k;
   bool a_across = false, b_across = false;
   int a_row, b_row, c_row;
@@ -57,7 +57,7 @@ struct product_shape {
 // Enqueues `count` GEMMs of this shape in the device's stream: c[i] = a[i] b[i], or with `add` c[i] += a[i] b[i]. The
 // arrays of pointers are in device memory, as are the matrices, wherever they lie there. a and b have type
 // d.computes.type, c has type `to`; sums are fp32. Throws rg::error, RG_E_DEVICE, whose text has `name`.
-void multiply_all(const device& d, const product_shape& p, const void* const* a, const void* const* b, number to,
-                  void* const* c, int count, bool add, const char* name);
+void multiply_batched(const device& d, const gemm_shape& p, const void* const* a, const void* const* b, dtype to,
+                      void* const* c, int count, bool add, const char* name);
 
 } // namespace cudnn

@@ -9,8 +9,8 @@ namespace cudnn {
 
 // Kernel, stride and padding are the same for height and width.
 struct convolution_shape {
-  number type; // of x, the filter and y; arithmetic is fp32
-  bool last;   // channels last
+  dtype type; // of x, the filter and y; arithmetic is fp32
+  bool last;  // channels last
   std::int64_t samples, in_channels, in_height, in_width, out_channels, out_height, out_width, kernel, stride, padding;
 };
 

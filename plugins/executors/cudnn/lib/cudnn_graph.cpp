@@ -19,12 +19,12 @@ graph::sizes packed(const graph::sizes& dims) {
 
 // Returns the engines that heuristics found; empty if there are none. For a list of descriptors, cuDNN fills in
 // descriptors that the caller has created.
-std::vector<part> engines_of(const part& heuristics) {
+std::vector<descriptor> engines_of(const descriptor& heuristics) {
   constexpr auto name = CUDNN_ATTR_ENGINEHEUR_RESULTS;
   constexpr auto type = CUDNN_TYPE_BACKEND_DESCRIPTOR;
   std::int64_t count = 0;
   if (cudnnBackendGetAttribute(heuristics.get(), name, type, 0, &count, nullptr) != CUDNN_STATUS_SUCCESS) return {};
-  std::vector<part> all;
+  std::vector<descriptor> all;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < count; ++i) raw.push_back(all.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
   if (count &&
@@ -34,8 +34,8 @@ std::vector<part> engines_of(const part& heuristics) {
   return all;
 }
 
-bool allowed(const part& configuration, const demands& d) {
-  const part engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+bool allowed(const descriptor& configuration, const demands& d) {
+  const descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.get();
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
   std::int64_t count = 0;
@@ -58,26 +58,26 @@ void check(cudnnStatus_t s, const char* what) {
   throw rg::error(RG_E_DEVICE, std::string("cuDNN, ") + what + ": " + cudnnGetErrorString(s));
 }
 
-cudnnDataType_t dnn_type(number n) {
-  return n == number::f32 ? CUDNN_DATA_FLOAT : n == number::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
+cudnnDataType_t dnn_type(dtype n) {
+  return n == dtype::f32 ? CUDNN_DATA_FLOAT : n == dtype::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
 }
 
-part::part(cudnnBackendDescriptorType_t type) {
+descriptor::descriptor(cudnnBackendDescriptorType_t type) {
   check(cudnnBackendCreateDescriptor(type, &d_), "making a descriptor");
 }
 
-part::~part() {
+descriptor::~descriptor() {
   if (d_) cudnnBackendDestroyDescriptor(d_);
 }
 
-void part::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
-               const void* values) {
+void descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+                     const void* values) {
   check(cudnnBackendSetAttribute(d_, name, type, count, values), "describing a graph");
 }
 
 graph::tensor graph::add_tensor(cudnnDataType_t type, const sizes& dims, const sizes& strides, bool is_virtual,
                                 bool by_value) {
-  part& t = tensors_.emplace_back(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  descriptor& t = tensors_.emplace_back(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   const auto number = static_cast<tensor>(tensors_.size());
   t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
   t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
@@ -106,7 +106,7 @@ graph::tensor graph::constant(float value) {
   return t;
 }
 
-void graph::add_operation(part&& o, operation_tensors tensors) {
+void graph::add_operation(descriptor&& o, operation_tensors tensors) {
   for (const auto& [name, t] : tensors)
     if (t != none) o.set(name, at(t));
   o.finish("describing an operation");
@@ -114,12 +114,12 @@ void graph::add_operation(part&& o, operation_tensors tensors) {
 }
 
 void graph::map(cudnnPointwiseMode_t mode, operands in, tensor y, cudnnDataType_t computes, std::int64_t axis) {
-  part& how = rest_.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  descriptor& how = rest_.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
   how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, computes);
   if (axis >= 0) how.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
   how.finish("describing a function");
-  part o(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  descriptor o(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   o.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
   add_operation(std::move(o), {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, in.x},
                                {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, in.b},
@@ -128,20 +128,20 @@ void graph::map(cudnnPointwiseMode_t mode, operands in, tensor y, cudnnDataType_
 }
 
 void graph::reduce(cudnnReduceTensorOp_t mode, tensor x, tensor y) {
-  part& how = rest_.emplace_back(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+  descriptor& how = rest_.emplace_back(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
   how.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, mode);
   how.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   how.finish("describing a reduction");
-  part o(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+  descriptor o(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
   o.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
   add_operation(std::move(o), {{CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x}, {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y}});
 }
 
 void graph::multiply(tensor a, tensor b, tensor c) {
-  part& how = rest_.emplace_back(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+  descriptor& how = rest_.emplace_back(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   how.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-  how.finish("describing a product");
-  part o(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+  how.finish("describing a GEMM");
+  descriptor o(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   o.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, how);
   add_operation(std::move(o), {{CUDNN_ATTR_OPERATION_MATMUL_ADESC, a},
                                {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
@@ -149,7 +149,7 @@ void graph::multiply(tensor a, tensor b, tensor c) {
 }
 
 void graph::reshape(tensor x, tensor y) {
-  add_operation(part(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR),
+  add_operation(descriptor(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR),
                 {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}});
 }
 
@@ -174,7 +174,7 @@ void graph::convolve(direction of, tensor x, tensor w, tensor y, window v, bool 
   };
   const names& n = all[static_cast<std::size_t>(of)];
   const std::array<std::int64_t, 2> stride = {v.stride, v.stride}, padding = {v.padding, v.padding}, dilation = {1, 1};
-  part& how = rest_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  descriptor& how = rest_.emplace_back(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   how.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   how.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION);
   how.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
@@ -183,42 +183,42 @@ void graph::convolve(direction of, tensor x, tensor w, tensor y, window v, bool 
   how.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, padding);
   how.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, padding);
   how.finish("describing a convolution");
-  part o(n.type);
+  descriptor o(n.type);
   o.set(n.how, how);
   o.set(n.alpha, CUDNN_TYPE_FLOAT, 1.0F);
   o.set(n.beta, CUDNN_TYPE_FLOAT, add ? 1.0F : 0.0F);
   add_operation(std::move(o), {{n.x, x}, {n.w, w}, {n.y, y}});
 }
 
-std::vector<part> graph::engines(const planner& p) {
+std::vector<descriptor> graph::engines(const planner& p) {
   if (!whole_) {
     std::vector<cudnnBackendDescriptor_t> all;
-    for (const part& o : operations_) all.push_back(o.get());
-    part whole(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    for (const descriptor& o : operations_) all.push_back(o.get());
+    descriptor whole(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     if (p.handle) whole.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, p.handle);
     whole.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(all.size()),
               all.data());
     if (cudnnBackendFinalize(whole.get()) != CUDNN_STATUS_SUCCESS) return {}; // cuDNN does not support the graph
     whole_ = std::move(whole);
   }
-  std::vector<part> found;
+  std::vector<descriptor> found;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    part asked(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    descriptor asked(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     asked.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *whole_);
     asked.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
 #if CUDNN_VERSION >= 90800
     if (p.described) asked.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *p.described);
 #endif
     if (cudnnBackendFinalize(asked.get()) != CUDNN_STATUS_SUCCESS) continue; // no engine for the graph
-    for (part& e : engines_of(asked)) found.push_back(std::move(e));
+    for (descriptor& e : engines_of(asked)) found.push_back(std::move(e));
   }
   return found;
 }
 
-std::shared_ptr<const plan> plan::of(const planner& p, const graph& g, std::span<const part> engines, std::size_t place,
-                                     const demands& d) {
+std::shared_ptr<const plan> plan::of(const planner& p, const graph& g, std::span<const descriptor> engines,
+                                     std::size_t place, const demands& d) {
   if (place >= engines.size() || !allowed(engines[place], d)) return nullptr;
-  part made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  descriptor made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   if (p.handle) made.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, p.handle);
 #if CUDNN_VERSION >= 90800
   if (p.described) made.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *p.described);
@@ -235,7 +235,7 @@ std::shared_ptr<const plan> plan::of(const planner& p, const graph& g, std::span
 
 std::shared_ptr<const plan> first_plan(planner& p, const std::string& what, graph& g, const demands& d) {
   if (const auto at = p.known.find(what); at != p.known.end()) return at->second;
-  const std::vector<part> engines = g.engines(p);
+  const std::vector<descriptor> engines = g.engines(p);
   for (std::size_t i = 0; i < engines.size(); ++i)
     if (auto made = plan::of(p, g, engines, i, d)) return p.known[what] = made;
   return p.known[what]; // null, too: it took as long to find out
@@ -258,7 +258,7 @@ void execution::run(cudnnHandle_t handle, addresses at, void* workspace, const c
       numbers_.push_back(number);
       addresses_.push_back(const_cast<float*>(&value)); // read only
     }
-    part pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, numbers_);
     pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(addresses_.size()),
              addresses_.data());

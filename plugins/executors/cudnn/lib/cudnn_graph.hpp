@@ -25,15 +25,15 @@ namespace cudnn {
 
 // Throws rg::error, RG_E_DEVICE, unless s is CUDNN_STATUS_SUCCESS: "cuDNN, WHAT: ...".
 void check(cudnnStatus_t s, const char* what);
-cudnnDataType_t dnn_type(number n);
+cudnnDataType_t dnn_type(dtype n);
 
 // Owns a cuDNN backend descriptor. Set its attributes, then call finish(), after which it is constant.
-class part {
+class descriptor {
 public:
-  explicit part(cudnnBackendDescriptorType_t type);
-  ~part();
-  part(part&& other) noexcept : d_(std::exchange(other.d_, nullptr)) {}
-  part& operator=(part&& other) noexcept {
+  explicit descriptor(cudnnBackendDescriptorType_t type);
+  ~descriptor();
+  descriptor(descriptor&& other) noexcept : d_(std::exchange(other.d_, nullptr)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
     std::swap(d_, other.d_);
     return *this;
   }
@@ -48,7 +48,7 @@ public:
     set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
   }
   void set(cudnnBackendAttributeName_t name, std::int64_t value) { set(name, CUDNN_TYPE_INT64, 1, &value); }
-  void set(cudnnBackendAttributeName_t name, const part& other) {
+  void set(cudnnBackendAttributeName_t name, const descriptor& other) {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other.d_);
   }
   // Finalizes the descriptor; `what` names the operation in the error.
@@ -99,19 +99,19 @@ public:
 
   // Returns configurations of the engines that can run this graph, best first; empty if cuDNN supports none. Every
   // call must have the same planner. No operation may be added afterwards.
-  std::vector<part> engines(const planner& p);
+  std::vector<descriptor> engines(const planner& p);
   // Returns the constants with their values, valid until the next call of constant().
   std::span<const std::pair<tensor, float>> constants() const { return constants_; }
 
 private:
   tensor add_tensor(cudnnDataType_t type, const sizes& dims, const sizes& strides, bool is_virtual, bool by_value);
-  const part& at(tensor t) const { return tensors_[static_cast<std::size_t>(t - 1)]; }
+  const descriptor& at(tensor t) const { return tensors_[static_cast<std::size_t>(t - 1)]; }
   using operation_tensors = std::initializer_list<std::pair<cudnnBackendAttributeName_t, tensor>>;
-  void add_operation(part&& o, operation_tensors tensors);
+  void add_operation(descriptor&& o, operation_tensors tensors);
 
-  std::vector<part> tensors_, rest_, operations_; // rest_: descriptors that operations refer to
+  std::vector<descriptor> tensors_, rest_, operations_; // rest_: descriptors that operations refer to
   std::vector<std::pair<tensor, float>> constants_;
-  std::optional<part> whole_;
+  std::optional<descriptor> whole_;
 };
 
 // Requirements on an engine, beside that it is deterministic.
@@ -126,17 +126,17 @@ public:
   // Makes a plan from engine number `place` of `engines`, the result of g.engines(p). It does not refer to g. Returns
   // null if there is no such engine, or it cannot run the graph, is not deterministic, or does not meet `d`. May take
   // seconds.
-  static std::shared_ptr<const plan> of(const planner& p, const graph& g, std::span<const part> engines,
+  static std::shared_ptr<const plan> of(const planner& p, const graph& g, std::span<const descriptor> engines,
                                         std::size_t place, const demands& d);
   std::size_t workspace() const { return workspace_; } // bytes
   std::size_t engine() const { return engine_; }       // its index in the list of engines
 
 private:
   friend class execution;
-  plan(part&& made, std::size_t workspace, std::size_t engine, const graph& g)
+  plan(descriptor&& made, std::size_t workspace, std::size_t engine, const graph& g)
       : plan_(std::move(made)), workspace_(workspace), engine_(engine),
         constants_(g.constants().begin(), g.constants().end()) {}
-  part plan_;
+  descriptor plan_;
   std::size_t workspace_, engine_;
   std::vector<std::pair<graph::tensor, float>> constants_;
 };
@@ -146,7 +146,7 @@ private:
 // latter kind cannot run.
 struct planner {
   cudnnHandle_t handle = nullptr;
-  const part* described = nullptr;
+  const descriptor* described = nullptr;
   // Plans by a description of their graph and demands; null: no engine meets them. cuDNN may take seconds to compile a
   // kernel and does not cache it.
   std::map<std::string, std::shared_ptr<const plan>> known{};
@@ -173,7 +173,7 @@ private:
   std::vector<std::int64_t> numbers_; // the tensors' numbers in pack_
   std::vector<void*> addresses_;
   void* packed_workspace_ = nullptr;
-  std::optional<part> pack_;
+  std::optional<descriptor> pack_;
 };
 
 } // namespace cudnn

@@ -13,8 +13,20 @@ namespace {
 using tensor = graph::tensor;
 
 // Numbers of the tensors in memory, in the order in which both graphs add them. The forward graph has those before
-// `out_slope`, the backward graph all of them. With dropout, `kept` is the last tensor of either.
-enum : tensor { query = 1, key, value, mask, out, statistics, out_slope, query_slope, key_slope, value_slope, sums };
+// `out_gradient`, the backward graph all of them. With dropout, `kept` is the last tensor of either.
+enum : tensor {
+  query = 1,
+  key,
+  value,
+  mask,
+  out,
+  statistics,
+  out_gradient,
+  query_gradient,
+  key_gradient,
+  value_gradient,
+  sums
+};
 constexpr tensor kept_of(bool back) {
   return back ? sums + 1 : statistics + 1;
 }
@@ -58,7 +70,7 @@ public:
     g.map(mode, in, y);
     return y;
   }
-  tensor product(tensor a, tensor b, tensor c) {
+  tensor gemm(tensor a, tensor b, tensor c) {
     g.multiply(a, b, c);
     return c;
   }
@@ -73,11 +85,11 @@ public:
   tensor scaled(tensor x) { return kept_ ? map(CUDNN_POINTWISE_MUL, {x, scale_}, scores()) : x; }
   // factor q k^T + mask
   tensor masked_scores() {
-    const tensor made = product(query, key, scores());
+    const tensor made = gemm(query, key, scores());
     const tensor scaled = map(CUDNN_POINTWISE_MUL, {made, factor()}, scores());
     return map(CUDNN_POINTWISE_ADD, {scaled, mask}, scores());
   }
-  // Sets the columns behind the row's number to minus infinity.
+  // Sets the columns behind the row's dtype to minus infinity.
   tensor causal(tensor x) {
     if (!s_.causal) return x;
     const tensor row = scores(CUDNN_DATA_INT32), column = scores(CUDNN_DATA_INT32), seen = scores(CUDNN_DATA_BOOLEAN);
@@ -112,7 +124,7 @@ graph forward_of(const flash_shape& s) {
   const cudnnDataType_t type = dnn_type(s.type);
   tensor probability = b.map(CUDNN_POINTWISE_DIV, {power, sum}, b.scores(s.dropout > 0 ? CUDNN_DATA_FLOAT : type));
   if (s.dropout > 0) probability = b.kept(b.scaled(probability), type);
-  b.product(probability, value, out);
+  b.gemm(probability, value, out);
   return std::move(b.g);
 }
 
@@ -129,7 +141,7 @@ graph backward_of(const flash_shape& s) {
     b.g.reshape(x, y);
     return y;
   };
-  const tensor both = b.map(CUDNN_POINTWISE_MUL, {out_slope, out},
+  const tensor both = b.map(CUDNN_POINTWISE_MUL, {out_gradient, out},
                             b.g.between(CUDNN_DATA_FLOAT, {s.samples, s.heads, s.queries, s.size}));
   const tensor sum = b.rows();
   b.g.reduce(CUDNN_REDUCE_TENSOR_ADD, both, sum);
@@ -137,18 +149,18 @@ graph backward_of(const flash_shape& s) {
 
   const tensor below = b.map(CUDNN_POINTWISE_SUB, {b.masked_scores(), statistics}, b.scores());
   const tensor probability = b.map(CUDNN_POINTWISE_EXP, {b.causal(below)}, b.scores());
-  b.product(turned(b.scaled(b.kept(probability))), out_slope, value_slope);
+  b.gemm(turned(b.scaled(b.kept(probability))), out_gradient, value_gradient);
 
-  const tensor slope = b.kept(b.product(out_slope, value, b.scores()));
-  const tensor centred = b.map(CUDNN_POINTWISE_SUB, {slope, sums}, b.scores());
+  const tensor gradient = b.kept(b.gemm(out_gradient, value, b.scores()));
+  const tensor centred = b.map(CUDNN_POINTWISE_SUB, {gradient, sums}, b.scores());
   const tensor by_probability = b.scaled(b.map(CUDNN_POINTWISE_MUL, {centred, probability}, b.scores()));
-  const tensor score_slope = b.map(CUDNN_POINTWISE_MUL, {by_probability, b.factor()}, b.scores());
-  b.product(turned(score_slope), query, key_slope);
+  const tensor score_gradient = b.map(CUDNN_POINTWISE_MUL, {by_probability, b.factor()}, b.scores());
+  b.gemm(turned(score_gradient), query, key_gradient);
 
   const std::int64_t width = s.heads * s.size;
   const tensor keys = b.g.between(type, {s.samples, s.heads, s.keys, s.size}, {s.keys * width, s.size, width, 1});
   b.g.reshape(key, keys);
-  b.product(score_slope, keys, query_slope);
+  b.gemm(score_gradient, keys, query_gradient);
   return std::move(b.g);
 }
 
@@ -166,8 +178,8 @@ void* writable(const void* p) {
 
 } // namespace
 
-std::unique_ptr<flash> flash::of(planner& p, const flash_shape& s) {
-  auto made = std::unique_ptr<flash>(new flash(s));
+std::unique_ptr<flash_attention> flash_attention::of(planner& p, const flash_shape& s) {
+  auto made = std::unique_ptr<flash_attention>(new flash_attention(s));
   const auto plan = [&p](const char* which, const flash_shape& of, graph g) {
     return execution(first_plan(p, which + text_of(of), g));
   };
@@ -182,16 +194,16 @@ std::unique_ptr<flash> flash::of(planner& p, const flash_shape& s) {
   return made->evaluation_ ? std::move(made) : nullptr;
 }
 
-std::size_t flash::statistics() const {
+std::size_t flash_attention::statistics() const {
   return static_cast<std::size_t>(shape_.samples * shape_.heads * shape_.queries);
 }
 
-std::size_t flash::workspace() const {
+std::size_t flash_attention::workspace() const {
   return std::max({forward_.workspace(), backward_.workspace(), evaluation_ ? evaluation_.workspace() : 0});
 }
 
 // `kept` is the last address, and is left out without dropout.
-void flash::forward(cudnnHandle_t h, const values& v, void* workspace, const char* name) {
+void flash_attention::forward(cudnnHandle_t h, const values& v, void* workspace, const char* name) {
   const std::array<std::pair<tensor, void*>, 7> at = {{{query, writable(v.query)},
                                                        {key, writable(v.key)},
                                                        {value, writable(v.value)},
@@ -203,17 +215,18 @@ void flash::forward(cudnnHandle_t h, const values& v, void* workspace, const cha
   e.run(h, execution::addresses(at).first(v.kept ? 7 : 6), workspace, name);
 }
 
-void flash::backward(cudnnHandle_t h, const values& v, const gradients& g, void* workspace, const char* name) {
+void flash_attention::backward(cudnnHandle_t h, const values& v, const gradients& g, void* workspace,
+                               const char* name) {
   const std::array<std::pair<tensor, void*>, 12> at = {{{query, writable(v.query)},
                                                         {key, writable(v.key)},
                                                         {value, writable(v.value)},
                                                         {mask, writable(v.mask)},
                                                         {out, v.out},
                                                         {cudnn::statistics, v.statistics},
-                                                        {out_slope, writable(g.out)},
-                                                        {query_slope, g.query},
-                                                        {key_slope, g.key},
-                                                        {value_slope, g.value},
+                                                        {out_gradient, writable(g.out)},
+                                                        {query_gradient, g.query},
+                                                        {key_gradient, g.key},
+                                                        {value_gradient, g.value},
                                                         {sums, g.sums},
                                                         {kept_of(true), writable(v.kept)}}};
   backward_.run(h, execution::addresses(at).first(v.kept ? 12 : 11), workspace, name);

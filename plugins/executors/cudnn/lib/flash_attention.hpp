@@ -10,17 +10,17 @@ namespace cudnn {
 
 // factor is 1 / sqrt(size). With `causal`, query i sees keys 0 .. i.
 struct flash_shape {
-  number type;
+  dtype type;
   std::int64_t samples, heads, queries, keys, size; // size: features of a head
   bool causal;
   double dropout = 0; // probability
 };
 
-class flash {
+class flash_attention {
 public:
   // Makes the plans, which may take seconds; equal shapes share them. Returns null if cuDNN has no deterministic
   // engine: for fp32, on GPUs before sm_80, for head sizes that are not a multiple of 8 or too large.
-  static std::unique_ptr<flash> of(planner& p, const flash_shape& s);
+  static std::unique_ptr<flash_attention> of(planner& p, const flash_shape& s);
 
   // Queries, keys, values, outputs and their gradients are [sample, position, head, feature], of flash_shape::type. All
   // addresses are in device memory, which belongs to the caller.
@@ -48,7 +48,7 @@ public:
   void backward(cudnnHandle_t h, const values& v, const gradients& g, void* workspace, const char* name);
 
 private:
-  explicit flash(const flash_shape& s) : shape_(s) {}
+  explicit flash_attention(const flash_shape& s) : shape_(s) {}
   flash_shape shape_;
   execution forward_, backward_;
   execution evaluation_; // forward pass without dropout; empty if training has no dropout either

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/convolution.hpp"
 
-#include "runtime/fences.hpp"
 #include "kernels/elementwise.hpp"
+#include "runtime/fences.hpp"
 
 namespace cudnn {
 namespace {
@@ -15,14 +15,14 @@ double time(device& d, execution e, execution::addresses at, const char* name) {
 // Returns the plan of the graph: by the engine that is known already, by the first engine of cuDNN's heuristics, or by
 // the fastest of the first few. The number of an engine is its index in the heuristics' list. Returns null if no engine
 // meets the demands.
-std::shared_ptr<const plan> choose(device& d, const choices& c, const std::string& name, const std::string& shape,
-                                   graph& g, execution::addresses at) {
+std::shared_ptr<const plan> choose(device& d, const kernel_choices& c, const std::string& name,
+                                   const std::string& shape, graph& g, execution::addresses at) {
   constexpr int most_timed = 8; // some engines take a second to compile
   const int known = c.known(name, shape);
   if (const auto same = d.planning.known.find(shape); same != d.planning.known.end())
     if (known < 0 || static_cast<std::size_t>(known) == same->second->engine()) return same->second;
-  const demands wanted{.exact = d.computes.type == number::f32 && !d.computes.tf32};
-  const std::vector<part> engines = g.engines(d.planning);
+  const demands wanted{.exact = d.computes.type == dtype::f32 && !d.computes.tf32};
+  const std::vector<descriptor> engines = g.engines(d.planning);
   const auto made_by = [&](std::size_t i) { return plan::of(d.planning, g, engines, i, wanted); };
   std::shared_ptr<const plan> best;
   if (known >= 0) best = made_by(static_cast<std::size_t>(known));
@@ -66,8 +66,8 @@ convolution::convolution(std::string name, value* in, value* out, const shape& s
 }
 
 void convolution::prepare(device& d) {
-  filter_slope_.reserve(w_->elements * size_of(d.computes.type));
-  end_.prepare(d, output_->lies, batch);
+  filter_gradient_.reserve(w_->elements * size_of(d.computes.type));
+  end_.prepare(d, output_->layout, batch);
 }
 
 convolution_shape convolution::shape_in(const device& d) const {
@@ -96,7 +96,8 @@ convolution::addresses convolution::at(const void* x, const void* f, const void*
            {convolution_graph::bias, end_.bias() ? end_.bias()->data : nullptr}}};
 }
 
-execution convolution::plan_for(device& d, choices& c, graph::direction made, bool fused, const addresses& a) const {
+execution convolution::plan_for(device& d, kernel_choices& c, graph::direction made, bool fused,
+                                const addresses& a) const {
   static constexpr const char* directions[] = {" forward", " data", " weights"};
   const bool add = made == graph::direction::x && inputs_[0].add;
   const convolution_end end = {.bias = fused && end_.bias(), .relu = fused && end_.relu()};
@@ -112,19 +113,19 @@ execution convolution::plan_for(device& d, choices& c, graph::direction made, bo
   }
   if (chosen) {
     d.workspace.reserve(chosen->workspace());
-    c.pick(name, text, static_cast<int>(chosen->engine()));
+    c.choose(name, text, static_cast<int>(chosen->engine()));
   }
   return execution(std::move(chosen));
 }
 
-void convolution::attach(device& d, choices& c) {
-  const addresses ahead = at(x(), w_->multiplied(), y());
-  if (end_.beside_a_product() != beside::nothing && !c.given(name_ + " forward"))
+void convolution::attach(device& d, kernel_choices& c) {
+  const addresses ahead = at(x(), w_->gemm_operand(), y());
+  if (end_.fused_epilogue() != gemm_epilogue::none && !c.given(name_ + " forward"))
     forward_ = plan_for(d, c, graph::direction::y, true, ahead);
   fused_ = static_cast<bool>(forward_);
   if (!fused_) forward_ = plan_for(d, c, graph::direction::y, false, ahead);
-  weights_by_ = plan_for(d, c, graph::direction::w, false, at(x(), filter_slope_.get<void>(), dy()));
-  if (dx()) data_ = plan_for(d, c, graph::direction::x, false, at(dx(), w_->multiplied(), dy()));
+  weights_by_ = plan_for(d, c, graph::direction::w, false, at(x(), filter_gradient_.get<void>(), dy()));
+  if (dx()) data_ = plan_for(d, c, graph::direction::x, false, at(dx(), w_->gemm_operand(), dy()));
 }
 
 void convolution::perform(device& d, execution& e, const addresses& a) const {
@@ -133,7 +134,7 @@ void convolution::perform(device& d, execution& e, const addresses& a) const {
 }
 
 void convolution::forward(device& d, const run&) {
-  perform(d, forward_, at(x(), w_->multiplied(), y()));
+  perform(d, forward_, at(x(), w_->gemm_operand(), y()));
   if (!fused_) end_.forward(d, y());
 }
 
@@ -142,16 +143,17 @@ void convolution::forward(device& d, const run&) {
 void convolution::backward(device& d, const run& r) {
   end_.backward(d, y(), output_->gradient, end_.bias() && adds(r, *end_.bias()));
   const bool in_place = !w_->copied && !adds(r, *w_);
-  perform(d, weights_by_, at(x(), in_place ? w_->gradient : filter_slope_.get<void>(), dy()));
+  perform(d, weights_by_, at(x(), in_place ? w_->gradient : filter_gradient_.get<void>(), dy()));
   if (!in_place)
-    kernels::relayout(d.stream, d.computes.type, w_->copied ? w_->copy_lies : w_->lies, filter_slope_.get<void>(),
-                      number::f32, w_->lies, w_->gradient, w_->elements / w_->lies.elements(), adds(r, *w_));
-  if (dx()) perform(d, data_, at(dx(), w_->multiplied(), dy()));
+    kernels::relayout(d.stream, d.computes.type, w_->copied ? w_->copy_layout : w_->layout,
+                      filter_gradient_.get<void>(), dtype::f32, w_->layout, w_->gradient,
+                      w_->elements / w_->layout.elements(), adds(r, *w_));
+  if (dx()) perform(d, data_, at(dx(), w_->gemm_operand(), dy()));
 }
 
 double convolution::flops() const {
-  const double products = static_cast<double>(w_->elements) * static_cast<double>(output_->lies.spatial);
-  return 2 * products * (inputs_[0].from->needs_gradient ? 3 : 2);
+  const double multiplications = static_cast<double>(w_->elements) * static_cast<double>(output_->layout.spatial);
+  return 2 * multiplications * (inputs_[0].from->needs_gradient ? 3 : 2);
 }
 
 } // namespace cudnn

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "../common/layer_shapes.hpp"
-#include "tuning/kernel_choices.hpp"
 #include "lib/convolution_graph.hpp"
 #include "ops/epilogue.hpp"
+#include "tuning/kernel_choices.hpp"
 
 #include <array>
 
@@ -20,7 +20,7 @@ public:
   convolution(std::string name, value* in, value* out, const shape& s, weight* w, weight* bias,
               std::optional<function> f);
   void prepare(device& d) override;
-  void attach(device& d, choices& c) override;
+  void attach(device& d, kernel_choices& c) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
   double flops() const override;
@@ -30,7 +30,7 @@ private:
   using addresses = std::array<std::pair<graph::tensor, void*>, 4>;
   addresses at(const void* x, const void* filter, const void* y) const;
   convolution_shape shape_in(const device& d) const;
-  execution plan_for(device& d, choices& c, graph::direction made, bool fused, const addresses& a) const;
+  execution plan_for(device& d, kernel_choices& c, graph::direction made, bool fused, const addresses& a) const;
   void perform(device& d, execution& e, const addresses& a) const;
 
   shape shape_;
@@ -38,7 +38,7 @@ private:
   epilogue end_;
   bool fused_ = false;
   execution forward_, data_, weights_by_; // y; the gradient of x; the gradient of the filter
-  buffer filter_slope_;                   // the filter's gradient, if it must be converted or added afterwards
+  buffer filter_gradient_;                // the filter's gradient, if it must be converted or added afterwards
 };
 
 } // namespace cudnn

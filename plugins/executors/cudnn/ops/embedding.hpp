@@ -1,51 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops on positions of sequences.
+// Lookups of rows in tables.
 #pragma once
 
-#include "runtime/program.hpp"
 #include "ops/row_order.hpp"
+#include "runtime/program.hpp"
 
 #include <optional>
 
 namespace cudnn {
 
-// Layer norm over the features of each position, with scale and bias per feature.
-class layer_norm : public op {
-public:
-  layer_norm(std::string name, value* in, value* out, weight* scale, weight* bias, double epsilon);
-  void prepare(device& d) override;
-  void forward(device& d, const run& r) override;
-  void backward(device& d, const run& r) override;
-
-private:
-  std::size_t rows() const { return batch * places(*output_); }
-  weight *scale_, *bias_;
-  float epsilon_;
-  buffer mean_, inverse_; // per row
-};
-
-// Selects positions of a sequence: those that the input `indices` names, or the first ones if that is null. The
-// output's shape gives their number. vary() throws rg::error, RG_E_OPERATION, for an index that is no position.
-class take_places : public op {
-public:
-  take_places(std::string name, value* in, value* indices, value* out)
-      : op(std::move(name), indices ? std::vector<value*>{in, indices} : std::vector<value*>{in}, out) {}
-  void vary(const run& r) override;
-  void forward(device& d, const run& r) override;
-  void backward(device& d, const run& r) override;
-};
-
-// The ids of a batch, grouped by the table row that they name, in the staging: the argument `naming` of scatter() in
-// lookups.hpp.
-class named_rows {
+// The ids of a batch, grouped by the table row that they name, in the staging: the argument `row_groups` of scatter()
+// in embedding.hpp.
+class grouped_ids {
 public:
   // Reserves space, from op::prepare(), for at most `ids` ids per batch and a table of `rows` rows.
-  void ask(staging& s, std::size_t ids, std::size_t rows);
+  void reserve(staging& s, std::size_t ids, std::size_t rows);
   // Groups ids[0 .. count) and writes the result to the staging, from op::vary(). An id is the number of a row; ids
   // below 0 are skipped.
   void vary(const std::int32_t* ids, std::size_t count);
-  // The members of naming; the addresses are in device memory, and valid once the staging is allocated.
+  // The members of row_groups; the addresses are in device memory, and valid once the staging is allocated.
   const std::int32_t* count() const { return header_.device(); }
   const std::int32_t* rows() const { return rows_.device(); }
   const std::int32_t* begin() const { return begin_.device(); }
@@ -58,12 +32,12 @@ private:
   staged<std::int32_t> header_, rows_, begin_, order_;
 };
 
-// y = scale * the table's row of the token + the row of its position in `places` + the position's sinusoidal code.
-// vary() throws rg::error, RG_E_OPERATION, for a token that is no row of the table.
+// y = scale * the table's row of the token + the row of its position in `position_table` + the position's sinusoidal
+// code. vary() throws rg::error, RG_E_OPERATION, for a token that is no row of the table.
 class token_embedding : public op {
 public:
-  // `places` null: no such summand. The codes are added if `sinusoids`.
-  token_embedding(std::string name, value* indices, value* out, weight* table, weight* places, double scale,
+  // `position_table` null: no such summand. The codes are added if `sinusoids`.
+  token_embedding(std::string name, value* indices, value* out, weight* table, weight* position_table, double scale,
                   bool sinusoids);
   void prepare(device& d) override;
   void vary(const run& r) override;
@@ -71,12 +45,12 @@ public:
   void backward(device& d, const run& r) override;
 
 private:
-  std::size_t ids() const { return batch * places(*output_); }
-  weight *table_, *places_;
+  std::size_t ids() const { return batch * positions(*output_); }
+  weight *table_, *position_table_;
   float scale_;
   bool sinusoids_;
   buffer codes_; // sinusoidal codes of the positions
-  named_rows named_;
+  grouped_ids grouped_;
 };
 
 // The rows of a sparse or dense table that the ids of a sample name: concatenated, or with `sum` summed. vary() throws
@@ -97,7 +71,7 @@ private:
   bool sum_;
   std::size_t ids_;         // per sample
   staged<std::int32_t> at_; // row of each id in a dense table or in a sparse table's window of this step; -1: padding
-  named_rows named_;
+  grouped_ids grouped_;
 };
 
 } // namespace cudnn

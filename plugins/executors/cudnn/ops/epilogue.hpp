@@ -21,25 +21,25 @@ public:
 
   // Called once, from op::prepare(), before any other function below. p: layout of the result for one of `samples`
   // samples (or rows); the bias is per channel of it.
-  void prepare(device& d, const picture& p, std::size_t samples);
+  void prepare(device& d, const image_layout& p, std::size_t samples);
   // Enqueues y = f(y + bias), in place.
   void forward(device& d, void* y) const;
   // Enqueues the backward pass: turns dy, the gradient of f's value y, into the gradient of f's argument, in place, and
   // sums that to the bias's gradient; with `add` it is added to weight::gradient. y is the result of forward(), or of a
-  // GEMM or convolution with the epilogue beside_a_product(). Overwrites d.scratch if there is a bias.
+  // GEMM or convolution with the epilogue fused_epilogue(). Overwrites d.scratch if there is a bias.
   void backward(device& d, const void* y, void* dy, bool add) const;
   // The two halves of backward(), in this order.
   void through_function(device& d, const void* y, void* dy) const;
   void sum_bias(device& d, const void* dy, bool add) const;
-  // Returns the epilogue, bias included, that a GEMM or convolution can compute in place of forward(); `nothing` if
-  // none. With `mask`, a ReLU also writes its mask. The only function possible is ReLU: others need the sum kept or
+  // Returns the epilogue, bias included, that a GEMM or convolution can compute in place of forward(); `none` if
+  // there is none. The only function possible is ReLU: others need the sum kept or
   // differ from cuBLASLt's, whose GELU is the approximation by tanh.
-  beside beside_a_product(bool mask = false) const;
+  gemm_epilogue fused_epilogue() const;
 
 private:
   weight* bias_;
   std::optional<function> function_;
-  picture lies_;
+  image_layout layout_;
   std::size_t samples_ = 0;
   buffer before_; // the sum, if the function's derivative needs it
 };

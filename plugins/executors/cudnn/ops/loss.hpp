@@ -28,7 +28,7 @@ protected:
         classes_(classes), ignored_(ignored), smoothing_(static_cast<float>(smoothing)) {}
   // Returns the number of rows of logits, one per label; what() returns the kernels' description of them.
   std::size_t rows(std::size_t samples) const { return samples * inputs_[1].from->elements(); }
-  kernels::classifying what(std::size_t samples) const {
+  kernels::cross_entropy_args what(std::size_t samples) const {
     return {rows(samples), classes_ ? classes_ : static_cast<std::uint32_t>(inputs_[0].from->elements()),
             inputs_[1].from->indices(), ignored_, smoothing_};
   }

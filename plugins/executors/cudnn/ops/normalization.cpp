@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/normalization.hpp"
 
-#include "kernels/elementwise.hpp"
+#include "kernels/channel_sums.hpp"
 #include "kernels/normalization.hpp"
 
 namespace cudnn {
@@ -14,68 +14,64 @@ batch_norm::batch_norm(std::string name, value* in, value* residual, value* out,
 }
 
 void batch_norm::prepare(device& d) {
-  mean_.reserve(output_->lies.channels * sizeof(float));
-  inverse_.reserve(output_->lies.channels * sizeof(float));
-  d.scratch.reserve(kernels::partials_of(output_->lies, batch) * sizeof(float));
+  mean_.reserve(output_->layout.channels * sizeof(float));
+  inverse_.reserve(output_->layout.channels * sizeof(float));
+  d.scratch.reserve(kernels::partials_of(output_->layout, batch) * sizeof(float));
 }
 
 void batch_norm::forward(device& d, const run& r) {
-  const number t = d.computes.type;
-  const kernels::normalising n{output_->lies, batch,          t_.scale->data, t_.bias->data,
-                               mean_.get(),   inverse_.get(), epsilon_};
+  const dtype t = d.computes.type;
+  const kernels::batch_norm_args n{output_->layout, batch,          t_.scale->data, t_.bias->data,
+                                   mean_.get(),     inverse_.get(), epsilon_};
   if (r.training)
     kernels::batch_statistics(d.stream, t, n, x(), t_.mean->data, t_.variance->data, momentum_, d.scratch.get());
   else
     kernels::running_statistics(d.stream, n, t_.mean->data, t_.variance->data);
-  kernels::normalise(d.stream, t, n, x(), inputs_.size() > 1 ? x(1) : nullptr, relu_, y());
+  kernels::batch_norm(d.stream, t, n, x(), inputs_.size() > 1 ? x(1) : nullptr, relu_, y());
 }
 
 void batch_norm::backward(device& d, const run& r) {
-  const kernels::normalising n{output_->lies, batch,          t_.scale->data, t_.bias->data,
-                               mean_.get(),   inverse_.get(), epsilon_};
+  const kernels::batch_norm_args n{output_->layout, batch,          t_.scale->data, t_.bias->data,
+                                   mean_.get(),     inverse_.get(), epsilon_};
   const bool joined = inputs_.size() > 1;
-  const kernels::normalise_gradients g{.dx = dx(),
-                                       .dresidual = joined ? dx(1) : nullptr,
-                                       .add_dx = inputs_[0].add,
-                                       .add_residual = joined && inputs_[1].add,
-                                       .dscale = t_.scale->gradient,
-                                       .dbias = t_.bias->gradient,
-                                       .add_scale = adds(r, *t_.scale),
-                                       .add_bias = adds(r, *t_.bias)};
-  kernels::normalise_gradient(d.stream, d.computes.type, n, x(), y(), dy(), relu_, g, d.scratch.get());
+  const kernels::batch_norm_gradients g{.dx = dx(),
+                                        .dresidual = joined ? dx(1) : nullptr,
+                                        .add_dx = inputs_[0].add,
+                                        .add_residual = joined && inputs_[1].add,
+                                        .dscale = t_.scale->gradient,
+                                        .dbias = t_.bias->gradient,
+                                        .add_scale = adds(r, *t_.scale),
+                                        .add_bias = adds(r, *t_.bias)};
+  kernels::batch_norm_gradient(d.stream, d.computes.type, n, x(), y(), dy(), relu_, g, d.scratch.get());
 }
 
-void pooling::prepare(device&) {
-  if (!average_) places_.reserve(all() * sizeof(std::int32_t));
+layer_norm::layer_norm(std::string name, value* in, value* out, weight* scale, weight* bias, double epsilon)
+    : op(std::move(name), {in}, out), scale_(scale), bias_(bias), epsilon_(static_cast<float>(epsilon)) {
+  weights_ = {scale, bias};
 }
 
-void pooling::forward(device& d, const run&) {
-  const picture &p = inputs_[0].from->lies, &q = output_->lies;
-  if (average_)
-    kernels::average_pool(d.stream, d.computes.type, window_, p, q, x(), y(), batch);
-  else
-    kernels::max_pool(d.stream, d.computes.type, window_, p, q, x(), y(), places_.get<std::int32_t>(), batch);
+void layer_norm::prepare(device& d) {
+  mean_.reserve(rows() * sizeof(float));
+  inverse_.reserve(rows() * sizeof(float));
+  d.scratch.reserve(kernels::layer_norm_partials(rows(), features(*output_)) * sizeof(float));
 }
 
-void pooling::backward(device& d, const run&) {
-  if (!dx()) return;
-  const picture &p = inputs_[0].from->lies, &q = output_->lies;
-  const bool add = inputs_[0].add;
-  if (average_)
-    kernels::average_pool_gradient(d.stream, d.computes.type, window_, p, q, dy(), dx(), batch, add);
-  else
-    kernels::max_pool_gradient(d.stream, d.computes.type, window_, p, q, dy(), places_.get<std::int32_t>(), dx(), batch,
-                               add);
+void layer_norm::forward(device& d, const run&) {
+  const kernels::layer_norm_args n{rows(),      features(*output_), scale_->data, bias_->data,
+                                   mean_.get(), inverse_.get(),     epsilon_};
+  kernels::layer_norm(d.stream, d.computes.type, n, x(), y());
 }
 
-void channel_scale::forward(device& d, const run&) {
-  kernels::scale_channels(d.stream, d.computes.type, output_->lies, x(0), x(1), y(), batch, false);
-}
-
-void channel_scale::backward(device& d, const run&) {
-  const picture& p = output_->lies;
-  if (dx(1)) kernels::scale_channels_factors(d.stream, d.computes.type, p, x(0), dy(), dx(1), batch, inputs_[1].add);
-  if (dx(0)) kernels::scale_channels(d.stream, d.computes.type, p, dy(), x(1), dx(0), batch, inputs_[0].add);
+void layer_norm::backward(device& d, const run& r) {
+  const kernels::layer_norm_args n{rows(),      features(*output_), scale_->data, bias_->data,
+                                   mean_.get(), inverse_.get(),     epsilon_};
+  const kernels::layer_norm_gradients g{.dx = dx(),
+                                        .dscale = scale_->gradient,
+                                        .dbias = bias_->gradient,
+                                        .add_dx = inputs_[0].add,
+                                        .add_scale = adds(r, *scale_),
+                                        .add_bias = adds(r, *bias_)};
+  kernels::layer_norm_gradient(d.stream, d.computes.type, n, x(), dy(), g, d.scratch.get());
 }
 
 } // namespace cudnn

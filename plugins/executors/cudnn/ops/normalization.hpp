@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch norm, pooling and scaled channels.
+// Batch norm and layer norm.
 #pragma once
 
 #include "runtime/program.hpp"
@@ -28,27 +28,19 @@ private:
   buffer mean_, inverse_; // per channel, of the batch
 };
 
-// Max pooling, or with `average` average pooling, of each channel; w.step is ignored.
-class pooling : public op {
+// Layer norm over the features of each position, with scale and bias per feature.
+class layer_norm : public op {
 public:
-  pooling(std::string name, value* in, value* out, const window& w, bool average)
-      : op(std::move(name), {in}, out), window_(w), average_(average) {}
+  layer_norm(std::string name, value* in, value* out, weight* scale, weight* bias, double epsilon);
   void prepare(device& d) override;
   void forward(device& d, const run& r) override;
   void backward(device& d, const run& r) override;
 
 private:
-  window window_;
-  bool average_;
-  buffer places_; // max pooling: positions of the maxima
-};
-
-// Multiplies the first input, an image, by the second, which has one factor per sample and channel.
-class channel_scale : public op {
-public:
-  using op::op;
-  void forward(device& d, const run& r) override;
-  void backward(device& d, const run& r) override;
+  std::size_t rows() const { return batch * positions(*output_); }
+  weight *scale_, *bias_;
+  float epsilon_;
+  buffer mean_, inverse_; // per row
 };
 
 } // namespace cudnn

@@ -51,7 +51,7 @@ device::device(std::int32_t index, const precision& p) : computes(p), index_(ind
   if (index < 0 || static_cast<std::uint32_t>(index) >= count)
     throw rg::error(RG_E_UNSUPPORTED, "there is no GPU " + std::to_string(index) + ", only " + std::to_string(count));
   enter();
-  if (p.type == number::bf16 || p.tf32) {
+  if (p.type == dtype::bf16 || p.tf32) {
     int major = 0;
     cuda::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index), "asking for a capability");
     if (major < 8)
@@ -92,7 +92,7 @@ void device::upload(void* to, const void* from, std::size_t bytes) const {
 
 void device::download(void* to, const void* from, std::size_t bytes) const {
   cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "copying from the device");
-  settle();
+  synchronize();
 }
 
 void device::clear(void* at, std::size_t bytes) const {

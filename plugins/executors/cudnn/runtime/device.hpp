@@ -5,9 +5,9 @@
 #pragma once
 
 #include "../../common/cuda_devices.hpp"
+#include "kernels/dtype.hpp"
 #include "lib/blas.hpp"
 #include "lib/cudnn_graph.hpp"
-#include "kernels/dtype.hpp"
 #include "runtime/staging.hpp"
 
 #include <cstddef>
@@ -39,7 +39,7 @@ private:
 
 // The precision that a model computes in.
 struct precision {
-  number type = number::f32;  // of activations, and of the copies of weights that GEMMs and convolutions read
+  dtype type = dtype::f32;    // of activations, and of the copies of weights that GEMMs and convolutions read
   bool tf32 = false;          // GEMMs and convolutions of fp32 may round their operands to 10 bits of mantissa
   bool channels_last = false; // layout of images and filters: NHWC
 };
@@ -57,17 +57,22 @@ public:
 
   // Makes this the current device of the calling thread.
   void enter() const { cuda::check(cudaSetDevice(index_), "choosing the device"); }
-  // Throws if a kernel that this thread launched since the last check was rejected; does not wait.
-  void check_launch() const { cuda::check(cudaGetLastError(), "launching a kernel"); }
+  // Throws if a kernel that this thread launched since the last check was rejected; does not wait. The error names the
+  // layer and the pass. With CUDA_LAUNCH_BLOCKING=1 in the environment, CUDA waits for every kernel, and this reports
+  // errors of running kernels, too.
+  void check_launch(const std::string& layer, const char* pass) const {
+    const cudaError_t e = cudaGetLastError();
+    if (e != cudaSuccess) cuda::check(e, ("computing layer " + layer + ", " + pass + " pass").c_str());
+  }
   // Waits until the stream is idle. Throws for errors of its work, too.
-  void settle() const { cuda::check(cudaStreamSynchronize(stream), "computing"); }
+  void synchronize() const { cuda::check(cudaStreamSynchronize(stream), "computing"); }
   // Copy to or from the device in the order of the stream; sizes are in bytes. Host memory that is not pinned may be
   // changed when upload() returns, because the driver stages it; pinned memory only once the stream has copied it.
   // download() waits for the stream. clear() enqueues filling with zeros.
   void upload(void* to, const void* from, std::size_t bytes) const;
   void download(void* to, const void* from, std::size_t bytes) const;
   void clear(void* at, std::size_t bytes) const;
-  // Returns the name of the GPU and the versions of cuDNN and cuBLASLt, for class choices.
+  // Returns the name of the GPU and the versions of cuDNN and cuBLASLt, for class kernel_choices.
   std::string name() const;
 
   const precision computes;

@@ -11,11 +11,11 @@
 namespace cudnn {
 namespace {
 
-number number_of(std::uint32_t type) {
+dtype dtype_of(std::uint32_t type) {
   switch (type) {
-  case RG_F32: return number::f32;
-  case RG_F16: return number::f16;
-  case RG_BF16: return number::bf16;
+  case RG_F32: return dtype::f32;
+  case RG_F16: return dtype::f16;
+  case RG_BF16: return dtype::bf16;
   default: throw rg::error(RG_E_UNSUPPORTED, "the cudnn executor does not convert type " + std::to_string(type));
   }
 }
@@ -26,7 +26,7 @@ number number_of(std::uint32_t type) {
 
 } // namespace
 
-gpu::gpu(const rg_host*, std::int32_t index, std::uint32_t streams) : index_(index) {
+engine_device::engine_device(const rg_host*, std::int32_t index, std::uint32_t streams) : index_(index) {
   const std::uint32_t count = cuda::device_count();
   if (index < 0 || static_cast<std::uint32_t>(index) >= count)
     throw rg::error(RG_E_UNSUPPORTED, "there is no GPU " + std::to_string(index) + ", only " + std::to_string(count));
@@ -47,11 +47,11 @@ gpu::gpu(const rg_host*, std::int32_t index, std::uint32_t streams) : index_(ind
   }
 }
 
-gpu::~gpu() {
+engine_device::~engine_device() {
   close();
 }
 
-void gpu::close() noexcept {
+void engine_device::close() noexcept {
   cudaSetDevice(index_);
   for (const auto& l : lanes_)
     if (l->stream) cudaStreamSynchronize(l->stream);
@@ -62,14 +62,14 @@ void gpu::close() noexcept {
   for (void* p : pinned_) cudaFreeHost(p);
 }
 
-gpu::lane& gpu::at(std::uint32_t stream) {
+engine_device::lane& engine_device::at(std::uint32_t stream) {
   if (stream >= lanes_.size())
     throw rg::error(RG_E_PLUGIN, "stream " + std::to_string(stream) + " of " + std::to_string(lanes_.size()));
   enter();
   return *lanes_[stream];
 }
 
-void* gpu::allocate(std::uint64_t bytes) {
+void* engine_device::allocate(std::uint64_t bytes) {
   enter();
   void* p = nullptr;
   cuda::check(cudaMalloc(&p, bytes), ("allocating " + std::to_string(bytes) + " bytes").c_str());
@@ -80,12 +80,12 @@ void* gpu::allocate(std::uint64_t bytes) {
   return p;
 }
 
-void gpu::release(void* address) noexcept {
+void engine_device::release(void* address) noexcept {
   cudaSetDevice(index_);
   if (allocated_.erase(address)) cudaFree(address);
 }
 
-void* gpu::allocate_host(std::uint64_t bytes) {
+void* engine_device::allocate_host(std::uint64_t bytes) {
   enter();
   void* p = nullptr;
   cuda::check(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped), "allocating pinned memory");
@@ -93,24 +93,24 @@ void* gpu::allocate_host(std::uint64_t bytes) {
   return p;
 }
 
-void gpu::release_host(void* address) noexcept {
+void engine_device::release_host(void* address) noexcept {
   cudaSetDevice(index_);
   if (pinned_.erase(address)) cudaFreeHost(address);
 }
 
-void gpu::copy(std::uint32_t stream, void* to, const void* from, std::uint64_t bytes) {
+void engine_device::copy(std::uint32_t stream, void* to, const void* from, std::uint64_t bytes) {
   cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, at(stream).stream), "copying");
 }
 
-void gpu::convert(const lane& l, const rg_work& w) const {
-  const number to = number_of(w.type), from = number_of(w.source_type);
-  if (to == number::f32 && from == number::f32) {
-    kernels::round(l.stream, number_of(w.wire), static_cast<float*>(w.target), static_cast<const float*>(w.source),
+void engine_device::convert(const lane& l, const rg_work& w) const {
+  const dtype to = dtype_of(w.type), from = dtype_of(w.source_type);
+  if (to == dtype::f32 && from == dtype::f32) {
+    kernels::round(l.stream, dtype_of(w.wire), static_cast<float*>(w.target), static_cast<const float*>(w.source),
                    w.count);
     return;
   }
   const bool add = (w.flags & RG_OP_ADD) != 0;
-  if (add && to != number::f32) unsupported("conversion that adds to a reduced type");
+  if (add && to != dtype::f32) unsupported("conversion that adds to a reduced type");
   // In parts, because kernels count in 32 bits.
   constexpr std::uint64_t most = std::uint64_t{1} << 31;
   for (std::uint64_t first = 0; first < w.count; first += most)
@@ -118,39 +118,40 @@ void gpu::convert(const lane& l, const rg_work& w) const {
                       static_cast<std::byte*>(w.target) + first * size_of(to), std::min(most, w.count - first), add);
 }
 
-void gpu::select(lane& l, const rg_work& w) {
+void engine_device::select(lane& l, const rg_work& w) {
   if (w.count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
     unsupported("selection among more than 2^31 elements");
   const auto* x = static_cast<const float*>(w.source);
-  auto* places = static_cast<std::int32_t*>(w.index);
+  auto* indices = static_cast<std::int32_t*>(w.index);
   auto* values = static_cast<float*>(w.target);
   const std::size_t room = kernels::selection_scratch(w.count);
   if (room > l.selection.bytes()) cuda::check(cudaStreamSynchronize(l.stream), "growing scratch");
   l.selection.reserve(room);
   if (w.kind == RG_OP_TOP_K)
-    kernels::top_k(l.stream, x, w.count, places, values, std::min(w.index_count, w.count), l.selection.get<void>());
+    kernels::top_k(l.stream, x, w.count, indices, values, std::min(w.index_count, w.count), l.selection.get<void>());
   else
-    kernels::select_above(l.stream, x, w.count, static_cast<float>(w.a), places, values, w.index_count, w.found,
+    kernels::select_above(l.stream, x, w.count, static_cast<float>(w.a), indices, values, w.index_count, w.found,
                           l.selection.get<void>());
 }
 
-void gpu::work(std::uint32_t stream, const rg_work& w) {
+void engine_device::work(std::uint32_t stream, const rg_work& w) {
   lane& l = at(stream);
   auto* y = static_cast<float*>(w.target);
   const auto* x = static_cast<const float*>(w.source);
   const auto a = static_cast<float>(w.a);
   const bool add = (w.flags & RG_OP_ADD) != 0;
-  const auto* places = static_cast<const std::int32_t*>(w.index);
+  const auto* indices = static_cast<const std::int32_t*>(w.index);
   const auto* rows = static_cast<const std::int64_t*>(w.index);
   switch (w.kind) {
   case RG_OP_FILL:
-    places ? kernels::fill_at(l.stream, y, w.count, places, a, w.index_count) : kernels::fill(l.stream, y, a, w.count);
+    indices ? kernels::fill_at(l.stream, y, w.count, indices, a, w.index_count)
+            : kernels::fill(l.stream, y, a, w.count);
     break;
   case RG_OP_AXPY:
     if (w.type == RG_F64)
       kernels::axpy(l.stream, static_cast<double*>(w.target), w.a, static_cast<const double*>(w.source), w.count);
-    else if (places)
-      kernels::axpy_at(l.stream, y, w.count, places, a, x, w.index_count);
+    else if (indices)
+      kernels::axpy_at(l.stream, y, w.count, indices, a, x, w.index_count);
     else
       kernels::axpy(l.stream, y, a, x, w.count);
     break;
@@ -179,34 +180,34 @@ void gpu::work(std::uint32_t stream, const rg_work& w) {
   cuda::check(cudaGetLastError(), "launching a kernel");
 }
 
-void gpu::hold(std::uint32_t stream, rg_fence fence) {
-  cudnn::hold(at(stream).stream, fence);
+void engine_device::hold(std::uint32_t stream, rg_fence fence) {
+  cudnn::wait_for(at(stream).stream, fence);
 }
 
-rg_fence gpu::record(std::uint32_t stream) {
+rg_fence engine_device::record(std::uint32_t stream) {
   lane& l = at(stream);
   return l.points.record(l.stream);
 }
 
-rg_fence gpu::mark(std::uint32_t stream) {
+rg_fence engine_device::mark(std::uint32_t stream) {
   lane& l = at(stream);
   if (!l.marks) l.marks.emplace(fences::kind::timed, 4608);
   return l.marks->record(l.stream);
 }
 
-bool gpu::passed(rg_fence fence) {
+bool engine_device::passed(rg_fence fence) {
   return cudnn::passed(fence);
 }
 
-void gpu::wait(rg_fence fence) {
+void engine_device::wait(rg_fence fence) {
   if (fence) cuda::check(cudaEventSynchronize(event_of(fence)), "computing");
 }
 
-void gpu::notify(std::uint32_t stream, void (*f)(void*), void* context) {
+void engine_device::notify(std::uint32_t stream, void (*f)(void*), void* context) {
   cuda::check(cudaLaunchHostFunc(at(stream).stream, f, context), "asking for a call");
 }
 
-rg_sensors gpu::sensors() {
+rg_sensors engine_device::sensors() {
   return read_sensors(index_);
 }
 

@@ -17,14 +17,14 @@
 
 namespace cudnn {
 
-class gpu {
+class engine_device {
 public:
   static constexpr std::uint32_t memory = RG_MEMORY_CUDA;
 
-  gpu(const rg_host* host, std::int32_t index, std::uint32_t streams);
-  ~gpu();
-  gpu(const gpu&) = delete;
-  gpu& operator=(const gpu&) = delete;
+  engine_device(const rg_host* host, std::int32_t index, std::uint32_t streams);
+  ~engine_device();
+  engine_device(const engine_device&) = delete;
+  engine_device& operator=(const engine_device&) = delete;
 
   void* allocate(std::uint64_t bytes);
   void release(void* address) noexcept;

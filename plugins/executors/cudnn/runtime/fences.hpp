@@ -47,7 +47,7 @@ inline cudaEvent_t event_of(rg_fence f) {
   return reinterpret_cast<cudaEvent_t>(static_cast<std::uintptr_t>(f));
 }
 // Makes later work of the stream wait for the fence, without synchronizing the host. Does nothing for fence 0.
-inline void hold(cudaStream_t s, rg_fence f) {
+inline void wait_for(cudaStream_t s, rg_fence f) {
   if (f) cuda::check(cudaStreamWaitEvent(s, event_of(f), 0), "waiting for a fence");
 }
 // Returns whether the fence has passed, true for fence 0; does not wait.

@@ -14,17 +14,17 @@ bool good(cudaError_t e, std::string& refused) {
 
 } // namespace
 
-recording::~recording() {
+captured_graph::~captured_graph() {
   if (graph_) cudaGraphExecDestroy(graph_);
 }
 
 // Other threads may allocate memory and query events during a capture, so only calls of this thread may break it. A
 // wait for the whole device would break it from any thread; none of them does that.
-bool recording::begin(cudaStream_t s, std::string& refused) {
+bool captured_graph::begin(cudaStream_t s, std::string& refused) {
   return good(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), refused);
 }
 
-void recording::end(cudaStream_t s, std::string& refused) {
+void captured_graph::end(cudaStream_t s, std::string& refused) {
   if (!refused.empty()) cudaGetLastError(); // clear a library's error, else the next check of a launch reports it
   cudaGraph_t captured = nullptr;
   if (good(cudaStreamEndCapture(s, &captured), refused) && refused.empty() &&
@@ -33,7 +33,7 @@ void recording::end(cudaStream_t s, std::string& refused) {
   if (captured) cudaGraphDestroy(captured);
 }
 
-void recording::play(cudaStream_t s) const {
+void captured_graph::replay(cudaStream_t s) const {
   cuda::check(cudaGraphLaunch(graph_, s), "launching a graph");
 }
 

@@ -13,32 +13,32 @@
 namespace cudnn {
 
 // The captured graph of one part; one thread at a time. Requires that its stream is idle when it is destroyed.
-class recording {
+class captured_graph {
 public:
-  recording() = default;
-  ~recording();
-  recording(recording&& other) noexcept { *this = std::move(other); }
-  recording& operator=(recording&& other) noexcept {
+  captured_graph() = default;
+  ~captured_graph();
+  captured_graph(captured_graph&& other) noexcept { *this = std::move(other); }
+  captured_graph& operator=(captured_graph&& other) noexcept {
     std::swap(graph_, other.graph_);
     std::swap(launched_, other.launched_);
     return *this;
   }
 
   // Enqueues the work of `launch`: kernels, copies between pinned or device memory, and fills. `launch` must enqueue
-  // the same work with the same arguments in every call, only in `s`. The first call of give() calls it directly,
+  // the same work with the same arguments in every call, only in `s`. The first call of run() calls it directly,
   // because libraries load kernels at first use. The second call captures its work and replays it; later calls only
   // replay. If CUDA refuses the capture, or `launch` throws during it, `refused` gets the reason, and this and later
-  // calls call `launch` directly. Several recordings may share `refused`: while it is not empty, nothing more is
+  // calls call `launch` directly. Several captured graphs may share `refused`: while it is not empty, nothing more is
   // captured, but existing graphs are replayed. Throws what a direct call of `launch` throws, and rg::error,
   // RG_E_DEVICE, if a replay cannot be enqueued.
-  template <class F> void give(cudaStream_t s, const F& launch, std::string& refused) {
+  template <class F> void run(cudaStream_t s, const F& launch, std::string& refused) {
     if (!graph_ && refused.empty() && std::exchange(launched_, true)) capture(s, launch, refused);
     if (graph_)
-      play(s);
+      replay(s);
     else
       launch();
   }
-  // Returns whether give() replays a graph.
+  // Returns whether run() replays a graph.
   bool captured() const { return graph_ != nullptr; }
 
 private:
@@ -54,7 +54,7 @@ private:
   }
   static bool begin(cudaStream_t s, std::string& refused);
   void end(cudaStream_t s, std::string& refused);
-  void play(cudaStream_t s) const;
+  void replay(cudaStream_t s) const;
 
   cudaGraphExec_t graph_ = nullptr;
   bool launched_ = false;

@@ -2,9 +2,10 @@
 #include "runtime/model.hpp"
 
 #include "../common/weights.hpp"
-#include "kernels/loss.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/loss.hpp"
 #include "runtime/memory_plan.hpp"
+#include "runtime/nvtx_range.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -21,8 +22,8 @@ precision precision_of(const rg_model_setup& setup) {
   switch (setup.precision) {
   case RG_F32: return {};
   case RG_TF32: return {.tf32 = true, .channels_last = true};
-  case RG_F16: return {.type = number::f16, .channels_last = true};
-  case RG_BF16: return {.type = number::bf16, .channels_last = true};
+  case RG_F16: return {.type = dtype::f16, .channels_last = true};
+  case RG_BF16: return {.type = dtype::bf16, .channels_last = true};
   default: throw rg::error(RG_E_UNSUPPORTED, "the cudnn executor does not compute in this precision");
   }
 }
@@ -53,8 +54,8 @@ void model::prepare(const rg_model_setup& setup) {
       throw rg::error(RG_E_UNSUPPORTED, "layer " + v->name + ": " + std::to_string(program_.batch * v->elements()) +
                                             " elements, and kernels count in 32 bits: a smaller batch");
   for (auto& o : program_.ops) o->prepare(*device_);
-  factors_.ask(device_->varying, program_.losses.size());
-  unscaled_.ask(device_->varying, 1);
+  factors_.reserve(device_->varying, program_.losses.size());
+  unscaled_.reserve(device_->varying, 1);
   device_->varying.allocate();
   losses_.reserve((program_.losses.size() + 1) * sizeof(double));
   sums_.reserve(program_.metric_sums * sizeof(double));
@@ -64,13 +65,13 @@ void model::prepare(const rg_model_setup& setup) {
   cuda::check(cudaMallocHost(&pinned, outcomes * sizeof(outcome)), "allocating pinned memory");
   outcomes_ = static_cast<outcome*>(pinned);
   allocate_values();
-  place_weights();
+  allocate_weights();
   for (executors::graph_tensor* t : program_.tables) t->sparse->prepare(t->info, t->info.max_rows);
-  choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks, device_->name());
+  kernel_choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks, device_->name());
   for (auto& o : program_.ops) o->attach(*device_, c);
-  device_->settle();
+  device_->synchronize();
   choices_report_ = c.report();
-  mark();
+  find_weight_uses();
 }
 
 // The backward pass reads all activations, so each has memory for the whole step. Gradients share memory as their
@@ -117,17 +118,17 @@ void model::allocate_values() {
 
 // Allocates the copies for GEMMs, and memory for the weights and gradients, which bind() releases if the engine has
 // them on the device.
-void model::place_weights() {
-  places_ = std::vector<place>(program_.weights.size());
+void model::allocate_weights() {
+  memory_of_ = std::vector<tensor_memory>(program_.weights.size());
   for (auto& w : program_.weights) {
-    place& p = places_[w->index];
+    tensor_memory& p = memory_of_[w->index];
     const std::size_t elements = w->sparse ? w->info.max_rows * w->row() : w->elements;
     p.data.reserve(elements * sizeof(float));
     w->data = p.data.get();
     if (w->info.kind == RG_TENSOR_STATE) continue;
     p.own_gradient.reserve(elements * sizeof(float));
     w->gradient = p.gradient = p.own_gradient.get();
-    if (program_.computes.type == number::f16) {
+    if (program_.computes.type == dtype::f16) {
       p.scaled.reserve(elements * sizeof(float));
       w->gradient = p.scaled.get();
     }
@@ -137,11 +138,11 @@ void model::place_weights() {
   }
 }
 
-void model::mark() {
-  marks_.resize(program_.ops.size());
+void model::find_weight_uses() {
+  weight_uses_.resize(program_.ops.size());
   for (const auto& w : program_.weights) {
-    marks_[w->first_op].needs.push_back(w.get());
-    if (w->info.kind == RG_TENSOR_DENSE) marks_[w->first_op].ready = w->index; // indices ascend
+    weight_uses_[w->first_op].needs.push_back(w.get());
+    if (w->info.kind == RG_TENSOR_DENSE) weight_uses_[w->first_op].ready = w->index; // indices ascend
   }
 }
 
@@ -149,7 +150,6 @@ rg_model_info model::describe() {
   rg_model_info info = program_.describe();
   info.layout = "canonical";
   info.activation_bytes = memory_bytes_;
-  info.flags = RG_MODEL_MAKES_VALUES;
   for (const auto& o : program_.ops) {
     info.flops_per_sample += o->flops();
     info.activation_bytes += o->held();
@@ -177,7 +177,7 @@ void model::bind(const rg_model_memory& memory) {
   executors::check_memory(memory, program_.tensors);
   on_device_ = memory.memory == RG_MEMORY_CUDA;
   for (auto& w : program_.weights) {
-    place& p = places_[w->index];
+    tensor_memory& p = memory_of_[w->index];
     if (w->sparse) continue; // its rows come with every step
     if (!on_device_) {
       p.host = memory.weights[w->index];
@@ -187,18 +187,18 @@ void model::bind(const rg_model_memory& memory) {
     w->data = memory.weights[w->index];
     if (w->info.kind == RG_TENSOR_DENSE) {
       p.gradient = memory.gradients[w->index];
-      if (program_.computes.type != number::f16) w->gradient = p.gradient;
+      if (program_.computes.type != dtype::f16) w->gradient = p.gradient;
     }
     p.data.release();
     p.own_gradient.release();
   }
   captures_ = captures_ && on_device_; // copies from and to memory that is not pinned break a capture
   // The first values are the inputs. No op writes to them, so they can stay from one step to the next.
-  std::vector<intake::place> inputs;
+  std::vector<input_upload::input> inputs;
   for (std::size_t i = 0; i < program_.inputs.size(); ++i)
     inputs.push_back({program_.values[i]->data, program_.values[i]->elements()});
   device_->enter();
-  intake_.emplace(*device_, std::move(inputs), program_.batch);
+  upload_.emplace(*device_, std::move(inputs), program_.batch);
   bound_ = true;
 }
 
@@ -211,7 +211,7 @@ void model::rows(const rg_batch& batch, std::span<rg_rows> out) {
 void model::enter(const run& r, const char* what) {
   executors::check_batch(r.batch, bound_, program_.batch, program_.tables.size(), what);
   device_->enter();
-  take_tables(r);
+  upload_tables(r);
   device_->varying.open();
   for (auto& o : program_.ops) o->vary(r);
   *unscaled_.host() = 1 / r.loss_scale;
@@ -220,17 +220,16 @@ void model::enter(const run& r, const char* what) {
                              ? 1.0
                              : static_cast<double>(r.batch.global_samples) / program_.losses[i]->divisor(r.batch);
   device_->varying.upload(device_->stream);
-  if (std::exchange(inputs_kept_, r.training) && (r.batch.flags & RG_BATCH_SAME)) return;
-  intake_->bring(r.batch);
+  upload_->upload(r.batch);
 }
 
 // The number of rows differs from step to step, so the copies of rows come before and after the captured graphs.
-void model::take_tables(const run& r) {
+void model::upload_tables(const run& r) {
   for (std::size_t t = 0; t < program_.tables.size(); ++t) {
     executors::graph_tensor& w = *program_.tables[t];
     const auto rows = rg::copy_versioned(rg::at_stride(r.batch.tables, t));
     w.sparse->take(w.info, w.index, rows);
-    places_[w.index].host_gradient = rows.gradients;
+    memory_of_[w.index].host_gradient = rows.gradients;
     const std::size_t bytes = rows.count * w.row() * sizeof(float);
     make_room(w, bytes);
     if (rows.count && !(on_device_ && (r.batch.flags & RG_BATCH_ACCUMULATE))) // else uploaded by the first micro-batch
@@ -241,16 +240,16 @@ void model::take_tables(const run& r) {
 
 // Grows a table's window. It may hold more rows than one batch touches: those of all micro-batches of a step.
 void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
-  place& p = places_[w.index];
+  tensor_memory& p = memory_of_[w.index];
   if (bytes <= p.data.bytes()) return;
-  device_->settle();
+  device_->synchronize();
   const std::size_t most = static_cast<std::size_t>(w.info.shape[0]) * w.row() * sizeof(float);
   bytes = std::max(bytes, std::min(most, 2 * p.data.bytes()));
   p.data.reserve(bytes);
   p.own_gradient.reserve(bytes);
   w.data = p.data.get();
   w.gradient = p.gradient = p.own_gradient.get();
-  if (program_.computes.type == number::f16) {
+  if (program_.computes.type == dtype::f16) {
     p.scaled.reserve(bytes);
     w.gradient = p.scaled.get();
   }
@@ -261,9 +260,9 @@ void model::make_room(executors::graph_tensor& w, std::size_t bytes) {
 }
 
 // Requires that the backward pass is enqueued. Enqueues the copies of the gradients to the host.
-void model::give_tables(const run& r) {
+void model::download_tables(const run& r) {
   for (const executors::graph_tensor* w : program_.tables) {
-    const place& p = places_[w->index];
+    const tensor_memory& p = memory_of_[w->index];
     const std::size_t elements = w->sparse->count * w->row();
     if (elements == 0) continue;
     unscale(*w, elements, r);
@@ -277,36 +276,36 @@ void model::give_tables(const run& r) {
 // After this call, work of the stream may read the weight and write its gradient.
 void model::fetch(const weight& w, rg_fence after) {
   if (on_device_)
-    hold(device_->stream, after);
+    wait_for(device_->stream, after);
   else if (!w.sparse)
-    device_->upload(w.data, places_[w.index].host, w.elements * sizeof(float));
+    device_->upload(w.data, memory_of_[w.index].host, w.elements * sizeof(float));
 }
 
 void model::convert(const weight& w) {
   if (w.copied)
-    kernels::relayout(device_->stream, number::f32, w.lies, w.data, program_.computes.type, w.copy_lies, w.copy,
-                      w.elements / w.lies.elements(), false);
+    kernels::relayout(device_->stream, dtype::f32, w.layout, w.data, program_.computes.type, w.copy_layout, w.copy,
+                      w.elements / w.layout.elements(), false);
 }
 
 void model::unscale(const executors::graph_tensor& w, std::size_t elements, const run& r) {
-  const place& p = places_[w.index];
+  const tensor_memory& p = memory_of_[w.index];
   if (w.gradient != p.gradient)
     kernels::unscale(device_->stream, w.gradient, unscaled_.device(), p.gradient, elements,
                      (r.batch.flags & RG_BATCH_ACCUMULATE) != 0, flag_.get<std::uint32_t>());
 }
 
 // Called after the op that completes the weight's gradient: removes the loss scale, and copies the gradient to the host
-// if the engine expects it there. Gradients of tables follow in give_tables().
+// if the engine expects it there. Gradients of tables follow in download_tables().
 void model::finish(const weight& w, const run& r) {
   if (w.info.kind != RG_TENSOR_DENSE) return;
   unscale(w, w.elements, r);
-  const place& p = places_[w.index];
+  const tensor_memory& p = memory_of_[w.index];
   if (!on_device_) device_->download(p.host_gradient, p.gradient, w.elements * sizeof(float));
 }
 
 // Updates the loss scale with the results of the steps that have ended.
 void model::learn_scale() {
-  if (program_.computes.type != number::f16) return;
+  if (program_.computes.type != dtype::f16) return;
   while (learned_ < steps_) {
     const std::size_t at = learned_ % outcomes;
     // The next step overwrites the oldest of `outcomes` results, so it must have arrived; that step is four steps old.
@@ -331,7 +330,7 @@ void model::divide(const rg::hooks& hooks) {
     return ready > told && (!awaited || std::any_of(awaited->begin(), awaited->end(), meets));
   };
   for (std::size_t k = program_.ops.size(); k-- > 0;) {
-    const std::int64_t ready = marks_[k].ready;
+    const std::int64_t ready = weight_uses_[k].ready;
     const bool tells = ends(ready);
     if (on_device_ && !tells) continue;
     if (tells) told = ready;
@@ -345,37 +344,43 @@ void model::divide(const rg::hooks& hooks) {
 
 // Runs the launches of a part by graph capture and replay. They are the same in every step; values that change are in
 // memory (staging.hpp).
-template <class F> void model::give(recording& r, const F& launch) {
+template <class F> void model::launch_or_replay(captured_graph& r, const F& launch) {
   if (!captures_) return launch();
   const bool before = refused_.empty();
-  r.give(device_->stream, launch, refused_);
+  r.run(device_->stream, launch, refused_);
   if (before && !refused_.empty() && host_->log)
     host_->log(host_->context, RG_LOG_WARNING,
-               ("steps are launched piece by piece, for CUDA captured no graph of one: " + refused_).c_str());
+               ("CUDA captured no graph of a step, so its kernels are launched one by one: " + refused_).c_str());
 }
 
 void model::forward(const part& p, const run& r) {
   for (std::size_t k = p.first; k <= p.last; ++k) {
-    for (const weight* w : marks_[k].needs) convert(*w);
-    program_.ops[k]->forward(*device_, r);
+    for (const weight* w : weight_uses_[k].needs) convert(*w);
+    forward(*program_.ops[k], r);
   }
   if (&p == &parts_.back())
     kernels::combine(device_->stream, losses_.get<double>(), factors_.device(), program_.losses.size(),
                      losses_.get<double>() + program_.losses.size());
-  device_->check_launch();
+}
+
+void model::forward(op& o, const run& r) {
+  const nvtx_range range(o.name());
+  o.forward(*device_, r);
+  device_->check_launch(o.name(), "forward");
 }
 
 void model::backward(const part& p, const run& r) {
   for (std::size_t k = p.last + 1; k-- > p.first;) {
     op& o = *program_.ops[k];
+    const nvtx_range range(o.name());
     if (o.output().needs_gradient) o.backward(*device_, r);
-    for (weight* w : marks_[k].needs) finish(*w, r);
+    for (weight* w : weight_uses_[k].needs) finish(*w, r);
+    device_->check_launch(o.name(), "backward");
   }
-  device_->check_launch();
 }
 
 rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
-  const bool scaled = program_.computes.type == number::f16;
+  const bool scaled = program_.computes.type == dtype::f16;
   if (scaled) learn_scale();
   const run r{.batch = batch,
               .accumulate = (batch.flags & RG_BATCH_ACCUMULATE) != 0 && !scaled,
@@ -386,19 +391,20 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   if (scaled) device_->clear(flag_.get<void>(), flag_.bytes());
   for (part& p : parts_) {
     for (std::size_t k = p.first; k <= p.last; ++k)
-      for (const weight* w : marks_[k].needs) fetch(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
+      for (const weight* w : weight_uses_[k].needs)
+        fetch(*w, w->info.kind == RG_TENSOR_DENSE ? hooks.need(w->index) : 0);
     if (on_device_ && &p == &parts_.front()) hooks.forward(timed_fences_->record(device_->stream));
-    give(p.ahead, [&] { forward(p, r); });
+    launch_or_replay(p.ahead, [&] { forward(p, r); });
   }
   hooks.backward(on_device_ ? timed_fences_->record(device_->stream) : 0);
   const bool adds = (batch.flags & RG_BATCH_ACCUMULATE) != 0;
   for (std::size_t i = parts_.size(); i-- > 0;) {
     part& p = parts_[i];
-    give(p.back[adds], [&] { backward(p, r); });
+    launch_or_replay(p.back[adds], [&] { backward(p, r); });
     if (p.ready >= 0 && (batch.flags & RG_BATCH_LAST))
       hooks.ready(static_cast<std::uint32_t>(p.ready), on_device_ ? fences_->record(device_->stream) : 0);
   }
-  give_tables(r);
+  download_tables(r);
   const std::size_t slot = steps_ % outcomes;
   outcome& out = outcomes_[slot];
   const double* loss = losses_.get<double>() + program_.losses.size();
@@ -419,8 +425,8 @@ rg_step_result model::step(const rg_batch& batch, const rg::hooks& hooks) {
   }
   for (const auto& w : program_.weights)
     if (w->info.kind == RG_TENSOR_STATE)
-      device_->download(places_[w->index].host, w->data, w->elements * sizeof(float));
-  device_->settle();
+      device_->download(memory_of_[w->index].host, w->data, w->elements * sizeof(float));
+  device_->synchronize();
   result.loss_sum = out.loss;
   return result;
 }
@@ -430,13 +436,12 @@ void model::evaluate(const rg_batch& batch, std::span<double> sums) {
   enter(r, "evaluate");
   device_->clear(sums_.get<void>(), sums_.bytes());
   for (std::size_t k = 0; k < program_.ops.size(); ++k) {
-    for (const weight* w : marks_[k].needs) {
+    for (const weight* w : weight_uses_[k].needs) {
       fetch(*w, 0);
       convert(*w);
     }
-    program_.ops[k]->forward(*device_, r);
+    forward(*program_.ops[k], r);
   }
-  device_->check_launch();
   device_->download(host_sums_.data(), sums_.get<void>(), sums_.bytes());
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += host_sums_[i];
 }

@@ -8,12 +8,12 @@
 // before it, and their gradients are downloaded after it.
 #pragma once
 
-#include "tuning/kernel_choices.hpp"
 #include "runtime/fences.hpp"
+#include "runtime/graph_capture.hpp"
 #include "runtime/input_upload.hpp"
 #include "runtime/loss_scale.hpp"
 #include "runtime/program.hpp"
-#include "runtime/graph_capture.hpp"
+#include "tuning/kernel_choices.hpp"
 
 #include <array>
 #include <optional>
@@ -45,20 +45,20 @@ public:
 private:
   // The calls to the engine that an op requires: rg_hooks.need before its forward pass, rg_hooks.ready after its
   // backward pass.
-  struct marks {
+  struct weight_use {
     std::vector<weight*> needs; // weights that no earlier op uses; the op's backward pass completes their gradients
     std::int64_t ready = -1;    // the highest index of a dense weight among `needs`, or -1
   };
   // Consecutive ops without a call to the engine between them: the ops of one bucket, or if the engine's memory is in
   // host memory, one op.
   struct part {
-    std::size_t first, last;         // numbers of ops, both included
-    std::int64_t ready;              // the weight to report by rg_hooks.ready after this part's backward pass, or -1
-    recording ahead{};               // forward pass; `back`: backward pass
-    std::array<recording, 2> back{}; // index 1: adds to the gradients; index 0: overwrites them
+    std::size_t first, last; // numbers of ops, both included
+    std::int64_t ready;      // the weight to report by rg_hooks.ready after this part's backward pass, or -1
+    captured_graph ahead{};  // forward pass; `back`: backward pass
+    std::array<captured_graph, 2> back{}; // index 1: adds to the gradients; index 0: overwrites them
   };
   // The memory of a tensor beside the pointers that ops use.
-  struct place {
+  struct tensor_memory {
     float *host = nullptr, *host_gradient = nullptr; // the engine's, if in host memory; of a table the step's rows
     float* gradient = nullptr;                       // on the device, without the loss scale
     // data, own_gradient: empty if the engine's memory is on the device. scaled: in fp16, the gradient with the loss
@@ -76,20 +76,21 @@ private:
   // model.cpp has the comments of these functions.
   void prepare(const rg_model_setup& setup);
   void allocate_values();
-  void place_weights();
-  void mark();
+  void allocate_weights();
+  void find_weight_uses();
   void divide(const rg::hooks& hooks);
   void enter(const run& r, const char* what);
   void fetch(const weight& w, rg_fence after);
   void convert(const weight& w);
   void forward(const part& p, const run& r);
+  void forward(op& o, const run& r);
   void backward(const part& p, const run& r);
-  template <class F> void give(recording& r, const F& launch);
+  template <class F> void launch_or_replay(captured_graph& r, const F& launch);
   void finish(const weight& w, const run& r);
   void unscale(const executors::graph_tensor& w, std::size_t elements, const run& r);
-  void take_tables(const run& r);
+  void upload_tables(const run& r);
   void make_room(executors::graph_tensor& w, std::size_t bytes);
-  void give_tables(const run& r);
+  void download_tables(const run& r);
   void learn_scale();
 
   const rg_host* host_;
@@ -97,8 +98,8 @@ private:
   program program_;
   std::optional<fences> fences_, timed_fences_; // timed: for the fences around passes
   buffer memory_;                               // of all values
-  std::vector<place> places_;                   // by weight index
-  std::vector<marks> marks_;                    // by op
+  std::vector<tensor_memory> memory_of_;        // by weight index
+  std::vector<weight_use> weight_uses_;         // by op
   std::vector<part> parts_;                     // in the order of the forward pass; set up by the first step
   std::size_t memory_bytes_ = 0;
   std::string report_, choices_report_, refused_; // refused_: why steps are not captured
@@ -110,10 +111,9 @@ private:
   std::array<rg_fence, outcomes> passed_{}; // pass once the outcome with this index is written
   std::uint64_t steps_ = 0, learned_ = 0; // steps that began; steps whose outcome the loss scale has taken into account
   loss_scale scale_;
-  std::optional<intake> intake_;
+  std::optional<input_upload> upload_;
   bool bound_ = false, on_device_ = false;
-  bool captures_;            // steps are captured as CUDA graphs
-  bool inputs_kept_ = false; // the inputs of the last training step are still in device memory
+  bool captures_; // steps are captured as CUDA graphs
 };
 
 } // namespace cudnn

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "../common/compiled_graph.hpp"
-#include "runtime/device.hpp"
 #include "kernels/element_functions.hpp"
+#include "runtime/device.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -21,21 +21,20 @@ namespace cudnn {
 struct value {
   std::string name;
   std::vector<std::size_t> shape; // shape of one sample
-  number type = number::f32;      // inputs keep the engine's type, fp32 or int32, both of 4 bytes
-  picture lies;                   // the layout: dimension 0 of the shape is the channel, the others are spatial
+  dtype type = dtype::f32;        // inputs keep the engine's type, fp32 or int32, both of 4 bytes
+  image_layout layout;            // the layout: dimension 0 of the shape is the channel, the others are spatial
   int input = -1;                 // number of the batch's input that it holds; -1: it is computed
-  class op* maker = nullptr;      // the op that computes it; null for an input or an alias
   bool needs_gradient = false;
   value* alias = nullptr;   // the value whose memory it shares under another shape, earlier in program::values; or null
   void* data = nullptr;     // in device memory
   void* gradient = nullptr; // null if it needs no gradient
 
-  std::size_t elements() const { return lies.elements(); } // per sample
+  std::size_t elements() const { return layout.elements(); } // per sample
   // Returns the data of an input of type int32.
   const std::int32_t* indices() const { return static_cast<const std::int32_t*>(data); }
 };
 // Return the number of positions of a sequence, and of features of each. Require a shape of two dimensions.
-inline std::uint32_t places(const value& v) {
+inline std::uint32_t positions(const value& v) {
   return static_cast<std::uint32_t>(v.shape[0]);
 }
 inline std::uint32_t features(const value& v) {
@@ -49,13 +48,14 @@ struct weight : executors::graph_tensor {
   // Whether there is a copy for GEMMs and convolutions, in the precision of the model; filters may be channels-last.
   // The model updates it in every pass, before the first op that uses the weight.
   bool copied = false;
-  picture lies, copy_lies; // layout of a filter in `data` and in `copy`: [out channels] images of [in channels]
+  image_layout layout,
+      copy_layout; // layout of a filter in `data` and in `copy`: [out channels] images of [in channels]
   void* copy = nullptr;
   // The op whose backward pass comes first and may overwrite the gradient; see op::adds().
   const class op* first_writer = nullptr;
 
   // Returns the address from which GEMMs and convolutions read the weight.
-  const void* multiplied() const { return copied ? copy : data; }
+  const void* gemm_operand() const { return copied ? copy : data; }
 };
 
 // The arguments of a forward or backward pass, valid during the calls for that pass.
@@ -76,7 +76,7 @@ struct edge {
   bool add = false;
 };
 
-class choices;
+class kernel_choices;
 
 // One op of the network, which computes one value from others. The values and weights must outlive it.
 class op {
@@ -96,13 +96,13 @@ public:
   // prepared and all values and weights have memory, in the order of the forward pass. Throws rg::error,
   // RG_E_UNSUPPORTED, if a library has no kernel. Addresses in the scratch and of values are final, but those of
   // weights are not.
-  virtual void attach(device&, choices&) {}
+  virtual void attach(device&, kernel_choices&) {}
   // [compute] Writes to the staging the data that changes from step to step, and checks the batch. Called before each
   // forward pass, for all ops before any of them runs. Throws rg::error, RG_E_OPERATION, for bad input.
   virtual void vary(const run&) {}
   // [compute] Enqueue a pass in the device's stream and return at once. Training captures them as a CUDA graph, so they
   // must enqueue the same work with the same arguments in every training step with the same run::accumulate; data that
-  // changes lies in the staging. backward() follows the forward pass in training, in reverse order, if the output needs
+  // changes is in the staging. backward() follows the forward pass in training, in reverse order, if the output needs
   // a gradient. It may overwrite the gradient of the output, writes those of the inputs that have one (dx() not null),
   // adds where edge::add is set, and writes or adds those of the weights (adds()).
   virtual void forward(device& d, const run& r) = 0;
@@ -143,7 +143,7 @@ public:
   loss(std::string name, const std::vector<value*>& inputs, value* output, executors::metric m,
        executors::counted_labels counted = {})
       : op(std::move(name), inputs, output), measured(std::move(m), counted) {}
-  void prepare(device& d) override { share_.ask(d.varying, 1); }
+  void prepare(device& d) override { share_.reserve(d.varying, 1); }
   void vary(const run& r) override { set_share(r); }
 
 protected:

@@ -13,8 +13,8 @@
 
 namespace cudnn {
 
-// One thread at a time. Set-up: ask() for everything, then allocate(). Each step: open(), write to host(), upload().
-// Functions that call CUDA throw rg::error, RG_E_DEVICE, or RG_E_OPERATION if memory runs out.
+// One thread at a time. Set-up: reserve() for everything, then allocate(). Each step: open(), write to host(),
+// upload(). Functions that call CUDA throw rg::error, RG_E_DEVICE, or RG_E_OPERATION if memory runs out.
 class staging {
 public:
   staging() = default;
@@ -23,12 +23,12 @@ public:
   staging& operator=(const staging&) = delete;
 
   // Reserves space and returns its offset in host() and device(), a multiple of 16 bytes.
-  std::size_t ask(std::size_t bytes) {
+  std::size_t reserve(std::size_t bytes) {
     const std::size_t at = bytes_;
     bytes_ = (bytes_ + bytes + 15) / 16 * 16;
     return at;
   }
-  // Allocates the pinned memory and the memory of the current device. Called once, after the last ask().
+  // Allocates the pinned memory and the memory of the current device. Called once, after the last reserve().
   void allocate();
   // Must be called before the host writes: waits until the previous upload has ended.
   void open() const;
@@ -44,12 +44,12 @@ private:
   cudaEvent_t crossed_ = nullptr;
 };
 
-// Space for several T in a staging, which must outlive this object. host() and device() require ask(), and then
+// Space for several T in a staging, which must outlive this object. host() and device() require reserve(), and then
 // staging::allocate().
 template <class T> class staged {
 public:
-  void ask(staging& s, std::size_t count) {
-    at_ = s.ask(count * sizeof(T));
+  void reserve(staging& s, std::size_t count) {
+    at_ = s.reserve(count * sizeof(T));
     staging_ = &s;
   }
   T* host() const { return reinterpret_cast<T*>(staging_->host() + at_); }

@@ -18,7 +18,7 @@ int number_in(std::string_view text) {
 
 } // namespace
 
-choices::choices(bool timed, const char* picks, std::string machine)
+kernel_choices::kernel_choices(bool timed, const char* picks, std::string machine)
     : timed_(timed), machine_(std::move(machine)),
       cache_("cudnn", timed && !picks ? plugins::pick_cache::usual_file("cudnn") : "") {
   std::istringstream in(picks ? picks : "");
@@ -30,25 +30,25 @@ choices::choices(bool timed, const char* picks, std::string machine)
   }
 }
 
-choices::~choices() {
+kernel_choices::~kernel_choices() {
   try {
     cache_.save(); // if this fails, the next run times again
   } catch (const std::exception&) {
   }
 }
 
-int choices::known(const std::string& name, const std::string& shape) const {
+int kernel_choices::known(const std::string& name, const std::string& shape) const {
   if (const auto at = given_.find(name); at != given_.end()) return at->second;
   const std::string* cached = timed_ ? cache_.find(machine_ + shape) : nullptr;
   return cached ? number_in(*cached) : -1;
 }
 
-void choices::pick(const std::string& name, const std::string& shape, int number) {
+void kernel_choices::choose(const std::string& name, const std::string& shape, int number) {
   note(name, number);
   if (timed_ && !given(name)) cache_.add(machine_ + shape, std::to_string(number), name);
 }
 
-void choices::note(const std::string& name, int number) {
+void kernel_choices::note(const std::string& name, int number) {
   report_ += name + ": " + std::to_string(number) + '\n';
 }
 

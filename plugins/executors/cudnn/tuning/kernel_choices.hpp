@@ -12,17 +12,17 @@
 
 namespace cudnn {
 
-class choices {
+class kernel_choices {
 public:
   // `timed`: candidates are to be timed where no choice is known, and timings are kept in the cache. `picks`:
   // model::kernels() of another instance, one "name: number" per line, read during the call; null: there is none. With
   // `picks` the cache file is neither read nor written. `machine` names everything on which an algorithm's speed
   // depends beside its shapes. Throws rg::error, RG_E_CONFIG, if `picks` is malformed.
-  choices(bool timed, const char* picks, std::string machine);
+  kernel_choices(bool timed, const char* picks, std::string machine);
   // Writes new timings to the cache file; a failure is ignored.
-  ~choices();
-  choices(const choices&) = delete;
-  choices& operator=(const choices&) = delete;
+  ~kernel_choices();
+  kernel_choices(const kernel_choices&) = delete;
+  kernel_choices& operator=(const kernel_choices&) = delete;
 
   // Returns the number that `picks` has for `name`, else the one that the cache has for `shape`, which describes all
   // that the speed depends on; -1: neither. Then times() tells whether to time the candidates. The number may be
@@ -31,7 +31,7 @@ public:
   bool times() const { return timed_; }
   bool given(const std::string& name) const { return given_.contains(name); } // by `picks`: no other may be used
   // Adds the choice to the report, and with `timed` to the cache unless given().
-  void pick(const std::string& name, const std::string& shape, int number);
+  void choose(const std::string& name, const std::string& shape, int number);
   // Adds a line to the report only, for a fact that is no choice.
   void note(const std::string& name, int number);
   // Returns the lines "name: number" of all pick() and note() so far, in their order.

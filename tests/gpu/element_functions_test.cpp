@@ -2,6 +2,7 @@
 //
 // The per-element arithmetic of the executor cudnn's kernels, on the host, against plain loops over windows.
 #include "kernels/element_functions.hpp"
+#include "kernels/pooling_window.hpp"
 
 #include <doctest/doctest.h>
 
@@ -37,6 +38,18 @@ template <class F> void for_each_covered(const window& w, F f) {
 }
 
 } // namespace
+
+TEST_CASE("max pooling keeps a NaN, wherever it is in the window") {
+  const window w{.height = 2, .width = 2, .kernel_height = 2, .kernel_width = 2};
+  for (std::size_t at = 0; at < 4; ++at) {
+    CAPTURE(at);
+    std::vector<float> x = {1, 4, 3, 2};
+    x[at] = std::numeric_limits<float>::quiet_NaN();
+    std::int32_t position = -1;
+    CHECK(std::isnan(max_of(x.data(), w, 0, 0, position)));
+    CHECK(position == static_cast<std::int32_t>(at));
+  }
+}
 
 TEST_CASE("max pooling takes the first of the largest, and its gradient goes there") {
   for (const window& w : windows) {

@@ -21,9 +21,9 @@ struct stream {
 
 } // namespace
 
-TEST_CASE("what was captured is played with the memory's contents of that time, and the arguments of the capture") {
+TEST_CASE("what was captured is replayed with the memory's contents of that time, and the arguments of the capture") {
   stream on;
-  cudnn::recording r;
+  cudnn::captured_graph r;
   std::string refused;
   int memory = 0, sum = 0, launches = 0, argument = 100;
   const auto launch = [&] {
@@ -31,7 +31,7 @@ TEST_CASE("what was captured is played with the memory's contents of that time, 
     cudnn::later(on.s, [&, argument] { sum += memory + argument; });
   };
   for (memory = 1; memory <= 4; ++memory, argument = 200) {
-    r.give(on.s, launch, refused);
+    r.run(on.s, launch, refused);
     CHECK(r.captured() == (memory > 1));
     cudaStreamSynchronize(on.s);
   }
@@ -63,13 +63,13 @@ TEST_CASE("what cannot be captured is launched every time, and says why") {
       [&] { throw std::runtime_error("this"); }};
   for (const auto& misuse : misuses) {
     CAPTURE(&misuse - misuses);
-    cudnn::recording r;
+    cudnn::captured_graph r;
     std::string refused;
     int done = 0;
     bool captures = false;
     for (int i = 0; i < 3; ++i) {
       captures = i == 1 && refused.empty();
-      r.give(
+      r.run(
           on.s,
           [&] {
             cudnn::later(on.s, [&] { ++done; });
@@ -84,11 +84,11 @@ TEST_CASE("what cannot be captured is launched every time, and says why") {
     CHECK(cudaGetLastError() == cudaSuccess);
   }
   // Pinned memory is read at replay.
-  cudnn::recording r;
+  cudnn::captured_graph r;
   std::string refused;
   for (int i = 0; i < 4; ++i) {
     std::memcpy(pinned, &i, sizeof i);
-    r.give(
+    r.run(
         on.s, [&] { cudaMemcpyAsync(&on_device, pinned, sizeof i, cudaMemcpyHostToDevice, on.s); }, refused);
     cudaStreamSynchronize(on.s);
     CHECK(on_device == i);
