@@ -26,7 +26,7 @@ namespace {
 constexpr float infinite = std::numeric_limits<float>::infinity(),
                 not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-// The real executor on a machine with a GPU, set by gpu/run-all.sh.
+// The real executor on a machine with a GPU, set by tests/gpu/run-all.sh.
 const char* const on_gpu = std::getenv("REGATTA_EXECUTOR_PLUGIN");
 
 // A device with three streams; any error fails the test.

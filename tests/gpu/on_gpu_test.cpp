@@ -94,7 +94,7 @@ TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
   }
 }
 
-TEST_CASE("steps that are played train as steps that are launched, and values made there are the host's") {
+TEST_CASE("steps that are replayed train as steps that are launched") {
   for (const one& m : models) {
     CAPTURE(m.model);
     const scratch s;
@@ -103,11 +103,10 @@ TEST_CASE("steps that are played train as steps that are launched, and values ma
          {"--set train.precision=bf16 --set train.accumulate=2", "--set train.precision=fp32"}) {
       const std::string on_gpu = alone + "--set train.device=cuda " + options;
       const auto launched = train(s, toml, on_gpu + " --set train.graphs=false").losses;
-      const json played = results(s, toml, on_gpu).at(0);
-      CHECK(played.at("loss").at("curve").get<std::vector<double>>() == launched);
+      const json replayed = results(s, toml, on_gpu).at(0);
+      CHECK(replayed.at("loss").at("curve").get<std::vector<double>>() == launched);
       const bool tables = model.find("ctr") != std::string::npos || model.find("simnet") != std::string::npos;
-      CHECK((tables || std::stoi(played.at("kernels").at("graphs").get<std::string>()) >= 2));
-      CHECK(train(s, toml, on_gpu + " --set data.source=queue --set data.queue_source=random").losses == launched);
+      CHECK((tables || std::stoi(replayed.at("kernels").at("graphs").get<std::string>()) >= 2));
     }
   }
 }

@@ -21,9 +21,14 @@ namespace layers_cases {
 #ifndef REGATTA_EXECUTOR
 #define REGATTA_EXECUTOR REGATTA_PLUGINS "/onednn.so"
 #endif
-// The environment may name another executor: an emulated GPU's (tests/gpu), or the real one (gpu/run-all.sh).
+// The environment may name another executor: an emulated GPU's (tests/gpu), or the real one (tests/gpu/run-all.sh).
 inline const char* const other_executor = std::getenv("REGATTA_EXECUTOR_PLUGIN");
 inline const std::string executor_plugin = other_executor ? other_executor : REGATTA_EXECUTOR;
+// Returns whether to test this case: all, or the one that the environment names.
+inline bool is_wanted(const char* name) {
+  static const char* const only = std::getenv("REGATTA_LAYER");
+  return !only || std::string(only) == name;
+}
 // How much further from the reference one may be that does not add up in nearly its order.
 inline const double looser = std::getenv("REGATTA_LOOSER") ? std::strtod(std::getenv("REGATTA_LOOSER"), nullptr) : 1;
 

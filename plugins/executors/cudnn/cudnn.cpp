@@ -2,9 +2,9 @@
 //
 // The executor for NVIDIA GPUs: convolutions and attention by cuDNN, GEMMs by cuBLASLt and cuBLAS, the rest by our own
 // kernels.
-#include "gpu.hpp"
-#include "model.hpp"
-#include "nvml.hpp"
+#include "lib/nvml.hpp"
+#include "runtime/engine_device.hpp"
+#include "runtime/model.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -50,7 +50,7 @@ rg_component component() {
   rg_component c = rg::executor<executor>("cudnn", "networks on NVIDIA GPUs, by cuDNN and cuBLAS");
   c.extension = [](const char* id) -> const void* {
     if (std::strcmp(id, RG_EXT_DEVICES) == 0) return &devices;
-    if (std::strcmp(id, RG_EXT_DEVICE) == 0) return rg::device_functions<cudnn::gpu>();
+    if (std::strcmp(id, RG_EXT_DEVICE) == 0) return rg::device_functions<cudnn::engine_device>();
     return nullptr;
   };
   return c;

@@ -3,7 +3,7 @@
 // GEMMs of cuBLAS and cuBLASLt as plain loops, column-major.
 #include "streams.hpp"
 
-#include <blas.hpp>
+#include "lib/blas.hpp"
 #include <cstring>
 #include <functional>
 
@@ -60,8 +60,6 @@ struct description {
   cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void* vector = nullptr;
-  std::uint8_t* mask = nullptr;
-  std::int64_t mask_ld = 0; // bits
 };
 struct matrix {
   cudaDataType_t type;
@@ -79,17 +77,6 @@ operand read(const void* at, const matrix& m, cublasOperation_t o) {
 bool has(cublasLtEpilogue_t whole, cublasLtEpilogue_t part) {
   return (static_cast<unsigned>(whole) & static_cast<unsigned>(part)) == static_cast<unsigned>(part);
 }
-// Reads or writes a bit of a mask.
-bool passed(const description& d, int row, int column) {
-  const auto at = static_cast<std::size_t>(d.mask_ld * column + row);
-  return (d.mask[at / 8] >> at % 8 & 1) != 0;
-}
-void set_passed(const description& d, int row, int column, bool yes) {
-  const auto at = static_cast<std::size_t>(d.mask_ld * column + row);
-  const auto bit = static_cast<std::uint8_t>(1U << at % 8);
-  d.mask[at / 8] = static_cast<std::uint8_t>(yes ? d.mask[at / 8] | bit : d.mask[at / 8] & ~bit);
-}
-
 cublasStatus_t set_description(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t which, const void* value,
                                std::size_t bytes) {
   const auto take = [&](auto& into) {
@@ -102,25 +89,17 @@ cublasStatus_t set_description(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttribu
   case CUBLASLT_MATMUL_DESC_TRANSB: return take(of(d).b);
   case CUBLASLT_MATMUL_DESC_EPILOGUE: return take(of(d).epilogue);
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return take(of(d).vector);
-  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return take(of(d).mask);
-  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return take(of(d).mask_ld);
   default: return CUBLAS_STATUS_INVALID_VALUE;
   }
 }
 
-// Returns two numbered algorithms with the same results. There is none that sums columns or reads a mask in fp16, or
-// writes a mask in fp32, so that the executor's fallbacks are tested.
+// Returns two numbered algorithms with the same results. There is none that sums columns in fp16, so that the
+// executor's fallback is tested.
 cublasStatus_t candidates(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t,
-                          cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
+                          cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
                           cublasLtMatmulHeuristicResult_t* out, int* count) {
   *count = 0;
-  const cublasLtEpilogue_t e = of(d).epilogue;
-  if ((e == CUBLASLT_EPILOGUE_BGRADB || e == CUBLASLT_EPILOGUE_DRELU) && of(a).type == CUDA_R_16F)
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (has(e, CUBLASLT_EPILOGUE_RELU_AUX) && of(a).type == CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if ((has(e, CUBLASLT_EPILOGUE_RELU_AUX) || e == CUBLASLT_EPILOGUE_DRELU) &&
-      (!of(d).mask || of(d).mask_ld % 128 != 0 || of(d).mask_ld < of(c).rows))
-    return CUBLAS_STATUS_INVALID_VALUE;
+  if (of(d).epilogue == CUBLASLT_EPILOGUE_BGRADB && of(a).type == CUDA_R_16F) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (; *count < most && *count < 2; ++*count) {
     out[*count] = {};
     out[*count].algo.data[0] = 1 + static_cast<std::uint64_t>(*count);
@@ -143,14 +122,10 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void*, c
   cudnn::later(s, [=, scale = *static_cast<const float*>(beta)] {
     const bool sums = how.epilogue == CUBLASLT_EPILOGUE_BGRADB;
     const operand right = read(b, mb, how.b);
-    product(read(a, ma, how.a), right, mo.rows, mo.columns, k, scale, out, mo.type, mo.ld,
-            [&](float x, int row, int column) {
-              if (how.epilogue == CUBLASLT_EPILOGUE_DRELU) return passed(how, row, column) ? x : 0;
-              if (has(how.epilogue, CUBLASLT_EPILOGUE_BIAS))
-                x += load(how.vector, mo.type, static_cast<std::size_t>(row));
-              if (has(how.epilogue, CUBLASLT_EPILOGUE_RELU_AUX)) set_passed(how, row, column, x > 0);
-              return has(how.epilogue, CUBLASLT_EPILOGUE_RELU) && x < 0 ? 0 : x;
-            });
+    product(read(a, ma, how.a), right, mo.rows, mo.columns, k, scale, out, mo.type, mo.ld, [&](float x, int row, int) {
+      if (has(how.epilogue, CUBLASLT_EPILOGUE_BIAS)) x += load(how.vector, mo.type, static_cast<std::size_t>(row));
+      return has(how.epilogue, CUBLASLT_EPILOGUE_RELU) && x < 0 ? 0 : x;
+    });
     for (int j = 0; sums && j < mo.columns; ++j) {
       float sum = 0;
       for (int l = 0; l < k; ++l) sum += right(l, j);

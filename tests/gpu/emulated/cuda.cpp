@@ -80,7 +80,7 @@ void run(CUstream_st* s, std::uint64_t behind) {
 void run_all() {
   for (auto& [s, owner] : the_gpu().streams) run(s, s->given);
 }
-// With a seed: drawn streams do their next work, a drawn number of times.
+// With a seed: streams drawn at random do their next work, a drawn number of times.
 void some_go_on() {
   static const char* const seed = std::getenv("REGATTA_EMULATED_GPU");
   if (!seed) return;

@@ -2,7 +2,7 @@
 //
 // The threads of a block: contexts that take turns, each of which runs until it calls meet(). Cooperation of threads is
 // as on a GPU, but in a fixed order.
-#include <launch.hpp>
+#include "kernels/launch.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for lookups in tables. The conventions of elementwise.hpp hold.
+#pragma once
+
+#include "kernels/dtype.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace cudnn::kernels {
+
+// y[i] = scale * table[ids[i]] + first[i % period] + second[i % period], rows of `size` elements. first and second may
+// be null; they are embeddings of positions. An id below 0 is padding: its table row counts as zeros. Other ids must be
+// rows of the table. period must not be 0.
+struct gather_args {
+  const float* table;
+  const std::int32_t* ids;
+  std::uint32_t size;
+  float scale;
+  const float *first, *second; // [period, size]
+  std::uint32_t period;
+};
+// For i < count.
+void gather(cudaStream_t s, dtype t, const gather_args& g, void* y, std::size_t count);
+// y[s] = the sum of the table rows of the `each` ids of sample s, in the order of the ids. Ignores g.scale, g.first,
+// g.second and g.period.
+void gather_sums(cudaStream_t s, dtype t, const gather_args& g, std::uint32_t each, void* y, std::size_t samples);
+
+// The ids of a batch sorted by row (row_order.hpp), in device memory. For k < *count, rows[k] is named by the ids at
+// indices order[begin[k]] to order[begin[k + 1] - 1], ascending.
+struct row_groups {
+  const std::int32_t *count, *rows, *begin, *order;
+  std::size_t most; // upper bound of *count
+};
+// gradient[rows[k]] += scale * the sum of dy[index / each] over the indices of the ids that name the row, in their
+// order; rows of `size` elements. `each`: ids for one row of dy, 1 after gather(). Rows without an id are not written.
+void scatter(cudaStream_t s, dtype t, const row_groups& n, const void* dy, std::uint32_t each, std::uint32_t size,
+             float scale, float* gradient);
+
+} // namespace cudnn::kernels

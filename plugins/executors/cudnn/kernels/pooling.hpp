@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for pooling. The conventions of elementwise.hpp hold.
+#pragma once
+
+#include "kernels/element_functions.hpp"
+#include "kernels/pooling_window.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace cudnn::kernels {
+
+// Pooling. p: layout of the input; q: layout of the output; w.step is ignored. positions, [samples] in layout q: for
+// each output the position y * width + x of its maximum in the input's channel; max_pool() writes it, the gradient
+// reads it. An average is over the elements of the window inside the image. The gradients are sums in a fixed order.
+void max_pool(cudaStream_t s, dtype t, window w, const image_layout& p, const image_layout& q, const void* x, void* y,
+              std::int32_t* positions, std::size_t samples);
+void max_pool_gradient(cudaStream_t s, dtype t, window w, const image_layout& p, const image_layout& q, const void* dy,
+                       const std::int32_t* positions, void* dx, std::size_t samples, bool add);
+void average_pool(cudaStream_t s, dtype t, window w, const image_layout& p, const image_layout& q, const void* x,
+                  void* y, std::size_t samples);
+void average_pool_gradient(cudaStream_t s, dtype t, window w, const image_layout& p, const image_layout& q,
+                           const void* dy, void* dx, std::size_t samples, bool add);
+
+} // namespace cudnn::kernels

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A compiled network as a model of regatta/model.hpp: the public functions have the contracts and contexts of
+// rg_model's functions in regatta/abi/model.h. If the engine keeps weights and gradients on the device, kernels use
+// them there, ordered by fences, and step() returns before the device has done its work. If the engine keeps them in
+// host memory, the device has copies: weights are uploaded once the engine says that they are ready, and each gradient
+// is downloaded once it is final. Rows of sparse tables are always in host memory: the rows of a step are uploaded
+// before it, and their gradients are downloaded after it.
+#pragma once
+
+#include "runtime/fences.hpp"
+#include "runtime/graph_capture.hpp"
+#include "runtime/input_upload.hpp"
+#include "runtime/loss_scale.hpp"
+#include "runtime/program.hpp"
+#include "tuning/kernel_choices.hpp"
+
+#include <array>
+#include <optional>
+
+namespace cudnn {
+
+class model {
+public:
+  // Compiles the graph, which is not referred to afterwards; `host` must outlive this object. Unless setup.purpose is
+  // RG_PURPOSE_INIT, also allocates device memory and chooses kernels. Throws rg::error: RG_E_UNSUPPORTED without a GPU
+  // (for RG_PURPOSE_INIT, too: a run must be refused before it starts), or if an op, its size or the precision is not
+  // supported; RG_E_CONFIG for an inconsistent graph, an empty batch or malformed setup.picks; RG_E_OPERATION if memory
+  // runs out.
+  model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
+  ~model();
+
+  rg_model_info describe();
+  void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out);
+  void bind(const rg_model_memory& memory);
+  void rows(const rg_batch& batch, std::span<rg_rows> out);
+  rg_step_result step(const rg_batch& batch, const rg::hooks& hooks);
+  void evaluate(const rg_batch& batch, std::span<double> sums);
+  double metric(std::span<const double> sums) const { return program_.metric(sums); }
+  void count(const rg_batch& batch, std::span<std::uint64_t> counts) const { program_.count(batch, counts); }
+  void canonical(std::uint32_t tensor, const float* memory, float* out);
+  void from_canonical(std::uint32_t tensor, const float* canonical, float* memory);
+  const char* kernels();
+
+private:
+  // The calls to the engine that an op requires: rg_hooks.need before its forward pass, rg_hooks.ready after its
+  // backward pass.
+  struct weight_use {
+    std::vector<weight*> needs; // weights that no earlier op uses; the op's backward pass completes their gradients
+    std::int64_t ready = -1;    // the highest index of a dense weight among `needs`, or -1
+  };
+  // Consecutive ops without a call to the engine between them: the ops of one bucket, or if the engine's memory is in
+  // host memory, one op.
+  struct part {
+    std::size_t first, last; // numbers of ops, both included
+    std::int64_t ready;      // the weight to report by rg_hooks.ready after this part's backward pass, or -1
+    captured_graph ahead{};  // forward pass; `back`: backward pass
+    std::array<captured_graph, 2> back{}; // index 1: adds to the gradients; index 0: overwrites them
+  };
+  // The memory of a tensor beside the pointers that ops use.
+  struct tensor_memory {
+    float *host = nullptr, *host_gradient = nullptr; // the engine's, if in host memory; of a table the step's rows
+    float* gradient = nullptr;                       // on the device, without the loss scale
+    // data, own_gradient: empty if the engine's memory is on the device. scaled: in fp16, the gradient with the loss
+    // scale. copy: weight::copy.
+    buffer data, own_gradient, scaled, copy;
+  };
+  // The results of a call of step(), in pinned memory. Steps use several of them in turn, so that a step need not wait
+  // for the previous one.
+  struct outcome {
+    double loss;
+    std::uint32_t not_finite;
+  };
+  static constexpr std::size_t outcomes = 4;
+
+  // model.cpp has the comments of these functions.
+  void prepare(const rg_model_setup& setup);
+  void allocate_values();
+  void allocate_weights();
+  void find_weight_uses();
+  void divide(const rg::hooks& hooks);
+  void enter(const run& r, const char* what);
+  void fetch(const weight& w, rg_fence after);
+  void convert(const weight& w);
+  void forward(const part& p, const run& r);
+  void forward(op& o, const run& r);
+  void backward(const part& p, const run& r);
+  template <class F> void launch_or_replay(captured_graph& r, const F& launch);
+  void finish(const weight& w, const run& r);
+  void unscale(const executors::graph_tensor& w, std::size_t elements, const run& r);
+  void upload_tables(const run& r);
+  void make_room(executors::graph_tensor& w, std::size_t bytes);
+  void download_tables(const run& r);
+  void learn_scale();
+
+  const rg_host* host_;
+  std::optional<device> device_; // declared before, so destroyed after, everything with device memory
+  program program_;
+  std::optional<fences> fences_, timed_fences_; // timed: for the fences around passes
+  buffer memory_;                               // of all values
+  std::vector<tensor_memory> memory_of_;        // by weight index
+  std::vector<weight_use> weight_uses_;         // by op
+  std::vector<part> parts_;                     // in the order of the forward pass; set up by the first step
+  std::size_t memory_bytes_ = 0;
+  std::string report_, choices_report_, refused_; // refused_: why steps are not captured
+  buffer losses_, sums_, flag_; // all losses and then their sum; sums of evaluation; whether a gradient is not finite
+  staged<double> factors_;      // one factor per loss in the sum of losses
+  staged<float> unscaled_;      // 1 / the loss scale
+  std::vector<double> host_sums_;
+  outcome* outcomes_ = nullptr;
+  std::array<rg_fence, outcomes> passed_{}; // pass once the outcome with this index is written
+  std::uint64_t steps_ = 0, learned_ = 0; // steps that began; steps whose outcome the loss scale has taken into account
+  loss_scale scale_;
+  std::optional<input_upload> upload_;
+  bool bound_ = false, on_device_ = false;
+  bool captures_; // steps are captured as CUDA graphs
+};
+
+} // namespace cudnn
