@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A process that hangs is told from one that others keep from the processor. Limits of time are generous but for the least.
-#include "check/activity.hpp"
+#include "check/harness/hang_watch.hpp"
 
 #include <doctest/doctest.h>
 

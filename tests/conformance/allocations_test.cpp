@@ -3,8 +3,8 @@
 // A message allocates nothing in the transports of the product, nor does an all-reduce of theirs: once the memory for as
 // many as are under way is there, as many go on without asking for any. (The counter comes before all libraries:
 // LD_PRELOAD, in CMakeLists.txt.)
-#include "check/allocations.hpp"
-#include "check/world.hpp"
+#include "check/harness/allocation_watch.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include <doctest/doctest.h>
 

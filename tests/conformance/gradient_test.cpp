@@ -2,9 +2,9 @@
 //
 // Test `gradient` of `regatta check` with models as they are, and with an executor whose gradients are all 5 % wrong: the
 // loss is the same then, so that every tensor has to be found in one run.
-#include "check/model_under_test.hpp"
-#include "check/runner.hpp"
-#include "check/suite.hpp"
+#include "check/harness/runner.hpp"
+#include "check/harness/suite.hpp"
+#include "check/model/model_under_test.hpp"
 
 #include <doctest/doctest.h>
 

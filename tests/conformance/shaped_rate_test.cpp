@@ -9,7 +9,7 @@
 // while nobody runs, the rate is a hundredth of what a core can move, and what a rank loses by waking up late is lost once
 // a stream, not once a message. What a busy machine does to a stream beyond that, the median leaves out.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "check/endpoint.hpp"
+#include "check/harness/endpoint.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What only tcp promises, beside the suite that every transport passes.
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include <doctest/doctest.h>
 

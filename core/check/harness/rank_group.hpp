@@ -3,7 +3,7 @@
 // Several ranks that run the same body: as threads of this process, each with its own instance, or as processes.
 #pragma once
 
-#include "check/endpoint.hpp"
+#include "check/harness/endpoint.hpp"
 
 #include <filesystem>
 #include <functional>

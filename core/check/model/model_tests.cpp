@@ -2,9 +2,9 @@
 //
 // Tests of a model, which computes its own step or is compiled by an executor; and of an executor, with a small
 // network. All compute in fp32, except test `bf16`, and with fixed kernels (no autotuning).
-#include "check/allocations.hpp"
-#include "check/gradient.hpp"
-#include "check/model_under_test.hpp"
+#include "check/harness/allocation_watch.hpp"
+#include "check/model/gradient.hpp"
+#include "check/model/model_under_test.hpp"
 
 #include <algorithm>
 #include <cmath>

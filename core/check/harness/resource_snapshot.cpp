@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/remains.hpp"
+#include "check/harness/resource_snapshot.hpp"
 
 #include "base/text.hpp"
-#include "check/suite.hpp"
+#include "check/harness/suite.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -2,9 +2,9 @@
 //
 // Tests of a shared object: it exports one symbol, leaves nothing behind when it is unloaded, and has a correct
 // parameter table.
-#include "check/pulse.hpp"
-#include "check/remains.hpp"
-#include "check/suite.hpp"
+#include "check/harness/progress.hpp"
+#include "check/harness/resource_snapshot.hpp"
+#include "check/harness/suite.hpp"
 
 #include "base/failure.hpp"
 #include "base/text.hpp"

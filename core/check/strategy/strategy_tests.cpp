@@ -2,8 +2,8 @@
 //
 // Tests of strategies in virtual time: all ranks in one process, a network as strict as the interface allows, and a
 // model whose gradient depends on the weights that it reads.
-#include "check/pulse.hpp"
-#include "check/suite.hpp"
+#include "check/harness/progress.hpp"
+#include "check/harness/suite.hpp"
 
 #include "base/failure.hpp"
 #include "registry/plugin_host.hpp"

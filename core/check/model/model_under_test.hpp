@@ -4,7 +4,7 @@
 // rows of sparse tables. An executor is tested with a small network of the suite.
 #pragma once
 
-#include "check/suite.hpp"
+#include "check/harness/suite.hpp"
 #include "registry/plugin_host.hpp"
 
 #include <algorithm>

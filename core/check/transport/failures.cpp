@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Failures end in an error on every rank that is affected, and no rank waits for ever.
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include "base/text.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/pulse.hpp"
+#include "check/harness/progress.hpp"
 
 #include <atomic>
 #include <chrono>

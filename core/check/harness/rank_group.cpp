@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include "base/text.hpp"
-#include "check/activity.hpp"
+#include "check/harness/hang_watch.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // fails only that test, and a test finds no leftovers of another one.
 #pragma once
 
-#include "check/suite.hpp"
+#include "check/harness/suite.hpp"
 
 #include <chrono>
 #include <functional>

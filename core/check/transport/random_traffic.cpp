@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random traffic: all ranks send to all others on all lanes, with sizes from 0 to 1 MiB, posted in random order.
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include <algorithm>
 #include <random>

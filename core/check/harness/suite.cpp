@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/suite.hpp"
+#include "check/harness/suite.hpp"
 
 namespace regatta::conformance {
 namespace {

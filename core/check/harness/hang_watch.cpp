@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/activity.hpp"
+#include "check/harness/hang_watch.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/model_under_test.hpp"
+#include "check/model/model_under_test.hpp"
 
 #include "base/text.hpp"
-#include "check/pulse.hpp"
+#include "check/harness/progress.hpp"
 #include "registry/validate.hpp"
 
 #include <algorithm>

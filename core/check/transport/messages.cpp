@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Messages arrive complete, in order, and in the right buffer.
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include <fstream>
 #include <set>

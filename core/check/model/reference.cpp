@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/reference.hpp"
+#include "check/model/reference.hpp"
 
 #include "base/failure.hpp"
-#include "check/model_under_test.hpp"
+#include "check/model/model_under_test.hpp"
 #include "data/npy_header.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of poll's waiting, of wake, and of counters.
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include <atomic>
 #include <chrono>

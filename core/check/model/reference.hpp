@@ -3,7 +3,7 @@
 // Gradients of a fixed batch as NumPy files, to compare with those of another implementation such as PyTorch.
 #pragma once
 
-#include "check/suite.hpp"
+#include "check/harness/suite.hpp"
 
 namespace regatta::conformance {
 

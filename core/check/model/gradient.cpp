@@ -2,10 +2,10 @@
 //
 // Compares gradients with the loss itself: along a path through the weights of a tensor, the integral of its gradient
 // must be the change of the loss.
-#include "check/gradient.hpp"
+#include "check/model/gradient.hpp"
 
 #include "base/text.hpp"
-#include "check/model_under_test.hpp"
+#include "check/model/model_under_test.hpp"
 
 #include <algorithm>
 #include <cmath>

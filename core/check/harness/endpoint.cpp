@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/endpoint.hpp"
+#include "check/harness/endpoint.hpp"
 
 #include "control/crypto.hpp"
 #include "registry/validate.hpp"

@@ -3,7 +3,7 @@
 // Test `gradient` of models: the integral of the gradient along a path must equal the change of the loss.
 #pragma once
 
-#include "check/suite.hpp"
+#include "check/harness/suite.hpp"
 
 namespace regatta::conformance {
 

@@ -2,8 +2,8 @@
 //
 // A transport leaves no process, segment, file, descriptor or thread behind, even if its ranks are killed. A transport
 // that connects no ranks works for one rank, and rejects peers.
-#include "check/remains.hpp"
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
+#include "check/harness/resource_snapshot.hpp"
 
 #include <chrono>
 #include <csignal>

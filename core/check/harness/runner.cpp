@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/runner.hpp"
+#include "check/harness/runner.hpp"
 
 #include "base/failure.hpp"
 #include "base/standard_output.hpp"
 #include "base/text.hpp"
-#include "check/activity.hpp"
-#include "check/allocations.hpp"
-#include "check/pulse.hpp"
+#include "check/harness/allocation_watch.hpp"
+#include "check/harness/hang_watch.hpp"
+#include "check/harness/progress.hpp"
 #include "launch/process.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/allocations.hpp"
+#include "check/harness/allocation_watch.hpp"
 
-#include "check/suite.hpp"
+#include "check/harness/suite.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 // transport directly.
 #pragma once
 
-#include "check/pulse.hpp"
-#include "check/suite.hpp"
+#include "check/harness/progress.hpp"
+#include "check/harness/suite.hpp"
 #include "registry/transport_host.hpp"
 
 #include <regatta/plugin.hpp>

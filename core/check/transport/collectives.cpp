@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of the extensions for regions and collectives, for transports that have them.
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include "base/text.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Receives that add: the result is bit-identical to a sum in the order in which the receives were posted.
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
 
 #include <algorithm>
 #include <cmath>
