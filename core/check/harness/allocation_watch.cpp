@@ -13,14 +13,14 @@ namespace {
 
 using watch_function = int (*)(std::uintptr_t first, std::uintptr_t end);
 
-struct search {
+struct segment_search {
   const std::vector<std::filesystem::path>& files;
   watch_function watch;
   std::size_t found = 0;
 };
 
-int watch_if_wanted(dl_phdr_info* library, std::size_t, void* data) {
-  auto& s = *static_cast<search*>(data);
+int watch_segments(dl_phdr_info* library, std::size_t, void* data) {
+  auto& s = *static_cast<segment_search*>(data);
   std::error_code ec;
   for (const auto& file : s.files) {
     if (!*library->dlpi_name || !std::filesystem::equivalent(library->dlpi_name, file, ec)) continue;
@@ -36,7 +36,7 @@ int watch_if_wanted(dl_phdr_info* library, std::size_t, void* data) {
 
 } // namespace
 
-std::string allocation_counter() {
+std::string allocation_counter_library() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return {};
 #endif
@@ -51,11 +51,10 @@ allocation_watch::allocation_watch(const std::vector<std::filesystem::path>& fil
   const auto watch = reinterpret_cast<watch_function>(dlsym(RTLD_DEFAULT, "regatta_watch_allocations"));
   all_ = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, "regatta_allocations"));
   large_ = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, "regatta_large_allocations"));
-  if (!watch || !all_ || !large_)
-    throw skipped("allocations are counted in a process of the test's own, not with --in-process or a sanitizer");
-  search s{files, watch};
-  dl_iterate_phdr(watch_if_wanted, &s);
-  require(s.found >= files.size(), "the plugin's code is not where the loader says it is");
+  if (!watch || !all_ || !large_) throw skipped("allocations are not counted with --in-process or a sanitizer");
+  segment_search s{files, watch};
+  dl_iterate_phdr(watch_segments, &s);
+  require(s.found >= files.size(), "the plugin's code is not among the loaded libraries (dl_iterate_phdr)");
 }
 
 } // namespace regatta::conformance

@@ -14,7 +14,7 @@ namespace regatta::conformance {
 // Returns a path of the counter's library for LD_PRELOAD, or "" if the library is missing or a sanitizer replaces
 // malloc. The path is a link in /proc, valid until this process ends: unlike the library's own path (beside the plugins
 // of this program) it contains no spaces or colons, which LD_PRELOAD takes as separators. [main]
-std::string allocation_counter();
+std::string allocation_counter_library();
 
 // Counts blocks that the code of these files allocates itself; blocks that libraries allocate for it do not count. The
 // files must be loaded. Throws skipped if the counter is not loaded, and failed if a file's code is not found. Create

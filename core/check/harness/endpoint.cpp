@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include <sys/mman.h>
@@ -37,11 +38,11 @@ endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks
       host_(
           *which.plugins, {},
           [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
-      values_(*which.what, which.parameters), address_(which.address), rank_(rank), ranks_(ranks), lanes_(lanes),
-      host_of_(ranks), world_(rg::make_versioned<rg_world>()), functions_(which.what->transport) {
-  const rg_status made = functions_.create(host_.c(), values_.data(), &self_);
-  if (made == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
-  check(made, "create");
+      values_(*which.tested, which.parameters), address_(which.address), rank_(rank), ranks_(ranks), lanes_(lanes),
+      host_of_(ranks), world_(rg::make_versioned<rg_world>()), functions_(which.tested->transport) {
+  const rg_status created = functions_.create(host_.c(), values_.data(), &self_);
+  if (created == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
+  check(created, "create");
   require_sound_caps();
   for (std::uint32_t r = 0; r < ranks; ++r)
     if (r != rank) peers_.push_back(r);
@@ -60,7 +61,7 @@ endpoint::~endpoint() {
   if (regions_)
     for (const memory& m : allocated_) regions_->remove(self_, m.region);
   functions_.destroy(self_);
-  for (const auto& [p, bytes] : ours_) munmap(p, bytes);
+  for (const auto& [p, bytes] : mapped_) munmap(p, bytes);
 }
 
 const std::string& endpoint::last_error() {
@@ -81,7 +82,7 @@ void endpoint::require_sound_caps() {
   if (s == RG_E_UNSUPPORTED)
     why = "it cannot run on this machine: " + last_error();
   else if (s == RG_OK && c.memory && !(c.memory & RG_MEMORY_HOST))
-    why = "it moves the memory of devices only, and the suite's is the host's";
+    why = "it transfers device memory only, and the suite uses host memory";
   if (why.empty() && s != RG_OK) return;
   try {
     if (!why.empty()) throw skipped(why);
@@ -99,11 +100,11 @@ rg_transport_caps endpoint::caps() {
 }
 
 std::vector<std::uint8_t> endpoint::listen() {
-  if (ranks_ > 1 && caps().flags & RG_CAP_NONE) throw skipped("it connects nobody");
+  if (ranks_ > 1 && caps().flags & RG_CAP_NONE) throw skipped("it connects no ranks (RG_CAP_NONE)");
   rg_blob blob{};
   check(try_listen(blob), "listen");
   const auto* first = static_cast<const std::uint8_t*>(blob.data);
-  require(first != nullptr || blob.bytes == 0, "a blob without an address");
+  require(first != nullptr || blob.bytes == 0, "listen() returns a blob with a size but without data");
   return {first, first + blob.bytes};
 }
 
@@ -112,26 +113,27 @@ rg_status endpoint::try_connect(const std::vector<std::vector<std::uint8_t>>& bl
   views.reserve(blobs.size());
   for (const auto& b : blobs) views.push_back({b.data(), b.size()});
   const rg_status status = functions_.connect(self_, views.data(), timeout_ns);
-  pulse();
+  report_progress();
   return status;
 }
 
 void endpoint::connect(const std::vector<std::vector<std::uint8_t>>& blobs) {
-  check(try_connect(blobs, patience_to_connect), "connect");
+  check(try_connect(blobs, connect_timeout), "connect");
 }
 
 memory endpoint::allocate(std::uint64_t bytes) {
   memory m{static_cast<rg_region>(allocated_.size() + 1), nullptr, bytes};
   const std::uint64_t room = (bytes + 63) / 64 * 64 + 64;
-  void* theirs = nullptr;
-  if (regions_ && regions_->allocate && regions_->allocate(self_, m.region, room, RG_MEMORY_HOST, &theirs) == RG_OK &&
-      theirs) {
-    m.data = static_cast<std::byte*>(theirs);
-    require(reinterpret_cast<std::uintptr_t>(theirs) % 64 == 0, "allocate gives memory that is not aligned");
+  void* allocated = nullptr;
+  if (regions_ && regions_->allocate &&
+      regions_->allocate(self_, m.region, room, RG_MEMORY_HOST, &allocated) == RG_OK && allocated) {
+    m.data = static_cast<std::byte*>(allocated);
+    require(reinterpret_cast<std::uintptr_t>(allocated) % 64 == 0,
+            "rg_regions.allocate() returns memory that is not aligned to 64 bytes");
   } else { // as the engine does: fresh pages, which take memory only once they are touched
     void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     require(p != MAP_FAILED, "no memory for the test");
-    ours_.emplace_back(p, room);
+    mapped_.emplace_back(p, room);
     m.data = static_cast<std::byte*>(p);
     if (regions_ && regions_->add) check(regions_->add(self_, m.region, m.data, room, RG_MEMORY_HOST), "add");
   }
@@ -141,7 +143,7 @@ memory endpoint::allocate(std::uint64_t bytes) {
 
 rg_transfer endpoint::transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
                                std::uint64_t bytes, std::uint32_t flags) {
-  require(offset + bytes <= m.bytes, "the test names bytes outside its memory");
+  require(offset + bytes <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
   auto t = rg::make_versioned<rg_transfer>();
   const bool adds = flags & RG_TRANSFER_ADD;
   t.flags = flags;
@@ -168,10 +170,10 @@ rg_status endpoint::try_recv(std::uint32_t peer, std::uint32_t lane, const memor
 }
 
 std::uint64_t endpoint::begin(bool receive, const rg_transfer& t) {
-  begun_[t.cookie] = (receive ? "receive of " : "send of ") +
-                     std::to_string(t.buffer.count * rg::size_of(t.buffer.type)) +
-                     (receive ? " bytes from rank " : " bytes to rank ") + std::to_string(t.peer) + " on lane " +
-                     std::to_string(t.lane);
+  descriptions_[t.cookie] = (receive ? "receive of " : "send of ") +
+                            std::to_string(t.buffer.count * rg::size_of(t.buffer.type)) +
+                            (receive ? " bytes from rank " : " bytes to rank ") + std::to_string(t.peer) + " on lane " +
+                            std::to_string(t.lane);
   backlog& b = backlogs_[{receive, t.peer, t.lane}];
   b.receive = receive;
   b.waiting.push_back(t);
@@ -233,16 +235,16 @@ rg_status endpoint::try_collective(collective_function f, std::uint32_t group, c
 
 std::uint64_t endpoint::collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
                                    std::uint32_t type, std::uint64_t count, std::uint32_t root) {
-  require(offset + count * rg::size_of(type) <= m.bytes, "the test names bytes outside its memory");
+  require(offset + count * rg::size_of(type) <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
   std::uint64_t cookie = 0;
   rg_status s;
   const std::uint64_t begin = now();
   while ((s = try_collective(f, group, m, offset, type, count, root, cookie)) == RG_AGAIN) {
-    if (now() - begin > patience) throw timed_out("a collective is refused with RG_AGAIN for ever");
+    if (now() - begin > operation_timeout) throw timed_out("a collective returns RG_AGAIN for 15 s");
     poll(second / 1000);
   }
-  begun_[cookie] = "collective of " + std::to_string(count) + " elements";
-  check(s, begun_[cookie]);
+  descriptions_[cookie] = "collective of " + std::to_string(count) + " elements";
+  check(s, descriptions_[cookie]);
   return cookie;
 }
 
@@ -254,25 +256,25 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
       std::any_of(backlogs_.begin(), backlogs_.end(), [](const auto& b) { return !b.second.waiting.empty(); });
   if (waits_for_room) timeout_ns = std::min(timeout_ns, second / 1000);
   const rg_status status = functions_.poll(self_, timeout_ns, spin_ns, out, std::size(out), &count);
-  pulse();
+  report_progress();
   check(status, "poll");
-  require(count <= std::size(out), "poll gives more completions than there is room for");
+  require(count <= std::size(out), "poll() returns more completions than its array holds");
   for (const rg_completion& c : std::span(out, count)) {
-    require(c.cookie >= 1 && c.cookie <= last_cookie_, "a completion of nothing that was begun");
-    require(completions_.emplace(c.cookie, c).second, "an operation completes twice");
+    require(c.cookie >= 1 && c.cookie <= last_cookie_, "poll() reports a completion with a cookie of no operation");
+    require(completions_.emplace(c.cookie, c).second, describe(c.cookie) + " completes twice");
     order_.push_back(c.cookie);
   }
   return count;
 }
 
 std::string endpoint::describe(std::uint64_t cookie) const {
-  const auto known = begun_.find(cookie);
-  return known == begun_.end() ? "an operation" : "a " + known->second;
+  const auto known = descriptions_.find(cookie);
+  return known == descriptions_.end() ? "an operation" : "a " + known->second;
 }
 
 rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
   std::uint64_t since = now(), moved = 0;
-  while (!ended(cookie)) {
+  while (!completed(cookie)) {
     if (poll(second / 2) > 0) since = now();
     if (now() - since < second) continue;
     auto c = rg::make_versioned<rg_counters>(); // a message of gigabytes shows no other progress
@@ -281,7 +283,8 @@ rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
       moved = c.bytes_sent + c.bytes_received;
       since = now();
     } else if (now() - since > longest) {
-      throw timed_out(describe(cookie) + " does not end");
+      throw timed_out(describe(cookie) + " does not complete: no progress for " + std::to_string(longest / second) +
+                      " s");
     }
   }
   return completions_.at(cookie);
@@ -301,8 +304,8 @@ void endpoint::cancel(std::uint32_t peer) {
   check(functions_.cancel(self_, peer), "cancel");
 }
 void endpoint::close() {
-  const rg_status status = try_close(patience_to_connect);
-  pulse();
+  const rg_status status = try_close(connect_timeout);
+  report_progress();
   check(status, "close");
 }
 
@@ -321,6 +324,12 @@ bool offers(const subject& which, const char* extension) {
 }
 
 // ----------------------------------------------------------------------------------------------------- contents ---
+
+float term(std::uint64_t seed, std::uint64_t i) {
+  const std::uint64_t x = (seed * 0x9e3779b97f4a7c15 + i) * 0xbf58476d1ce4e5b9;
+  const float mantissa = static_cast<float>(static_cast<std::int64_t>(x >> 40)) - 8388608.0f;
+  return std::ldexp(mantissa, static_cast<int>((x >> 32) & 31) - 28);
+}
 
 namespace {
 std::uint64_t word(std::uint64_t seed, std::uint64_t i) {

@@ -34,12 +34,16 @@ struct memory {
 constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::uint64_t second = 1'000'000'000; // all times are in nanoseconds
 // How long an operation may make no progress before the test fails.
-constexpr std::uint64_t patience = 15 * second * slower;
+constexpr std::uint64_t operation_timeout = 15 * second * time_limit_factor;
 // The same for operations whose peer died or left: a transport may detect that by missing heartbeats only.
-constexpr std::uint64_t patience_with_peers = 30 * second * slower;
-// Timeout that connect() and close() pass to the transport. Each is one call of the plugin, during which it reports no
-// progress.
-constexpr std::uint64_t patience_to_connect = 15 * second * slower;
+constexpr std::uint64_t peer_failure_timeout = 30 * second * time_limit_factor;
+// Timeout that connect() and close() pass to the transport. Each is one call of the plugin. It must be less than
+// rank_call_limit: a transport that gives up at the timeout reports the reason, a killed one cannot.
+constexpr std::uint64_t connect_timeout = 10 * second * time_limit_factor;
+// How long a call of the plugin may sleep or compute in a rank that is a process; less than call_limit_of(), which
+// would end the whole test.
+constexpr std::uint64_t rank_call_limit = 13 * second * time_limit_factor;
+static_assert(connect_timeout < rank_call_limit);
 
 // One rank's instance of the transport under test; call it from one thread. Functions throw failed if a call of the
 // plugin fails; those that return rg_status return the plugin's status instead. `which` must outlive this object.
@@ -99,7 +103,7 @@ public:
                         std::uint64_t count, std::uint32_t flags = 0);
   // Begin the collective `f` on `count` elements of `type` at byte `offset` of `m`; `group` is a number from
   // rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES. try_collective() returns every status.
-  // collective() polls while the status is RG_AGAIN, throws timed_out after `patience`, and returns the cookie.
+  // collective() polls while the status is RG_AGAIN, throws timed_out after `operation_timeout`, and returns the cookie.
   using collective_function = rg_status (*rg_collectives::*)(void*, const rg_collective*);
   rg_status try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
                            std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie);
@@ -111,10 +115,10 @@ public:
   // operation, or if an operation completes twice.
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
   // Returns whether the operation has completed, as far as poll() has seen it.
-  bool ended(std::uint64_t cookie) const { return completions_.contains(cookie); }
+  bool completed(std::uint64_t cookie) const { return completions_.contains(cookie); }
   // Polls until the operation completes and returns its completion, with any status; a second call returns it again.
   // Throws timed_out if for `longest` no operation completes and no byte is sent or received.
-  rg_completion wait(std::uint64_t cookie, std::uint64_t longest = patience);
+  rg_completion wait(std::uint64_t cookie, std::uint64_t longest = operation_timeout);
   std::uint64_t finish(std::uint64_t cookie); // as wait(), throws failed unless the status is RG_OK; returns the bytes
   void finish(std::span<const std::uint64_t> cookies);
   // Returns the cookies of all completions that poll() has seen, in their order.
@@ -151,7 +155,7 @@ private:
   void* self_ = nullptr;
   const rg_regions* regions_ = nullptr;
   std::vector<memory> allocated_;
-  std::vector<std::pair<void*, std::size_t>> ours_;
+  std::vector<std::pair<void*, std::size_t>> mapped_;
   std::uint64_t last_cookie_ = 0;
   struct backlog {
     bool receive;
@@ -160,7 +164,8 @@ private:
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
   std::unordered_map<std::uint64_t, rg_completion> completions_;
   std::deque<std::uint64_t> order_;
-  std::unordered_map<std::uint64_t, std::string> begun_; // a description of each operation by cookie, for messages
+  std::unordered_map<std::uint64_t, std::string>
+      descriptions_; // a description of each operation by cookie, for messages
 };
 
 // Returns the capabilities of the transport. Creates and destroys an instance, and throws as endpoint() does.
@@ -168,6 +173,9 @@ rg_transport_caps caps_of(const subject& which);
 // Returns true if the transport has the extension. Creates and destroys an instance, and throws as endpoint() does.
 bool offers(const subject& which, const char* extension);
 
+// Returns element `i` of a sequence of floats of very different magnitude, so that a sum depends on the order of its
+// terms.
+float term(std::uint64_t seed, std::uint64_t i);
 // Writes `bytes` bytes that depend on `seed` and on their distance from `data`.
 void fill(void* data, std::uint64_t bytes, std::uint64_t seed);
 // Returns true if the bytes are those that fill() writes with this seed.

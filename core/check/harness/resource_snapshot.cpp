@@ -25,7 +25,7 @@ std::string kind_of_descriptor(const std::string& target) {
   return target.substr(0, target.find(":["));
 }
 
-void read_this_process(remains& r) {
+void read_this_process(resource_snapshot& r) {
   std::error_code ec;
   r.threads =
       static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/task", ec), fs::directory_iterator{}));
@@ -46,7 +46,7 @@ void read_this_process(remains& r) {
 }
 
 // Lists files and segments of this user. Only new ones are checked for processes that use them (is_used).
-void read_machine(remains& r) {
+void read_machine(resource_snapshot& r) {
   std::error_code ec;
   for (const fs::path& folder : {fs::path("/dev/shm"), fs::temp_directory_path(ec)})
     for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, ec)) {
@@ -89,8 +89,8 @@ template <class Set> std::vector<std::string> more_than(const Set& now, const Se
   return added;
 }
 
-std::string what_is_new(const remains& before) {
-  const remains after = remains::now();
+std::string leaks_since(const resource_snapshot& before) {
+  const resource_snapshot after = resource_snapshot::take();
   std::vector<std::string> all;
   if (after.threads > before.threads) all.push_back(fmt::format("{} threads", after.threads - before.threads));
   for (const auto& d : more_than(after.descriptors, before.descriptors)) all.push_back("descriptor of " + d);
@@ -103,21 +103,21 @@ std::string what_is_new(const remains& before) {
 
 } // namespace
 
-remains remains::now() {
-  remains r;
+resource_snapshot resource_snapshot::take() {
+  resource_snapshot r;
   read_this_process(r);
   read_machine(r);
   return r;
 }
 
-void remains::expect_nothing_new() const {
+void resource_snapshot::expect_no_leaks() const {
   std::string found;
   for (int i = 0; i < 100; ++i) {
-    found = what_is_new(*this);
+    found = leaks_since(*this);
     if (found.empty()) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20)); // a thread that was joined may still be listed
   }
-  throw failed("left behind: " + found);
+  throw failed("leaked: " + found);
 }
 
 } // namespace regatta::conformance

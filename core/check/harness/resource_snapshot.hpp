@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Resources that can be left behind in this process and on this machine.
+// Resources of this process and machine that a plugin can leak: threads, descriptors, mappings, processes, files.
 #pragma once
 
 #include <set>
@@ -8,13 +8,13 @@
 
 namespace regatta::conformance {
 
-struct remains {
+struct resource_snapshot {
   // Returns the resources that exist now.
-  static remains now();
+  static resource_snapshot take();
   // Throws failed with the resources that exist now but are not in this object. Files and segments that a running
   // process uses do not count: they may belong to another program. Waits up to 2 s for resources that end by
   // themselves, such as a peer's process or a thread.
-  void expect_nothing_new() const;
+  void expect_no_leaks() const;
 
   std::size_t threads = 0;
   std::multiset<std::string> descriptors; // kinds: "socket", "/memfd:heap (deleted)"

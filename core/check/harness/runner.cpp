@@ -40,12 +40,12 @@ std::vector<std::string>& remarks() { // of the test that runs in this process
   return all;
 }
 
-// Reads both pipes until the first one, of reports and pulses, ends. Returns false if nothing arrives through that one
+// Reads both pipes until the first one, of reports and progress, ends. Returns false if nothing arrives through that one
 // and the process hangs.
-bool collect(const process& p, std::string& report, std::string& said, std::chrono::seconds silence) {
-  hang_watch watch(p.pid, silence);
+bool collect(const process& p, std::string& report, std::string& error_output, std::chrono::seconds call_limit) {
+  hang_watch watch(p.pid, call_limit);
   std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
-  std::array<std::string*, 2> texts{&report, &said};
+  std::array<std::string*, 2> texts{&report, &error_output};
   while (ends[0].fd >= 0) { // a process that outlives the test may keep the other pipe open
     if (watch.hangs()) return false;
     if (poll(ends.data(), ends.size(), 250) <= 0) continue;
@@ -64,9 +64,10 @@ bool collect(const process& p, std::string& report, std::string& said, std::chro
   return true;
 }
 
-std::string last_words(const std::string& said) {
+std::string end_of(const std::string& error_output) {
   constexpr std::size_t most = 300;
-  const std::string words = one_line(said.size() > most ? said.substr(said.size() - most) : said);
+  const std::string words =
+      one_line(error_output.size() > most ? error_output.substr(error_output.size() - most) : error_output);
   return words.empty() ? words : fmt::format(" (\"{}\")", words);
 }
 
@@ -80,7 +81,7 @@ void remark(const std::string& text) {
   remarks().push_back(text);
 }
 
-verdict run_here(const test& t, const subject& s) {
+verdict run_in_process(const test& t, const subject& s) {
   const auto begin = clock_type::now();
   remarks().clear();
   verdict v;
@@ -95,7 +96,7 @@ verdict run_here(const test& t, const subject& s) {
   } catch (const std::exception& e) {
     v = {outcome::failed, one_line(e.what())};
   } catch (...) {
-    v = {outcome::failed, "something was thrown that is no std::exception"};
+    v = {outcome::failed, "an exception was thrown that is not a std::exception"};
   }
   v.seconds = seconds_since(begin);
   v.remarks = remarks();
@@ -108,37 +109,38 @@ std::vector<std::string> arguments_for(const test& t, const subject& s) {
     words.emplace_back(option);
     words.push_back(value);
   };
-  if (s.what) add("--component", fmt::format("{}/{}", name_of(s.what->kind), s.what->id));
-  for (const auto& file : s.others) add("--with", file.string());
+  if (s.tested) add("--component", fmt::format("{}/{}", name_of(s.tested->kind), s.tested->id));
+  for (const auto& file : s.other_files) add("--with", file.string());
   if (!s.reference.empty()) add("--reference", s.reference.string());
   if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
   for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
   return words;
 }
 
-std::chrono::seconds silence_of(const subject& s) {
-  const bool computes = s.what && (s.what->kind == kind::model || s.what->kind == kind::executor);
-  return std::chrono::seconds((computes ? 60 : 10) * slower);
+std::chrono::seconds call_limit_of(const subject& s) {
+  const bool computes = s.tested && (s.tested->kind == kind::model || s.tested->kind == kind::executor);
+  return std::chrono::seconds((computes ? 60 : 15) * time_limit_factor);
 }
 
-verdict run_apart(const test& t, const subject& s) {
+verdict run_in_child(const test& t, const subject& s) {
   const auto begin = clock_type::now();
-  if (const std::string counter = allocation_counter(); !counter.empty()) setenv("LD_PRELOAD", counter.c_str(), 1);
+  if (const std::string counter = allocation_counter_library(); !counter.empty())
+    setenv("LD_PRELOAD", counter.c_str(), 1);
   process p = start_process("/proc/self/exe", [&](int) { return arguments_for(t, s); }, {}, {});
-  std::string report, said;
-  const bool in_time = collect(p, report, said, silence_of(s));
+  std::string report, error_output;
+  const bool in_time = collect(p, report, error_output, call_limit_of(s));
   if (!in_time) kill_process(p);
   const int status = reap_process(p);
   unsetenv("LD_PRELOAD");
   verdict v;
   const auto j = nlohmann::json::parse(report, nullptr, false);
   if (!in_time)
-    v = {outcome::failed, fmt::format("no call of the plugin came back for {} s", silence_of(s).count()), 0, true};
+    v = {outcome::failed, fmt::format("no call of the plugin returned for {} s", call_limit_of(s).count()), 0, true};
   else if (j.is_discarded() || !j.is_object())
     v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
-                                      last_words(said))};
+                                      end_of(error_output))};
   else
-    v = {outcome_named(j.at("status")), j.at("came").get<std::string>(), 0, j.at("hung").get<bool>(),
+    v = {outcome_named(j.at("status")), j.at("message").get<std::string>(), 0, j.at("hung").get<bool>(),
          j.at("remarks").get<std::vector<std::string>>()};
   v.seconds = seconds_since(begin);
   return v;
@@ -146,12 +148,13 @@ verdict run_apart(const test& t, const subject& s) {
 
 report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
   if (to_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-    throw failure(exit_code::run, "there is no standard output to report to");
-  tell_pulse_to(to_);
+    throw failure(exit_code::run, "standard output is closed; the test process needs it for its report");
+  report_progress_to(to_);
 }
 
 void report_to_parent::send(const verdict& v) const {
-  const nlohmann::json j = {{"status", name_of(v.what)}, {"came", v.came}, {"hung", v.hung}, {"remarks", v.remarks}};
+  const nlohmann::json j = {
+      {"status", name_of(v.result)}, {"message", v.message}, {"hung", v.hung}, {"remarks", v.remarks}};
   const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t n = write(to_, text.data() + at, text.size() - at);

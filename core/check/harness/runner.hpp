@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs tests of the suite one after the other, each in its own process. Damage by a plugin (memory, signals, a hang)
-// fails only that test, and a test finds no leftovers of another one.
+// fails only that test, and does not reach the next one.
 #pragma once
 
 #include "check/harness/suite.hpp"
@@ -20,8 +20,8 @@ enum class outcome { passed, failed, skipped };
 const char* name_of(outcome o) noexcept; // "passed"
 
 struct verdict {
-  outcome what = outcome::passed;
-  std::string came; // one line: why it failed or was skipped; empty if it passed
+  outcome result = outcome::passed;
+  std::string message; // one line: why it failed or was skipped; empty if it passed
   double seconds = 0;
   bool hung = false;                  // it failed because an operation or a call of the plugin did not end
   std::vector<std::string> remarks{}; // from remark()
@@ -29,24 +29,24 @@ struct verdict {
 
 // Runs the test in this process and keeps its remarks. Whatever the test throws becomes the verdict: `skipped`, and
 // failure with exit code skipped, become outcome::skipped, anything else outcome::failed. [main]
-verdict run_here(const test& t, const subject& s);
+verdict run_in_process(const test& t, const subject& s);
 
 // Returns the arguments of `regatta` for a process that runs only this test and sends its verdict to this process
 // (report_to_parent).
 std::vector<std::string> arguments_for(const test& t, const subject& s);
 
 // Runs the test in its own process, with the allocation counter preloaded. Kills that process, and all that it has
-// forked, if no call of the plugin returns and it hangs (hang_watch with the limit silence_of(s)). The verdict is
+// forked, if no call of the plugin returns and it hangs (hang_watch with the limit call_limit_of(s)). The verdict is
 // `failed` then, and also if the process ends without a report. Throws failure (run) if the process cannot be started.
 // [main]
-verdict run_apart(const test& t, const subject& s);
+verdict run_in_child(const test& t, const subject& s);
 
-// Returns how long a call of this plugin may sleep or compute before it counts as a hang: 10 s, or 60 s for models and
+// Returns how long a call of this plugin may sleep or compute before it counts as a hang: 15 s, or 60 s for models and
 // executors, because steps of large models take seconds; more under a sanitizer.
-std::chrono::seconds silence_of(const subject& s);
+std::chrono::seconds call_limit_of(const subject& s);
 
-// For a process that runs one test: reserves standard output for the report and for pulse(), and redirects output of
-// the plugin to standard error. Create it once, before any plugin code runs.
+// For a process that runs one test: reserves standard output for the report and for report_progress(), and redirects
+// output of the plugin to standard error. Create it once, before any plugin code runs.
 class report_to_parent {
 public:
   report_to_parent(); // throws failure (run) if there is no standard output

@@ -8,13 +8,12 @@ void append(std::vector<test>& all, const std::vector<test>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-void needs_launcher(const subject& s) {
-  throw skipped("its ranks must be started by a launcher: " + s.what->launcher + " 4 regatta check transport/" +
-                s.what->id);
+void skip_without_launcher(const subject& s) {
+  throw skipped("its ranks need a launcher; run: " + s.tested->launcher + " 4 regatta check transport/" + s.tested->id);
 }
-void needs_own_processes(const subject& s) {
-  throw skipped("not among processes of " + s.what->launcher +
-                ": they live and die together, and sums are in an order of their library's");
+void skip_under_launcher(const subject& s) {
+  throw skipped("not under " + s.tested->launcher +
+                ": the test ends or starts single ranks, or needs sums in rank order");
 }
 
 } // namespace
@@ -24,7 +23,7 @@ std::vector<test> tests_of_file() {
 }
 
 std::vector<test> tests_of(const subject& s) {
-  const component& c = *s.what;
+  const component& c = *s.tested;
   std::vector<test> all = parameter_tests();
   switch (c.kind) {
   case kind::model:
@@ -34,11 +33,12 @@ std::vector<test> tests_of(const subject& s) {
     break;
   case kind::transport: {
     const std::size_t general = all.size();
-    for (const auto* part : {&message_tests(), &add_tests(), &traffic_tests(), &waiting_tests(), &failure_tests(),
-                             &collective_tests(), &leftover_tests(), &unconnected_tests()})
+    for (const auto* part : {&message_tests(), &reducing_receive_tests(), &random_traffic_tests(), &polling_tests(),
+                             &failure_tests(), &collective_tests(), &leak_tests(), &unconnected_tests()})
       append(all, *part);
     for (std::size_t i = general; i < all.size() && !c.launcher.empty(); ++i)
-      if (!s.launched || !all[i].launched) all[i].run = s.launched ? needs_own_processes : needs_launcher;
+      if (!s.launcher_ranks || !all[i].under_launcher)
+        all[i].run = s.launcher_ranks ? skip_under_launcher : skip_without_launcher;
     break;
   }
   case kind::strategy: append(all, strategy_tests()); break;

@@ -19,22 +19,13 @@
 namespace regatta::conformance {
 namespace {
 
-constexpr std::uint64_t samples_a_step = 16;
+constexpr std::uint64_t samples_per_step = 16;
 constexpr double allowed = 0.025; // relative error of a gradient: half of the smallest one that must be found
 constexpr std::size_t most_tensors = 64, most_paths = 16;
 
-double product(const floats& a, const floats& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
-                            [](float x, float y) { return double{x} * y; });
-}
-
-double length(const floats& a) {
-  return std::sqrt(product(a, a));
-}
-
 // The change of the loss along a path through the weights: measured, and predicted by the integral of the gradient.
 struct change {
-  double found, predicted;
+  double measured, predicted;
 };
 
 // Measures the loss and its gradient along straight paths through the weights of one tensor. In place of finite
@@ -54,42 +45,45 @@ public:
                std::uint32_t most_intervals) {
     floats& w = m_.weights(tensor);
     const floats start = w;
-    const double unit = distance / length(direction);
+    const double unit = distance / norm(direction);
     const auto loss_at = [&](double part) { // position on the path, -1 to 1
       for (std::size_t i = 0; i < w.size(); ++i) w[i] = start[i] + static_cast<float>(part * unit * direction[i]);
       return m_.step(x_);
     };
     const double first_loss = loss_at(-1);
-    floats way = w, end_gradients = m_.gradients(tensor);
-    const double found = loss_at(1) - first_loss;
-    std::transform(w.begin(), w.end(), way.begin(), way.begin(), std::minus<>()); // as fp32 rounded the weights
-    const double ends = product(end_gradients, way) + product(m_.gradients(tensor), way);
-    double odd = product(middle, way), even = 0, integral = (ends + 4 * odd) / 6;
-    for (std::uint32_t n = 4; n <= most_intervals && hidden_part({found, per_gradient_ * integral}) < 0.01; n *= 2) {
+    floats path = w, end_gradients = m_.gradients(tensor);
+    const double measured = loss_at(1) - first_loss;
+    std::transform(w.begin(), w.end(), path.begin(), path.begin(), std::minus<>()); // as fp32 rounded the weights
+    const double ends = dot(end_gradients, path) + dot(m_.gradients(tensor), path);
+    double odd = dot(middle, path), even = 0, integral = (ends + 4 * odd) / 6;
+    for (std::uint32_t n = 4; n <= most_intervals && rounding_share({measured, per_gradient_ * integral}) < 0.01;
+         n *= 2) {
       even += odd;
       odd = 0;
       for (std::uint32_t i = 1; i < n; i += 2) {
         loss_at(2.0 * i / n - 1);
-        odd += product(m_.gradients(tensor), way);
+        odd += dot(m_.gradients(tensor), path);
       }
       const double coarser = std::exchange(integral, (ends + 4 * odd + 2 * even) / (3 * n));
       if (std::abs(integral - coarser) < 0.005 * std::abs(integral)) break;
     }
     std::copy(start.begin(), start.end(), w.begin());
-    return {found, per_gradient_ * integral};
+    return {measured, per_gradient_ * integral};
   }
 
   // Returns the distance at which a directional derivative of `expected` changes the loss by the fraction `share`, but
   // at most the fraction `most` of the length of the tensor's weights.
   double distance(std::uint32_t tensor, double expected, double share, double most) {
     const floats& w = m_.weights(tensor);
-    const double size = std::max(length(w), 0.03 * std::sqrt(static_cast<double>(w.size())));
+    const double size = std::max(norm(w), 0.03 * std::sqrt(static_cast<double>(w.size())));
     return std::min(share * std::abs(loss_ / expected), most * size);
   }
 
   double per_gradient() const { return per_gradient_; }
   // Returns the rounding error of a change, as a fraction of the change.
-  double hidden_part(const change& c) const { return rounding() / std::max(std::abs(c.found), std::abs(c.predicted)); }
+  double rounding_share(const change& c) const {
+    return rounding() / std::max(std::abs(c.measured), std::abs(c.predicted));
+  }
   // Returns an upper estimate of the rounding error of a difference of two losses; in all shipped models it is less.
   double rounding() const { return 1.2e-7 * std::abs(loss_); }
 
@@ -109,7 +103,7 @@ floats part_of(const floats& gradient, std::uint64_t seed, std::uint32_t directi
   floats d = gradient;
   for (std::size_t i = 0; i < d.size() && direction; ++i)
     if (random_word(seed, i, direction) & 1) d[i] = 0;
-  return length(d) > 0 ? d : gradient;
+  return norm(d) > 0 ? d : gradient;
 }
 
 // Returns 1 or -1 at random where the gradient is exactly 0, and 0 elsewhere and in padding of the memory layout.
@@ -128,17 +122,18 @@ std::string try_zeros(path_meter& meter, model_under_test& m, std::uint32_t t, c
   const auto zeros = static_cast<std::size_t>(std::count(gradient.begin(), gradient.end(), 0.0F));
   const auto others = static_cast<double>(gradient.size() - zeros);
   const double usual =
-      others > 0 ? meter.per_gradient() * length(gradient) / std::sqrt(others) : 0; // of nonzero elements
+      others > 0 ? meter.per_gradient() * norm(gradient) / std::sqrt(others) : 0; // of nonzero elements
   for (std::uint32_t k = 0; k < 4; ++k) {
     const floats d = signs_of_zeros(m, t, gradient, seed, k);
-    if (length(d) == 0) return {};
+    if (norm(d) == 0) return {};
     const double distance = meter.distance(t, usual, 1e-4, 0.01);
-    const double near = meter.along(t, d, distance, gradient, 2).found / (2 * distance),
-                 nearer = meter.along(t, d, distance / 3, gradient, 2).found / (2 * distance / 3);
+    const double near = meter.along(t, d, distance, gradient, 2).measured / (2 * distance),
+                 nearer = meter.along(t, d, distance / 3, gradient, 2).measured / (2 * distance / 3);
     const double least = std::min(std::abs(near), std::abs(nearer)) - 6 * meter.rounding() / distance;
     if (near * nearer > 0 && least > usual / 4)
-      return fmt::format("the gradient of {} of {} elements is 0, but there the loss changes by {:.3g} a unit", zeros,
-                         gradient.size(), near);
+      return fmt::format(
+          "the gradient of {} of {} elements is 0, but the derivative of the loss by them is about {:.3g}", zeros,
+          gradient.size(), near);
   }
   return {};
 }
@@ -155,31 +150,31 @@ struct estimate {
     median = (ratios[(n - 1) / 2] + ratios[n / 2]) / 2;
     error = (ratios[n * 3 / 4] - ratios[n / 4]) / std::sqrt(static_cast<double>(n)); // about that of the median
   }
-  bool tells() const { return ratios.size() >= most_paths / 2 && 4 * error < allowed; }
+  bool is_certain() const { return ratios.size() >= most_paths / 2 && 4 * error < allowed; }
 };
 
 // zero: the gradient is 0 everywhere; hidden: an error of 5 % could not be told from noise.
-enum class finding { right, wrong, zero, hidden };
-struct judgement {
-  finding what = finding::right;
-  std::string how{}; // only with finding::wrong: the error
+enum class gradient_state { right, wrong, zero, hidden };
+struct verdict_of_tensor {
+  gradient_state result = gradient_state::right;
+  std::string error{}; // only with gradient_state::wrong: the error
 };
 
 // Checks that the integral of this tensor's gradient is the change of the loss.
-judgement try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient, std::uint64_t seed) {
-  if (!std::isfinite(length(gradient))) return {finding::wrong, "its gradient is not finite"};
-  if (length(gradient) == 0) return {finding::zero};
+verdict_of_tensor try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient, std::uint64_t seed) {
+  if (!std::isfinite(norm(gradient))) return {gradient_state::wrong, "its gradient is not finite"};
+  if (norm(gradient) == 0) return {gradient_state::zero};
   // Returns the measured over the predicted change of the loss along a path; NaN if rounding hides the change. Triples
   // the length of the path until rounding is less than the fraction `hidden` of the change. Later paths start with that
   // length, because the next one needs about the same. Direction 0 is the gradient itself.
   double stretch = 1;
   const auto ratio = [&](std::uint32_t direction, double longer, std::uint32_t most_intervals, double hidden) {
     const floats d = part_of(gradient, seed, direction);
-    const double slope = meter.per_gradient() * product(gradient, d) / length(d);
+    const double derivative = meter.per_gradient() * dot(gradient, d) / norm(d);
     for (;; stretch *= 3) {
-      const double distance = meter.distance(t, slope, 6e-5 * longer * stretch, 3e-3 * longer * stretch);
+      const double distance = meter.distance(t, derivative, 6e-5 * longer * stretch, 3e-3 * longer * stretch);
       const change c = meter.along(t, d, distance, gradient, most_intervals);
-      if (meter.hidden_part(c) < hidden) return c.found / c.predicted;
+      if (meter.rounding_share(c) < hidden) return c.measured / c.predicted;
       if (stretch > 999) return std::numeric_limits<double>::quiet_NaN(); // path of 3 x the weights' length
     }
   };
@@ -190,15 +185,15 @@ judgement try_tensor(path_meter& meter, std::uint32_t t, const floats& gradient,
   // same kinks. They may be shorter than the first two, with more rounding, because the median averages it out.
   stretch = 1;
   estimate found;
-  for (std::uint32_t k = 0; k < most_paths && !found.tells(); ++k) {
+  for (std::uint32_t k = 0; k < most_paths && !found.is_certain(); ++k) {
     found.add(ratio(k % 2 ? k : 0, 1 + std::fmod(0.618 * k, 1), 32, 0.01));
     if (k == 3 && found.ratios.empty()) break;
   }
   if (found.ratios.size() >= most_paths / 2 && std::abs(found.median - 1) > std::max(allowed, 4 * found.error))
-    return {finding::wrong,
-            fmt::format("the loss changes by {:.4g} times as much as the gradient says (median of {} paths)",
+    return {gradient_state::wrong,
+            fmt::format("the loss changes by {:.4g} times the integral of the gradient (median of {} paths)",
                         found.median, found.ratios.size())};
-  return {found.tells() ? finding::right : finding::hidden};
+  return {found.is_certain() ? gradient_state::right : gradient_state::hidden};
 }
 
 // Returns all tensors if they are at most 64; else the first 16, the last 16, and 32 of the others that the seed
@@ -218,16 +213,16 @@ std::vector<std::uint32_t> chosen(std::vector<std::uint32_t> tensors, std::uint6
 } // namespace
 
 void check_gradients(const subject& s) {
-  model_under_test m(s, samples_a_step);
+  model_under_test m(s, samples_per_step);
   m.bind();
-  const samples x = m.make_samples(0, samples_a_step);
+  const samples x = m.make_samples(0, samples_per_step);
   m.prepare({&x});
   // The model's gradients are those of the summed loss divided by the samples of the global batch, or, if the model
   // counts terms (count_kinds), by the number of terms. step() returns the sum.
-  double per_gradient = static_cast<double>(samples_a_step);
+  double per_gradient = static_cast<double>(samples_per_step);
   if (m.info().count_kinds) {
     rg_step_result result;
-    require(m.try_step(x, samples_a_step, RG_BATCH_LAST, {}, result) >= 0, "the step fails");
+    m.check(m.try_step(x, samples_per_step, RG_BATCH_LAST, {}, result), "step");
     per_gradient = static_cast<double>(result.count);
   }
   path_meter meter(m, x, per_gradient);
@@ -237,14 +232,14 @@ void check_gradients(const subject& s) {
     m.step(x);
     const floats gradient = m.gradients(t);
     const std::string name = m.tensors()[t].name;
-    judgement j = try_tensor(meter, t, gradient, s.seed);
-    if (j.what != finding::wrong) {
+    verdict_of_tensor j = try_tensor(meter, t, gradient, s.seed);
+    if (j.result != gradient_state::wrong) {
       const std::string how = try_zeros(meter, m, t, gradient, s.seed);
-      if (!how.empty()) j = {finding::wrong, how};
+      if (!how.empty()) j = {gradient_state::wrong, how};
     }
-    if (j.what == finding::wrong) wrong.push_back(fmt::format("{}: {}", name, j.how));
-    if (j.what == finding::hidden) hidden.push_back(name);
-    if (j.what == finding::zero) zero.push_back(name);
+    if (j.result == gradient_state::wrong) wrong.push_back(fmt::format("{}: {}", name, j.error));
+    if (j.result == gradient_state::hidden) hidden.push_back(name);
+    if (j.result == gradient_state::zero) zero.push_back(name);
   }
   if (tensors.size() < all.size())
     remark(fmt::format("{} of {} tensors are checked; another --seed chooses others", tensors.size(), all.size()));

@@ -25,15 +25,6 @@ bool same_bits(const floats& a, const floats& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-double dot(const floats& a, const floats& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
-                            [](float x, float y) { return double{x} * y; });
-}
-
-double norm(const floats& a) {
-  return std::sqrt(dot(a, a));
-}
-
 floats sum_of(const floats& a, const floats& b) {
   floats s(a.size());
   std::transform(a.begin(), a.end(), b.begin(), s.begin(), std::plus<>());
@@ -45,7 +36,8 @@ void expect_near(const floats& got, const floats& expected, const std::string& w
   floats apart(got.size());
   std::transform(got.begin(), got.end(), expected.begin(), apart.begin(), std::minus<>());
   require(got.size() == expected.size() && norm(apart) <= 1e-4 * norm(expected) + 1e-9,
-          fmt::format("{}: apart by {:.3g}, of a length of {:.3g}", what, norm(apart), norm(expected)));
+          fmt::format("the gradients of {} differ by {:.3g} (L2 norm); expected at most 1e-4 of their norm, {:.3g}",
+                      what, norm(apart), norm(expected)));
 }
 
 std::vector<floats> gradients_of(model_under_test& m) {
@@ -59,29 +51,35 @@ std::vector<floats> gradients_of(model_under_test& m) {
 void seeds(const subject& s) {
   model_under_test a(s, batch), b(s, batch), other_batch(s, 2 * batch), server(s, batch, RG_PURPOSE_INIT);
   const auto layout = [](const model_under_test& m) { return std::string(m.info().layout ? m.info().layout : ""); };
-  require(layout(a) == layout(server), "a server (RG_PURPOSE_INIT) has another layout: " + layout(server));
+  require(layout(a) == layout(server), "an instance for a server (RG_PURPOSE_INIT) has layout \"" + layout(server) +
+                                           "\", one for training \"" + layout(a) + "\"");
   for (std::uint32_t t = 0; t < a.tensors().size(); ++t) {
     const rg_tensor& tensor = a.tensors()[t];
     if (tensor.kind == RG_TENSOR_ROWS) continue; // test `rows` checks these
     const floats w = a.initial(t, s.seed);
     require(std::all_of(w.begin(), w.end(), [](float x) { return std::isfinite(x); }),
-            fmt::format("{} does not start finite", tensor.name));
-    require(same_bits(w, a.initial(t, s.seed)), fmt::format("{} starts differently the second time", tensor.name));
-    require(same_bits(w, b.initial(t, s.seed)), fmt::format("{} starts differently in another instance", tensor.name));
-    require(same_bits(w, server.initial(t, s.seed)), fmt::format("{} starts differently on a server", tensor.name));
+            fmt::format("the initial weights of {} are not finite", tensor.name));
+    require(same_bits(w, a.initial(t, s.seed)),
+            fmt::format("init() gives other weights of {} the second time", tensor.name));
+    require(same_bits(w, b.initial(t, s.seed)),
+            fmt::format("init() of another instance gives other weights of {}", tensor.name));
+    require(same_bits(w, server.initial(t, s.seed)),
+            fmt::format("init() of an instance for a server (RG_PURPOSE_INIT) gives other weights of {}", tensor.name));
     if (layout(a) == layout(other_batch))
-      require(same_bits(w, other_batch.initial(t, s.seed)), fmt::format("{} depends on the batch", tensor.name));
+      require(same_bits(w, other_batch.initial(t, s.seed)),
+              fmt::format("init() with another batch size gives other weights of {}", tensor.name));
   }
 }
 
 void layouts(const subject& s) {
   model_under_test m(s, batch);
-  require(!m.functions().canonical == !m.functions().from_canonical, "it has one of canonical and from_canonical");
+  require(!m.functions().canonical == !m.functions().from_canonical,
+          "it has only one of canonical() and from_canonical(); implement both or none");
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
     if (m.tensors()[t].kind == RG_TENSOR_ROWS) continue;
     const floats w = m.initial(t, s.seed);
     require(same_bits(m.from_canonical(t, m.canonical(t, w)), w),
-            fmt::format("{} is another one after canonical and from_canonical", m.tensors()[t].name));
+            fmt::format("from_canonical(canonical(x)) differs from x for {}", m.tensors()[t].name));
   }
 }
 
@@ -93,23 +91,24 @@ void rows(const subject& s) {
     if (tensor.kind != RG_TENSOR_ROWS) continue;
     any = true;
     require(tensor.ndim >= 2 && tensor.shape[0] > 0,
-            fmt::format("{} is no table: rows, and what a row is", tensor.name));
+            fmt::format("sparse table {} has fewer than two dimensions; expected rows, then the shape of a row",
+                        tensor.name));
     const std::uint64_t row = rg::storage_of(tensor) / static_cast<std::uint64_t>(tensor.shape[0]);
     const std::uint64_t last = static_cast<std::uint64_t>(tensor.shape[0]) - 1;
     const std::vector<std::uint64_t> together = {0, last / 2, last};
     floats all(together.size() * row), one(row);
     auto start = [&](const std::uint64_t* numbers, std::uint64_t count, floats& out) {
-      require(m.functions().init(m.self(), t, numbers, count, s.seed, out.data()) >= 0,
-              fmt::format("rows of {} cannot be started", tensor.name));
+      m.check(m.functions().init(m.self(), t, numbers, count, s.seed, out.data()), "init");
     };
     start(together.data(), together.size(), all);
     for (std::size_t k = 0; k < together.size(); ++k) {
       start(&together[k], 1, one);
       require(std::memcmp(one.data(), all.data() + k * row, row * sizeof(float)) == 0,
-              fmt::format("row {} of {} depends on which others are asked for", together[k], tensor.name));
+              fmt::format("init() gives other values of row {} of {} if other rows are in the same call", together[k],
+                          tensor.name));
     }
   }
-  if (!any) throw skipped("it has no tables");
+  if (!any) throw skipped("it has no sparse tables");
 }
 
 // ------------------------------------------------------------------------------------------------------------ step ---
@@ -123,18 +122,18 @@ void repeatable(const subject& s) {
     const samples x = m->make_samples(0, batch);
     m->prepare({&x});
     const double l = m->step(x);
-    require(std::isfinite(l), fmt::format("the loss is {}", l));
+    require(std::isfinite(l), fmt::format("the loss is {}; expected a finite value", l));
     if (m == &a) {
       loss = l;
       first = gradients_of(a);
       m->prepare({&x});
-      require(m->step(x) == loss, "the same step has another loss the second time");
+      require(m->step(x) == loss, "the same step gives another loss the second time");
     }
-    require(l == loss, fmt::format("two instances have losses of {} and {}", loss, l));
+    require(l == loss, fmt::format("two instances give losses of {} and {} for the same step", loss, l));
     const auto again = gradients_of(*m);
     for (std::size_t t = 0; t < first.size(); ++t)
-      require(same_bits(again[t], first[t]),
-              fmt::format("the gradient of {} differs the second time", m->tensors()[m->trained()[t]].name));
+      require(same_bits(again[t], first[t]), fmt::format("the same step gives another gradient of {} the second time",
+                                                         m->tensors()[m->trained()[t]].name));
   }
 }
 
@@ -158,7 +157,7 @@ void ready_order(const subject& s) {
   const auto ready = [&](std::uint32_t tensor) {
     if (!wrong.empty()) return;
     if (tensor >= m.tensors().size() || static_cast<std::int64_t>(tensor) <= last) {
-      wrong = fmt::format("ready({}) comes after ready({})", tensor, last);
+      wrong = fmt::format("the step calls ready({}) after ready({}); expected ascending tensors", tensor, last);
       return;
     }
     for (std::uint32_t t = static_cast<std::uint32_t>(last + 1); t <= tensor; ++t) {
@@ -171,21 +170,22 @@ void ready_order(const subject& s) {
   };
   m.prepare({&x});
   rg_step_result result;
-  require(m.try_step(x, batch, RG_BATCH_LAST, {{}, ready}, result) >= 0, "the step fails");
+  m.check(m.try_step(x, batch, RG_BATCH_LAST, {{}, ready}, result), "step");
   require(wrong.empty(), wrong);
   for (std::uint32_t t = 0; t < m.tensors().size(); ++t) {
     if (m.tensors()[t].kind != RG_TENSOR_DENSE) continue;
-    require(static_cast<std::int64_t>(t) <= last, fmt::format("ready never comes for {}", m.tensors()[t].name));
-    require(same_bits(m.gradients(t), expected[t]),
-            fmt::format("weights are still read, or the gradient of {} is still written, after ready",
-                        m.tensors()[t].name));
+    require(static_cast<std::int64_t>(t) <= last,
+            fmt::format("the step never calls ready() for {}", m.tensors()[t].name));
+    require(
+        same_bits(m.gradients(t), expected[t]),
+        fmt::format("after ready(), the step still reads weights or writes the gradient of {}", m.tensors()[t].name));
     m.weights(t) = start[t];
   }
   // Only the last micro-batch of a step makes gradients final.
   std::uint64_t early = 0;
   m.prepare({&x});
-  require(m.try_step(x, batch, 0, {{}, [&](std::uint32_t) { ++early; }}, result) >= 0, "the step fails");
-  require(early == 0, "ready comes in a micro-batch that is not the last");
+  m.check(m.try_step(x, batch, 0, {{}, [&](std::uint32_t) { ++early; }}, result), "step");
+  require(early == 0, "the step calls ready() in a micro-batch that is not the last (without RG_BATCH_LAST)");
 }
 
 void need_order(const subject& s) {
@@ -202,22 +202,22 @@ void need_order(const subject& s) {
     }
   // Copy weights when need() asks for them, and not before.
   std::int64_t first = -1;
-  const auto bring = [&](std::uint32_t t) {
+  const auto copy_weights = [&](std::uint32_t t) {
     if (t < start.size() && !start[t].empty()) std::copy(start[t].begin(), start[t].end(), m.weights(t).begin());
     if (first < 0) first = t;
     return RG_OK;
   };
   m.prepare({&x});
   rg_step_result result;
-  require(m.try_step(x, batch, RG_BATCH_LAST, {bring, {}}, result) >= 0, "the step fails");
+  m.check(m.try_step(x, batch, RG_BATCH_LAST, {copy_weights, {}}, result), "step");
   require(result.loss_sum == loss,
           fmt::format("weights are read before need(): the loss is {} instead of {}", result.loss_sum, loss));
   if (first < 0) return; // no dense weights
-  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) bring(t);
+  for (std::uint32_t t = 0; t < m.tensors().size(); ++t) copy_weights(t);
   m.prepare({&x});
-  const auto refuse = [](std::uint32_t) -> rg_status { return RG_E_CANCELLED; };
-  require(m.try_step(x, batch, RG_BATCH_LAST, {refuse, {}}, result) == RG_E_CANCELLED,
-          "what need() returns is not what the step returns");
+  const auto cancelled = [](std::uint32_t) -> rg_status { return RG_E_CANCELLED; };
+  require(m.try_step(x, batch, RG_BATCH_LAST, {cancelled, {}}, result) == RG_E_CANCELLED,
+          "the step does not return RG_E_CANCELLED, which its call of need() returned");
 }
 
 void allocates_nothing(const subject& s) {
@@ -240,8 +240,9 @@ void allocates_nothing(const subject& s) {
   // Small blocks that are freed again are allowed: interfaces of libraries need them. The allocator's own bookkeeping
   // may grow sometimes, but not in every round.
   require(watch.large_blocks() == 0,
-          fmt::format("{} steps allocate {} blocks of more than 4 KiB", rounds * steps, watch.large_blocks()));
-  require(growing < rounds, fmt::format("every {} steps leave more memory in use", steps));
+          fmt::format("{} steps allocate {} blocks of more than 4 KiB; expected none after the first steps",
+                      rounds * steps, watch.large_blocks()));
+  require(growing < rounds, fmt::format("memory in use grows with every {} steps", steps));
 }
 
 // ------------------------------------------------------------------------------------------------------- gradients ---
@@ -264,9 +265,10 @@ void accumulation(const subject& s) {
     expect_near(together[t], sum_of(of_a[t], of_b[t]), m.tensors()[m.trained()[t]].name);
 }
 
-void shares(const subject& s) {
+void batch_parts(const subject& s) {
   model_under_test whole(s, 2 * batch), part(s, batch);
-  if (whole.has_state()) throw skipped("it has state (statistics of the batch that it sees), which parts do not share");
+  if (whole.has_state())
+    throw skipped("it has state (such as batch statistics), so that parts of a batch give other gradients");
   whole.bind();
   part.bind();
   const samples all = whole.make_samples(0, 2 * batch);
@@ -284,8 +286,9 @@ void shares(const subject& s) {
     else
       for (std::size_t t = 0; t < g.size(); ++t) sum[t] = sum_of(sum[t], g[t]);
   }
-  require(std::abs(losses - loss) <= 1e-4 * std::abs(loss),
-          fmt::format("the losses of the parts sum to {}, that of the whole is {}", losses, loss));
+  require(
+      std::abs(losses - loss) <= 1e-4 * std::abs(loss),
+      fmt::format("the losses of two halves of a batch sum to {}, the loss of the whole batch is {}", losses, loss));
   const auto expected = gradients_of(whole);
   for (std::size_t t = 0; t < expected.size(); ++t)
     expect_near(sum[t], expected[t], whole.tensors()[whole.trained()[t]].name);
@@ -306,26 +309,28 @@ void half_precision(const subject& s) {
     return m.step(x);
   };
   const double expected_loss = step(exact), loss = step(rounded);
-  require(std::abs(loss - expected_loss) <= 0.05 * std::abs(expected_loss),
-          fmt::format("the loss is {} in bf16, {} in fp32", loss, expected_loss));
+  require(
+      std::abs(loss - expected_loss) <= 0.05 * std::abs(expected_loss),
+      fmt::format("the loss is {} in bf16 and {} in fp32; expected at most 5 % of difference", loss, expected_loss));
   const auto expected = gradients_of(exact), got = gradients_of(rounded);
   const std::size_t compared = exact.has_state() ? 1 : expected.size();
-  double apart = 0, length = 0;
+  double squared_difference = 0, squared_norm = 0;
   for (std::size_t t = 0; t < compared; ++t) {
     floats difference(expected[t].size());
     std::transform(got[t].begin(), got[t].end(), expected[t].begin(), difference.begin(), std::minus<>());
-    apart += dot(difference, difference);
-    length += dot(expected[t], expected[t]);
+    squared_difference += dot(difference, difference);
+    squared_norm += dot(expected[t], expected[t]);
   }
-  require(std::sqrt(apart) <= most * std::sqrt(length),
-          fmt::format("gradients in bf16 lie {:.2g} of their length from those in fp32", std::sqrt(apart / length)));
+  require(std::sqrt(squared_difference) <= most * std::sqrt(squared_norm),
+          fmt::format("gradients in bf16 differ from those in fp32 by {:.2g} of their norm; expected at most 0.6",
+                      std::sqrt(squared_difference / squared_norm)));
 }
 
 // ------------------------------------------------------------------------------------------------------ evaluation ---
 
 void evaluation(const subject& s) {
   model_under_test m(s, batch);
-  if (!m.functions().evaluate || !m.info().metric_sums) throw skipped("it does not evaluate");
+  if (!m.functions().evaluate || !m.info().metric_sums) throw skipped("it has no evaluate()");
   m.bind();
   const auto sums_of = [&](const samples& x, std::uint64_t valid, std::vector<double> sums) {
     m.prepare({&x});
@@ -340,34 +345,39 @@ void evaluation(const subject& s) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double near = 1e-4 * (1 + std::abs(all[i]));
     require(std::abs(twice[i] - 2 * all[i]) <= 2 * near,
-            fmt::format("sum {} is {} after one batch and {} after the same once more", i, all[i], twice[i]));
+            fmt::format("metric sum {} is {} after a batch and {} after the same batch again; expected twice as much",
+                        i, all[i], twice[i]));
     require(std::abs(parts[i] - all[i]) <= near,
-            fmt::format("sum {} is {}, but {} where the samples come in two batches (`valid`)", i, all[i], parts[i]));
+            fmt::format("metric sum {} is {} in one batch, and {} if the samples come in two batches (rg_batch.valid)",
+                        i, all[i], parts[i]));
   }
   if (!m.functions().metric) return;
   const double value = m.metric(all);
-  require(std::isfinite(value), fmt::format("the metric is {}", value));
+  require(std::isfinite(value), fmt::format("the metric is {}; expected a finite value", value));
 }
 
 } // namespace
 
 const std::vector<test>& model_tests() {
   static const std::vector<test> all = {
-      {"seed", "weights depend on the seed alone: not on the instance, the batch or the role", seeds},
-      {"layout", "canonical and from_canonical undo each other", layouts},
-      {"rows", "a table's row starts the same whatever others are asked for", rows},
-      {"repeat", "the same step gives the same loss and gradients, to the bit", repeatable},
-      {"ready", "tensors become ready in their order, final, their weights read no more; in the last micro-batch only",
+      {"seed", "initial weights depend only on the seed, not on instance, batch size or role", seeds},
+      {"layout", "canonical() and from_canonical() are inverse", layouts},
+      {"rows", "initial values of a sparse table's row do not depend on the other rows of the call", rows},
+      {"repeat", "the same step gives bit-identical loss and gradients", repeatable},
+      {"ready",
+       "ready() comes in tensor order, in the last micro-batch only; gradients are final then, and weights not read "
+       "again",
        ready_order},
-      {"need", "no weight is read before need(), whose error ends the step", need_order},
-      {"allocations", "a step allocates nothing after the first (itself no block above 4 KiB; nothing that stays)",
+      {"need", "no weight is read before need(); an error of need() ends the step", need_order},
+      {"allocations", "after the first steps, a step allocates no block above 4 KiB, and memory in use does not grow",
        allocates_nothing},
-      {"gradient", "the integral of each tensor's gradient along a path is the change of the loss", check_gradients},
-      {"accumulate", "gradients of two micro-batches accumulated are their sum", accumulation},
-      {"bf16", "where it computes in bf16: loss within 5 %, gradients within 0.6 of their length of those in fp32",
+      {"gradient", "the integral of each tensor's gradient along a path equals the change of the loss",
+       check_gradients},
+      {"accumulate", "accumulated gradients of two micro-batches are their sum", accumulation},
+      {"bf16", "in bf16, the loss is within 5 % of fp32, and gradients differ by at most 0.6 of their norm",
        half_precision},
-      {"shares", "the gradients of parts of a batch sum to those of the whole", shares},
-      {"evaluate", "evaluation adds to its sums, and counts the first `valid` samples", evaluation},
+      {"batch-parts", "the gradients of parts of a batch sum to those of the whole batch", batch_parts},
+      {"evaluate", "evaluate() adds to its sums, and counts only the first `valid` samples", evaluation},
   };
   return all;
 }

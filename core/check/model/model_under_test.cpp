@@ -6,7 +6,9 @@
 #include "registry/validate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -64,7 +66,7 @@ void fill_element(const rg_input& in, std::uint32_t input, std::uint64_t seed, s
   case RG_I32: put(to, at, static_cast<std::int32_t>(index)); break;
   case RG_I64: put(to, at, static_cast<std::int64_t>(index)); break;
   case RG_U8: put(to, at, static_cast<std::uint8_t>(is_index ? index : random[0])); break;
-  default: throw failed(fmt::format("input {} has type {}, which inputs cannot have", in.name, in.type));
+  default: throw failed(fmt::format("input {} has type {}; expected fp32, int32, int64 or uint8", in.name, in.type));
   }
 }
 
@@ -83,20 +85,29 @@ std::string missing_op(const std::vector<std::string>& refusals) {
 
 } // namespace
 
+double dot(const floats& a, const floats& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
+                            [](float x, float y) { return double{x} * y; });
+}
+
+double norm(const floats& a) {
+  return std::sqrt(dot(a, a));
+}
+
 model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::uint32_t purpose,
                                    std::uint32_t precision)
     : subject_(s), batch_(batch) {
   const auto setup = setup_of(batch, purpose, precision);
-  values_.emplace_back(*s.what, s.parameters);
-  if (s.what->kind == kind::executor || s.what->graph.create) {
+  values_.emplace_back(*s.tested, s.parameters);
+  if (s.tested->kind == kind::executor || s.tested->graph.create) {
     compile(setup);
   } else {
-    functions_ = s.what->model;
-    ask(functions_.create(host_.c(), values_[0].data(), &setup, &self_), "create");
+    functions_ = s.tested->model;
+    check(functions_.create(host_.c(), values_[0].data(), &setup, &self_), "create");
   }
   auto info = rg::make_versioned<rg_model_info>();
-  ask(functions_.describe(self_, &info), "describe");
-  model_description d = validated(info, "model " + s.what->id);
+  check(functions_.describe(self_, &info), "describe");
+  model_description d = validated(info, "model " + s.tested->id);
   info_ = d.info;
   tensors_ = std::move(d.tensors);
   inputs_ = std::move(d.inputs);
@@ -107,7 +118,7 @@ model_under_test::model_under_test(const subject& s, std::uint64_t batch, std::u
 
 // Compiles with the executor under test; if a model is tested, with the first executor that can compile it.
 void model_under_test::compile(const rg_model_setup& setup) {
-  const component& c = *subject_.what;
+  const component& c = *subject_.tested;
   const bool own_graph = c.kind == kind::executor;
   std::vector<const component*> candidates;
   if (own_graph)
@@ -115,9 +126,10 @@ void model_under_test::compile(const rg_model_setup& setup) {
   else
     for (const component& other : subject_.plugins->components())
       if (other.kind == kind::executor && other.executor.memory & RG_MEMORY_HOST) candidates.push_back(&other);
-  if (candidates.empty()) throw skipped("there is no executor for the CPU among the plugins (see --plugin-path)");
+  if (candidates.empty())
+    throw skipped("there is no executor for host memory among the plugins; give its folder with --plugin-path");
   source_ = own_graph ? rg::detail::models::graph_entry<small_network>::source : c.graph;
-  ask(source_.create(host_.c(), values_[0].data(), &graph_), "create");
+  check(source_.create(host_.c(), values_[0].data(), &graph_), "create");
   std::vector<std::string> refusals;
   for (const component* executor : candidates) {
     if (!own_graph) {
@@ -128,14 +140,14 @@ void model_under_test::compile(const rg_model_setup& setup) {
     functions_ = executor->executor_model;
     const rg_status status =
         executor->executor.compile(host_.c(), values_.back().data(), source_.graph(graph_), &setup, &self_);
-    if (status != RG_E_UNSUPPORTED) return ask(status, "compile");
+    if (status != RG_E_UNSUPPORTED) return check(status, "compile");
     self_ = nullptr;
     refusals.push_back(fmt::format("{}: {}", executor->id, host_.take_error()));
   }
   source_.destroy(std::exchange(graph_, nullptr)); // a constructor that throws runs no destructor
   const std::string op = missing_op(refusals), all = join(refusals, "; ");
   if (op.empty()) throw skipped(fmt::format("no executor here can compile it ({})", all));
-  throw skipped(own_graph ? fmt::format("it has no op {}, which the suite's network is made of ({})", op, all)
+  throw skipped(own_graph ? fmt::format("it has no op {}, which the suite's network needs ({})", op, all)
                           : fmt::format("no executor here has op {} ({})", op, all));
 }
 
@@ -144,12 +156,12 @@ model_under_test::~model_under_test() {
   if (graph_) source_.destroy(graph_);
 }
 
-void model_under_test::ask(rg_status status, const char* what) {
-  pulse(); // the call returned
+void model_under_test::check(rg_status status, const char* function) {
+  report_progress(); // the call returned
   if (status >= 0) return;
   const std::string text = host_.take_error();
   if (status == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + text);
-  throw failed(fmt::format("{} gives status {}, \"{}\"", what, status, text));
+  throw failed(fmt::format("{}() returns status {}, \"{}\"", function, status, text));
 }
 
 bool model_under_test::has_state() const {
@@ -158,7 +170,7 @@ bool model_under_test::has_state() const {
 
 floats model_under_test::initial(std::uint32_t tensor, std::uint64_t seed) {
   floats out(rg::storage_of(tensors_[tensor]));
-  ask(functions_.init(self_, tensor, nullptr, 0, seed, out.data()), "init");
+  check(functions_.init(self_, tensor, nullptr, 0, seed, out.data()), "init");
   return out;
 }
 
@@ -176,7 +188,7 @@ void model_under_test::bind() {
   memory.tensor_count = static_cast<std::uint32_t>(tensors_.size());
   memory.weights = w.data();
   memory.gradients = g.data();
-  ask(functions_.bind(self_, &memory), "bind");
+  check(functions_.bind(self_, &memory), "bind");
 }
 
 samples model_under_test::make_samples(std::uint64_t first, std::uint64_t count) const {
@@ -217,19 +229,21 @@ void model_under_test::prepare(const std::vector<const samples*>& parts) {
   for (const samples* part : parts) {
     std::vector<const void*> inputs;
     const rg_batch b = batch_of(*part, inputs);
-    if (info_.count_kinds) ask(functions_.count(self_, &b, counts.data()), "count");
+    if (info_.count_kinds) check(functions_.count(self_, &b, counts.data()), "count");
     if (table_tensors.empty()) continue;
-    require(functions_.rows != nullptr, "it has tables, but no rows()");
+    require(functions_.rows != nullptr, "it has sparse tables, but no rows()");
     std::vector<rg_rows> rows(table_tensors.size(), rg::make_versioned<rg_rows>());
-    ask(functions_.rows(self_, &b, rows.data()), "rows");
+    check(functions_.rows(self_, &b, rows.data()), "rows");
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const rg_tensor& t = tensors_[table_tensors[k]];
-      require(rows[k].count <= t.max_rows,
-              fmt::format("a batch touches {} rows of {}, whose max_rows is {}", rows[k].count, t.name, t.max_rows));
+      require(rows[k].count <= t.max_rows, fmt::format("rows() returns {} rows of table {}, whose max_rows is {}",
+                                                       rows[k].count, t.name, t.max_rows));
       for (std::uint64_t i = 0; i < rows[k].count; ++i) {
-        require(rows[k].rows[i] < static_cast<std::uint64_t>(t.shape[0]), fmt::format("{} has no such row", t.name));
+        require(
+            rows[k].rows[i] < static_cast<std::uint64_t>(t.shape[0]),
+            fmt::format("rows() returns row {} of table {}, which has {} rows", rows[k].rows[i], t.name, t.shape[0]));
         require(i == 0 || rows[k].rows[i - 1] < rows[k].rows[i],
-                fmt::format("the rows of {} are not unique and ascending", t.name));
+                fmt::format("rows() returns rows of table {} that are not ascending and unique", t.name));
         touched[k].insert(rows[k].rows[i]);
       }
     }
@@ -239,9 +253,11 @@ void model_under_test::prepare(const std::vector<const samples*>& parts) {
     const std::uint32_t t = table_tensors[k];
     const std::uint64_t row = rg::storage_of(tensors_[t]) / static_cast<std::uint64_t>(tensors_[t].shape[0]);
     rows_[t].assign(touched[k].begin(), touched[k].end());
-    weights_[t].resize(rows_[t].size() * row);
-    gradients_[t].assign(weights_[t].size(), 0.0F);
-    ask(functions_.init(self_, t, rows_[t].data(), rows_[t].size(), subject_.seed, weights_[t].data()), "init of rows");
+    // Fresh arrays: in a larger one of earlier samples, writes behind the rows of these would not reach guard bytes.
+    weights_[t] = floats(rows_[t].size() * row);
+    gradients_[t] = floats(weights_[t].size());
+    check(functions_.init(self_, t, rows_[t].data(), rows_[t].size(), subject_.seed, weights_[t].data()),
+          "init of rows");
     auto view = rg::make_versioned<rg_table_rows>();
     view.tensor = t;
     view.rows = rows_[t].data();
@@ -283,23 +299,23 @@ rg_status model_under_test::try_step(const samples& part, std::uint64_t global, 
   result = rg::make_versioned<rg_step_result>();
   const rg_status status = functions_.step(self_, &b, &h, &result);
   require(calls.wrong.empty(), calls.wrong);
-  require_in_bounds();
-  pulse();
+  require_in_bounds("step");
+  report_progress();
   return status;
 }
 
-void model_under_test::require_in_bounds() const {
+void model_under_test::require_in_bounds(const char* function) const {
   for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
     if (const char* where = damage_of(weights_[t]))
-      throw failed(fmt::format("the step writes {} the weights of tensor {}", where, tensors_[t].name));
+      throw failed(fmt::format("the {} writes {} the weights of tensor {}", function, where, tensors_[t].name));
     if (const char* where = damage_of(gradients_[t]))
-      throw failed(fmt::format("the step writes {} the gradient of tensor {}", where, tensors_[t].name));
+      throw failed(fmt::format("the {} writes {} the gradient of tensor {}", function, where, tensors_[t].name));
   }
 }
 
 double model_under_test::step(const samples& part, std::uint64_t global, std::uint32_t flags) {
   rg_step_result result;
-  ask(try_step(part, global, flags, {}, result), "step");
+  check(try_step(part, global, flags, {}, result), "step");
   return result.loss_sum;
 }
 
@@ -311,12 +327,13 @@ void model_under_test::evaluate(const samples& part, std::uint64_t valid, std::v
   std::vector<const void*> inputs;
   rg_batch b = batch_of(part, inputs);
   b.valid = valid;
-  ask(functions_.evaluate(self_, &b, sums.data()), "evaluate");
+  check(functions_.evaluate(self_, &b, sums.data()), "evaluate");
+  require_in_bounds("evaluation");
 }
 
 double model_under_test::metric(const std::vector<double>& sums) {
   double value = 0;
-  ask(functions_.metric(self_, sums.data(), &value), "metric");
+  check(functions_.metric(self_, sums.data(), &value), "metric");
   return value;
 }
 
@@ -332,14 +349,14 @@ floats model_under_test::canonical(std::uint32_t tensor, const floats& memory) {
   std::uint64_t n = 1;
   for (std::uint32_t d = 0; d < tensors_[tensor].ndim; ++d) n *= static_cast<std::uint64_t>(tensors_[tensor].shape[d]);
   floats out(n);
-  ask(functions_.canonical(self_, tensor, memory.data(), out.data()), "canonical");
+  check(functions_.canonical(self_, tensor, memory.data(), out.data()), "canonical");
   return out;
 }
 
 floats model_under_test::from_canonical(std::uint32_t tensor, const floats& canonical) {
   if (!functions_.from_canonical || tensors_[tensor].kind == RG_TENSOR_ROWS) return canonical;
   floats out(rg::storage_of(tensors_[tensor]));
-  ask(functions_.from_canonical(self_, tensor, canonical.data(), out.data()), "from_canonical");
+  check(functions_.from_canonical(self_, tensor, canonical.data(), out.data()), "from_canonical");
   return out;
 }
 

@@ -58,6 +58,9 @@ template <class T> const char* damage_of(const std::vector<T, aligned<T>>& v) {
 using floats = std::vector<float, aligned<float>>;
 using byte_array = std::vector<std::byte, aligned<std::byte>>;
 
+double dot(const floats& a, const floats& b); // in double; requires equal lengths
+double norm(const floats& a);                 // L2, in double
+
 // Generated samples `first` to first + count - 1 of the global batch.
 struct samples {
   std::uint64_t first, count;
@@ -132,9 +135,12 @@ public:
   floats canonical(std::uint32_t tensor, const floats& memory);
   floats from_canonical(std::uint32_t tensor, const floats& canonical);
 
+  // Throws failed with the name of the function, the status and the plugin's text if the status is an error; skipped if
+  // it is RG_E_UNSUPPORTED.
+  void check(rg_status status, const char* function);
+
 private:
-  void ask(rg_status status, const char* what);
-  void require_in_bounds() const;
+  void require_in_bounds(const char* function) const;
   void compile(const rg_model_setup& setup);
   rg_batch batch_of(const samples& part, std::vector<const void*>& inputs) const;
 

@@ -47,7 +47,8 @@ void write_floats(const fs::path& file, const dimensions& shape, const floats& v
 
 std::vector<double> read_npy(const fs::path& file, dimensions& shape) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw failed(fmt::format("{} cannot be read: one file a tensor is expected there", file.string()));
+  if (!in)
+    throw failed(fmt::format("{} cannot be read; expected one file NAME.npy for each trained tensor", file.string()));
   const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
   const npy_header head = parse_npy_header(bytes, file.string());
   shape = head.shape;
@@ -66,7 +67,8 @@ std::vector<double> read_npy(const fs::path& file, dimensions& shape) {
   else if (head.type == npy_type::f8)
     convert(double{});
   else
-    throw failed(fmt::format("{} holds {}; gradients are f4 or f8", file.string(), npy_type_name(head.type)));
+    throw failed(fmt::format("{} has element type {}; expected float32 (f4) or float64 (f8)", file.string(),
+                             npy_type_name(head.type)));
   return values;
 }
 
@@ -93,7 +95,7 @@ private:
   double run() {
     model.prepare({&batch});
     rg_step_result result;
-    require(model.try_step(batch, reference_batch, RG_BATCH_LAST, {}, result) >= 0, "the step fails");
+    model.check(model.try_step(batch, reference_batch, RG_BATCH_LAST, {}, result), "step");
     return result.loss_sum / static_cast<double>(model.info().count_kinds ? result.count : reference_batch);
   }
 };
@@ -120,7 +122,7 @@ void against_reference(const subject& s) {
   // Some gradients are zero except for rounding, such as that of a bias before batch normalisation.
   for (std::size_t k = 0; k < found.size(); ++k)
     require(found[k].first <= reference_tolerance * found[k].second + 1e-6 * std::sqrt(all),
-            fmt::format("the gradient of {} is {:.3g} from the reference, of a length of {:.3g}",
+            fmt::format("the gradient of {} differs from the reference by {:.3g} (L2 norm), whose norm is {:.3g}",
                         m.tensors()[m.trained()[k]].name, found[k].first, found[k].second));
 }
 
@@ -168,7 +170,7 @@ const test& write_reference_test() {
 
 const std::vector<test>& reference_tests() {
   static const std::vector<test> all = {
-      {"reference", "gradients of the suite's batch are those of --reference, to a thousandth of their length",
+      {"reference", "gradients of the suite's batch equal those of --reference, to a thousandth of their norm",
        against_reference},
   };
   return all;

@@ -31,16 +31,17 @@ std::vector<std::string> exported_symbols(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
   const auto at = [&]<class T>(std::uint64_t offset, T& out) {
-    require(offset <= bytes.size() && sizeof out <= bytes.size() - offset, "the file ends within its headers");
+    require(offset <= bytes.size() && sizeof out <= bytes.size() - offset,
+            "the file is truncated: its ELF headers point behind its end");
     std::memcpy(&out, bytes.data() + offset, sizeof out);
   };
   const auto text = [&](std::uint64_t offset) {
-    require(offset < bytes.size(), "the file ends within its names");
+    require(offset < bytes.size(), "the file is truncated: its symbol names lie behind its end");
     return std::string(bytes.data() + offset, strnlen(bytes.data() + offset, bytes.size() - offset));
   };
   Elf64_Ehdr head;
   at(0, head);
-  require(head.e_ident[EI_CLASS] == ELFCLASS64, "it is no 64-bit ELF file");
+  require(head.e_ident[EI_CLASS] == ELFCLASS64, "it is not a 64-bit ELF file");
   if (!head.e_shnum) throw skipped("its section headers were stripped");
   std::vector<std::string> names;
   for (std::uint64_t i = 0; i < head.e_shnum; ++i) {
@@ -64,19 +65,18 @@ void symbols(const subject& s) {
   if (names.empty()) return;
   const std::size_t count = names.size();
   names.resize(std::min<std::size_t>(count, 3));
-  throw failed(
-      fmt::format("it exports {} more: {}{} (build it with regatta_add_plugin, or with hidden visibility and a "
-                  "version script)",
-                  count, join(names), count > 3 ? ", ..." : ""));
+  throw failed(fmt::format("it exports {} symbols besides " RG_ENTRY_SYMBOL
+                           ": {}{}; build it with regatta_add_plugin, or with hidden visibility and a version script",
+                           count, join(names), count > 3 ? ", ..." : ""));
 }
 
-bool can_make(const component& c) {
+bool has_defaults(const component& c) {
   return std::all_of(c.parameters.begin(), c.parameters.end(), [](const rg_param& p) { return p.default_value; });
 }
 
 // Creates and destroys an instance, if the component needs neither a cluster nor a graph from elsewhere. Returns the
 // status.
-rg_status make(const component& c, const parameter_values& values, plugin_host& host) {
+rg_status create_and_destroy(const component& c, const parameter_values& values, plugin_host& host) {
   void* self = nullptr;
   rg_status status = RG_OK;
   if (c.kind == kind::transport) {
@@ -100,7 +100,7 @@ rg_status make(const component& c, const parameter_values& values, plugin_host& 
     auto plan = rg::make_versioned<rg_plan>();
     status = c.strategy.plan(host.c(), values.data(), &cluster, &plan);
   }
-  pulse();
+  report_progress();
   return status;
 }
 
@@ -114,9 +114,9 @@ void load_and_unload(const std::filesystem::path& file, bool make_instances) {
     const auto entry = reinterpret_cast<rg_entry>(dlsym(library, RG_ENTRY_SYMBOL));
     const loaded_plugin plugin = read_description(entry(loading.c()), file);
     for (const component& c : plugin.components) {
-      if (!make_instances || !can_make(c)) continue;
+      if (!make_instances || !has_defaults(c)) continue;
       plugin_host host;
-      make(c, parameter_values(c, {}), host);
+      create_and_destroy(c, parameter_values(c, {}), host);
     }
   }
   dlclose(library);
@@ -138,39 +138,42 @@ void in_thread(const std::function<void()>& f) {
 void unload(const subject& s) {
   // The first round creates resources that other libraries keep for the whole process (a thread pool, locales).
   in_thread([&] { load_and_unload(s.file, true); });
-  const remains before = remains::now();
+  const resource_snapshot before = resource_snapshot::take();
   for (int i = 0; i < 3; ++i) in_thread([&] { load_and_unload(s.file, i > 0); });
   if (void* still = dlopen(s.file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
     dlclose(still);
-    throw failed(
-        "it stays loaded after dlclose: a unique symbol (build it with regatta_add_plugin), a thread that runs "
-        "on, or -z nodelete");
+    throw failed("it stays loaded after dlclose(); possible causes: a unique symbol (build it with "
+                 "regatta_add_plugin), a running "
+                 "thread, or -z nodelete");
   }
-  before.expect_nothing_new();
+  before.expect_no_leaks();
 }
 
 void parameters(const subject& s) {
-  const component& c = *s.what;
+  const component& c = *s.tested;
   std::map<std::string, nlohmann::json> chosen = s.parameters;
   for (const rg_param& p : c.parameters) {
-    require(p.help && *p.help && !std::strchr(p.help, '\n'), fmt::format("{} has no help of one line", p.name));
+    require(p.help && *p.help && !std::strchr(p.help, '\n'),
+            fmt::format("parameter {} has no help text of one line", p.name));
     if (!p.default_value && !chosen.contains(p.name))
-      throw skipped(fmt::format("{} has no default: give --set {}=...", p.name, p.name));
+      throw skipped(fmt::format("parameter {} has no default; give --set {}=...", p.name, p.name));
   }
   const auto try_with = [&](const std::string& name, const nlohmann::json& value) {
     auto all = chosen;
     if (!name.empty()) all[name] = value;
     transport_host host(*s.plugins); // for transports that nest others; other components ask for nothing
-    const rg_status status = make(c, parameter_values(c, all), host);
+    const rg_status status = create_and_destroy(c, parameter_values(c, all), host);
     const std::string text = host.take_error();
     const std::string with = name.empty() ? "its defaults" : fmt::format("{} = {}", name, value.dump());
-    require(status >= 0 || !text.empty(), fmt::format("refuses {} without a word (status {})", with, status));
+    require(status >= 0 || !text.empty(),
+            fmt::format("it rejects {} (status {}) without a text; call rg_host.fail() first", with, status));
     require(status >= 0 || status == RG_E_CONFIG || status == RG_E_UNSUPPORTED,
-            fmt::format("{} gives status {}: \"{}\"; a value that cannot be is RG_E_CONFIG", with, status, text));
+            fmt::format("{} gives status {}, \"{}\"; expected RG_OK, or RG_E_CONFIG for a value that it rejects", with,
+                        status, text));
     return status;
   };
   const rg_status plain = try_with("", {});
-  require(plain >= 0 || plain == RG_E_UNSUPPORTED || !s.parameters.empty(), "cannot be made with its defaults");
+  require(plain >= 0 || plain == RG_E_UNSUPPORTED || !s.parameters.empty(), "it rejects its default parameters");
   // Try every choice, true, false and each minimum. A maximum may be more than this machine has.
   for (const rg_param& p : c.parameters) {
     for (auto choice = p.choices; choice && *choice; ++choice) try_with(p.name, *choice);
@@ -187,17 +190,16 @@ void parameters(const subject& s) {
 
 const std::vector<test>& plugin_tests() {
   static const std::vector<test> all = {
-      {"symbols", "the file exports " RG_ENTRY_SYMBOL " and nothing else", symbols, false, false, true},
-      {"unload", "dlclose unloads it, and nothing of it stays: no thread, descriptor, segment or file", unload, false,
-       false, true},
+      {"symbols", "the file exports " RG_ENTRY_SYMBOL " and no other symbol", symbols, false, false, true},
+      {"unload", "dlclose() unloads it and leaves no thread, descriptor, segment or file", unload, false, false, true},
   };
   return all;
 }
 
 const std::vector<test>& parameter_tests() {
   static const std::vector<test> all = {
-      {"parameters", "every value that the table allows is taken, or refused as configuration with a text", parameters,
-       false, false, true},
+      {"parameters", "every value that the table allows is accepted, or rejected with RG_E_CONFIG and a text",
+       parameters, false, false, true},
   };
   return all;
 }

@@ -12,13 +12,15 @@ namespace regatta::conformance {
 namespace {
 using clock_type = std::chrono::steady_clock;
 
+constexpr const char* no_completion = "poll() reports a completion although no operation can have completed";
+
 void wake(const subject& which) {
   run_ranks(which, {}, [](member& self) {
     const memory m = self->allocate(8);
     const std::uint32_t peer = 1 - self->rank();
     const std::uint64_t never = self->recv(peer, 0, m, 0, 8);
     self->wake();
-    require(self->poll(UINT64_MAX) == 0, "something completes out of nothing");
+    require(self->poll(UINT64_MAX) == 0, no_completion);
 
     constexpr int rounds = 300;
     std::atomic<int> begun{0}, ended{0};
@@ -35,7 +37,7 @@ void wake(const subject& which) {
       ended.store(i);
     }
     waker.join();
-    self.meet();
+    self.barrier();
     const memory out = self->allocate(8);
     self->finish(self->send(peer, 0, out, 0, 8));
     self->finish(never);
@@ -43,24 +45,25 @@ void wake(const subject& which) {
 }
 
 void idle(const subject& which) {
-  if (!(caps_of(which).flags & RG_CAP_SLEEP)) throw skipped("it cannot sleep");
+  if (!(caps_of(which).flags & RG_CAP_SLEEP)) throw skipped("its poll() cannot sleep (RG_CAP_SLEEP)");
   // In processes, because CPU time of the transport's own threads counts too.
-  run_ranks(which, {.ranks = 3, .lanes = 2, .kind = as::processes}, [](member& self) {
+  run_ranks(which, {.ranks = 3, .lanes = 2, .kind = ranks_as::processes}, [](member& self) {
     const memory m = self->allocate(64);
-    self.meet();
+    self.barrier();
     const std::uint64_t never = self->recv((self->rank() + 1) % 3, 0, m, 0, 8);
-    require(self->poll(0) == 0, "something completes out of nothing");
+    require(self->poll(0) == 0, no_completion);
     timespec before, after;
     const auto begin = clock_type::now();
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
     while (clock_type::now() - begin < std::chrono::milliseconds(500))
-      require(self->poll(second / 10) == 0, "something completes out of nothing");
+      require(self->poll(second / 10) == 0, no_completion);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     const double used =
         static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
     // A rank that spins uses more than 0.02 s, even if many processes share the cores.
-    require(used < 0.02, "waiting for 0.5 s uses " + std::to_string(used) + " s of processor time");
-    self.meet();
+    require(used < 0.02,
+            "0.5 s of waiting in poll() use " + std::to_string(used) + " s of CPU time; expected less than 0.02 s");
+    self.barrier();
     const std::uint64_t sent = self->send((self->rank() + 2) % 3, 0, m, 8, 8);
     self->finish(never);
     self->finish(sent);
@@ -74,8 +77,9 @@ void spinning(const subject& which) {
     for (std::uint64_t k = 0; k < 200; ++k) {
       const std::uint64_t received = self->recv(peer, 0, m, 0, 8), sent = self->send(peer, 0, m, 8, 8);
       const auto begin = clock_type::now();
-      while (!self->ended(received) || !self->ended(sent)) {
-        if (clock_type::now() - begin > std::chrono::nanoseconds(patience)) throw timed_out("spinning finds nothing");
+      while (!self->completed(received) || !self->completed(sent)) {
+        if (clock_type::now() - begin > std::chrono::nanoseconds(operation_timeout))
+          throw timed_out("poll() never reports messages of 8 bytes that both ranks have sent");
         self->poll(second, k % 2 ? second / 1000 : 0);
       }
     }
@@ -93,7 +97,7 @@ void counters(const subject& which) {
       payload += bytes;
       self->finish(self->rank() == 0 ? self->send(1, 0, m, 0, bytes) : self->recv(0, 0, m, 0, bytes));
     }
-    self.meet(); // control messages that follow a message can arrive
+    self.barrier(); // control messages that follow a message can arrive
     self->poll(0);
     const rg_counters after = self->counters();
     const bool sends = self->rank() == 0;
@@ -101,21 +105,24 @@ void counters(const subject& which) {
         sends ? after.messages_sent - before.messages_sent : after.messages_received - before.messages_received;
     const std::uint64_t bytes =
         sends ? after.bytes_sent - before.bytes_sent : after.bytes_received - before.bytes_received;
-    require(count == messages, "counts " + std::to_string(count) + " messages");
-    require(bytes >= payload, "counts fewer bytes than the payload");
+    require(count == messages,
+            "counters() count " + std::to_string(count) + " messages instead of " + std::to_string(messages));
+    require(bytes >= payload, "counters() count fewer bytes than the payload");
     // The transport may count headers, one or more for each message.
-    require(bytes <= payload + payload / 50 + 256 * messages, "counts many more bytes than the payload");
+    require(bytes <= payload + payload / 50 + 256 * messages,
+            "counters() count " + std::to_string(bytes) + " bytes for a payload of " + std::to_string(payload));
   });
 }
 
 } // namespace
 
-const std::vector<test>& waiting_tests() {
+const std::vector<test>& polling_tests() {
   static const std::vector<test> all = {
-      {"wake", "wake ends a poll, the one that waits or else the next", wake, false, true},
-      {"idle", "a poll with nothing to do ends in time and uses no processor", idle, false, true},
-      {"spin", "spinning finds what sleeping finds", spinning, false, true},
-      {"counters", "counters say what crossed", counters, false, true},
+      {"wake", "wake() ends the poll() that waits, or else the next one", wake, false, true},
+      {"idle", "a poll() that waits returns at its timeout and uses no CPU time, the transport's threads included",
+       idle, false, true},
+      {"spin", "a poll() that spins reports the same completions as one that sleeps", spinning, false, true},
+      {"counters", "counters() count messages exactly, and bytes as payload plus headers", counters, false, true},
   };
   return all;
 }

@@ -15,7 +15,8 @@ struct message {
 };
 
 // Returns the messages that `from` sends to `to` on a lane. Both compute the same list.
-std::vector<message> plan(std::uint64_t seed, std::uint32_t from, std::uint32_t to, std::uint32_t lane, bool may_add) {
+std::vector<message> messages_of(std::uint64_t seed, std::uint32_t from, std::uint32_t to, std::uint32_t lane,
+                                 bool may_add) {
   std::mt19937_64 random(seed * 1000003 + from * 1009 + to * 31 + lane);
   std::vector<message> messages(20 + random() % 40);
   for (message& m : messages) {
@@ -45,21 +46,23 @@ struct stream {
 };
 
 void check_arrival(endpoint& e, const stream& s, const message& m, const stream::operation& o) {
-  require(e.finish(o.cookie) == m.bytes, "a message arrives with another length");
-  if (!m.adds) return require(is_filled(o.buffer.data + o.offset, m.bytes, m.seed), "a message arrives changed");
+  require(e.finish(o.cookie) == m.bytes, "a receive completes with another length than its message's");
+  if (!m.adds)
+    return require(is_filled(o.buffer.data + o.offset, m.bytes, m.seed), "received bytes differ from the sent ones");
   const auto* floats = reinterpret_cast<const float*>(o.buffer.data + o.offset);
   for (std::uint64_t i = 0; i < m.bytes / 4; ++i)
-    require(floats[i] == static_cast<float>((m.seed + i) % 1000 + (m.seed + s.peer + i) % 1000), "a sum is wrong");
+    require(floats[i] == static_cast<float>((m.seed + i) % 1000 + (m.seed + s.peer + i) % 1000),
+            "a receive that adds gives a wrong sum");
 }
 
-void talk(member& self, std::uint64_t seed) {
+void exchange_messages(member& self, std::uint64_t seed) {
   const bool may_add = self->caps().flags & RG_CAP_ADD;
   std::mt19937_64 random(seed * 77 + self->rank());
   std::vector<stream> streams;
   for (std::uint32_t peer = 0; peer < self->ranks(); ++peer)
     for (std::uint32_t lane = 0; lane < self->lanes() && peer != self->rank(); ++lane) {
-      streams.push_back({peer, lane, false, plan(seed, self->rank(), peer, lane, may_add)});
-      streams.push_back({peer, lane, true, plan(seed, peer, self->rank(), lane, may_add)});
+      streams.push_back({peer, lane, false, messages_of(seed, self->rank(), peer, lane, may_add)});
+      streams.push_back({peer, lane, true, messages_of(seed, peer, self->rank(), lane, may_add)});
     }
   // Each stream keeps a few operations in flight. Operations of a stream complete in order, so only the oldest is
   // checked.
@@ -85,7 +88,7 @@ void talk(member& self, std::uint64_t seed) {
         s.operations.push_back({cookie, buffer, offset});
         ++s.begun;
       }
-      while (s.finished < s.begun && self->ended(s.operations[s.finished].cookie)) {
+      while (s.finished < s.begun && self->completed(s.operations[s.finished].cookie)) {
         if (s.receives)
           check_arrival(*self, s, s.messages[s.finished], s.operations[s.finished]);
         else
@@ -104,15 +107,15 @@ void random_traffic(const subject& which) {
     run_ranks(which,
               {.ranks = static_cast<std::uint32_t>(2 + seed % 3),
                .lanes = static_cast<std::uint32_t>(1 + seed % 2 * 2),
-               .kind = seed % 2 ? as::threads : as::processes},
-              [seed](member& self) { talk(self, seed); });
+               .kind = seed % 2 ? ranks_as::threads : ranks_as::processes},
+              [seed](member& self) { exchange_messages(self, seed); });
 }
 
 } // namespace
 
-const std::vector<test>& traffic_tests() {
+const std::vector<test>& random_traffic_tests() {
   static const std::vector<test> all = {
-      {"traffic", "random traffic arrives as it was sent", random_traffic, false, true},
+      {"traffic", "random messages between all ranks on all lanes arrive unchanged", random_traffic, false, true},
   };
   return all;
 }

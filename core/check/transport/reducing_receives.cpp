@@ -10,23 +10,16 @@
 namespace regatta::conformance {
 namespace {
 
-// Returns values of very different magnitude, so that a sum depends on the order of its terms.
-float term(std::uint64_t seed, std::uint64_t i) {
-  const std::uint64_t x = (seed * 0x9e3779b97f4a7c15 + i) * 0xbf58476d1ce4e5b9;
-  const float mantissa = static_cast<float>(static_cast<std::int64_t>(x >> 40)) - 8388608.0f;
-  return std::ldexp(mantissa, static_cast<int>((x >> 32) & 31) - 28);
-}
-
 void fill_terms(float* to, std::uint64_t count, std::uint64_t seed) {
   for (std::uint64_t i = 0; i < count; ++i) to[i] = term(seed, i);
 }
 
-void need_adds(const subject& which) {
-  if (!(caps_of(which).flags & RG_CAP_ADD)) throw skipped("it does not add on receive");
+void need_reducing_receives(const subject& which) {
+  if (!(caps_of(which).flags & RG_CAP_ADD)) throw skipped("it offers no receives that add (RG_CAP_ADD)");
 }
 
 void sums(const subject& which) {
-  need_adds(which);
+  need_reducing_receives(which);
   run_ranks(which, {}, [](member& self) {
     const std::uint64_t counts[] = {0, 1, 2, 17, 1023, 2047, 2049, 32768, 100003, 3000001};
     const memory m = self->allocate(4 * 3000001 + 64);
@@ -44,32 +37,35 @@ void sums(const subject& which) {
           std::memcpy(at, expected.data(), 4 * count + 4);
           for (std::uint64_t i = 0; i < count; ++i) expected[i] += term(count + 1, i);
           const std::uint64_t got = self->finish(self->recv(0, 0, m, shift, 4 * count, RG_TRANSFER_ADD));
-          require(got == 4 * count, "reports another length");
+          require(got == 4 * count, "a receive that adds completes with another length than its message's");
           require(std::memcmp(at, expected.data(), 4 * count + 4) == 0,
-                  "the sum of " + std::to_string(count) + " floats is wrong");
+                  "a receive that adds " + std::to_string(count) +
+                      " floats gives a wrong sum, or changes bytes behind it");
         }
       }
   });
 }
 
 void short_sums(const subject& which) {
-  need_adds(which);
+  need_reducing_receives(which);
   run_ranks(which, {}, [](member& self) {
     const memory m = self->allocate(4 * 50000);
     fill_terms(m.floats(), 50000, self->rank());
     if (self->rank() == 0) {
       self->finish(self->send(1, 0, m, 0, 4 * 30001));
     } else {
-      require(self->finish(self->recv(0, 0, m, 0, 4 * 50000, RG_TRANSFER_ADD)) == 4 * 30001, "another length");
+      require(self->finish(self->recv(0, 0, m, 0, 4 * 50000, RG_TRANSFER_ADD)) == 4 * 30001,
+              "a receive that adds completes with another length than its message's");
       for (std::uint64_t i = 0; i < 50000; ++i)
-        require(m.floats()[i] == (i < 30001 ? term(1, i) + term(0, i) : term(1, i)), "the sum is wrong");
+        require(m.floats()[i] == (i < 30001 ? term(1, i) + term(0, i) : term(1, i)),
+                "a message shorter than its receive gives a wrong sum, or changes floats behind its end");
     }
   });
 }
 
 // The receiver posts in rank order. Messages are sent in the opposite order, each only after the one before was posted.
 void posting_order(const subject& which) {
-  need_adds(which);
+  need_reducing_receives(which);
   run_ranks(which, {.ranks = 4, .lanes = 2}, [](member& self) {
     constexpr std::uint64_t rounds = 12, shift = 1000;
     const memory token = self->allocate(8);
@@ -91,7 +87,8 @@ void posting_order(const subject& which) {
             for (std::uint64_t i = 0; i < count; ++i) expected[first + i] += term(peer * 10 + pass, i);
           }
         self->finish(receives);
-        require(std::memcmp(m.data, expected.data(), 4 * whole) == 0, "sums are not formed in the order of posting");
+        require(std::memcmp(m.data, expected.data(), 4 * whole) == 0,
+                "overlapping receives that add are not applied in the order in which they were posted");
       } else {
         std::vector<std::uint64_t> sends;
         const memory second_message = self->allocate(4 * count);
@@ -104,13 +101,13 @@ void posting_order(const subject& which) {
         if (me > 1) sends.push_back(self->send(me - 1, 0, token, 0, 8));
         self->finish(sends);
       }
-      self.meet();
+      self.barrier();
     }
   });
 }
 
 void copy_then_add(const subject& which) {
-  need_adds(which);
+  need_reducing_receives(which);
   run_ranks(which, {.ranks = 3}, [](member& self) {
     constexpr std::uint64_t count = 200000;
     const memory m = self->allocate(4 * count), token = self->allocate(8);
@@ -120,7 +117,9 @@ void copy_then_add(const subject& which) {
       const std::uint64_t added = self->recv(2, 0, m, 0, 4 * count, RG_TRANSFER_ADD);
       self->finish(added);
       self->finish(copied);
-      for (std::uint64_t i = 0; i < count; ++i) require(m.floats()[i] == term(1, i) + term(2, i), "the sum is wrong");
+      for (std::uint64_t i = 0; i < count; ++i)
+        require(m.floats()[i] == term(1, i) + term(2, i),
+                "a receive that adds is not applied after an earlier receive into the same bytes");
     } else if (self->rank() == 2) {
       const std::uint64_t sent = self->send(0, 0, m, 0, 4 * count);
       self->poll(0);
@@ -156,7 +155,7 @@ float moderate(std::uint64_t seed, std::uint64_t i) {
 
 void conversion(const subject& which) {
   const rg_transport_caps caps = caps_of(which);
-  if (!(caps.flags & RG_CAP_CONVERT)) throw skipped("it does not convert");
+  if (!(caps.flags & RG_CAP_CONVERT)) throw skipped("it does not convert to bf16 and fp16 (RG_CAP_CONVERT)");
   run_ranks(which, {}, [&](member& self) {
     for (const std::uint32_t wire : {RG_BF16, RG_F16})
       for (const std::uint64_t count : {0, 1, 17, 1023, 32769, 500'003})
@@ -170,10 +169,11 @@ void conversion(const subject& which) {
             continue;
           }
           const std::uint64_t bytes = self->finish(self->recv_as(wire, 0, m, 0, count, add ? RG_TRANSFER_ADD : 0));
-          require(bytes == 4 * count, "reports another length than that in memory");
+          require(bytes == 4 * count,
+                  "a converting receive completes with another length than its fp32 elements have in memory");
           for (std::uint64_t i = 0; i <= count; ++i) {
-            const float came = rounded(moderate(0, i), wire), had = moderate(1, i);
-            const float expected = i == count ? had : add ? had + came : came;
+            const float received = rounded(moderate(0, i), wire), had = moderate(1, i);
+            const float expected = i == count ? had : add ? had + received : received;
             if (m.floats()[i] != expected)
               throw failed("element " + std::to_string(i) + " of " + std::to_string(count) + " is " +
                            std::to_string(m.floats()[i]) + " instead of " + std::to_string(expected));
@@ -184,14 +184,15 @@ void conversion(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& add_tests() {
+const std::vector<test>& reducing_receive_tests() {
   static const std::vector<test> all = {
-      {"add", "a receive may add, whatever its length and alignment", sums, false, true},
-      {"add-short", "a message to be added may be shorter than its receive", short_sums, false, true},
-      {"add-order", "overlapping adds from several peers take effect in the order of their posting", posting_order,
+      {"add", "receives of any length and alignment can add", sums, false, true},
+      {"add-short", "a message may be shorter than a receive that adds it", short_sums, false, true},
+      {"add-order", "overlapping receives that add are applied in the order in which they were posted", posting_order,
        false, true},
-      {"add-after-copy", "a copy and later adds into the same bytes keep their order", copy_then_add, false, true},
-      {"convert", "floats cross as bf16 or fp16, rounded to nearest even, and are added as such", conversion, false,
+      {"add-after-copy", "a receive that adds is applied after earlier receives into the same bytes", copy_then_add,
+       false, true},
+      {"convert", "floats are sent as bf16 or fp16, rounded to nearest even, and added in fp32", conversion, false,
        true},
   };
   return all;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message allocates nothing in the transports of the product, nor does an all-reduce of theirs: once the memory for as
-// many as are under way is there, as many go on without asking for any. (The counter comes before all libraries:
-// LD_PRELOAD, in CMakeLists.txt.)
+// The shipped transports allocate nothing for a message or an all-reduce once as many have been pending before. (The
+// counter is preloaded: LD_PRELOAD in CMakeLists.txt.)
 #include "check/harness/allocation_watch.hpp"
 #include "check/harness/rank_group.hpp"
 
@@ -15,18 +14,18 @@ using namespace regatta::conformance;
 
 namespace {
 
-// A queue may still have to grow where ranks wait for each other as never before: not for one message in a hundred.
+// A queue may still grow if more operations are pending than before; expected for less than one message in a hundred.
 constexpr std::uint64_t few = 3 * 10 * 7 * 8 / 100;
 
-// Blocks that the code of the transport, and of those inside it, asks for while messages of all kinds cross.
+// Returns the number of blocks that the code in `files` allocates while messages of all kinds are exchanged.
 std::uint64_t blocks_of(const std::string& id, const std::vector<std::filesystem::path>& files,
                         const std::map<std::string, nlohmann::json>& parameters = {}) {
   const auto plugins = registry::of_files(files);
   const subject which = {.file = plugins.find(kind::transport, id).file,
                          .plugins = &plugins,
-                         .what = &plugins.find(kind::transport, id),
+                         .tested = &plugins.find(kind::transport, id),
                          .parameters = parameters,
-                         .others = {},
+                         .other_files = {},
                          .seed = 1};
   const allocation_watch watch(files);
   const std::uint64_t begun = watch.blocks();
@@ -39,29 +38,29 @@ std::uint64_t blocks_of(const std::string& id, const std::vector<std::filesystem
     const std::uint32_t all[] = {0, 1, 2};
     std::uint32_t group = 0;
     if (collectives) self->check(collectives->split(self->self(), all, 3, &group), "split");
-    const auto exchange = [&] {
+    const auto send_and_receive = [&] {
       for (const std::uint64_t bytes : {0ul, 8ul, 100ul, 4096ul, 40'004ul, 300'000ul, most}) {
-        std::vector<std::uint64_t> under_way;
+        std::vector<std::uint64_t> pending;
         for (int k = 0; k < 4; ++k) {
-          under_way.push_back(self->recv(last, 0, to, 0, bytes));
-          under_way.push_back(self->recv(last, 1, sum, 0, bytes / 4 * 4, RG_TRANSFER_ADD));
-          under_way.push_back(self->send(next, 0, from, 0, bytes));
-          under_way.push_back(self->send(next, 1, from, 0, bytes / 4 * 4));
+          pending.push_back(self->recv(last, 0, to, 0, bytes));
+          pending.push_back(self->recv(last, 1, sum, 0, bytes / 4 * 4, RG_TRANSFER_ADD));
+          pending.push_back(self->send(next, 0, from, 0, bytes));
+          pending.push_back(self->send(next, 1, from, 0, bytes / 4 * 4));
         }
-        self->finish(under_way);
+        self->finish(pending);
         if (collectives) self->finish(self->collective(&rg_collectives::all_reduce, group, sum, 0, RG_F32, bytes / 4));
       }
     };
-    for (int k = 0; k < 10; ++k) exchange();
-    self.meet();
+    for (int k = 0; k < 10; ++k) send_and_receive();
+    self.barrier();
     if (self->rank() == 0) before = watch.blocks();
-    self.meet();
-    for (int k = 0; k < 10; ++k) exchange();
-    self.meet();
+    self.barrier();
+    for (int k = 0; k < 10; ++k) send_and_receive();
+    self.barrier();
     if (self->rank() == 0) after = watch.blocks();
-    self.meet();
+    self.barrier();
   });
-  CHECK(before > begun); // it counts at all
+  CHECK(before > begun); // the counter works
   return after - before;
 }
 

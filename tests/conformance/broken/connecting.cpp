@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transports that begin or end wrongly, or are alone wrongly.
+// Transports with a defect in connecting, ending, or running with one rank.
 #include "unix.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace {
 
-// A secret of its own in the place of the run's: whoever uses this transport knows it.
+// Defect: authenticates with a constant instead of the run's secret.
 struct own_secret {
   explicit own_secret(const rg_host* real) : host(*real) {
     host.extension = [](void*, const char* id) -> const void* {
@@ -28,7 +30,7 @@ struct trusts_everybody : private own_secret, unix_transport {
       : own_secret(real), unix_transport(&host, p) {}
 };
 
-// Connected, it says, to whomever.
+// Defect: connect() succeeds whatever happens.
 struct never_misses_anybody : unix_transport {
   using unix_transport::unix_transport;
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns) {
@@ -36,6 +38,15 @@ struct never_misses_anybody : unix_transport {
       unix_transport::connect(blobs, timeout_ns);
     } catch (const rg::error&) {
     }
+  }
+};
+
+// Defect: connect() fails at its timeout, with a text.
+struct connects_in_vain : unix_transport {
+  using unix_transport::unix_transport;
+  static void connect(std::span<const rg_blob>, std::uint64_t timeout_ns) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(timeout_ns));
+    throw rg::error(RG_E_PEER, "the peers do not answer");
   }
 };
 
@@ -55,7 +66,7 @@ struct dies_unconnected : unix_transport {
   bool listens_ = false, connected_ = false;
 };
 
-// Connects nobody, accepts peers all the same, and finds something to report when it is woken.
+// Connects no ranks. Defects: accepts peers, and reports a completion when it is woken.
 struct nobody_and_anybody {
   nobody_and_anybody(const rg_host*, const rg::parameters_t<nobody_and_anybody>&) {}
   static rg_transport_caps caps() { return {.flags = RG_CAP_NONE, .memory = RG_MEMORY_HOST, .p2p = RG_P2P_NONE}; }
@@ -73,7 +84,7 @@ struct nobody_and_anybody {
   static rg_counters counters() { return {}; }
 };
 
-// Says nothing of what memory it reaches: caps().memory as it is in a zeroed struct.
+// Defect: caps().memory is 0.
 struct no_word_of_memory : unix_transport {
   using unix_transport::unix_transport;
   rg_transport_caps caps() const {
@@ -83,7 +94,7 @@ struct no_word_of_memory : unix_transport {
   }
 };
 
-// Nothing wrong, but messages must be as long as their receives.
+// Correct; requires messages as long as their receives.
 struct exact : unix_transport {
   using unix_transport::unix_transport;
   rg_transport_caps caps() const {
@@ -95,9 +106,10 @@ struct exact : unix_transport {
 
 } // namespace
 
-RG_PLUGIN("broken_meeting", "1.0",
+RG_PLUGIN("broken_connecting", "1.0",
           rg::transport<trusts_everybody>("trusts_everybody", "broken: does not ask for the run's secret"),
           rg::transport<never_misses_anybody>("never_misses_anybody", "broken: who cannot be reached is there"),
+          rg::transport<connects_in_vain>("connects_in_vain", "broken: no rank ever connects"),
           rg::transport<dies_unconnected>("dies_unconnected", "broken: must be connected before it ends"),
           rg::transport<nobody_and_anybody>("nobody_and_anybody", "broken: takes what it cannot deliver"),
           rg::transport<exact>("exact", "nothing wrong: no message is shorter than its receive"),

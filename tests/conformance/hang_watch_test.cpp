@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process that hangs is told from one that others keep from the processor. Limits of time are generous but for the least.
+// hang_watch tells a process that hangs from one that gets no CPU time. Upper limits of time are generous.
 #include "check/harness/hang_watch.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ public:
   child(const child&) = delete;
   child& operator=(const child&) = delete;
   pid_t pid() const { return pid_; }
-  // Seconds of the processor that it has used.
+  // Kills it and returns the CPU seconds that it has used.
   double end() {
     rusage used{};
     kill(pid_, SIGKILL);
@@ -85,7 +85,7 @@ TEST_CASE("progress begins anew") {
   }
 }
 
-// On several processors, threads together use the limit long before one of them has.
+// On several cores, all threads together use the limit long before one of them does.
 TEST_CASE("a process that computes is found when one thread has used the limit") {
   child busy([] {
     for (int i = 0; i < 3; ++i) std::thread(compute).detach();
@@ -96,7 +96,7 @@ TEST_CASE("a process that computes is found when one thread has used the limit")
   CHECK(busy.end() > 4);
 }
 
-TEST_CASE("a process that others keep from the processor does not hang before the cap") {
+TEST_CASE("a process that gets no CPU time counts as hung only after 12 times the limit") {
   cpu_set_t here, one;
   REQUIRE(sched_getaffinity(0, sizeof here, &here) == 0);
   CPU_ZERO(&one);

@@ -34,5 +34,5 @@ template <class T> rg_component launched(const char* id, const char* summary) {
 
 } // namespace
 
-RG_PLUGIN("broken_launched", "1.0", launched<unix_transport>("launched", "nothing wrong: it needs a launcher"),
+RG_PLUGIN("broken_launcher_ranks", "1.0", launched<unix_transport>("launched", "nothing wrong: it needs a launcher"),
           launched<launched_and_short>("launched_and_short", "broken: long messages arrive a byte shorter"))
