@@ -4,10 +4,10 @@
 #include "base/console.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "check/reference.hpp"
-#include "check/runner.hpp"
-#include "check/suite.hpp"
-#include "check/world.hpp"
+#include "check/harness/rank_group.hpp"
+#include "check/harness/runner.hpp"
+#include "check/harness/suite.hpp"
+#include "check/model/reference.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/set_option.hpp"
@@ -52,7 +52,7 @@ struct target {
   std::vector<subject> subjects; // the file itself first
 };
 
-target find_target(const check_options& o) {
+target load_target(const check_options& o) {
   const registry around(plugin_folders(o.plugin_path));
   const auto name = component_name(o.target);
   const bool is_file = !name || fs::is_regular_file(o.target);
@@ -62,8 +62,8 @@ target find_target(const check_options& o) {
   else if (fs::is_regular_file(o.target))
     t.file = fs::canonical(o.target);
   else
-    throw failure(exit_code::plugin, fmt::format("{}: no such file, and no KIND/ID with one of model, executor, "
-                                                 "transport, strategy as KIND",
+    throw failure(exit_code::plugin, fmt::format("{}: expected a plugin file, or KIND/ID with KIND model, executor, "
+                                                 "transport or strategy; no such file exists",
                                                  one_line(o.target)));
   const registry own = registry::of_files({t.file}, trust::untried);
   for (const unusable& u : own.failures())
@@ -93,11 +93,11 @@ target find_target(const check_options& o) {
     if (c.file != t.file || (!is_file && (c.kind != name->first || c.id != name->second))) continue;
     subject s = of_file;
     s.plugins = t.plugins.get();
-    s.what = &c;
+    s.tested = &c;
     s.parameters = read_set(o.set);
     if (!o.reference.empty()) s.reference = fs::absolute(o.reference);
     if (!o.write_reference.empty()) s.write_to = fs::absolute(o.write_reference);
-    s.others.assign(files.begin() + 1, files.end());
+    s.other_files.assign(files.begin() + 1, files.end());
     (void)parameter_values(c, s.parameters); // throws if they do not fit the table
     t.subjects.push_back(s);
   }
@@ -106,7 +106,7 @@ target find_target(const check_options& o) {
 
 std::vector<test> tests_for(const subject& s) {
   if (!s.write_to.empty()) return {write_reference_test()};
-  return s.what ? tests_of(s) : tests_of_file();
+  return s.tested ? tests_of(s) : tests_of_file();
 }
 
 bool wanted(const check_options& o, const test& t) {
@@ -117,13 +117,13 @@ bool wanted(const check_options& o, const test& t) {
 }
 
 std::string title_of(const subject& s) {
-  return s.what ? fmt::format("{} {}", name_of(s.what->kind), s.what->id) : s.file.string();
+  return s.tested ? fmt::format("{} {}", name_of(s.tested->kind), s.tested->id) : s.file.string();
 }
 
 // Returns the command that runs this test again in one process, for a debugger.
-std::string again(const check_options& o, const subject& s, const test& t) {
+std::string rerun_command(const check_options& o, const subject& s, const test& t) {
   std::string line = fmt::format("regatta check {} --only {} --seed {}", o.target, t.name, s.seed);
-  if (s.launched) line = fmt::format("{} {} {}", s.what->launcher, s.launched, line);
+  if (s.launcher_ranks) line = fmt::format("{} {} {}", s.tested->launcher, s.launcher_ranks, line);
   for (const std::string& set : o.set) line += fmt::format(" --set '{}'", set);
   for (const std::string& path : o.plugin_path) line += fmt::format(" --plugin-path {}", path);
   return line + " --in-process";
@@ -136,12 +136,12 @@ int list(const target& t, const check_options& o) {
     for (const test& one : tests_for(s))
       if (wanted(o, one)) {
         out.push_back({{"of", title_of(s)}, {"name", one.name}, {"expected", one.expected}, {"large", one.large}});
-        rows.push_back({one.name, s.what ? title_of(s) : "file", one.expected});
+        rows.push_back({one.name, s.tested ? title_of(s) : "file", one.expected});
       }
   if (o.json)
     print_output(fmt::format("{}\n", out.dump(2)));
   else
-    print_output(indented({{"test"}, {"of"}, {"what is expected"}}, std::move(rows)));
+    print_output(indented({{"test"}, {"of"}, {"expected"}}, std::move(rows)));
   return 0;
 }
 
@@ -149,129 +149,154 @@ int list(const target& t, const check_options& o) {
 struct tally {
   std::map<std::pair<outcome, std::string>, std::vector<std::string>> causes; // names of tests by verdict and message
   std::vector<std::string> hung;
-  std::size_t of_substance = 0, asked = 0; // tests of behaviour: passed or failed, and all
-  std::string why_not;                     // the reason of the first skipped test of behaviour
+  std::size_t behaviour_tests = 0, behaviour_tests_run = 0; // all; those that passed or failed
+  std::string first_skip_reason;                            // of a test of behaviour
 };
 
 constexpr std::size_t most_hung = 2;
 
 // Prints a verdict; a message that an earlier test had is replaced by that test's name.
 void print(const check_options& o, const subject& s, const test& t, const verdict& v, const tally& so_far) {
-  const auto known = so_far.causes.find({v.what, v.came});
+  const auto known = so_far.causes.find({v.result, v.message});
   const std::string as = known == so_far.causes.end() ? "" : fmt::format("as {}", known->second.front());
-  switch (v.what) {
+  switch (v.result) {
   case outcome::passed: print_output(fmt::format("  pass  {:<24} {:6.2f} s\n", t.name, v.seconds)); break;
   case outcome::skipped:
-    print_output(fmt::format("  skip  {:<24}          {}\n", t.name, as.empty() ? v.came : as));
+    print_output(fmt::format("  skip  {:<24}          {}\n", t.name, as.empty() ? v.message : as));
     break;
   case outcome::failed:
     print_output(fmt::format("  FAIL  {:<24} {:6.2f} s  {}\n", t.name, v.seconds, as));
     if (as.empty())
-      print_output(fmt::format("          expected: {}\n          came:     {}\n          again:    {}\n", t.expected,
-                               v.came, again(o, s, t)));
+      print_output(fmt::format("          expected: {}\n          actual:   {}\n          rerun:    {}\n", t.expected,
+                               v.message, rerun_command(o, s, t)));
     break;
   }
   for (const std::string& line : v.remarks) print_output(fmt::format("          {}\n", line));
 }
 
 void count(tally& all, const test& t, const verdict& v) {
-  if (v.what != outcome::passed) all.causes[{v.what, v.came}].push_back(t.name);
+  if (v.result != outcome::passed) all.causes[{v.result, v.message}].push_back(t.name);
   if (v.hung) all.hung.push_back(t.name);
-  if (t.form) return;
-  ++all.asked;
-  if (v.what != outcome::skipped)
-    ++all.of_substance;
-  else if (all.why_not.empty())
-    all.why_not = v.came;
+  if (t.metadata) return;
+  ++all.behaviour_tests;
+  if (v.result != outcome::skipped)
+    ++all.behaviour_tests_run;
+  else if (all.first_skip_reason.empty())
+    all.first_skip_reason = v.message;
 }
 
 // After several tests that hung, the others would probably hang too: skip them.
 verdict verdict_of(const check_options& o, const subject& s, const test& t, const tally& so_far) {
-  if (so_far.hung.size() >= most_hung && !s.launched) // else the launcher's other processes would run the test alone
+  if (so_far.hung.size() >= most_hung &&
+      !s.launcher_ranks) // else the launcher's other processes would run the test alone
     return {outcome::skipped, fmt::format("not run after {} hung (--only {} runs it)", join(so_far.hung), t.name)};
-  return o.in_process || s.launched ? run_here(t, s) : run_apart(t, s);
+  return o.in_process || s.launcher_ranks ? run_in_process(t, s) : run_in_child(t, s);
 }
 
 // If a launcher started this process to check a transport that needs one: joins the other processes, and returns this
 // process's rank. Returns nullopt otherwise.
-std::optional<launcher_process> join_others(target& t) {
-  const auto needs = [](const subject& s) { return s.what && !s.what->launcher.empty(); };
+std::optional<launcher_process> join_launcher(target& t) {
+  const auto needs = [](const subject& s) { return s.tested && !s.tested->launcher.empty(); };
   if (std::none_of(t.subjects.begin(), t.subjects.end(), needs)) return {};
   auto place = find_launcher_process();
   if (!place) return {};
   for (subject& s : t.subjects) {
     if (!needs(s)) continue;
-    if (make_launcher_request_handlers().join(s.file.string(), s.what->id) != 0) // join() has printed the reason
+    // join() has printed the reason
+    if (make_launcher_request_handlers().join(s.file.string(), s.tested->id) != 0)
       throw failure(exit_code::plugin, fmt::format("process {} could not join the others", place->rank));
-    s.launched = place->size;
+    s.launcher_ranks = place->size;
   }
   std::string job = place->job;
   std::replace_if(
       job.begin(), job.end(), [](unsigned char c) { return !std::isalnum(c); }, '-');
-  join_launched(fs::temp_directory_path() / fmt::format("regatta-check-{}-{}", getuid(), job), place->rank,
-                place->size);
+  join_launcher_ranks(fs::temp_directory_path() / fmt::format("regatta-check-{}-{}", getuid(), job), place->rank,
+                      place->size);
   return place;
 }
 
-int run_all(target& t, const check_options& o) {
-  const auto place = join_others(t);
-  const bool says = !place || place->rank == 0; // the launcher's other processes run the tests and print nothing
-  std::size_t counts[3] = {};
+// Results of all tests that ran.
+struct summary {
+  std::size_t passed = 0, failed = 0, skipped = 0;
   ordered_json subjects = ordered_json::array();
   std::vector<std::string> untested; // components whose behaviour no test could check, and why
-  for (const subject& s : t.subjects) {
-    ordered_json results = ordered_json::array();
-    tally all;
-    bool titled = o.json;
-    for (const test& one : tests_for(s)) {
-      if (!wanted(o, one) || !(says || (s.launched && one.launched))) continue;
-      if (says && !titled) print_output(fmt::format("{}\n", title_of(s)));
-      titled = true;
-      const verdict v = verdict_of(o, s, one, all);
-      if (!says) continue;
-      ++counts[static_cast<int>(v.what)];
-      results.push_back({{"name", one.name},
-                         {"expected", one.expected},
-                         {"status", name_of(v.what)},
-                         {"came", v.came.empty() ? ordered_json() : ordered_json(v.came)},
-                         {"seconds", v.seconds},
-                         {"remarks", v.remarks}});
-      if (!o.json) print(o, s, one, v, all);
-      count(all, one, v);
-    }
-    for (const auto& [cause, names] : all.causes)
-      if (!o.json && cause.first == outcome::failed && names.size() > 1)
-        print_output(fmt::format("  one cause, {} tests: {}\n", names.size(), join(names)));
-    if (all.asked && !all.of_substance) untested.push_back(fmt::format("{}: {}", title_of(s), all.why_not));
-    ordered_json entry{{"kind", s.what ? ordered_json(name_of(s.what->kind)) : ordered_json("file")}};
-    if (s.what) {
-      entry["id"] = s.what->id;
-      entry["version"] = s.what->plugin_version;
-      entry["parameters"] = s.parameters;
-    }
-    entry["tests"] = std::move(results);
-    subjects.push_back(std::move(entry));
+
+  void count(outcome o) { ++(o == outcome::passed ? passed : o == outcome::failed ? failed : skipped); }
+};
+
+ordered_json result_of(const test& t, const verdict& v) {
+  return {{"name", t.name},
+          {"expected", t.expected},
+          {"status", name_of(v.result)},
+          {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
+          {"seconds", v.seconds},
+          {"remarks", v.remarks}};
+}
+
+ordered_json entry_of(const subject& s, ordered_json results) {
+  ordered_json entry{{"kind", s.tested ? ordered_json(name_of(s.tested->kind)) : ordered_json("file")}};
+  if (s.tested) {
+    entry["id"] = s.tested->id;
+    entry["version"] = s.tested->plugin_version;
+    entry["parameters"] = s.parameters;
   }
-  if (!says) return static_cast<int>(exit_code::done);
-  const auto [passed, wrong, skipped] = std::tuple(counts[0], counts[1], counts[2]);
-  if (passed + wrong + skipped == 0)
-    throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
+  entry["tests"] = std::move(results);
+  return entry;
+}
+
+void run_subject(const subject& s, const check_options& o, summary& all) {
+  ordered_json results = ordered_json::array();
+  tally so_far;
+  for (const test& one : tests_for(s)) {
+    if (!wanted(o, one)) continue;
+    if (results.empty() && !o.json) print_output(fmt::format("{}\n", title_of(s)));
+    const verdict v = verdict_of(o, s, one, so_far);
+    all.count(v.result);
+    results.push_back(result_of(one, v));
+    if (!o.json) print(o, s, one, v, so_far);
+    count(so_far, one, v);
+  }
+  for (const auto& [cause, names] : so_far.causes)
+    if (!o.json && cause.first == outcome::failed && names.size() > 1)
+      print_output(fmt::format("  one cause, {} tests: {}\n", names.size(), join(names)));
+  if (so_far.behaviour_tests && !so_far.behaviour_tests_run)
+    all.untested.push_back(fmt::format("{}: {}", title_of(s), so_far.first_skip_reason));
+  all.subjects.push_back(entry_of(s, std::move(results)));
+}
+
+// Runs the tests in a process of the launcher whose rank is not 0. Rank 0 prints the results of all.
+int run_silently(const target& t, const check_options& o) {
+  for (const subject& s : t.subjects)
+    for (const test& one : tests_for(s))
+      if (wanted(o, one) && s.launcher_ranks && one.under_launcher) run_in_process(one, s);
+  return static_cast<int>(exit_code::done);
+}
+
+void print_summary(const target& t, const check_options& o, const summary& all) {
   if (o.json)
-    print_output(fmt::format("{}\n", ordered_json{{"schema", "regatta.check/1"},
-                                                  {"file", t.file.string()},
-                                                  {"sha256", sha256_of(t.file)},
-                                                  {"seed", o.seed},
-                                                  {"subjects", subjects},
-                                                  {"passed", passed},
-                                                  {"failed", wrong},
-                                                  {"skipped", skipped},
-                                                  {"untested", untested}}
-                                         .dump(2, ' ', false, ordered_json::error_handler_t::replace)));
-  else
-    print_output(fmt::format("{} passed, {} failed, {} skipped\n", passed, wrong, skipped));
-  for (const std::string& one : untested)
-    if (!o.json) print_output(fmt::format("nothing was tested of {}\n", one));
-  return static_cast<int>(wrong ? exit_code::run : untested.empty() ? exit_code::done : exit_code::skipped);
+    return print_output(fmt::format("{}\n", ordered_json{{"schema", "regatta.check/1"},
+                                                         {"file", t.file.string()},
+                                                         {"sha256", sha256_of(t.file)},
+                                                         {"seed", o.seed},
+                                                         {"subjects", all.subjects},
+                                                         {"passed", all.passed},
+                                                         {"failed", all.failed},
+                                                         {"skipped", all.skipped},
+                                                         {"untested", all.untested}}
+                                                .dump(2, ' ', false, ordered_json::error_handler_t::replace)));
+  print_output(fmt::format("{} passed, {} failed, {} skipped\n", all.passed, all.failed, all.skipped));
+  for (const std::string& one : all.untested) print_output(fmt::format("nothing was tested of {}\n", one));
+}
+
+int run_all(target& t, const check_options& o) {
+  const auto place = join_launcher(t);
+  if (place && place->rank != 0) return run_silently(t, o);
+  summary all;
+  for (const subject& s : t.subjects) run_subject(s, o, all);
+  if (all.passed + all.failed + all.skipped == 0)
+    throw failure(exit_code::usage, fmt::format("--only {}: no test has such a name (see --list)", join(o.only)));
+  print_summary(t, o, all);
+  return static_cast<int>(all.failed ? exit_code::run : all.untested.empty() ? exit_code::done : exit_code::skipped);
 }
 
 // Runs one test, in the process that was started for it.
@@ -289,11 +314,11 @@ int run_one(const check_options& o) {
     files.insert(files.end(), o.with.begin(), o.with.end());
     plugins = std::make_unique<registry>(registry::of_files(files));
     s.plugins = plugins.get();
-    s.what = &plugins->find(name->first, name->second);
+    s.tested = &plugins->find(name->first, name->second);
   }
   for (const test& t : tests_for(s))
     if (t.name == o.one) {
-      report.send(run_here(t, s));
+      report.send(run_in_process(t, s));
       return 0;
     }
   throw failure(exit_code::usage, fmt::format("there is no test {}", o.one));
@@ -301,10 +326,10 @@ int run_one(const check_options& o) {
 
 int write(const subject& s, const check_options& o) {
   const test& task = write_reference_test();
-  const verdict v = o.in_process ? run_here(task, s) : run_apart(task, s);
-  if (v.what != outcome::passed)
-    throw failure(v.what == outcome::skipped ? exit_code::skipped : exit_code::run,
-                  fmt::format("{}: no reference is written: {}", title_of(s), v.came));
+  const verdict v = o.in_process ? run_in_process(task, s) : run_in_child(task, s);
+  if (v.result != outcome::passed)
+    throw failure(v.result == outcome::skipped ? exit_code::skipped : exit_code::run,
+                  fmt::format("{}: no reference is written: {}", title_of(s), v.message));
   print_output(fmt::format("{}: inputs, weights and gradients of {}\n", o.write_reference, title_of(s)));
   return static_cast<int>(exit_code::done);
 }
@@ -313,8 +338,8 @@ int write(const subject& s, const check_options& o) {
 
 int check_verb(const check_options& o) {
   if (!o.one.empty()) return run_one(o);
-  target t = find_target(o);
-  const auto is_model = [](const subject& s) { return s.what && s.what->kind == kind::model; };
+  target t = load_target(o);
+  const auto is_model = [](const subject& s) { return s.tested && s.tested->kind == kind::model; };
   const auto models = std::count_if(t.subjects.begin(), t.subjects.end(), is_model);
   if ((!o.reference.empty() || !o.write_reference.empty()) && models != 1)
     throw failure(exit_code::usage,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `regatta check` says of a plugin that is broken.
+// Runs `regatta check` on plugins with a defect.
 #pragma once
 
 #include "program.hpp"
@@ -19,13 +19,13 @@ struct findings {
   json document;
 };
 
-// Only those in `may_skip` may be.
+// Fails if a test is skipped that is not in `may_skip`.
 inline findings check(const std::string& plugin, const names& tests, const names& may_skip = {},
                       const std::string& options = "") {
   const scratch s;
   std::string only = " " + options;
   for (const auto& t : tests) only += " --only " + t;
-  // What a test leaves in its folder for temporary files goes with this one.
+  // Temporary files of the tests are removed with this folder.
   const outcome o =
       program(s, "check " + plugin + " --plugin-path " BROKEN_PLUGINS " --json" + only, "TMPDIR=" + s.path.string());
   INFO(o.err);
@@ -37,7 +37,7 @@ inline findings check(const std::string& plugin, const names& tests, const names
       const std::string status = t.at("status"), name = t.at("name");
       REQUIRE_MESSAGE((status != "skipped" || may_skip.contains(name)), text_of(t));
       (status == "failed" ? f.failed : status == "skipped" ? f.skipped : f.passed).insert(name);
-      CHECK(t.at("came").is_null() == (status == "passed"));
+      CHECK(t.at("message").is_null() == (status == "passed"));
     }
   return f;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `regatta check` and `regatta comm` find what is broken in a transport's collectives, and nothing beside it.
+// `regatta check` and `regatta comm` find the defects of broken collectives, and report nothing else.
 #include "broken.hpp"
 
 #include <map>
@@ -10,7 +10,7 @@ using namespace regatta::test;
 TEST_CASE("broken collectives") {
   const names all = {"all-reduce",  "reduce-scatter",           "all-gather",    "broadcast",          "groups",
                      "outstanding", "collectives-and-messages", "killed-member", "refused-collectives"};
-  const findings sound = check("transport/sends_all", all); // what the broken ones are made of
+  const findings sound = check("transport/sends_all", all); // the base of the broken ones
   CAPTURE(sound.document);
   CHECK(sound.passed == all);
   finds("transport/scatters_evenly", {"reduce-scatter"}, {"all-gather"});

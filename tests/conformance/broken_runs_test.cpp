@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `regatta run` never makes a result of a plugin that breaks a rule: the case fails, and the text names who and what.
+// A plugin that breaks a rule fails the case of `regatta run`; the error names the plugin and the rule.
 #include "broken.hpp"
 
 #include "simulation/simulation.hpp"
@@ -11,7 +11,7 @@ using namespace regatta::test;
 
 namespace {
 
-// Runs a small case with options; what came, and the one entry.
+// Exit code of `regatta run` on a small case, and the status and error of its only result.
 struct broken_run {
   int code;
   std::string status, error, err;
@@ -106,7 +106,7 @@ TEST_CASE("an error that a strategy never reads fails the run") {
         1, {"transport miscounts: a send of ", "an operation failed"});
 }
 
-TEST_CASE("a model that calls its hooks against the rules is told so by name, at once") {
+TEST_CASE("a model that misuses its hooks fails at once with its name") {
   const auto misuses = [](const std::string& how, const std::string& more = "") {
     return "--set model.plugin=misuses --set model.how=" + how + " --set model.step=3 --set optimizer.lr=0.001 " + more;
   };
@@ -119,12 +119,12 @@ TEST_CASE("a model that calls its hooks against the rules is told so by name, at
     fails(misuses("first_only", on), 3, {who + "returned without ready(1) of tensor weight"});
     fails(misuses("never_ready", on), 3, {who + "returned without ready(0) of tensor bias"});
   }
-  // Of several micro-batches only the last says ready().
+  // Only the last of several micro-batches calls ready().
   CHECK(run(misuses("nothing", "--set train.accumulate=2")).code == 0);
   fails(misuses("never_ready", "--set train.accumulate=2"), 3, {who + "returned without ready(0) of tensor bias"});
 }
 
-TEST_CASE("who writes outside of a buffer is found after warm-up, or after the last step") {
+TEST_CASE("a write outside of a buffer is found after warm-up, or after the last step") {
   const auto misuses = [](const std::string& how, int step) {
     return "--set model.plugin=misuses --set cluster.workers=2 --set optimizer.lr=0.001 --set model.how=" + how +
            " --set model.step=" + std::to_string(step);
@@ -179,11 +179,11 @@ TEST_CASE("weights that never move though the gradient is not zero are refused, 
   CHECK(none.code == 4);
   CHECK(none.status == "ok");
   CHECK(none.err.find("the weights never moved, though the gradient is not zero") != std::string::npos);
-  // No update was meant to move them: a rate of 0, and a rate of 0 in all steps of this run.
+  // The learning rate is 0: always, or in all steps of this run.
   CHECK(run("--set optimizer.lr=0 --set cluster.workers=2").code == 0);
   CHECK(run("--set optimizer.schedule.name=linear --set optimizer.schedule.length=100 --set cluster.workers=2").code ==
         0);
-  // Nor where there is no gradient.
+  // There is no gradient.
   CHECK(run("--set model.plugin=null --set cluster.workers=2").code == 0);
 }
 

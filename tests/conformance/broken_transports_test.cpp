@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `regatta check` finds what is broken in a transport, by the right name, and nothing beside it.
+// `regatta check` finds the defect of each broken transport in the right test, and reports nothing else.
 #include "broken.hpp"
 
 using namespace regatta::test;
@@ -10,7 +10,7 @@ TEST_CASE("broken transports") {
   finds("transport/completes_early", {"reuse"}, {"secret", "destroy"});
   finds("transport/drops_at_close", {"close"}, {"secret", "destroy"});
   finds("transport/overstates", {"short"}, {"alignment", "fifo"});
-  finds("transport/takes_and_refuses", {"again"}, {"reuse", "alignment"});
+  finds("transport/takes_and_refuses", {"backpressure"}, {"reuse", "alignment"});
   finds("transport/never_fails", {"left-peer", "too-long", "cancel"}, {"close", "alignment"});
   finds("transport/takes_anything", {"refusals"}, {"cancel", "alignment"});
   finds("transport/cancels_everybody", {"cancel"}, {"close", "left-peer"});
@@ -18,7 +18,7 @@ TEST_CASE("broken transports") {
   finds("transport/spins", {"idle"}, {"alignment"});
   finds("transport/counts_nothing", {"counters"}, {"alignment"});
   finds("transport/crashes_on_cancel", {"cancel"}, {"killed-peer"});
-  finds("transport/leaves_a_file", {"leftovers"}, {"alignment"});
+  finds("transport/leaves_a_file", {"leaks"}, {"alignment"});
   finds("transport/refuses_a_choice", {"parameters"}, {"alignment"});
   finds("transport/one_way_at_a_time", {"crossing"}, {"reuse", "alignment"});
   finds("transport/one_lane_at_a_time", {"lanes"}, {"crossing", "alignment"});
@@ -32,7 +32,7 @@ TEST_CASE("the sender of a message that is too long need not hear of it") {
   CHECK(check("transport/tells_the_receiver", {"too-long"}).passed == names{"too-long"});
 }
 
-TEST_CASE("one cause is told once") {
+TEST_CASE("an error of several tests is printed once") {
   const scratch s;
   const outcome o = program(s, "check transport/has_no_device --plugin-path " BROKEN_PLUGINS
                                " --only fifo --only sizes --only alignment --only crossing");
@@ -52,8 +52,8 @@ TEST_CASE("processes that hang are ended within seconds, and tests behind them a
   const json t = parsed(idle.out).at("subjects").at(1).at("tests").at(0);
   CAPTURE(t);
   CHECK(t.at("status") == "failed");
-  CHECK(t.at("came").get<std::string>().find("every rank: no call of the plugin came back for ") == 0);
-  CHECK(t.at("seconds") < 60); // a sanitizer's; else about 9
+  CHECK(t.at("message").get<std::string>().find("every rank: no call of the plugin returned for ") == 0);
+  CHECK(t.at("seconds") < 60); // with a sanitizer; else about 13
 
   const outcome all = program(s, plugin + "--only crossing --only alignment --only reuse");
   INFO(all.out);
@@ -99,4 +99,15 @@ TEST_CASE("broken beginnings and ends of transports") {
   finds("transport/never_misses_anybody", {"secret", "blobs", "absent-rank"}, {"alignment"});
   finds("transport/dies_unconnected", {"destroy"}, {"alignment"});
   finds("transport/nobody_and_anybody", {"alone", "no-peers"}, {});
+}
+
+TEST_CASE("a transport that gives up at connect()'s timeout is not killed before it, and says why") {
+  for (const char* name : {"alignment", "idle"}) { // in threads of the test's process; in processes of their own
+    CAPTURE(name);
+    const findings f = check("transport/connects_in_vain", {name});
+    CAPTURE(f.document);
+    CHECK(f.failed == names{name});
+    CHECK(text_of(f.document).find("connect: status -") != std::string::npos);
+    CHECK(text_of(f.document).find("the peers do not answer") != std::string::npos);
+  }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Test `gradient` of `regatta check` with models as they are, and with an executor whose gradients are all 5 % wrong: the
-// loss is the same then, so that every tensor has to be found in one run.
-#include "check/model_under_test.hpp"
-#include "check/runner.hpp"
-#include "check/suite.hpp"
+// Test `gradient` of `regatta check` with correct models, and with an executor whose gradients are all 5 % wrong. The
+// loss does not change then, so one run must find every tensor.
+#include "check/harness/runner.hpp"
+#include "check/harness/suite.hpp"
+#include "check/model/model_under_test.hpp"
 
 #include <doctest/doctest.h>
 
@@ -53,12 +53,12 @@ verdict gradient_of(const std::string& model, std::uint64_t seed,
   executor.executor_model.step = scaled_step;
   subject s;
   s.plugins = &plugins;
-  s.what = &plugins.find(kind::model, model);
-  s.file = s.what->file;
+  s.tested = &plugins.find(kind::model, model);
+  s.file = s.tested->file;
   s.parameters = parameters;
   s.seed = seed;
   for (const auto& t : tests_of(s))
-    if (t.name == std::string("gradient")) return run_here(t, s);
+    if (t.name == std::string("gradient")) return run_in_process(t, s);
   throw std::runtime_error("there is no such test");
 }
 
@@ -68,14 +68,14 @@ void finds_every_tensor(const std::string& model, std::uint64_t seed, std::size_
   CAPTURE(seed);
   factor = 1;
   const verdict right = gradient_of(model, seed, parameters);
-  CHECK_MESSAGE(right.what == outcome::passed, right.came);
+  CHECK_MESSAGE(right.result == outcome::passed, right.message);
   for (const double wrong : {1.05, 0.95}) {
     factor = wrong;
     const verdict v = gradient_of(model, seed, parameters);
-    CHECK(v.what == outcome::failed);
+    CHECK(v.result == outcome::failed);
     const std::string expected =
         "of " + std::to_string(tensors) + " tensors, " + std::to_string(with_gradient) + " are wrong: ";
-    CHECK_MESSAGE(v.came.find(expected) == 0, v.came);
+    CHECK_MESSAGE(v.message.find(expected) == 0, v.message);
   }
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How accurate `shaped` is: bytes over time through it against bytes over time through a network that the kernel limits,
-// with a token bucket (tc tbf) on the link between two network namespaces. Both carry the same stream, over tcp.
+// Accuracy of `shaped`: its rate against that of a link which the kernel limits with a token bucket (tc tbf) between two
+// network namespaces. Both carry the same stream over tcp.
 //
-// Exit code 77 where that cannot be had: without root, without `ip` and `tc`, or where the kernel refuses.
+// Exit code 77 if such a link cannot be set up: without root, `ip` or `tc`, or if the kernel rejects it.
 //
-// A test of times, which is what the plugin is for, and steady all the same: both sides are paced by clocks that go on
-// while nobody runs, the rate is a hundredth of what a core can move, and what a rank loses by waking up late is lost once
-// a stream, not once a message. What a busy machine does to a stream beyond that, the median leaves out.
+// The test measures time, because the plugin exists to control it. It is stable nevertheless: clocks pace both sides, the
+// rate is a hundredth of what a core can move, a late wake-up costs time once a stream, not once a message, and the
+// median drops rounds that a busy machine disturbed.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "check/endpoint.hpp"
+#include "check/harness/endpoint.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,8 +35,7 @@ constexpr std::uint64_t message_bytes = 256 << 10;
 constexpr std::size_t before = 8, measured = 72; // messages: 2 MiB to fill every bucket and window, then 0.75 s
 constexpr int rounds = 3;
 
-// A network of its own for the threads that enter it. It ends, and what is in it, when nobody is in it any more and its
-// descriptor is closed: even a SIGKILL leaves nothing behind.
+// A network namespace. The kernel removes it once no thread is in it and its descriptor is closed, also after SIGKILL.
 class network {
 public:
   network() {
@@ -71,15 +70,15 @@ private:
   int here_ = -1;
 };
 
-// Two of them, and a link that lets no more than the rate pass from the first to the second. Packets are long, so that
-// their headers are a hundredth of the bytes; the bucket holds what passes in 20 ms, for timers that come late.
+// Two network namespaces and a link with a limited rate from the first to the second. Packets are long, so that headers
+// are a hundredth of the bytes; the bucket holds 20 ms of the rate, because timers may be late.
 struct limited_link {
   limited_link() {
     from.run("ip link add name veth0 type veth peer name veth1 netns " + to.path());
     from.run("ip link set veth0 mtu 9000 up && ip address add 10.77.0.1/30 dev veth0");
     to.run("ip link set veth1 mtu 9000 up && ip address add 10.77.0.2/30 dev veth1");
     from.run("tc qdisc add dev veth0 root tbf rate 200mbit burst 500kb limit 8mb");
-    // Whatever the machine prefers for the wide world: nothing gets lost here, and reno is in every kernel.
+    // Every kernel has reno; no packet is lost here, so the congestion control does not matter.
     from.run("echo reno > /proc/sys/net/ipv4/tcp_congestion_control");
   }
   network from, to;
@@ -88,16 +87,16 @@ struct limited_link {
 subject over(const registry& plugins, const std::string& id) {
   subject s = {.file = plugins.find(kind::transport, id).file,
                .plugins = &plugins,
-               .what = &plugins.find(kind::transport, id),
+               .tested = &plugins.find(kind::transport, id),
                .parameters = {},
-               .others = {},
+               .other_files = {},
                .seed = 1};
   if (id == "shaped") s.parameters["bandwidth"] = bits_per_second;
   return s;
 }
 
-// Bits of payload a second, on the receiver's clock, of a stream from rank 0 to rank 1. `link`: of the kernel's; null:
-// this machine's own network.
+// Returns the bits of payload a second, on the receiver's clock, of a stream from rank 0 to rank 1 over `link`; over this
+// machine's own network if it is null.
 double rate_of(const subject& which, const limited_link* link) {
   std::array<std::vector<std::uint8_t>, 2> blobs;
   std::array<std::string, 2> wrong;
@@ -150,7 +149,7 @@ TEST_CASE("shaped keeps its rate as the kernel's token bucket does, within 5 %")
   const auto plugins = registry::of_files({REGATTA_PLUGINS "/tcp.so", REGATTA_PLUGINS "/shaped.so"});
   const subject tcp = over(plugins, "tcp"), shaped = over(plugins, "shaped");
   std::array<double, rounds> by_kernel{}, by_shaped{};
-  for (int r = 0; r < rounds; ++r) { // in turn: what slows one slows the other
+  for (int r = 0; r < rounds; ++r) { // in turn, so that a busy machine slows both
     by_kernel[static_cast<std::size_t>(r)] = rate_of(tcp, &*kernel_link);
     by_shaped[static_cast<std::size_t>(r)] = rate_of(shaped, nullptr);
   }
@@ -158,7 +157,7 @@ TEST_CASE("shaped keeps its rate as the kernel's token bucket does, within 5 %")
   CAPTURE(by_shaped);
   const double kernels = median(by_kernel), shapeds = median(by_shaped);
   std::printf("kernel %.1f Mbit/s, shaped %.1f Mbit/s\n", kernels / 1e6, shapeds / 1e6);
-  // That the kernel's limit is what is measured at all: without it the link is a hundred times as fast.
+  // Checks that the kernel's limit is in force; without it the link is a hundred times as fast.
   CHECK(kernels == doctest::Approx(bits_per_second).epsilon(0.05));
   CHECK(shapeds == doctest::Approx(kernels).epsilon(0.05));
 }

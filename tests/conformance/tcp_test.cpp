@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only tcp promises, beside the suite that every transport passes.
-#include "check/world.hpp"
+// Guarantees of tcp only; `regatta check` tests those of every transport.
+#include "check/harness/rank_group.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,15 +28,15 @@ const subject& tcp() {
   static const auto plugins = registry::of_files({REGATTA_PLUGINS "/tcp.so"});
   static const subject s = {.file = REGATTA_PLUGINS "/tcp.so",
                             .plugins = &plugins,
-                            .what = &plugins.find(kind::transport, "tcp"),
+                            .tested = &plugins.find(kind::transport, "tcp"),
                             .parameters = {},
-                            .others = {},
+                            .other_files = {},
                             .seed = 1};
   return s;
 }
 
-// A connection to where the blob says, of somebody who knows nothing.
-int intrude(const std::vector<std::uint8_t>& blob) {
+// Connects to the blob's address, without the run's secret.
+int connect_without_secret(const std::vector<std::uint8_t>& blob) {
   std::istringstream text(std::string(blob.begin(), blob.end()));
   std::string scheme, address;
   std::uint16_t port = 0;
@@ -63,13 +63,13 @@ bool has_ipv6() {
 
 } // namespace
 
-TEST_CASE("tcp: strangers learn nothing and disturb nobody") {
+TEST_CASE("tcp: connections without the secret get no answer, and ranks connect beside them") {
   const subject& which = tcp();
   endpoint a(which, 0, 2, 2), b(which, 1, 2, 2);
   const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
-  // One is silent, one talks nonsense, one leaves at once, one greets correctly but for the token.
-  const int silent = intrude(blobs[0]), loud = intrude(blobs[0]), gone = intrude(blobs[0]),
-            close_to = intrude(blobs[0]);
+  // One sends nothing, one sends random bytes, one closes at once, one sends a greeting with a wrong token.
+  const int silent = connect_without_secret(blobs[0]), loud = connect_without_secret(blobs[0]),
+            gone = connect_without_secret(blobs[0]), close_to = connect_without_secret(blobs[0]);
   close(gone);
   const std::vector<char> nonsense(1000, 'x');
   CHECK(send(loud, nonsense.data(), nonsense.size(), MSG_NOSIGNAL) == 1000);
@@ -92,7 +92,7 @@ TEST_CASE("tcp: strangers learn nothing and disturb nobody") {
   CHECK(b.finish(b.recv(0, 1, n, 0, 8)) == 8);
 }
 
-TEST_CASE("tcp: more strangers than there are descriptors keep no peer out") {
+TEST_CASE("tcp: ranks connect beside more connections without the secret than there are descriptors") {
   const subject& which = tcp();
   endpoint a(which, 0, 2, 2), b(which, 1, 2, 2);
   const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
@@ -102,7 +102,7 @@ TEST_CASE("tcp: more strangers than there are descriptors keep no peer out") {
   REQUIRE(child >= 0);
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); // also where this test fails
-    for (int i = 0; i < 200; ++i) intrude(blobs[0]);
+    for (int i = 0; i < 200; ++i) connect_without_secret(blobs[0]);
     (void)!write(ready[1], "x", 1);
     for (;;) pause();
   }
@@ -129,7 +129,7 @@ TEST_CASE("tcp: more strangers than there are descriptors keep no peer out") {
   CHECK(b.finish(b.recv(0, 1, n, 0, 8)) == 8);
 }
 
-TEST_CASE("tcp: a port that nobody listens on any more is reported with rank and address") {
+TEST_CASE("tcp: a refused connection is reported with rank and address") {
   const subject& which = tcp();
   std::vector<std::vector<std::uint8_t>> blobs(2);
   {
@@ -138,12 +138,12 @@ TEST_CASE("tcp: a port that nobody listens on any more is reported with rank and
   }
   endpoint b(which, 1, 2, 1);
   blobs[1] = b.listen();
-  CHECK(b.try_connect(blobs, patience) == RG_E_PEER);
+  CHECK(b.try_connect(blobs, operation_timeout) == RG_E_PEER);
   INFO(b.last_error());
   CHECK(b.last_error().find("rank 0 at 127.0.0.1 port ") != std::string::npos);
 }
 
-TEST_CASE("tcp: counted are payloads and headers, of 64 bytes before long payloads and of 8 before others") {
+TEST_CASE("tcp: counters include headers: 64 bytes before a long payload, 8 before others") {
   run_ranks(tcp(), {}, [](member& self) {
     const memory m = self->allocate(100'000);
     if (self->rank() == 0) {
@@ -158,7 +158,7 @@ TEST_CASE("tcp: counted are payloads and headers, of 64 bytes before long payloa
   });
 }
 
-TEST_CASE("tcp: three ranks talk over IPv6") {
+TEST_CASE("tcp: three ranks exchange messages over IPv6") {
   if (!has_ipv6()) {
     MESSAGE("skipped: this machine has no IPv6, nothing can listen on ::1");
     return;
@@ -183,7 +183,7 @@ TEST_CASE("tcp: three ranks talk over IPv6") {
           self->send(right, 0, m, 0, bytes), self->send(right, 1, m, 0, bytes)})
       self->finish(cookie);
     const auto theirs = static_cast<float>(left + 1);
-    require(std::count(m.floats() + count, m.floats() + 2 * count, theirs) == count, "a message came changed");
+    require(std::count(m.floats() + count, m.floats() + 2 * count, theirs) == count, "a message arrives changed");
     require(std::count(sum.floats(), sum.floats() + count, 10 + theirs) == count, "a message was added wrongly");
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives over the example transport, as simple as can be and sound; and with one defect each.
+// Collectives over the example transport: a correct one, and others with one defect each.
 #include "unix.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@ namespace {
 
 enum class kind { all_reduce, reduce_scatter, all_gather, broadcast };
 
-// Every member sends its whole buffer to every other one, on a lane of their own, and takes of what comes what is its.
+// Every member sends its whole buffer to every other one on a separate lane, and uses its part of each received buffer.
 struct sends_all : unix_transport {
   using unix_transport::unix_transport;
   virtual ~sends_all() = default;
@@ -66,7 +66,7 @@ protected:
     std::uint64_t first, end;
   };
 
-  // What the defects are in.
+  // The defects override these.
   virtual rg_status refused(const rg_collective&) {
     throw rg::error(RG_E_OPERATION, "unix: a collective of nothing, or of nobody");
   }
@@ -147,7 +147,7 @@ private:
     if (c.open == 0) ended(c, RG_OK);
     return RG_OK;
   }
-  // Who fails does so with the first message: the memory of the others is ours.
+  // Only the first failed message ends the collective: the other messages still use its memory.
   void ended(call& c, rg_status status) {
     if (c.open) --c.open;
     if (c.over || (status == RG_OK && c.open)) return;
@@ -171,7 +171,7 @@ private:
   std::map<std::uint64_t, std::uint64_t> parts_; // by cookie of a message: its call
 };
 
-// Shares are cut anywhere, not between lines of a cache; where they are summed, that is.
+// Defect: the shards of a reduce-scatter do not begin at multiples of 16 elements.
 struct scatters_evenly : sends_all {
   using sends_all::sends_all;
   part share(const call& c, std::uint64_t place) const override {
@@ -181,7 +181,7 @@ struct scatters_evenly : sends_all {
   }
 };
 
-// Whole lines only: of a gather the last elements stay as they were.
+// Defect: an all-gather omits the elements behind the last multiple of 16.
 struct gathers_lines : sends_all {
   using sends_all::sends_all;
   part share(const call& c, std::uint64_t place) const override {
@@ -196,7 +196,7 @@ struct broadcasts_from_first : sends_all {
   std::size_t root(const call&) const override { return 0; }
 };
 
-// A member's place is taken to be its rank, as it is in the group of all.
+// Defect: uses a member's rank as its index in the group, which is right only in the group of all ranks.
 struct places_by_rank : sends_all {
   using sends_all::sends_all;
   rg_blob listen(const rg_world& world) {
@@ -207,7 +207,7 @@ struct places_by_rank : sends_all {
   std::uint32_t rank = 0;
 };
 
-// Of more than 32 at a time some are only said to be done.
+// Defect: with more than 32 pending collectives, some complete without being done.
 struct forgets_some : sends_all {
   using sends_all::sends_all;
   bool is_forgotten(std::size_t under_way) const override { return under_way > 32; }
@@ -231,7 +231,7 @@ struct takes_any_collective : sends_all {
   }
 };
 
-// A byte behind the buffer.
+// Defect: writes a byte behind the buffer.
 struct overwrites_beside : sends_all {
   using sends_all::sends_all;
   void finish(call& c) override {

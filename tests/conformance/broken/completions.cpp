@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The example transport, whose completions break a rule once a few were right.
+// The example transport; after some correct completions, one breaks a rule.
 #include "unix.hpp"
 
 #include <optional>

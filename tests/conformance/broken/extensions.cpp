@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a transport may do beyond messages, done wrongly: adding, converting, regions, collectives.
+// Transports with a defect in an optional part: receives that add, conversion, regions, collectives.
 #include "unix.hpp"
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Adds what comes when it comes, whatever was posted before.
+// Defect: adds in order of arrival, not of posting.
 struct adds_on_arrival : unix_transport {
   using unix_transport::unix_transport;
   rg_transport_caps caps() const {
@@ -48,7 +48,7 @@ struct adds_on_arrival : unix_transport {
   std::map<std::uint64_t, std::pair<std::byte*, std::vector<std::byte>>> adding_; // by cookie
 };
 
-// The last floats of a sum stay as they were.
+// Defect: does not add the floats behind the last multiple of 16.
 struct adds_in_sixteens : adds_on_arrival {
   using adds_on_arrival::adds_on_arrival;
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -64,7 +64,7 @@ struct adds_in_sixteens : adds_on_arrival {
   }
 };
 
-// A sum of a short message is said to be as long as its receive.
+// Defect: a receive that adds a short message completes with the length of the receive.
 struct overstates_sums : adds_on_arrival {
   using adds_on_arrival::adds_on_arrival;
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -77,7 +77,7 @@ struct overstates_sums : adds_on_arrival {
   }
 };
 
-// What is copied is put in place when everything that adds has been.
+// Defect: copies are applied after later receives that add.
 struct copies_last : adds_on_arrival {
   using adds_on_arrival::adds_on_arrival;
   rg_status recv(const rg_transfer& t) {
@@ -115,7 +115,7 @@ struct copies_last : adds_on_arrival {
   std::deque<rg_completion> held_;
 };
 
-// Cuts floats off for the wire, where they are to be rounded.
+// Defect: truncates floats for the wire type instead of rounding.
 struct cuts_floats : unix_transport {
   using unix_transport::unix_transport;
   rg_transport_caps caps() const {
@@ -158,7 +158,7 @@ struct cuts_floats : unix_transport {
   std::map<std::uint64_t, std::uint32_t*> targets_;
 };
 
-// A sum of nobody's but the own.
+// Defect: an all-reduce returns the rank's own input.
 struct sums_alone : unix_transport {
   using unix_transport::unix_transport;
   std::uint32_t split(std::span<const std::uint32_t>) { return 0; }
@@ -174,7 +174,7 @@ struct sums_alone : unix_transport {
   std::deque<rg_completion> sums_;
 };
 
-// Memory with something in it already.
+// Defect: allocated memory is not zeroed.
 struct used_memory : unix_transport {
   using unix_transport::unix_transport;
   void* allocate(rg_region region, std::uint64_t bytes, std::uint32_t) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strategies that fail before they wait for anything, that let an error pass unread, or that train nobody.
+// Strategies that fail before they wait for anything, that ignore an error, or that train no worker.
 #include <regatta/strategy.hpp>
 
 #include <stdexcept>
@@ -73,7 +73,7 @@ private:
   rg_buffer some_;
 };
 
-// All gradients go to worker 0 and come back as a sum, but nobody asks how the sends ended.
+// All gradients go to worker 0 and come back as a sum. Defect: no status of a send is read.
 struct reads_no_status {
   struct parameters {};
   static rg_plan plan(const parameters&, const rg_cluster&) { return with_flags(RG_PLAN_SYNCHRONOUS); }
@@ -108,7 +108,7 @@ template <bool moves> struct silent {
   rg::comm& comm;
 };
 
-// Host code of its own that writes behind what it was given.
+// Defect: host code that writes outside of the given buffer.
 struct writes_outside {
   struct parameters {
     std::string where = "behind";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The example model, each time against one rule of rg_hooks or of the memory that it was given.
+// The example model, each time breaking one rule of rg_hooks or of its memory.
 #include <regatta/model.hpp>
 
 #pragma push_macro("RG_PLUGIN")

@@ -15,7 +15,7 @@
 
 namespace {
 
-// What the example keeps for itself.
+// Gives derived classes access to the gradients of the example.
 struct opened : linear_regression {
   using linear_regression::linear_regression;
   void bind(const rg_model_memory& memory) {
@@ -24,7 +24,7 @@ struct opened : linear_regression {
     gradient = memory.gradients[1];
     count = 32;
   }
-  // The step without its word that gradients are final, which then is `say_ready`.
+  // The step without its calls of ready(); say_ready() makes them.
   rg_step_result quiet_step(rg_batch batch, const rg::hooks& hooks) {
     batch.flags &= ~static_cast<std::uint32_t>(RG_BATCH_LAST);
     return linear_regression::step(batch, hooks);
@@ -59,7 +59,7 @@ struct crashes : opened {
   }
 };
 
-// Not a number, where the loss is one.
+// Defect: a gradient is NaN, the loss is finite.
 struct nan_in_bias : opened {
   using opened::opened;
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
@@ -161,7 +161,7 @@ struct evaluates_afresh : opened {
   }
 };
 
-// A permutation one way, and the same one back.
+// Defect: canonical() and from_canonical() apply the same permutation.
 struct turns_twice : opened {
   using opened::opened;
   void canonical(std::uint32_t tensor, const float* memory, float* out) {
@@ -171,7 +171,7 @@ struct turns_twice : opened {
   void from_canonical(std::uint32_t tensor, const float* values, float* memory) { canonical(tensor, values, memory); }
 };
 
-// Has a table besides, whose rows start as their place in the question says.
+// Has a sparse table. Defect: initial values of a row depend on its index in the call.
 struct counts_rows : opened {
   using opened::opened;
   rg_model_info describe() {
@@ -197,7 +197,7 @@ struct counts_rows : opened {
   std::vector<rg_tensor> all_;
 };
 
-// Says that it computes in bf16, too, and counts a gradient twice there.
+// Supports bf16. Defect: doubles a gradient there.
 struct doubles_in_bf16 : opened {
   doubles_in_bf16(const rg_host* host, const parameters& p, const rg_model_setup& setup)
       : opened(host, p, in_fp32(setup)), half_(setup.precision == RG_BF16) {}

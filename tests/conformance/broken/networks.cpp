@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs of layers: one that is right and hard to differentiate numerically, and some that no executor can compile.
+// Graphs of layers: a correct one that is hard to differentiate numerically, and some that no executor can compile.
 #include <regatta/model.hpp>
 
 namespace {
@@ -37,7 +37,7 @@ struct unknown_op {
   }
 };
 
-// Its last node is no loss.
+// Defect: its last node is not a loss.
 struct no_loss {
   struct parameters {};
   void build(rg::network& net, const parameters&) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Synchronous training through worker 0, which sums and hands back, each time with one defect.
+// Synchronous training through worker 0, which sums gradients and returns the sum, each time with one defect.
 #include <regatta/tables.hpp>
 
 #include <chrono>
@@ -24,7 +24,7 @@ template <class Defect> struct star {
     plan.flags =
         (Defect::asynchronous ? 0 : RG_PLAN_SYNCHRONOUS) | RG_PLAN_ROWS | (Defect::says_so ? RG_PLAN_BYTES : 0);
     plan.lanes = 3;
-    plan.period = Defect::steps_back ? 2 : 1; // nobody asks then for what one worker does step by step
+    plan.period = Defect::steps_back ? 2 : 1; // then no test compares each step with one worker
     return plan;
   }
   static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The example transport, each time with one defect: what the conformance suite is there to find.
+// The example transport, each time with one defect that the conformance suite must find.
 #include "unix.hpp"
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Of two messages sent one after the other, the second goes first.
+// Defect: of two messages in a row, the second is sent first.
 struct reorders : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -38,7 +38,7 @@ struct reorders : unix_transport {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::optional<rg_transfer>> held_;
 };
 
-// A send is complete as soon as it is begun, though its bytes have not left yet.
+// Defect: a send completes before its bytes were read.
 struct completes_early : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -59,7 +59,7 @@ struct completes_early : unix_transport {
   std::set<std::uint64_t> said_;
 };
 
-// A copy is sent later, so buffers may be reused; but what close() finds unsent is lost.
+// Sends a copy later, so buffers may be reused. Defect: close() drops unsent copies.
 struct drops_at_close : completes_early {
   using completes_early::completes_early;
   rg_status send(const rg_transfer& t) {
@@ -72,7 +72,7 @@ struct drops_at_close : completes_early {
   std::deque<std::vector<std::byte>> copies_;
 };
 
-// Says of every message that it fills its receive.
+// Defect: every receive completes with its own length.
 struct overstates : unix_transport {
   using unix_transport::unix_transport;
   rg_status recv(const rg_transfer& t) {
@@ -88,7 +88,7 @@ struct overstates : unix_transport {
   std::map<std::uint64_t, std::uint64_t> posted_;
 };
 
-// Without room it asks to be asked again, and sends all the same.
+// Defect: returns RG_AGAIN, but sends the message.
 struct takes_and_refuses : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -98,7 +98,7 @@ struct takes_and_refuses : unix_transport {
   std::uint64_t taken_ = 0;
 };
 
-// Whatever happened to the peer.
+// Defect: operations succeed although the peer failed.
 struct never_fails : unix_transport {
   using unix_transport::unix_transport;
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -129,7 +129,7 @@ struct spins : unix_transport {
   }
 };
 
-// With nothing to do, a poll that may wait never comes back.
+// Defect: a poll() that may wait never returns if no operation completes.
 struct never_returns : unix_transport {
   using unix_transport::unix_transport;
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -139,7 +139,7 @@ struct never_returns : unix_transport {
   }
 };
 
-// The sender of a message that is too long hears nothing of it, as over tag matching.
+// Correct: the send of a message that is too long succeeds, as with tag matching.
 struct tells_the_receiver : unix_transport {
   using unix_transport::unix_transport;
   rg_transport_caps caps() const {
@@ -160,7 +160,7 @@ struct tells_the_receiver : unix_transport {
   std::set<std::uint64_t> sends_;
 };
 
-// Fails to open in the same way whatever is asked of it.
+// Defect: listen() always fails with the same text.
 struct has_no_device : unix_transport {
   using unix_transport::unix_transport;
   rg_blob listen(const rg_world&) { throw rg::error(RG_E_DEVICE, "device mlx9_0 is not there"); }
@@ -194,7 +194,7 @@ struct leaves_a_file : unix_transport {
   }
 };
 
-// Refuses one of the modes that its own table allows, without a word.
+// Defect: rejects a choice of its own parameter table, without a text.
 struct refuses_a_choice : unix_transport {
   struct parameters {
     std::string mode = "eager";
@@ -206,7 +206,7 @@ struct refuses_a_choice : unix_transport {
   }
 };
 
-// Of a long message what a 31-bit number can say.
+// Defect: truncates lengths to 31 bits.
 struct counts_in_31_bits : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -216,7 +216,7 @@ struct counts_in_31_bits : unix_transport {
   }
 };
 
-// Does one thing at a time with a peer: nothing is received while something is sent.
+// Defect: receives nothing from a peer while it sends to it.
 struct one_way_at_a_time : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -235,7 +235,7 @@ struct one_way_at_a_time : unix_transport {
   std::set<std::uint64_t> sends_;
 };
 
-// A lane is closed as long as another one has something to send.
+// Defect: a lane waits while another one has something to send.
 struct one_lane_at_a_time : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
@@ -260,7 +260,7 @@ struct wants_alignment : unix_transport {
   }
 };
 
-// A peer's death is said to be a fault of the operation.
+// Defect: reports a peer's death as RG_E_OPERATION.
 struct mistakes_a_death : unix_transport {
   using unix_transport::unix_transport;
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -279,7 +279,7 @@ struct cannot_spin : unix_transport {
   }
 };
 
-// Wakes by a completion of nothing.
+// Defect: wake() makes poll() report a completion of no operation.
 struct invents_a_completion : unix_transport {
   using unix_transport::unix_transport;
   void wake() noexcept {

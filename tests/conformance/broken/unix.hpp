@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The example transport, without its RG_PLUGIN: what the broken ones are made of.
+// The example transport without its RG_PLUGIN, as base of the broken ones.
 #pragma once
 
 #include <regatta/transport.hpp>

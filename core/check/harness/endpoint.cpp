@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/harness/endpoint.hpp"
+
+#include "control/crypto.hpp"
+#include "registry/validate.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include <sys/mman.h>
+
+namespace regatta::conformance {
+namespace {
+
+std::uint64_t now() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+rg_authenticate authenticate_with(const std::string& secret) {
+  auto a = rg::make_versioned<rg_authenticate>();
+  a.context = const_cast<std::string*>(&secret); // read only
+  a.mac = [](void* context, const void* data, std::uint64_t bytes, std::uint8_t out[32]) -> rg_status {
+    const auto& key = *static_cast<const std::string*>(context);
+    const digest d = hmac_sha256(bytes_of(key.c_str()), {{static_cast<const std::uint8_t*>(data), bytes}});
+    std::copy(d.begin(), d.end(), out);
+    return RG_OK;
+  };
+  return a;
+}
+
+} // namespace
+
+endpoint::endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
+                   const std::string& secret)
+    : secret_(secret), authenticate_(authenticate_with(secret_)),
+      host_(
+          *which.plugins, {},
+          [this](std::string_view id) -> const void* { return id == RG_EXT_AUTHENTICATE ? &authenticate_ : nullptr; }),
+      values_(*which.tested, which.parameters), address_(which.address), rank_(rank), ranks_(ranks), lanes_(lanes),
+      host_of_(ranks), world_(rg::make_versioned<rg_world>()), functions_(which.tested->transport) {
+  const rg_status created = functions_.create(host_.c(), values_.data(), &self_);
+  if (created == RG_E_UNSUPPORTED) throw skipped("it cannot run on this machine: " + last_error());
+  check(created, "create");
+  require_sound_caps();
+  for (std::uint32_t r = 0; r < ranks; ++r)
+    if (r != rank) peers_.push_back(r);
+  world_.rank = rank;
+  world_.size = ranks;
+  world_.lanes = lanes;
+  world_.peers = peers_.data();
+  world_.peer_count = ranks - 1;
+  world_.host_of = host_of_.data();
+  world_.address = address_.c_str();
+  regions_ = extension<rg_regions>(RG_EXT_REGIONS);
+}
+
+endpoint::~endpoint() {
+  if (!self_) return;
+  if (regions_)
+    for (const memory& m : allocated_) regions_->remove(self_, m.region);
+  functions_.destroy(self_);
+  for (const auto& [p, bytes] : mapped_) munmap(p, bytes);
+}
+
+const std::string& endpoint::last_error() {
+  if (std::string text = host_.take_error(); !text.empty()) error_ = std::move(text);
+  return error_;
+}
+
+void endpoint::check(rg_status status, const std::string& what) {
+  if (status != RG_OK) throw failed(what + ": status " + std::to_string(status) + ", \"" + last_error() + "\"");
+}
+
+// Throws failure if the capabilities contradict themselves, and skipped if the transport cannot run on this machine or
+// cannot reach host memory, in which all buffers of the suite are.
+void endpoint::require_sound_caps() {
+  auto c = rg::make_versioned<rg_transport_caps>();
+  const rg_status s = functions_.caps(self_, &c);
+  std::string why;
+  if (s == RG_E_UNSUPPORTED)
+    why = "it cannot run on this machine: " + last_error();
+  else if (s == RG_OK && c.memory && !(c.memory & RG_MEMORY_HOST))
+    why = "it transfers device memory only, and the suite uses host memory";
+  if (why.empty() && s != RG_OK) return;
+  try {
+    if (!why.empty()) throw skipped(why);
+    validate(c, "caps");
+  } catch (...) {
+    functions_.destroy(std::exchange(self_, nullptr)); // a constructor that throws runs no destructor
+    throw;
+  }
+}
+
+rg_transport_caps endpoint::caps() {
+  auto c = rg::make_versioned<rg_transport_caps>();
+  check(functions_.caps(self_, &c), "caps");
+  return c;
+}
+
+std::vector<std::uint8_t> endpoint::listen() {
+  if (ranks_ > 1 && caps().flags & RG_CAP_NONE) throw skipped("it connects no ranks (RG_CAP_NONE)");
+  rg_blob blob{};
+  check(try_listen(blob), "listen");
+  const auto* first = static_cast<const std::uint8_t*>(blob.data);
+  require(first != nullptr || blob.bytes == 0, "listen() returns a blob with a size but without data");
+  return {first, first + blob.bytes};
+}
+
+rg_status endpoint::try_connect(const std::vector<std::vector<std::uint8_t>>& blobs, std::uint64_t timeout_ns) {
+  std::vector<rg_blob> views;
+  views.reserve(blobs.size());
+  for (const auto& b : blobs) views.push_back({b.data(), b.size()});
+  const rg_status status = functions_.connect(self_, views.data(), timeout_ns);
+  report_progress();
+  return status;
+}
+
+void endpoint::connect(const std::vector<std::vector<std::uint8_t>>& blobs) {
+  check(try_connect(blobs, connect_timeout), "connect");
+}
+
+memory endpoint::allocate(std::uint64_t bytes) {
+  memory m{static_cast<rg_region>(allocated_.size() + 1), nullptr, bytes};
+  const std::uint64_t room = (bytes + 63) / 64 * 64 + 64;
+  void* allocated = nullptr;
+  if (regions_ && regions_->allocate &&
+      regions_->allocate(self_, m.region, room, RG_MEMORY_HOST, &allocated) == RG_OK && allocated) {
+    m.data = static_cast<std::byte*>(allocated);
+    require(reinterpret_cast<std::uintptr_t>(allocated) % 64 == 0,
+            "rg_regions.allocate() returns memory that is not aligned to 64 bytes");
+  } else { // as the engine does: fresh pages, which take memory only once they are touched
+    void* p = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(p != MAP_FAILED, "no memory for the test");
+    mapped_.emplace_back(p, room);
+    m.data = static_cast<std::byte*>(p);
+    if (regions_ && regions_->add) check(regions_->add(self_, m.region, m.data, room, RG_MEMORY_HOST), "add");
+  }
+  allocated_.push_back(m);
+  return m;
+}
+
+rg_transfer endpoint::transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                               std::uint64_t bytes, std::uint32_t flags) {
+  require(offset + bytes <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
+  auto t = rg::make_versioned<rg_transfer>();
+  const bool adds = flags & RG_TRANSFER_ADD;
+  t.flags = flags;
+  t.peer = peer;
+  t.lane = lane;
+  t.buffer = {m.region, static_cast<std::uint32_t>(adds ? RG_F32 : RG_U8), offset, adds ? bytes / 4 : bytes};
+  t.address = m.data ? m.data + offset : nullptr;
+  t.cookie = ++last_cookie_;
+  return t;
+}
+
+rg_status endpoint::try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                             std::uint64_t bytes, std::uint64_t& cookie) {
+  const auto t = transfer(peer, lane, m, offset, bytes, 0);
+  cookie = t.cookie;
+  return functions_.send(self_, &t);
+}
+
+rg_status endpoint::try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                             std::uint64_t bytes, std::uint64_t& cookie, std::uint32_t flags) {
+  const auto t = transfer(peer, lane, m, offset, bytes, flags);
+  cookie = t.cookie;
+  return functions_.recv(self_, &t);
+}
+
+std::uint64_t endpoint::begin(bool receive, const rg_transfer& t) {
+  descriptions_[t.cookie] = (receive ? "receive of " : "send of ") +
+                            std::to_string(t.buffer.count * rg::size_of(t.buffer.type)) +
+                            (receive ? " bytes from rank " : " bytes to rank ") + std::to_string(t.peer) + " on lane " +
+                            std::to_string(t.lane);
+  backlog& b = backlogs_[{receive, t.peer, t.lane}];
+  b.receive = receive;
+  b.waiting.push_back(t);
+  retry();
+  return t.cookie;
+}
+
+void endpoint::retry() {
+  for (auto& [where, b] : backlogs_)
+    while (!b.waiting.empty()) {
+      const rg_transfer& t = b.waiting.front();
+      const rg_status s = b.receive ? functions_.recv(self_, &t) : functions_.send(self_, &t);
+      if (s == RG_AGAIN) break;
+      if (s != RG_OK) completions_.emplace(t.cookie, rg_completion{.cookie = t.cookie, .status = s});
+      b.waiting.pop_front();
+    }
+}
+
+std::uint64_t endpoint::send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                             std::uint64_t bytes) {
+  return begin(false, transfer(peer, lane, m, offset, bytes, 0));
+}
+
+std::uint64_t endpoint::recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                             std::uint64_t bytes, std::uint32_t flags) {
+  return begin(true, transfer(peer, lane, m, offset, bytes, flags));
+}
+
+namespace {
+rg_transfer converted(rg_transfer t, std::uint32_t wire, std::uint64_t count) {
+  t.buffer.type = RG_F32;
+  t.buffer.count = count;
+  t.wire = wire;
+  return t;
+}
+} // namespace
+
+std::uint64_t endpoint::send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                                std::uint64_t count) {
+  return begin(false, converted(transfer(peer, 0, m, 4 * first, 4 * count, 0), wire, count));
+}
+
+std::uint64_t endpoint::recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                                std::uint64_t count, std::uint32_t flags) {
+  return begin(true, converted(transfer(peer, 0, m, 4 * first, 4 * count, flags), wire, count));
+}
+
+rg_status endpoint::try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                                   std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie) {
+  const rg_collectives functions = rg::copy_versioned(*extension<rg_collectives>(RG_EXT_COLLECTIVES));
+  auto c = rg::make_versioned<rg_collective>();
+  c.group = group;
+  c.buffer = {m.region, type, offset, count};
+  c.address = m.data ? m.data + offset : nullptr;
+  c.cookie = cookie = ++last_cookie_;
+  c.root = root;
+  return (functions.*f)(self_, &c);
+}
+
+std::uint64_t endpoint::collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                                   std::uint32_t type, std::uint64_t count, std::uint32_t root) {
+  require(offset + count * rg::size_of(type) <= m.bytes, "the test itself is wrong: it uses bytes outside its memory");
+  std::uint64_t cookie = 0;
+  rg_status s;
+  const std::uint64_t begin = now();
+  while ((s = try_collective(f, group, m, offset, type, count, root, cookie)) == RG_AGAIN) {
+    if (now() - begin > operation_timeout) throw timed_out("a collective returns RG_AGAIN for 15 s");
+    poll(second / 1000);
+  }
+  descriptions_[cookie] = "collective of " + std::to_string(count) + " elements";
+  check(s, descriptions_[cookie]);
+  return cookie;
+}
+
+std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
+  rg_completion out[7]; // small, so that some completions must wait for the next poll
+  std::uint32_t count = 0;
+  retry();
+  const bool waits_for_room =
+      std::any_of(backlogs_.begin(), backlogs_.end(), [](const auto& b) { return !b.second.waiting.empty(); });
+  if (waits_for_room) timeout_ns = std::min(timeout_ns, second / 1000);
+  const rg_status status = functions_.poll(self_, timeout_ns, spin_ns, out, std::size(out), &count);
+  report_progress();
+  check(status, "poll");
+  require(count <= std::size(out), "poll() returns more completions than its array holds");
+  for (const rg_completion& c : std::span(out, count)) {
+    require(c.cookie >= 1 && c.cookie <= last_cookie_, "poll() reports a completion with a cookie of no operation");
+    require(completions_.emplace(c.cookie, c).second, describe(c.cookie) + " completes twice");
+    order_.push_back(c.cookie);
+  }
+  return count;
+}
+
+std::string endpoint::describe(std::uint64_t cookie) const {
+  const auto known = descriptions_.find(cookie);
+  return known == descriptions_.end() ? "an operation" : "a " + known->second;
+}
+
+rg_completion endpoint::wait(std::uint64_t cookie, std::uint64_t longest) {
+  std::uint64_t since = now(), moved = 0;
+  while (!completed(cookie)) {
+    if (poll(second / 2) > 0) since = now();
+    if (now() - since < second) continue;
+    auto c = rg::make_versioned<rg_counters>(); // a message of gigabytes shows no other progress
+    const bool counted = functions_.counters(self_, &c) == RG_OK;
+    if (counted && c.bytes_sent + c.bytes_received != moved) {
+      moved = c.bytes_sent + c.bytes_received;
+      since = now();
+    } else if (now() - since > longest) {
+      throw timed_out(describe(cookie) + " does not complete: no progress for " + std::to_string(longest / second) +
+                      " s");
+    }
+  }
+  return completions_.at(cookie);
+}
+
+std::uint64_t endpoint::finish(std::uint64_t cookie) {
+  const rg_completion c = wait(cookie);
+  check(c.status, describe(cookie));
+  return c.bytes;
+}
+
+void endpoint::finish(std::span<const std::uint64_t> cookies) {
+  for (std::uint64_t c : cookies) finish(c);
+}
+
+void endpoint::cancel(std::uint32_t peer) {
+  check(functions_.cancel(self_, peer), "cancel");
+}
+void endpoint::close() {
+  const rg_status status = try_close(connect_timeout);
+  report_progress();
+  check(status, "close");
+}
+
+rg_counters endpoint::counters() {
+  auto c = rg::make_versioned<rg_counters>();
+  check(functions_.counters(self_, &c), "counters");
+  return c;
+}
+
+rg_transport_caps caps_of(const subject& which) {
+  return endpoint(which, 0, 1, 1).caps();
+}
+
+bool offers(const subject& which, const char* extension) {
+  return endpoint(which, 0, 1, 1).extension<char>(extension) != nullptr;
+}
+
+// ----------------------------------------------------------------------------------------------------- contents ---
+
+float term(std::uint64_t seed, std::uint64_t i) {
+  const std::uint64_t x = (seed * 0x9e3779b97f4a7c15 + i) * 0xbf58476d1ce4e5b9;
+  const float mantissa = static_cast<float>(static_cast<std::int64_t>(x >> 40)) - 8388608.0f;
+  return std::ldexp(mantissa, static_cast<int>((x >> 32) & 31) - 28);
+}
+
+namespace {
+std::uint64_t word(std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t x = (seed << 32) + i + 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  return x ^ (x >> 31);
+}
+} // namespace
+
+void fill(void* data, std::uint64_t bytes, std::uint64_t seed) {
+  auto* to = static_cast<std::byte*>(data);
+  for (std::uint64_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t w = word(seed, i / 8);
+    std::memcpy(to + i, &w, std::min<std::uint64_t>(8, bytes - i));
+  }
+}
+
+bool is_filled(const void* data, std::uint64_t bytes, std::uint64_t seed) {
+  const auto* from = static_cast<const std::byte*>(data);
+  for (std::uint64_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t w = word(seed, i / 8);
+    if (std::memcmp(from + i, &w, std::min<std::uint64_t>(8, bytes - i)) != 0) return false;
+  }
+  return true;
+}
+
+} // namespace regatta::conformance

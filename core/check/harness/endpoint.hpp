@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank of a transport, called as the engine calls it, but without anything in between: calls of a test go to the
+// transport directly.
+#pragma once
+
+#include "check/harness/progress.hpp"
+#include "check/harness/suite.hpp"
+#include "registry/transport_host.hpp"
+
+#include <regatta/plugin.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+namespace regatta::conformance {
+
+// Memory for transfers, from endpoint::allocate(): the transport's own if it offers any, else the suite's, registered
+// with the transport. The endpoint owns it.
+struct memory {
+  rg_region region;
+  std::byte* data;
+  std::uint64_t bytes;
+  float* floats() const { return reinterpret_cast<float*>(data); }
+};
+
+constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
+constexpr std::uint64_t second = 1'000'000'000; // all times are in nanoseconds
+// How long an operation may make no progress before the test fails.
+constexpr std::uint64_t operation_timeout = 15 * second * time_limit_factor;
+// The same for operations whose peer died or left: a transport may detect that by missing heartbeats only.
+constexpr std::uint64_t peer_failure_timeout = 30 * second * time_limit_factor;
+// Timeout that connect() and close() pass to the transport. Each is one call of the plugin. It must be less than
+// rank_call_limit: a transport that gives up at the timeout reports the reason, a killed one cannot.
+constexpr std::uint64_t connect_timeout = 10 * second * time_limit_factor;
+// How long a call of the plugin may sleep or compute in a rank that is a process; less than call_limit_of(), which
+// would end the whole test.
+constexpr std::uint64_t rank_call_limit = 13 * second * time_limit_factor;
+static_assert(connect_timeout < rank_call_limit);
+
+// One rank's instance of the transport under test; call it from one thread. Functions throw failed if a call of the
+// plugin fails; those that return rg_status return the plugin's status instead. `which` must outlive this object.
+class endpoint {
+public:
+  // Creates the instance, without listening. Throws skipped if the transport cannot run on this machine or cannot reach
+  // host memory; failure if its capabilities contradict themselves.
+  endpoint(const subject& which, std::uint32_t rank, std::uint32_t ranks, std::uint32_t lanes,
+           const std::string& secret = "secret of the run");
+  ~endpoint(); // destroys the instance without close(), and frees its memory
+  endpoint(const endpoint&) = delete;
+  endpoint& operator=(const endpoint&) = delete;
+
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t ranks() const { return ranks_; }
+  std::uint32_t lanes() const { return lanes_; }
+  rg_transport_caps caps();
+  // Returns the text of the plugin's last failure, also if it was returned before; empty if there was none.
+  const std::string& last_error();
+  // Returns the plugin's table of functions of this extension, of type T; null if the plugin does not have it.
+  template <class T> const T* extension(const char* id) {
+    return functions_.extension ? static_cast<const T*>(functions_.extension(self_, id)) : nullptr;
+  }
+  void* self() { return self_; }
+
+  // Sets the address in place of subject::address; call it before listen(). `address` must outlive this object.
+  void listen_on(const char* address) { world_.address = address; }
+  rg_status try_listen(rg_blob& blob) { return functions_.listen(self_, &world_, &blob); }
+  // Returns this rank's blob for connect(). Throws skipped if there are peers and the transport connects no ranks.
+  std::vector<std::uint8_t> listen();
+  // `blobs` are those of all ranks, by rank. Call these after listen(); they return once all ranks are connected.
+  rg_status try_connect(const std::vector<std::vector<std::uint8_t>>& blobs, std::uint64_t timeout_ns);
+  void connect(const std::vector<std::vector<std::uint8_t>>& blobs);
+
+  // Returns memory that begins at a multiple of 64 bytes, with undefined contents. Valid until this object is
+  // destroyed.
+  memory allocate(std::uint64_t bytes);
+
+  // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies it; try_send() and try_recv()
+  // write it to `cookie`. send() and recv() keep a transfer that gets RG_AGAIN and retry it with every poll(), as the
+  // engine does; if it gets an error, wait() returns that error. try_send() and try_recv() return every status, also
+  // RG_AGAIN. With RG_TRANSFER_ADD in `flags` the elements are floats, else bytes. All throw failed if the range does
+  // not lie in `m`.
+  rg_status try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint64_t& cookie);
+  rg_status try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint64_t& cookie, std::uint32_t flags = 0);
+  std::uint64_t send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                     std::uint64_t bytes);
+  std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint32_t flags = 0);
+  // Begin a transfer of `count` floats from element `first` of `m`, on lane 0 with wire type `wire` (RG_CAP_CONVERT).
+  // Return the cookie.
+  std::uint64_t send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                        std::uint64_t count);
+  std::uint64_t recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
+                        std::uint64_t count, std::uint32_t flags = 0);
+  // Begin the collective `f` on `count` elements of `type` at byte `offset` of `m`; `group` is a number from
+  // rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES. try_collective() returns every status.
+  // collective() polls while the status is RG_AGAIN, throws timed_out after `operation_timeout`, and returns the cookie.
+  using collective_function = rg_status (*rg_collectives::*)(void*, const rg_collective*);
+  rg_status try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                           std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie);
+  std::uint64_t collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
+                           std::uint32_t type, std::uint64_t count, std::uint32_t root = 0);
+
+  // Retries kept transfers, polls the transport once and keeps the completions. Returns their number, at most 7. Waits
+  // up to timeout_ns, or up to 1 ms while transfers wait for a retry. Throws failed if a completion belongs to no
+  // operation, or if an operation completes twice.
+  std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns = 0);
+  // Returns whether the operation has completed, as far as poll() has seen it.
+  bool completed(std::uint64_t cookie) const { return completions_.contains(cookie); }
+  // Polls until the operation completes and returns its completion, with any status; a second call returns it again.
+  // Throws timed_out if for `longest` no operation completes and no byte is sent or received.
+  rg_completion wait(std::uint64_t cookie, std::uint64_t longest = operation_timeout);
+  std::uint64_t finish(std::uint64_t cookie); // as wait(), throws failed unless the status is RG_OK; returns the bytes
+  void finish(std::span<const std::uint64_t> cookies);
+  // Returns the cookies of all completions that poll() has seen, in their order.
+  const std::deque<std::uint64_t>& order_of_completion() const { return order_; }
+
+  void wake() { functions_.wake(self_); }
+  void cancel(std::uint32_t peer);
+  // Call these once, after all operations have completed.
+  rg_status try_close(std::uint64_t timeout_ns) { return functions_.close(self_, timeout_ns); }
+  void close();
+  rg_counters counters();
+
+  // Throws failed with `what`, the status and last_error() unless the status is RG_OK.
+  void check(rg_status status, const std::string& what);
+
+private:
+  void require_sound_caps();
+  std::uint64_t begin(bool receive, const rg_transfer& t);
+  void retry();
+  std::string describe(std::uint64_t cookie) const;
+  rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
+                       std::uint64_t bytes, std::uint32_t flags);
+
+  const std::string secret_;
+  rg_authenticate authenticate_;
+  transport_host host_;
+  std::string error_;
+  parameter_values values_;
+  const std::string address_;
+  const std::uint32_t rank_, ranks_, lanes_;
+  std::vector<std::uint32_t> peers_, host_of_;
+  rg_world world_;
+  rg_transport functions_;
+  void* self_ = nullptr;
+  const rg_regions* regions_ = nullptr;
+  std::vector<memory> allocated_;
+  std::vector<std::pair<void*, std::size_t>> mapped_;
+  std::uint64_t last_cookie_ = 0;
+  struct backlog {
+    bool receive;
+    std::deque<rg_transfer> waiting;
+  };
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
+  std::unordered_map<std::uint64_t, rg_completion> completions_;
+  std::deque<std::uint64_t> order_;
+  std::unordered_map<std::uint64_t, std::string>
+      descriptions_; // a description of each operation by cookie, for messages
+};
+
+// Returns the capabilities of the transport. Creates and destroys an instance, and throws as endpoint() does.
+rg_transport_caps caps_of(const subject& which);
+// Returns true if the transport has the extension. Creates and destroys an instance, and throws as endpoint() does.
+bool offers(const subject& which, const char* extension);
+
+// Returns element `i` of a sequence of floats of very different magnitude, so that a sum depends on the order of its
+// terms.
+float term(std::uint64_t seed, std::uint64_t i);
+// Writes `bytes` bytes that depend on `seed` and on their distance from `data`.
+void fill(void* data, std::uint64_t bytes, std::uint64_t seed);
+// Returns true if the bytes are those that fill() writes with this seed.
+bool is_filled(const void* data, std::uint64_t bytes, std::uint64_t seed);
+
+} // namespace regatta::conformance

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check/harness/runner.hpp"
+
+#include "base/failure.hpp"
+#include "base/standard_output.hpp"
+#include "base/text.hpp"
+#include "check/harness/allocation_watch.hpp"
+#include "check/harness/hang_watch.hpp"
+#include "check/harness/progress.hpp"
+#include "launch/process.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace regatta::conformance {
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+double seconds_since(clock_type::time_point begin) {
+  return std::chrono::duration<double>(clock_type::now() - begin).count();
+}
+
+outcome outcome_named(const std::string& name) {
+  for (const outcome o : {outcome::passed, outcome::skipped})
+    if (name == name_of(o)) return o;
+  return outcome::failed;
+}
+
+std::vector<std::string>& remarks() { // of the test that runs in this process
+  static std::vector<std::string> all;
+  return all;
+}
+
+// Reads both pipes until the first one, of reports and progress, ends. Returns false if nothing arrives through that one
+// and the process hangs.
+bool collect(const process& p, std::string& report, std::string& error_output, std::chrono::seconds call_limit) {
+  hang_watch watch(p.pid, call_limit);
+  std::array<pollfd, 2> ends{{{p.output.get(), POLLIN, 0}, {p.errors.get(), POLLIN, 0}}};
+  std::array<std::string*, 2> texts{&report, &error_output};
+  while (ends[0].fd >= 0) { // a process that outlives the test may keep the other pipe open
+    if (watch.hangs()) return false;
+    if (poll(ends.data(), ends.size(), 250) <= 0) continue;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (!ends[i].revents) continue;
+      char buffer[4096];
+      const ssize_t n = read(ends[i].fd, buffer, sizeof buffer);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0)
+        ends[i].fd = -1;
+      else
+        texts[i]->append(buffer, static_cast<std::size_t>(n));
+      if (i == 0) watch.progress();
+    }
+  }
+  return true;
+}
+
+std::string end_of(const std::string& error_output) {
+  constexpr std::size_t most = 300;
+  const std::string words =
+      one_line(error_output.size() > most ? error_output.substr(error_output.size() - most) : error_output);
+  return words.empty() ? words : fmt::format(" (\"{}\")", words);
+}
+
+} // namespace
+
+const char* name_of(outcome o) noexcept {
+  return o == outcome::passed ? "passed" : o == outcome::failed ? "failed" : "skipped";
+}
+
+void remark(const std::string& text) {
+  remarks().push_back(text);
+}
+
+verdict run_in_process(const test& t, const subject& s) {
+  const auto begin = clock_type::now();
+  remarks().clear();
+  verdict v;
+  try {
+    t.run(s);
+  } catch (const skipped& e) {
+    v = {outcome::skipped, one_line(e.what())};
+  } catch (const timed_out& e) {
+    v = {outcome::failed, one_line(e.what()), 0, true};
+  } catch (const failure& e) {
+    v = {e.code() == exit_code::skipped ? outcome::skipped : outcome::failed, one_line(e.what())};
+  } catch (const std::exception& e) {
+    v = {outcome::failed, one_line(e.what())};
+  } catch (...) {
+    v = {outcome::failed, "an exception was thrown that is not a std::exception"};
+  }
+  v.seconds = seconds_since(begin);
+  v.remarks = remarks();
+  return v;
+}
+
+std::vector<std::string> arguments_for(const test& t, const subject& s) {
+  std::vector<std::string> words = {"check", s.file.string(), "--one", t.name, "--seed", std::to_string(s.seed)};
+  const auto add = [&](const char* option, const std::string& value) {
+    words.emplace_back(option);
+    words.push_back(value);
+  };
+  if (s.tested) add("--component", fmt::format("{}/{}", name_of(s.tested->kind), s.tested->id));
+  for (const auto& file : s.other_files) add("--with", file.string());
+  if (!s.reference.empty()) add("--reference", s.reference.string());
+  if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
+  for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
+  return words;
+}
+
+std::chrono::seconds call_limit_of(const subject& s) {
+  const bool computes = s.tested && (s.tested->kind == kind::model || s.tested->kind == kind::executor);
+  return std::chrono::seconds((computes ? 60 : 15) * time_limit_factor);
+}
+
+verdict run_in_child(const test& t, const subject& s) {
+  const auto begin = clock_type::now();
+  if (const std::string counter = allocation_counter_library(); !counter.empty())
+    setenv("LD_PRELOAD", counter.c_str(), 1);
+  process p = start_process("/proc/self/exe", [&](int) { return arguments_for(t, s); }, {}, {});
+  std::string report, error_output;
+  const bool in_time = collect(p, report, error_output, call_limit_of(s));
+  if (!in_time) kill_process(p);
+  const int status = reap_process(p);
+  unsetenv("LD_PRELOAD");
+  verdict v;
+  const auto j = nlohmann::json::parse(report, nullptr, false);
+  if (!in_time)
+    v = {outcome::failed, fmt::format("no call of the plugin returned for {} s", call_limit_of(s).count()), 0, true};
+  else if (j.is_discarded() || !j.is_object())
+    v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
+                                      end_of(error_output))};
+  else
+    v = {outcome_named(j.at("status")), j.at("message").get<std::string>(), 0, j.at("hung").get<bool>(),
+         j.at("remarks").get<std::vector<std::string>>()};
+  v.seconds = seconds_since(begin);
+  return v;
+}
+
+report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
+  if (to_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    throw failure(exit_code::run, "standard output is closed; the test process needs it for its report");
+  report_progress_to(to_);
+}
+
+void report_to_parent::send(const verdict& v) const {
+  const nlohmann::json j = {
+      {"status", name_of(v.result)}, {"message", v.message}, {"hung", v.hung}, {"remarks", v.remarks}};
+  const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t n = write(to_, text.data() + at, text.size() - at);
+    if (n <= 0) return; // the parent has closed the pipe
+    at += static_cast<std::size_t>(n);
+  }
+  std::fflush(nullptr);
+}
+
+} // namespace regatta::conformance

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs tests of the suite one after the other, each in its own process. Damage by a plugin (memory, signals, a hang)
+// fails only that test, and does not reach the next one.
+#pragma once
+
+#include "check/harness/suite.hpp"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace regatta::conformance {
+
+enum class outcome { passed, failed, skipped };
+const char* name_of(outcome o) noexcept; // "passed"
+
+struct verdict {
+  outcome result = outcome::passed;
+  std::string message; // one line: why it failed or was skipped; empty if it passed
+  double seconds = 0;
+  bool hung = false;                  // it failed because an operation or a call of the plugin did not end
+  std::vector<std::string> remarks{}; // from remark()
+};
+
+// Runs the test in this process and keeps its remarks. Whatever the test throws becomes the verdict: `skipped`, and
+// failure with exit code skipped, become outcome::skipped, anything else outcome::failed. [main]
+verdict run_in_process(const test& t, const subject& s);
+
+// Returns the arguments of `regatta` for a process that runs only this test and sends its verdict to this process
+// (report_to_parent).
+std::vector<std::string> arguments_for(const test& t, const subject& s);
+
+// Runs the test in its own process, with the allocation counter preloaded. Kills that process, and all that it has
+// forked, if no call of the plugin returns and it hangs (hang_watch with the limit call_limit_of(s)). The verdict is
+// `failed` then, and also if the process ends without a report. Throws failure (run) if the process cannot be started.
+// [main]
+verdict run_in_child(const test& t, const subject& s);
+
+// Returns how long a call of this plugin may sleep or compute before it counts as a hang: 15 s, or 60 s for models and
+// executors, because steps of large models take seconds; more under a sanitizer.
+std::chrono::seconds call_limit_of(const subject& s);
+
+// For a process that runs one test: reserves standard output for the report and for report_progress(), and redirects
+// output of the plugin to standard error. Create it once, before any plugin code runs.
+class report_to_parent {
+public:
+  report_to_parent(); // throws failure (run) if there is no standard output
+  // Writes the verdict as a line of JSON. Does nothing if the parent has closed the pipe.
+  void send(const verdict& v) const;
+
+private:
+  int to_ = -1;
+};
+
+} // namespace regatta::conformance

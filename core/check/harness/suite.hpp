@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The conformance suite: tests of the guarantees in abi.h, which anyone can run against a shared object (`regatta
+// check`). docs/conformance.md describes each test.
+#pragma once
+
+#include "registry/registry.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace regatta::conformance {
+
+// Thrown by a test if the plugin does not behave as expected. The text says what was expected
+// and what the plugin did.
+struct failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// Thrown if an operation did not end within its time limit; the report counts the test as hung.
+struct timed_out : failed {
+  using failed::failed;
+};
+// Thrown if a test cannot run, because the plugin does not offer what it tests or cannot run on this machine.
+struct skipped : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws failed with the text `otherwise` unless the condition holds.
+inline void require(bool condition, const std::string& otherwise) {
+  if (!condition) throw failed(otherwise);
+}
+// Overload for texts that need no formatting.
+inline void require(bool condition, const char* otherwise) {
+  if (!condition) throw failed(otherwise);
+}
+
+// Adds a line to the report of the running test, whether it passes or fails: "64 of 161 tensors are checked". [main]
+void remark(const std::string& text);
+
+// A component under test. The pointers are null if only the file is tested; otherwise `plugins` must outlive the
+// subject and all that a test creates with it.
+struct subject {
+  std::filesystem::path file;
+  const registry* plugins = nullptr; // holds `tested`
+  const component* tested = nullptr;
+  std::map<std::string, nlohmann::json> parameters; // values by name; the others keep their defaults
+  std::vector<std::filesystem::path> other_files;   // other files in `plugins`: executors, transports to nest
+  std::filesystem::path reference;                  // for models: a folder with gradients to compare; empty: none
+  std::filesystem::path write_to;                   // for write_reference_test(): the folder to write; empty: none
+  std::uint64_t seed = 1;                           // seed of all random numbers in a test
+  std::string address = "127.0.0.1";                // address on which ranks of a transport listen
+  std::uint32_t launcher_ranks = 0; // number of processes of a launcher (mpirun), this one included; 0: no launcher
+};
+
+struct test {
+  const char* name;              // "fifo": for --only and in reports
+  const char* expected;          // what the interface requires, one line
+  void (*run)(const subject& s); // throws failed, timed_out or skipped; returns if the test passes
+  bool large = false;            // takes gigabytes or minutes; --quick skips it
+  bool under_launcher = false;   // can also run in processes of a launcher, each with one rank in every rank group
+  bool metadata = false;         // only reads the file and its tables: does not test behaviour
+};
+
+// Returns the tests of a shared object, in the order in which they run.
+std::vector<test> tests_of_file();
+// Returns the tests of the component s.tested, which must not be null, in the order in which they run. Tests
+// that lack a launcher, or cannot run under one, are included; they throw skipped.
+std::vector<test> tests_of(const subject& s);
+
+// Tests by subject, from which tests_of() builds its list.
+const std::vector<test>& plugin_tests();           // shared objects
+const std::vector<test>& parameter_tests();        // any component
+const std::vector<test>& message_tests();          // transports: bytes
+const std::vector<test>& reducing_receive_tests(); // transports: receives that add
+const std::vector<test>& random_traffic_tests();   // transports: random traffic
+const std::vector<test>& polling_tests();          // transports: poll, wake, counters
+const std::vector<test>& failure_tests();          // transports: errors and dead peers
+const std::vector<test>& collective_tests();       // transports: extensions
+const std::vector<test>& leak_tests();             // transports: resources that stay after the ranks
+const std::vector<test>& unconnected_tests();      // transports that connect no ranks
+const std::vector<test>& model_tests();            // models and executors
+const std::vector<test>& reference_tests();        // models: gradients against subject::reference
+const std::vector<test>& strategy_tests();         // strategies
+
+} // namespace regatta::conformance

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of strategies in virtual time: all ranks in one process, a network as strict as the interface allows, and a
+// model whose gradient depends on the weights that it reads.
+#include "check/harness/progress.hpp"
+#include "check/harness/suite.hpp"
+
+#include "base/failure.hpp"
+#include "cluster/plan.hpp"
+#include "registry/plugin_host.hpp"
+#include "simulation/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+namespace regatta::conformance {
+namespace {
+
+rg_plan plan_for(const subject& s, std::uint32_t workers, std::uint32_t servers, const optimizer_config& with = {}) {
+  plugin_host host;
+  const parameter_values values(*s.tested, s.parameters);
+  return plan_of(s.tested->strategy, values.data(), cluster_layout::make(workers, servers, false), with, host,
+                 s.tested->id);
+}
+
+using shapes = std::vector<std::vector<std::int64_t>>;
+
+// Vectors, matrices and weights of a convolution, most of them no multiple of a cache line.
+const shapes usual_shapes = {{10, 4}, {7}, {13, 10}, {5, 3, 3, 3}, {16}, {3, 5, 1, 1}};
+
+void set_shapes(simulation_setup& x, const shapes& all) {
+  x.shapes = all;
+  x.tensors.clear();
+  for (const auto& shape : all) {
+    x.tensors.push_back(1);
+    for (const std::int64_t d : shape) x.tensors.back() *= d;
+  }
+}
+
+bool needs_servers(const subject& s) {
+  return plan_for(s, 2, 1).flags & RG_PLAN_SERVERS;
+}
+
+// Returns true if every step of all workers uses the sum of their gradients, so that one worker's serial run is the
+// reference.
+bool equals_serial_run(const rg_plan& p) {
+  return (p.flags & RG_PLAN_SYNCHRONOUS) && !(p.flags & RG_PLAN_MOMENTUM) && p.period <= 1 && p.steady_from == 0;
+}
+
+simulation_setup setup_for(const subject& s, std::uint32_t workers, std::uint32_t servers) {
+  simulation_setup x;
+  x.strategy = s.tested->id;
+  x.parameters = s.parameters;
+  x.workers = workers;
+  x.servers = needs_servers(s) ? servers : 0;
+  set_shapes(x, usual_shapes);
+  const rg_plan p = plan_for(s, workers, servers);
+  x.steps = (x.steps + p.period - 1) / std::max<std::uint64_t>(p.period, 1) * std::max<std::uint64_t>(p.period, 1);
+  return x;
+}
+
+std::string title(const simulation_setup& x) {
+  return fmt::format("{} workers, {} servers{}, {}, {}{}{}: ", x.workers, x.servers, x.colocate ? " (co-located)" : "",
+                     x.network.eager ? "eager" : "rendezvous", x.network.adds ? "adds" : "copies only",
+                     x.optimizer.clip_norm > 0 ? ", clipped" : "", x.straggler_ns ? ", a straggler" : "");
+}
+
+simulation_result run_simulation(const subject& s, const simulation_setup& x) {
+  try {
+    simulation_result r = simulate(*s.plugins, x);
+    report_progress();
+    require(r.left_over == 0, fmt::format("{} operations are still pending at the end of the run", r.left_over));
+    return r;
+  } catch (const std::exception& e) {
+    throw failed(title(x) + e.what());
+  }
+}
+
+// Calls `f` with a setup for each small cluster and each kind of network.
+void for_all(const subject& s, const std::function<void(simulation_setup&)>& f) {
+  const std::uint32_t most_servers = needs_servers(s) ? 3 : 1;
+  for (std::uint32_t workers = 1; workers <= 7; ++workers)
+    for (std::uint32_t servers = 1; servers <= most_servers; ++servers)
+      for (const bool eager : {true, false})
+        for (const bool adds : {true, false}) {
+          simulation_setup x = setup_for(s, workers, servers);
+          x.colocate = x.servers && (workers + servers) % 2;
+          x.network.eager = eager;
+          x.network.adds = adds;
+          x.straggler_ns = workers % 3 ? 0 : 50'000;
+          f(x);
+        }
+}
+
+void expect_identical(const simulation_setup& x, const simulation_result& r) {
+  for (std::size_t w = 1; w < r.weights.size(); ++w)
+    for (std::size_t i = 0; i < r.weights[w].size(); ++i)
+      require(r.weights[w][i] == r.weights[0][i], fmt::format("{}weight {} is {} on worker 0 and {} on worker {}",
+                                                              title(x), i, r.weights[0][i], r.weights[w][i], w));
+}
+
+// Returns true if the values are equal up to the rounding of fp32 in a few steps with gradients of about 1.
+bool agree(float value, double expected) {
+  return std::abs(value - expected) <= 1e-5 * (1 + std::abs(expected));
+}
+
+void expect_serial(const simulation_setup& x, const simulation_result& r) {
+  const auto expected = train_serially(x);
+  for (std::size_t i = 0; i < r.weights.at(0).size(); ++i)
+    require(agree(r.weights[0][i], expected[i]), fmt::format("{}weight {} is {}; one worker with all gradients gets {}",
+                                                             title(x), i, r.weights[0][i], expected[i]));
+}
+// Throws failed unless `held`, the rows that `who` has changed, are those of a serial run. `who` is for the message.
+void expect_serial_rows(const simulation_setup& x, const std::map<std::uint64_t, std::vector<float>>& held,
+                        const std::string& who) {
+  std::set<std::uint64_t> touched;
+  for (std::uint32_t w = 0; w < x.workers; ++w)
+    for (std::uint64_t step = 0; step < x.steps; ++step)
+      for (const std::uint64_t row : rows_touched(x, w, step)) touched.insert(row);
+  require(held.size() == touched.size(),
+          fmt::format("{}{} changed {} rows of a table; one worker with all gradients changes {}", title(x), who,
+                      held.size(), touched.size()));
+  const auto expected = train_serially(x);
+  for (const auto& [row, values] : held)
+    for (std::size_t e = 0; e < values.size(); ++e) {
+      const double one = expected[arena_elements(x) + row * values.size() + e];
+      require(agree(values[e], one),
+              fmt::format("{}{}: element {} of row {} is {}; one worker with all gradients gets {}", title(x), who, e,
+                          row, values[e], one));
+    }
+}
+
+void need_synchronous(const subject& s, bool exact) {
+  const rg_plan p = plan_for(s, 2, 1);
+  if (!(p.flags & RG_PLAN_SYNCHRONOUS)) throw skipped("it is not synchronous (RG_PLAN_SYNCHRONOUS)");
+  if (exact && !equals_serial_run(p))
+    throw skipped(
+        "one worker is no reference for it: RG_PLAN_MOMENTUM, a period of several steps, or steady_from above 0");
+}
+
+// ---------------------------------------------------------------------------------------------------------- tests ---
+
+void drains(const subject& s) {
+  for_all(s, [&](simulation_setup& x) { run_simulation(s, x); });
+}
+
+void replicas(const subject& s) {
+  need_synchronous(s, false);
+  for_all(s, [&](simulation_setup& x) { expect_identical(x, run_simulation(s, x)); });
+}
+
+void serial(const subject& s) {
+  need_synchronous(s, true);
+  for_all(s, [&](simulation_setup& x) { expect_serial(x, run_simulation(s, x)); });
+}
+
+void clipped(const subject& s) {
+  need_synchronous(s, true);
+  optimizer_config clipping;
+  clipping.clip_norm = 0.5;
+  try {
+    plan_for(s, 2, 1, clipping);
+  } catch (const failure& e) {
+    if (e.code() != exit_code::usage) throw;
+    throw skipped(fmt::format("its plan() rejects clipping: {}", e.what()));
+  }
+  for_all(s, [&](simulation_setup& x) {
+    x.optimizer.clip_norm = 0.5;
+    const simulation_result r = run_simulation(s, x);
+    expect_identical(x, r);
+    expect_serial(x, r);
+  });
+}
+
+// Weights of more than one bucket of the usual size, in tensors whose ends are not the ends of buckets.
+void many_buckets(const subject& s) {
+  need_synchronous(s, true);
+  for (const bool eager : {true, false}) {
+    simulation_setup x = setup_for(s, 2, 2);
+    x.steps = 1;
+    set_shapes(x, {{1000, 700}, {33}, {166667, 3}, {5}});
+    x.network.eager = eager;
+    const simulation_result r = run_simulation(s, x);
+    expect_identical(x, r);
+    expect_serial(x, r);
+  }
+}
+
+// A sparse table: the rows that a worker touches differ between workers and steps; in some steps it touches none.
+void sparse_rows(const subject& s) {
+  const rg_plan p = plan_for(s, 2, 1);
+  if (!(p.flags & RG_PLAN_ROWS)) throw skipped("it exchanges no rows of sparse tables (RG_PLAN_ROWS)");
+  for_all(s, [&](simulation_setup& x) {
+    if (x.workers > 4) return;
+    x.table_rows = 200;
+    const simulation_result r = run_simulation(s, x);
+    if (!equals_serial_run(p)) return;
+    expect_serial(x, r);
+    // Either every worker holds the whole table, or the servers together do.
+    std::map<std::uint64_t, std::vector<float>> together;
+    for (const auto& part : r.server_rows) together.insert(part.begin(), part.end());
+    if (!together.empty()) return expect_serial_rows(x, together, "the servers");
+    for (std::uint32_t w = 0; w < x.workers; ++w) expect_serial_rows(x, r.worker_rows[w], fmt::format("worker {}", w));
+  });
+}
+
+// Returns the distance of the workers' weights from the weights of a serial run, relative to the distance that the
+// weights of the serial run have moved.
+double distance_after(const simulation_setup& x, const simulation_result& r) {
+  const auto expected = train_serially(x);
+  simulation_setup still = x;
+  still.optimizer.lr = 0;
+  const auto start = train_serially(still);
+  double distance = 0, moved = 0;
+  for (const auto& weights : r.weights)
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      distance += std::pow(weights[i] - expected[i], 2);
+      moved += std::pow(start[i] - expected[i], 2);
+    }
+  return std::sqrt(distance / moved);
+}
+
+// A strategy whose steps differ from those of one worker must still train: its weights must come near those of a serial
+// run. Without servers, the gradients of each asynchronous worker lead to a different point, so that no worker gets
+// there alone. The run needs many steps: a compressing strategy that sends one of a tensor's 100 elements in each step
+// updates a weight once in a hundred steps, and workers that average weights move 1/n as far in a step.
+void trains(const subject& s) {
+  const rg_plan p = plan_for(s, 3, 2);
+  if (equals_serial_run(p)) throw skipped("test `serial` is stricter for this strategy");
+  simulation_setup x = setup_for(s, 3, 2);
+  // Small enough that a gradient which is applied a hundred steps late still has the right sign (with 1, dgc of every
+  // tensor diverges); large enough against gradients that only oscillate (with 0.02, geo_ps ends 0.9 apart).
+  x.pull = 0.1;
+  if (!(p.flags & RG_PLAN_SYNCHRONOUS) && !needs_servers(s)) x.pull_apart = 2;
+  const std::uint64_t period = std::max<std::uint64_t>(p.period, 1);
+  const auto whole_periods = [&](std::uint64_t steps) { return (steps + period - 1) / period * period; };
+  if (p.steady_from > 20'000)
+    throw skipped(fmt::format("it is steady after {} steps; the suite simulates at most 20000", p.steady_from));
+  double distance = 0;
+  for (const std::uint64_t steps : {50, 500, 5000}) {
+    x.steps = whole_periods(p.steady_from + std::max(steps, 2 * period));
+    const simulation_result r = run_simulation(s, x);
+    if (std::all_of(r.counted.begin(), r.counted.end(), [](const auto& c) { return c.messages_sent == 0; }))
+      throw skipped("its workers send nothing; each trains alone");
+    distance = distance_after(x, r);
+    if (distance <= 0.5) return;
+  }
+  throw failed(fmt::format("{}after {} steps the weights' distance from those of one worker is {:.3g} of the distance "
+                           "that those have moved; "
+                           "expected at most 0.5",
+                           title(x), x.steps, distance));
+}
+
+void deterministic(const subject& s) {
+  for (const bool eager : {true, false}) {
+    simulation_setup x = setup_for(s, 4, 2);
+    x.network.eager = eager;
+    x.straggler_ns = 20'000;
+    const simulation_result a = run_simulation(s, x), b = run_simulation(s, x);
+    require(a.virtual_ns == b.virtual_ns, fmt::format("{}two identical runs take {} ns and {} ns of virtual time",
+                                                      title(x), a.virtual_ns, b.virtual_ns));
+    require(a.weights == b.weights, title(x) + "two identical runs give different weights");
+  }
+}
+
+// A strategy that blocks (in a sleep, a lock, or a wait for a thread) gives up the CPU; virtual time needs no such
+// wait.
+void never_blocks(const subject& s) {
+  simulation_setup x = setup_for(s, 3, 2);
+  x.steps = std::max<std::uint64_t>(x.steps, 40);
+  run_simulation(s, x); // the first run reads files and touches memory
+  rusage before{}, after{};
+  getrusage(RUSAGE_THREAD, &before);
+  run_simulation(s, x);
+  getrusage(RUSAGE_THREAD, &after);
+  const long waits = after.ru_nvcsw - before.ru_nvcsw;
+  require(waits < static_cast<long>(x.steps) / 2, // a page fault that reads from disk may wait once or twice
+          fmt::format("{} steps block {} times (voluntary context switches); wait only by functions of the host",
+                      x.steps, waits));
+}
+
+void plans(const subject& s) {
+  const parameter_values values(*s.tested, s.parameters);
+  for (std::uint32_t workers = 1; workers <= 7; ++workers)
+    for (std::uint32_t servers = 1; servers <= 3; ++servers) {
+      const rg_plan a = plan_for(s, workers, servers), b = plan_for(s, workers, servers);
+      require(a.flags == b.flags && a.lanes == b.lanes && a.period == b.period && a.steady_from == b.steady_from,
+              "plan() gives another result for the same arguments");
+      require(a.flags == plan_for(s, 2, 1).flags,
+              fmt::format("plan() gives other flags for {} workers than for 2", workers));
+      if (!s.tested->strategy.talks) continue;
+      const cluster_layout layout = cluster_layout::make(workers, a.flags & RG_PLAN_SERVERS ? servers : 0, false);
+      const rg_cluster cluster = layout.view(UINT32_MAX);
+      for (std::uint32_t i = 0; i < layout.size(); ++i)
+        for (std::uint32_t k = 0; k < i; ++k)
+          require(!s.tested->strategy.talks(values.data(), &cluster, i, k) ==
+                      !s.tested->strategy.talks(values.data(), &cluster, k, i),
+                  fmt::format("talks({}, {}) and talks({}, {}) differ; it must be symmetric", i, k, k, i));
+    }
+}
+
+void ghosts(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_BYTES) throw skipped("it works on bytes (RG_PLAN_BYTES)");
+  simulation_setup x = setup_for(s, 5, 2);
+  x.ghosts = true;
+  run_simulation(s, x);
+}
+
+// Uses a network on which a message shorter than its receive is an error.
+void exact_sizes(const subject& s) {
+  if (plan_for(s, 2, 1).flags & RG_PLAN_SHORT)
+    throw skipped("it sends messages shorter than their receives (RG_PLAN_SHORT)");
+  for_all(s, [&](simulation_setup& x) {
+    x.network.exact = true;
+    run_simulation(s, x);
+  });
+}
+
+} // namespace
+
+const std::vector<test>& strategy_tests() {
+  static const std::vector<test> all = {
+      {"plan", "plan() and talks() depend only on their arguments, and talks() is symmetric", plans},
+      {"drain", "runs of 1 to 7 workers and 1 to 3 servers end, and no operation is pending then", drains},
+      {"replicas", "all workers end with bit-identical weights", replicas},
+      {"serial", "the weights equal those of one worker that has all gradients", serial},
+      {"clip", "the same if updates wait for the norm of all gradients", clipped},
+      {"buckets", "the same with weights of more than one bucket", many_buckets},
+      {"rows",
+       "rows of sparse tables equal those of one worker that has all gradients; if asynchronous, every run ends",
+       sparse_rows},
+      {"trains", "a strategy that is asynchronous, compresses or averages approaches the weights of one worker",
+       trains},
+      {"deterministic", "two identical runs give bit-identical weights and the same virtual time", deterministic},
+      {"blocks", "it does not block in a sleep, a lock or a wait for a thread", never_blocks},
+      {"ghosts", "it runs on regions without bytes", ghosts},
+      {"exact-sizes", "messages are as long as their receives", exact_sizes},
+  };
+  return all;
+}
+
+} // namespace regatta::conformance

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Failures end in an error on every rank that is affected, and no rank waits for ever.
+#include "check/harness/rank_group.hpp"
+
+#include "base/text.hpp"
+
+#include <csignal>
+#include <thread>
+
+#include <unistd.h>
+
+namespace regatta::conformance {
+namespace {
+
+constexpr const char* no_error_text = "a call returns an error without a text; call rg_host.fail() first";
+
+// Connects two instances, each in a thread. Returns the status and the error text of each.
+struct connect_result {
+  rg_status status[2];
+  std::string text[2];
+  void expect(bool success) const {
+    for (int r = 0; r < 2; ++r)
+      require((status[r] == RG_OK) == success, "rank " + std::to_string(r) + ": connect() returns status " +
+                                                   std::to_string(status[r]) + ", \"" + text[r] + "\"; expected " +
+                                                   (success ? "RG_OK" : "an error"));
+  }
+};
+connect_result try_to_connect(const subject& which, const char* secret_of_1, bool garble, std::uint64_t timeout_ns) {
+  endpoint a(which, 0, 2, 1), b(which, 1, 2, 1, secret_of_1);
+  std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
+  if (garble)
+    for (auto& blob : blobs)
+      for (auto& byte : blob) byte ^= 0x5a;
+  connect_result o{};
+  std::thread other([&] { o.status[1] = b.try_connect(blobs, timeout_ns); });
+  o.status[0] = a.try_connect(blobs, timeout_ns);
+  other.join();
+  o.text[0] = a.last_error();
+  o.text[1] = b.last_error();
+  return o;
+}
+
+void secret(const subject& which) {
+  const connect_result good = try_to_connect(which, "secret of the run", false, connect_timeout);
+  good.expect(true);
+  const connect_result unauthenticated = try_to_connect(which, "another secret", false, second / 2);
+  unauthenticated.expect(false);
+  for (int r = 0; r < 2; ++r)
+    require(unauthenticated.text[r].find("rank " + std::to_string(1 - r)) != std::string::npos,
+            "the error text does not name rank " + std::to_string(1 - r) + ": \"" + unauthenticated.text[r] + "\"");
+}
+
+void garbled_blobs(const subject& which) {
+  const connect_result o = try_to_connect(which, "secret of the run", true, second / 2);
+  o.expect(false);
+}
+
+void absent_rank(const subject& which) {
+  endpoint a(which, 0, 2, 2), b(which, 1, 2, 2);
+  const std::vector<std::vector<std::uint8_t>> blobs = {a.listen(), b.listen()};
+  require(a.try_connect(blobs, second / 5) < 0,
+          "connect() succeeds although rank 1 does not call it; expected an error at the timeout");
+  require(a.last_error().find("rank 1") != std::string::npos,
+          "the error text does not name rank 1: \"" + a.last_error() + "\"");
+}
+
+void early_end(const subject& which) {
+  { endpoint unused(which, 0, 2, 1); }
+  endpoint listens(which, 0, 2, 1);
+  listens.listen();
+}
+
+void refusals(const subject& which) {
+  run_ranks(which, {}, [](member& self) {
+    const memory m = self->allocate(64);
+    const memory ghost{m.region, nullptr, 64};
+    const std::uint32_t peer = 1 - self->rank();
+    std::uint64_t cookie = 0;
+    require(self->try_send(peer, 0, ghost, 0, 64, cookie) < 0, "send() accepts a ghost (a buffer without address)");
+    require(self->try_recv(peer, 0, ghost, 0, 64, cookie) < 0, "recv() accepts a ghost (a buffer without address)");
+    require(self->try_send(7, 0, m, 0, 64, cookie) < 0, "send() accepts rank 7 of a world of 2 ranks");
+    require(self->try_send(peer, 9, m, 0, 64, cookie) < 0, "send() accepts lane 9 of 1 lane");
+    require(!self->last_error().empty(), no_error_text);
+    const std::uint64_t sent = self->send(peer, 0, m, 0, 32);
+    require(self->finish(self->recv(peer, 0, m, 32, 32)) == 32,
+            "after rejected calls, a receive completes with another length than its message's");
+    self->finish(sent);
+  });
+}
+
+void too_long(const subject& which) {
+  const std::uint32_t caps = caps_of(which).flags;
+  if (caps & RG_CAP_EXACT_SIZE) throw skipped("it requires messages as long as their receives (RG_CAP_EXACT_SIZE)");
+  run_ranks(which, {.close = false}, [&](member& self) {
+    const memory m = self->allocate(64 * MiB);
+    if (self->rank() == 0) { // more than any medium buffers before it is received
+      const std::uint64_t sent = self->send(1, 0, m, 0, 64 * MiB);
+      if (caps & RG_CAP_LONG_FAILS_SENDER)
+        require(self->wait(sent).status < 0,
+                "the send of a message longer than its receive succeeds; RG_CAP_LONG_FAILS_SENDER promises an error");
+    } else {
+      fill(m.data + 1000, 4000, 1);
+      require(self->wait(self->recv(0, 0, m, 0, 1000)).status < 0,
+              "a receive shorter than its message succeeds; expected an error");
+      require(is_filled(m.data + 1000, 4000, 1), "a receive shorter than its message writes behind its buffer");
+      require(!self->last_error().empty(), no_error_text);
+    }
+    self.barrier_polling(); // the sender's status is not checked, but the transport may need its polls
+  });
+}
+
+void cancel(const subject& which) {
+  run_ranks(which, {.ranks = 3, .lanes = 2, .close = false}, [](member& self) {
+    const memory m = self->allocate(32 * MiB), other = self->allocate(64);
+    if (self->rank() == 0) {
+      const bool all = self->caps().flags & RG_CAP_CANCEL_ALL;
+      const std::uint64_t from_2 = self->recv(2, 0, other, 0, 64);
+      const std::uint64_t pending[] = {self->recv(1, 0, m, 0, 1000), self->recv(1, 0, m, 1000, 1000),
+                                       self->recv(1, 1, m, 2000, 1000), self->send(1, 0, m, 0, 32 * MiB),
+                                       self->send(1, 1, m, 0, 100)};
+      self->poll(0);
+      self->cancel(1);
+      for (const std::uint64_t c : pending) {
+        const rg_status s = self->wait(c).status;
+        require(s == RG_E_CANCELLED || (c == pending[4] && s == RG_OK), // it may have completed before the cancel
+                "an operation with a cancelled peer ends with status " + std::to_string(s) +
+                    "; expected RG_E_CANCELLED");
+      }
+      std::uint64_t cookie = 0;
+      require(self->try_send(1, 0, m, 0, 8, cookie) < 0, "send() to a cancelled peer succeeds; expected an error");
+      self.barrier();
+      if (!all) self->finish(from_2);
+    } else {
+      self.barrier();
+      if (self->rank() == 2 && !(self->caps().flags & RG_CAP_CANCEL_ALL)) self->finish(self->send(0, 0, other, 0, 64));
+    }
+    self.barrier();
+  });
+}
+
+void killed_peer(const subject& which) {
+  const auto wrong =
+      errors_of_ranks(which, {.ranks = 3, .lanes = 2, .kind = ranks_as::processes, .close = false}, [](member& self) {
+        const memory m = self->allocate(32 * MiB), ready = self->allocate(8);
+        if (self->rank() == 2) {
+          // It sends two messages that arrive, begins one that will not complete, and receives one. Then it dies.
+          const std::uint64_t sends[] = {self->send(0, 1, m, 0, 8), self->send(1, 1, m, 0, 8)};
+          self->finish(sends);
+          self->send(0, 0, m, 0, 32 * MiB);
+          self->poll(0);
+          self->finish(self->recv(0, 1, ready, 0, 8));
+          kill(getpid(), SIGKILL);
+        }
+        const std::uint32_t peer = 1 - self->rank();
+        self->finish(self->recv(2, 1, ready, 0, 8));
+        const std::uint64_t pending[] = {self->recv(2, 1, m, 0, 8), self->send(2, 0, m, 0, 32 * MiB)};
+        const std::uint64_t last_send = self->rank() == 0 ? self->send(2, 1, ready, 0, 8) : 0;
+        for (const std::uint64_t c : pending) {
+          const rg_status s = self->wait(c, peer_failure_timeout).status;
+          require(s == RG_E_PEER,
+                  "an operation with a killed peer ends with status " + std::to_string(s) + "; expected RG_E_PEER");
+        }
+        if (last_send) self->wait(last_send, peer_failure_timeout);
+        require(self->last_error().find("rank 2") != std::string::npos,
+                "the error text does not name rank 2: \"" + self->last_error() + "\"");
+        for (std::uint64_t k = 0; k < 20; ++k) {
+          fill(m.data, MiB, self->rank() + k);
+          const std::uint64_t sent = self->send(peer, 0, m, 0, MiB);
+          self->finish(self->recv(peer, 0, m, MiB, MiB));
+          self->finish(sent);
+          require(is_filled(m.data + MiB, MiB, peer + k), "messages between the remaining ranks arrive changed");
+        }
+        std::uint64_t cookie = 0;
+        require(self->try_send(2, 0, m, 0, 8, cookie) < 0, "send() to a killed peer succeeds; expected an error");
+        self->close();
+      });
+  if (wrong != std::vector<std::string>{"rank 2: signal 9"}) throw failed(join(wrong, "; "));
+}
+
+void drained_close(const subject& which) {
+  for (const ranks_as kind : {ranks_as::threads, ranks_as::processes})
+    run_ranks(which, {.ranks = 2, .lanes = 3, .kind = kind, .close = false}, [](member& self) {
+      constexpr std::uint64_t bytes = 100'000, messages = 20;
+      const memory m = self->allocate(bytes * messages * self->lanes());
+      std::vector<std::uint64_t> all;
+      if (self->rank() == 0) fill(m.data, m.bytes, 4);
+      for (std::uint64_t k = 0; k < messages * self->lanes(); ++k) {
+        const auto lane = static_cast<std::uint32_t>(k % self->lanes());
+        all.push_back(self->rank() == 0 ? self->send(1, lane, m, k * bytes, bytes)
+                                        : self->recv(0, lane, m, k * bytes, bytes));
+      }
+      self->finish(all);
+      self->close();
+      if (self->rank() == 1)
+        require(is_filled(m.data, m.bytes, 4), "received bytes differ from the sent ones after close()");
+    });
+}
+
+// One rank closes while the other waits for a message from it.
+void closed_peer(const subject& which) {
+  run_ranks(which, {.close = false}, [](member& self) {
+    const memory m = self->allocate(64);
+    if (self->rank() == 0) {
+      self->finish(self->send(1, 0, m, 0, 64));
+      self->close();
+    } else {
+      self->finish(self->recv(0, 0, m, 0, 64));
+      require(self->wait(self->recv(0, 0, m, 0, 64), peer_failure_timeout).status == RG_E_PEER,
+              "a receive from a peer that has closed does not end with RG_E_PEER");
+      self->close();
+    }
+  });
+}
+
+} // namespace
+
+const std::vector<test>& failure_tests() {
+  static const std::vector<test> all = {
+      {"secret", "only ranks that know the run's secret connect; the error text names the peer", secret},
+      {"blobs", "connect() with invalid blobs ends in an error", garbled_blobs},
+      {"absent-rank", "connect() to a rank that never connects ends in an error at the timeout, which names the rank",
+       absent_rank},
+      {"destroy", "an instance can be destroyed at any stage", early_end},
+      {"refusals", "ghosts, and ranks and lanes that do not exist, are rejected with a text; other transfers work",
+       refusals, false, true},
+      {"too-long", "a message longer than its receive fails the receive (and with RG_CAP_LONG_FAILS_SENDER the send)",
+       too_long},
+      {"cancel", "cancel() ends all operations with that peer, and no others", cancel},
+      {"killed-peer", "operations with a killed peer end with RG_E_PEER; the other ranks still exchange messages",
+       killed_peer},
+      {"close", "close() returns once everything sent has arrived", drained_close, false, true},
+      {"left-peer", "a receive from a peer that has closed ends with RG_E_PEER", closed_peer},
+  };
+  return all;
+}
+
+} // namespace regatta::conformance
