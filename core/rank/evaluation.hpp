@@ -31,8 +31,8 @@ public:
   // model has no evaluate(). The session must outlive this object.
   explicit evaluation(session& s);
   // [compute] Collective on the control channel: call it on all workers, when all weights have arrived and no sum of
-  // counts is pending (batches::finish_sum). Calls `prepare` with every batch before the model sees it, for example to set
-  // its sparse tables. Returns the metric; std::nullopt if the model derives none from its sums. Throws failure.
+  // counts is pending (batches::finish_sum). Calls `prepare` with every batch before the model sees it, for example to
+  // set its sparse tables. Returns the metric; std::nullopt if the model derives none from its sums. Throws failure.
   std::optional<double> run(const std::function<void(rg_batch&)>& prepare);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The losses of a worker's steps. A device may compute a loss after the model's step() has returned: it is pending until
-// its fence has passed. A loss that is not finite ends the run.
+// The losses of a worker's steps. A device may compute a loss after the model's step() has returned: it is pending
+// until its fence has passed. A loss that is not finite ends the run.
 #pragma once
 
 #include "measure/rank_record.hpp"

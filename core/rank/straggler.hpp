@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slows a worker down by a factor (cluster.straggler): after computing, it sleeps for (factor - 1) times the computing time.
-// It sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
+// Slows a worker down by a factor (cluster.straggler): after computing, it sleeps for (factor - 1) times the computing
+// time. It sleeps instead of spinning, because a slow machine does not take processor time from other ranks.
 #pragma once
 
 #include <cerrno>

@@ -19,10 +19,11 @@ namespace regatta {
 
 class strategy_loop {
 public:
-  // Starts the second thread. The arguments must outlive this object. `wake` ends strategy_host::poll() from any thread.
-  // `aborted` is called whenever poll returns; if it returns true, the case has ended and peer_failure is thrown. Spins
-  // for `spin_ns` while the compute thread waits; the second thread never spins, because it shares a core with the
-  // computation. `on_failure` is called on the second thread as soon as that thread fails; acquire() throws the failure later.
+  // Starts the second thread. The arguments must outlive this object. `wake` ends strategy_host::poll() from any
+  // thread. `aborted` is called whenever poll returns; if it returns true, the case has ended and peer_failure is
+  // thrown. Spins for `spin_ns` while the compute thread waits; the second thread never spins, because it shares a core
+  // with the computation. `on_failure` is called on the second thread as soon as that thread fails; acquire() throws
+  // the failure later.
   strategy_loop(strategy_host& strategy, control_client& control, state_report& report, std::function<void()> wake,
                 std::function<bool()> aborted, std::uint64_t spin_ns,
                 std::function<void(std::exception_ptr)> on_failure = {});
@@ -35,8 +36,8 @@ public:
   // Hands the strategy to the second thread if it is busy(). Either way, call acquire() before [loop] functions again.
   // Requires that this thread holds it.
   void release();
-  // Calls strategy_host::gradients_ready(). Hands the strategy to the second thread if a bucket other than the last is now
-  // complete. In each step, call release() before the first of these calls.
+  // Calls strategy_host::gradients_ready(). Hands the strategy to the second thread if a bucket other than the last is
+  // now complete. In each step, call release() before the first of these calls.
   void gradients_ready(std::uint64_t end, rg_fence fence);
   // Takes the strategy and runs it until `done`, called on this thread before each round, returns true. This thread
   // then holds the strategy. Throws failure, also if the case is aborted.

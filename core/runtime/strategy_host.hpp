@@ -33,8 +33,8 @@
 
 namespace regatta {
 
-// Everything that the pointers refer to must outlive the strategy_host; so must the arrays of `cluster` and the names of
-// `tensors`.
+// Everything that the pointers refer to must outlive the strategy_host; so must the arrays of `cluster` and the names
+// of `tensors`.
 struct strategy_host_setup {
   const rg_strategy* strategy;
   const rg_value* values;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several ranks of one strategy in one process, under virtual time: the engine's own strategy_host over a virtual network,
-// with a model that is a formula. Its gradient depends on the weights that it reads, so weights that arrive late, early
-// or from another step change the result. One thread.
+// Several ranks of one strategy in one process, under virtual time: the engine's own strategy_host over a virtual
+// network, with a model that is a formula. Its gradient depends on the weights that it reads, so weights that arrive
+// late, early or from another step change the result. One thread.
 #pragma once
 
 #include "virtual_network.hpp"
@@ -56,8 +56,8 @@ struct simulation_result {
 };
 
 // Runs to the end. Throws std::runtime_error on a deadlock, if weights change while a step still reads them, or if
-// ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the strategy
-// wrote outside of its buffers. Requires that plugins.find() loads.
+// ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the
+// strategy wrote outside of its buffers. Requires that plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
 // Reference: the same training on one worker, with gradients summed in the order of the workers, in double. Of the
