@@ -131,5 +131,5 @@ TEST_CASE("what cannot be is refused before anything runs") {
     CHECK(!o.err.empty());
   }
   CHECK(program(s, "comm --transport carrier_pigeon").code == 3);
-  CHECK(program(s, "comm --transport null --op send").code == 2); // it connects nobody
+  CHECK(program(s, "comm --transport null --op send").code == 2); // it connects no ranks
 }

@@ -39,7 +39,7 @@ struct cache : scratch {
   fs::path file = path / "cache" / "regatta" / "allreduce-picks";
   std::string environment() const { return "XDG_CACHE_HOME=" + (path / "cache").string(); }
 
-  // What the strategy reported.
+  // Returns the strategy's report.
   json run(const std::string& options = "") const {
     const json all = results(*this, experiment, options, environment());
     REQUIRE(all.at(0).at("status") == "ok");
