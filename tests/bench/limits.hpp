@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this machine can do at most, measured plainly, each in the units that the tables beside it use.
+// Limits of this machine, measured with simple loops, in the units of the tables beside them.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ campaign_run::~campaign_run() {
   if (mounted_) ::umount2((folder_.path / "disk").c_str(), MNT_DETACH);
 }
 
-// In a process group of its own, like a shell's job. `err`: its standard error.
+// Starts it in a separate process group, like a shell's job. `err`: the file for its standard error.
 pid_t campaign_run::start(const std::string& more, int err) {
   std::vector<std::string> words = {REGATTA_PROGRAM, "run",    "x.toml",   "--out", "disk/r",
                                     "--progress",    "always", "--format", "json"};
@@ -63,7 +63,7 @@ pid_t campaign_run::start(const std::string& more, int err) {
   if (::chdir(folder_.path.c_str()) != 0) ::_exit(99);
   ::putenv(temporary.data());
   ::putenv(token.data());
-  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(s, SIG_DFL); // whoever started us may ignore them
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(s, SIG_DFL); // the parent process may ignore them
   ::dup2(::open("/dev/null", O_RDONLY), 0);
   ::dup2(::open("out", O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
   ::dup2(err, 2);

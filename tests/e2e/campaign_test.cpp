@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a campaign leaves behind, however it ends: nothing that was measured is lost, measured twice or mixed up.
+// The files of a campaign, in every way in which it can end: no measurement is lost, repeated or mixed up.
 #include "processes.hpp"
 #include "program.hpp"
 #include "registry/sha256.hpp"
@@ -221,7 +221,7 @@ TEST_CASE("damaged and torn records are said, and their runs are run again") {
     CHECK(e.at("repeats").size() == 3);
     for (const json& repeat : e.at("repeats")) CHECK(repeat.at("baseline").is_object());
   }
-  // Without the campaign's record nobody knows what was measured.
+  // Without the campaign's record it is unknown what was measured.
   const std::string beheaded = read(file).substr(10); // before the file is opened for writing
   std::ofstream(file) << beheaded;
   const outcome headless = program(s, "run x.toml --out r --progress never --resume");
@@ -284,7 +284,7 @@ TEST_CASE("records whose members are missing or of another type are named by lin
     CHECK(result(s).at("results").at(0).at("status") == "ok");
   }
 
-  // Of the campaign: nobody knows any more what was measured.
+  // The record of the campaign: without it, it is unknown what was measured.
   const std::vector<std::pair<std::string, json>> contexts = {
       {"/context/hosts", {{"a", 1}}}, {"/context/plugins", gone}, {"/context/date", 5}, {"/context", nullptr}};
   for (const auto& [pointer, value] : contexts) {
@@ -373,7 +373,7 @@ TEST_CASE("standard error that cannot be written costs no run and no exit code")
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   int broken[2];
   REQUIRE(pipe2(broken, O_CLOEXEC) == 0);
-  close(broken[0]); // nobody reads any more
+  close(broken[0]); // there is no reader any more
   for (const int err : {full, broken[1]}) {
     const scratch s;
     std::ofstream(s.path / "x.toml") << skipping;

@@ -132,5 +132,5 @@ TEST_CASE("what cannot be is refused before anything runs") {
     CHECK(!o.err.empty());
   }
   CHECK(program(s, "comm --transport carrier_pigeon").code == 3);
-  CHECK(program(s, "comm --transport null --op send").code == 2); // it has no connections
+  CHECK(program(s, "comm --transport null --op send").code == 2); // it connects no ranks
 }

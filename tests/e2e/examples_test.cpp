@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The experiments under examples/: each is short, says what it is, and runs as it is shipped.
+// The experiments under examples/: each is short, begins with a description, and runs as shipped.
 #include "program.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ TEST_CASE("every example is short, and an experiment that could run") {
     if (entry.path().extension() != ".toml") continue;
     const std::string name = entry.path().filename().string(), text = read(entry.path());
     CAPTURE(name);
-    CHECK(text.starts_with("# ")); // what it is, and where its numbers are from
+    CHECK(text.starts_with("# ")); // a description, with the source of its figures
     CHECK(static_cast<std::size_t>(std::ranges::count(text, '\n')) <= most_lines);
     // Its plugins are built out of the tree: install_test runs it.
     if (name == "custom.toml") continue;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What steps train on and are measured by: counts over all workers, evaluation between steps, queues, batches of
-// tokens.
+// The input of steps: counts over all workers, evaluation between steps, queues, batches of tokens.
 #include "program.hpp"
 
 #include <cmath>
@@ -111,7 +110,7 @@ TEST_CASE("evaluation between steps is on all of the data, and on no clock") {
       CHECK(point.at("value").get<double>() == doctest::Approx(mean));
     }
     CHECK(steps == std::vector<int>{3, 6, 9});
-    // What lies between steps is no part of any, nor of the region.
+    // Time between steps belongs to no step and not to the timed region.
     double parts = 0;
     for (const auto& [name, seconds] : r.at(0).at("time").items()) parts += seconds.get<double>();
     CHECK(parts * r.at(0).at("batches_per_second").get<double>() <= 1.000001);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user does who never sees the source tree: install, move the installation, build plugins of every kind against
-// it, and race them.
+// Work without the source tree: install, move the installation, build plugins of every kind against it, and compare
+// them in a run.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using namespace regatta::test;
 
 namespace {
 
-// A folder of its own, gone with the test.
+// A temporary folder, removed after the test.
 class scratch {
 public:
   scratch() {
@@ -73,7 +73,7 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   }
   CHECK(contents(prefix / "share/doc/regatta/README.md") == contents(REGATTA_SOURCE "/README.md")); // not that of docs/
 
-  // As the example files expect it: every project in a folder of its own, built in its folder `build`.
+  // The example files expect each project in a separate folder, built in its folder `build`.
   fs::copy(REGATTA_SOURCE "/examples", examples, fs::copy_options::recursive);
   for (const char* name : {"custom_model", "custom_transport", "custom_strategy"}) {
     CAPTURE(name);
@@ -121,7 +121,7 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
     CHECK(std::isfinite(r["loss"]["last"].get<double>()));
     CHECK(r["bytes"]["sent_per_step"] != 0);
   }
-  // What ran is what was built and installed here: nothing of the build tree.
+  // The run used the files that were built and installed here, none of the build tree.
   for (const auto& p : result["context"]["plugins"]) {
     CAPTURE(p);
     const std::string path = fs::weakly_canonical(p["path"].get<std::string>()).string();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plugins that break while they are asked what they are, or say what cannot be: named, and nobody else is hurt.
+// Plugins that crash while they describe themselves, or describe something impossible: they are named, and other plugins
+// still work.
 #include "processes.hpp"
 
 #include <map>

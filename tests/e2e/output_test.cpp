@@ -156,7 +156,7 @@ TEST_CASE("what ranks write and log lies in a file a rank, cleaned, and is shown
   write(s.path / "x.toml", small);
   REQUIRE(program(s, "run x.toml --out quiet --progress never").code == 0);
   CHECK(fs::exists(s.path / "quiet/result.json"));
-  CHECK_FALSE(fs::exists(s.path / "quiet/logs")); // nobody wrote anything
+  CHECK_FALSE(fs::exists(s.path / "quiet/logs")); // no rank wrote anything
 }
 
 TEST_CASE("a rank that dies is named together with the file of what it wrote") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user sees of a small campaign: heading, table and the line below them.
+// The printed output of a small campaign: heading, table and the line below them.
 #include "program.hpp"
 
 using namespace regatta::test;

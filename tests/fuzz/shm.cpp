@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       }
       case 4: p.rank().send(lying_peer::transfer(message.data(), cookie), in.number<std::uint16_t>() % 3000); break;
-      default: { // what it says of what it was sent
+      default: { // its answer to a message
         if (record* r = p.in.peek()) {
           const auto bytes = in.number<std::uint16_t>();
           if (p.in.is_sound(bytes)) p.in.pop(r, bytes, in.number<std::int8_t>(), action >= 128);

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       for (std::uint64_t cookie = 0; !in.empty() && cookie < 64; ++cookie) {
         const auto action = in.number<std::uint8_t>();
-        if (action < 64) { // a message of its own, header included
+        if (action < 64) { // a whole message, with its header
           const std::uint64_t payload = in.number<std::uint16_t>();
           const tcp::header head = tcp::make_header(payload);
           ::send(peer.get(), head.data(), tcp::header_bytes(payload), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -215,7 +215,7 @@ TEST_CASE("tables: geo_ps brings a worker what others pushed, of rows it never t
   s.servers = 2;
   s.steps = 6;
   s.table_rows = 1000;
-  s.straggler_ns = 500'000; // worker 1 meets the servers when the others are gone
+  s.straggler_ns = 500'000; // worker 1 reaches the servers after the other workers have finished
   std::set<std::uint64_t> own;
   for (std::uint64_t step = 0; step < s.steps; ++step)
     for (const std::uint64_t row : rows_touched(s, 1, step)) own.insert(row);
@@ -423,7 +423,7 @@ TEST_CASE("geo_ps ends with one set of weights for all, whatever the ranks, the 
   for (const int k : {1, 2, 3, 400})
     everywhere("geo_ps", {{"bucket", 256}, {"k", k}}, [&](const simulation_setup& s) {
       CAPTURE(k);
-      if (k != 2 && s.workers > 3) return; // the others differ in little
+      if (k != 2 && s.workers > 3) return; // the other cases hardly differ
       const auto r = simulate(plugins(), s);
       replicas_identical(r);
       if (s.workers == 1) weights_are(r, train_serially(s));

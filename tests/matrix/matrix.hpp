@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of strategies under virtual time share.
+// Shared by the tests of strategies under virtual time.
 #pragma once
 
 #include "simulation/simulation.hpp"
@@ -46,7 +46,7 @@ inline void equals_serial(const simulation_setup& s, const simulation_result& r)
 
 using rows_of_table = std::map<std::uint64_t, std::vector<float>>;
 
-// What all servers hold of the table.
+// The rows of the table on all servers.
 inline rows_of_table rows_of_servers(const simulation_result& r) {
   rows_of_table all;
   for (const auto& rows : r.server_rows) all.insert(rows.begin(), rows.end());

@@ -129,7 +129,7 @@ TEST_CASE(
   }
 }
 
-// What a norm of all gradients takes, where not every worker has all sums.
+// Messages and bytes of a norm of all gradients if not every worker has all sums.
 TEST_CASE("clipping by a global norm: 16 bytes from and to every server, or among workers that hold shards") {
   simulation_setup s;
   s.workers = 2;

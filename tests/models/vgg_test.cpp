@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The models of plugins/models: what they are made of, and that a reduced one trains as the reference does.
+// VGG: its layers and parameters, and that a reduced one trains as the reference does.
 #include "layers_cases.hpp"
 #include "model_graph.hpp"
 

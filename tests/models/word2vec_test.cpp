@@ -209,7 +209,7 @@ TEST_CASE("noise follows the counts of contexts to the power of 3/4, and words t
   REQUIRE(m.tell_frequencies(1, counts) == RG_OK);
   std::map<std::size_t, double> drawn;
   for (std::uint64_t i = 0; i < steps; ++i) {
-    m.step({2}, {0}, i); // outputs start at 0, so every bias that is touched has a slope
+    m.step({2}, {0}, i); // outputs start at 0, so every bias that is touched has a gradient
     for (std::size_t w = 1; w < words; ++w)
       if (m.gradients[1][w * (dim + 1) + dim] != 0) ++drawn[w];
   }

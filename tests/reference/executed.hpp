@@ -72,7 +72,7 @@ public:
 private:
   void check(rg_status s) const;
   rg_batch view(const batch& b);
-  // What a step sees of a sparse table, of which `weights` and `gradients` hold all rows.
+  // The part of a sparse table that a step uses; `weights` and `gradients` hold all rows.
   struct window {
     std::size_t tensor, dim;
     std::vector<std::uint64_t> rows{};

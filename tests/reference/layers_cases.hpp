@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of networks share: filling them, running both the executor and the reference, comparing.
+// Shared by tests of networks: fills them, runs the executor and the reference, compares.
 #pragma once
 
 #include <executed.hpp>
@@ -107,7 +107,7 @@ inline bool is_zero(const std::vector<double>& v) {
   return std::all_of(v.begin(), v.end(), [](double x) { return std::abs(x) < 1e-13; });
 }
 
-// The reference's gradients are the slopes of its loss, as finite differences have them.
+// Checks the reference's gradients against finite differences of its loss.
 inline void check_slopes(const rg_graph& g) {
   reference::interpreter r(g);
   fill(r, g);
@@ -117,7 +117,7 @@ inline void check_slopes(const rg_graph& g) {
   const auto gradients = r.gradients;
   for (std::uint32_t t = 0; t < g.tensor_count; ++t) {
     if (g.tensors[t].kind == RG_TENSOR_STATE) continue;
-    // The slope along the tensor's own gradient: the sum of its squares. A step short enough to cross few kinks.
+    // The derivative along the tensor's gradient is the sum of its squares. The step is short enough to cross few kinks.
     double square = 0;
     for (double v : gradients[t]) square += v * v;
     if (square < 1e-16) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the layers of regatta/layers.hpp mean, as straightforward loops in double: the yardstick for executors. Slow.
+// The layers of regatta/layers.hpp as plain loops in double: executors are compared with them. Slow.
 #pragma once
 
 #include <regatta/layers.hpp>
@@ -45,7 +45,7 @@ private:
   };
   void run_forward(std::size_t k, const batch& b, bool training);
   void run_backward(std::size_t k, const batch& b);
-  // sequence.cpp, sparse.cpp; false where the op is none of its own
+  // sequence.cpp, sparse.cpp; false if the op is not one of that file
   bool forward_sequence(std::size_t k, const batch& b, bool training);
   bool backward_sequence(std::size_t k, const batch& b);
   bool forward_sparse(std::size_t k, const batch& b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON as tests use it. Parsing and printing are compiled once, in json.cpp: elsewhere they would take a second a file.
+// JSON for tests. Parsing and printing are compiled once, in json.cpp: they take a second of compilation in each file.
 #pragma once
 
 #include <string>
@@ -19,5 +19,5 @@ std::string text_of(const json& j);
 
 } // namespace regatta::test
 
-// What doctest prints of a value that a check names.
+// The text that doctest prints for a value in a failed check.
 template <> struct doctest::StringMaker<nlohmann::json> { static String convert(const nlohmann::json& j); };

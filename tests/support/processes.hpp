@@ -50,7 +50,7 @@ inline bool alive(pid_t p) {
   return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
 }
 
-// Asks again and again, and leaves the processor to those who are waited for.
+// Polls f until it is true or the limit is over. Sleeps between polls, so that other processes get the CPU.
 inline bool within(std::chrono::milliseconds limit, const std::function<bool()>& f) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!f()) {

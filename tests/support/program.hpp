@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program as a test calls it: in a folder of its own, its output read, its result parsed.
+// Runs the program in a temporary folder, reads its output and parses its result.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ namespace regatta::test {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// A folder of its own, gone at the end.
+// A temporary folder, removed by the destructor.
 struct scratch {
   fs::path path;
   scratch() {
@@ -51,7 +51,7 @@ inline outcome program(const scratch& s, const std::string& arguments, const std
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(s.path / "out"), read(s.path / "err")};
 }
 
-// Runs the file's text with options; the results, which must have come with exit code 0.
+// Runs the experiment in `toml` with options and returns its results. Requires exit code 0.
 inline json results(const scratch& s, const std::string& toml, const std::string& options = "",
                     const std::string& environment = "") {
   std::ofstream(s.path / "x.toml") << toml;

@@ -217,7 +217,7 @@ inline json figures(const json& entry) {
   if (!out["metric"].is_null())
     out["metric"]["value"] = median(over(repeats, [](const json& run) { return run.at("metric").at("value"); }));
   out["skipped_records"] = repeats.at(0).at("case").at("skipped_records");
-  out["replicas_identical"] = nullptr; // not asked of those who need not agree
+  out["replicas_identical"] = nullptr; // if the strategy does not keep replicas identical
   if (!entry.at("replicas_identical").is_null()) {
     bool all = true;
     for (const json& r : repeats) all = all && r.at("case").at("replicas_identical").get<bool>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON and CBOR that nobody vouches for.
+// JSON and CBOR from untrusted sources.
 #include "base/json.hpp"
 
 #include "base/failure.hpp"

@@ -19,7 +19,7 @@ using namespace regatta::test;
 
 namespace {
 
-// What `f` prints to standard output.
+// Returns the text that `f` prints to standard output.
 std::string printed(const std::function<void()>& f) {
   std::fflush(stdout);
   const int kept = ::dup(STDOUT_FILENO), file = ::memfd_create("printed", 0);

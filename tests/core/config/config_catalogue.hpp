@@ -76,7 +76,7 @@ inline const regatta::catalogue& test_catalogue() {
   return c;
 }
 
-// A folder that goes away with it.
+// A temporary folder, removed by the destructor.
 class scratch_folder {
 public:
   scratch_folder() {
@@ -109,7 +109,7 @@ inline regatta::experiment load(const std::string& text, const regatta::override
   return regatta::load_experiment(folder.write("f.toml", text), o, test_catalogue());
 }
 
-// What load_experiment complains of, the file called "f.toml"; "" where it does not.
+// Returns the error of load_experiment, with the file called "f.toml"; "" if it succeeds.
 inline std::string complaint(const std::string& text, const regatta::overrides& o = {},
                              regatta::exit_code* code = nullptr) {
   const scratch_folder folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is said about a wrong file, to the letter: the words are what a user has to go by.
+// The exact error texts for a wrong file: a user has nothing else to find the mistake.
 #include "config_catalogue.hpp"
 
 #include <string>
@@ -299,7 +299,7 @@ TEST_CASE("data that is not there") {
   CHECK(after_model("[data]\nsource = \"queue\"\nqueue_source = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
             .starts_with("f.toml:7:8: error: data.path: "));
   CHECK(after_model(npy + "path = \".\"\n") == "");
-  CHECK(after_model("[data]\npath = \"/nowhere\"\n") == ""); // nobody reads it
+  CHECK(after_model("[data]\npath = \"/nowhere\"\n") == ""); // it is not read
   CHECK(after_model("[data]\nevaluation_path = \".\"\n").starts_with("f.toml:4:19: error: data.format: must be given"));
   CHECK(after_model("[measure]\ntarget = 0.9\n") ==
         "f.toml:4:10: error: measure.target: expected data.evaluation_path beside it, got 0.9 and nothing to evaluate "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of data sources share: inputs, buffers to fill, folders that go away.
+// Shared by the tests of data sources: inputs, buffers to fill, temporary folders.
 #pragma once
 
 #include "base/failure.hpp"
@@ -42,7 +42,7 @@ inline rg_input index(const char* name, std::uint32_t type, std::initializer_lis
   return in;
 }
 
-// One buffer an input.
+// One buffer for each input.
 struct filled {
   std::vector<std::vector<std::uint8_t>> bytes;
   std::vector<std::uint32_t> types;
@@ -89,7 +89,7 @@ inline filled fill(regatta::data_source& source, const std::vector<rg_input>& in
   return result;
 }
 
-// The text of the failure that f throws: of this code, one line. Fails the test when there is none.
+// Returns the text of the failure that f throws. Fails the test unless it has this code and is one line.
 template <class F> std::string failure_of(F f, regatta::exit_code code) {
   try {
     f();
@@ -109,7 +109,7 @@ inline bool contains(const std::string& text, const std::string& part) {
   return found;
 }
 
-// A folder of its own that is removed with what is in it.
+// A temporary folder, removed with its files by the destructor.
 class temporary_folder {
 public:
   temporary_folder() {

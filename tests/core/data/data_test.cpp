@@ -57,7 +57,7 @@ std::string end_of(const std::string& command) {
   return "has not ended";
 }
 
-// A pipe whose end for writing is descriptor 9, in this process and in those that it starts.
+// A pipe whose write end is descriptor 9, in this process and in its child processes.
 struct inherited_pipe {
   int read_end;
   inherited_pipe() {

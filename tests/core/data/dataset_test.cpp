@@ -48,7 +48,7 @@ TEST_CASE("any share of a batch is the same samples, on any number of threads, b
         CHECK(fill(*queue, o.inputs, step, 24, 8 + 4 * m, 4).bytes ==
               fill(*source, o.inputs, step, 24, 8 + 4 * m, 4).bytes);
     CHECK(contains(failure_of([&] { fill(*queue, o.inputs, 9, 24, 8, 4); }, exit_code::plugin), "step 9"));
-    open(c, o.inputs)->plan({24, 0, 4, 1}); // a producer that nobody asks ends all the same
+    open(c, o.inputs)->plan({24, 0, 4, 1}); // a producer ends even if no batch was requested
   }
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   wrong.queue_source = "dataset";
   CHECK(refusal(wrong, inputs).starts_with("data.path: "));
   wrong.queue_source = "random";
-  check_data(wrong, inputs); // nobody reads a file
+  check_data(wrong, inputs); // no file is read
   wrong.source = "dataset";
   wrong.path = (f.path() / "gone").string();
   CHECK(refusal(wrong, inputs) ==
@@ -117,7 +117,7 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
 TEST_CASE("generated data is written whole, where data.path is missing and points to it") {
   const temporary_folder f;
   data_config c = dataset("queries", f.path() / "set/train.tsv");
-  CHECK(!data_to_generate(c)); // nobody asked for it
+  CHECK(!data_to_generate(c)); // `generate` is not set
   c.generate = true;
   const auto missing = data_to_generate(c);
   REQUIRE(missing);
@@ -136,7 +136,7 @@ TEST_CASE("generated data is written whole, where data.path is missing and point
                               }};
   CHECK_THROWS_AS(write_generated_data(broken, f.path() / "other"), failure);
   CHECK(!std::filesystem::exists(f.path() / "other"));
-  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 1); // nothing half-made lies about
+  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 1); // no incomplete folder is left
 
   c.path = (f.path() / "elsewhere.tsv").string();
   CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("ends in train.tsv"), failure);

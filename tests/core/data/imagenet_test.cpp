@@ -52,7 +52,7 @@ TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unk
   CHECK(std::abs(sum / (15 * 3072)) < 0.7); // about normalised
   CHECK(fill(*source, inputs, 1, 15, 0, 15).bytes != data.bytes);
 
-  // The middle of an image of one colour is that colour, whatever its size; bytes are not normalised.
+  // The centre of an image of one colour has that colour at every size; bytes are not normalised.
   image p{50, 40, std::vector<std::uint8_t>(std::size_t{3} * 50 * 40, 0)};
   for (std::size_t i = 0; i < p.pixels.size(); i += 3) p.pixels[i] = 200;
   const auto bytes = encode_jpeg(p, 95);

@@ -49,7 +49,7 @@ TEST_CASE("sentences: pairs, segments, 15 % targets of which four in five are ma
 
 TEST_CASE("sentences: half of the pairs follow each other, the others are of two documents") {
   const temporary_folder f;
-  // Every sentence is a word of its own; documents of one to five sentences.
+  // Every sentence is one unique word. Documents have one to five sentences.
   std::string text;
   std::vector<std::uint64_t> document_of;
   for (std::uint64_t d = 0; d < 60; ++d) {

@@ -109,7 +109,7 @@ TEST_CASE("words: neighbours within the window, frequent first, rare ones out, f
   // Each of the twelve is as frequent as any other in the text.
   for (const auto& [pair, count] : pairs) CHECK(std::abs(count - 4 * 1800 / 12) < 150);
 
-  // What negative sampling draws by, subsampled or not, through a queue, too.
+  // The counts for negative sampling do not depend on subsampling or on a queue.
   const std::vector<double> counts{600, 200, 200, 200, 200, 200, 200};
   CHECK(source->frequencies(1) == counts);
   data_config queued = c;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real processes: what ranks can do together, every way they can end, and that nothing of a run stays behind.
+// Ranks in real processes: what they can do together and every way in which they can end. No run leaves a process, a
+// port or a file behind.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -403,7 +404,7 @@ TEST_CASE("a death counts more than a peer's complaint that came before it") {
   CHECK(o.result.failure->rank == 1);
   CHECK(has(o.message(), "sent no heartbeat"));
 
-  o = run(plan(0)); // nobody has died: then the complaint is what there is
+  o = run(plan(0)); // no rank died, so the complaint is the error
   CHECK(o.result.failure->rank == 0);
   CHECK(has(o.message(), "lost the connection to rank 1"));
 }

@@ -58,7 +58,7 @@ std::vector<tcp::socket> strangers(asio::io_context& io, const rank_arguments& t
   return out;
 }
 
-// What is open here beyond the standard three and what this program opened itself.
+// Returns the open descriptors except the standard three and those that this program opened.
 std::vector<std::string> inherited() {
   std::vector<std::string> out;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {

@@ -368,7 +368,7 @@ TEST_CASE("losses and evaluations have their step, and when it ended in the time
   const run_figures f = figures_of({fast, slow}, false);
   CHECK(f.loss_steps == std::vector<std::uint64_t>{0, 1, 2});
   REQUIRE(f.loss_seconds.size() == 3);
-  CHECK_FALSE(f.loss_seconds[0]); // nobody times the warm-up
+  CHECK_FALSE(f.loss_seconds[0]); // the warm-up is not timed
   CHECK(*f.loss_seconds[1] == Approx(0.012));
   CHECK(*f.loss_seconds[2] == Approx(0.024));
   REQUIRE(f.metric_seconds.size() == 3);

@@ -217,7 +217,7 @@ TEST_CASE("a case with some of its repeats has their figures") {
 
 namespace {
 
-// What a rank measures in `steps` steps after two of warm-up, all numbers different from those of other seeds.
+// A rank's record of `steps` steps after two of warm-up. All numbers differ from those of other seeds.
 rank_record rank_of(std::int32_t rank, std::int32_t worker, std::int32_t server, std::size_t steps, int seed) {
   std::int64_t state = seed * 7919 + rank * 104729 + 1;
   const auto some = [&](std::int64_t below) { return (state = (state * 48271) % 2147483647) % below; };

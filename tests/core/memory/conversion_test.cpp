@@ -18,7 +18,7 @@ namespace {
 
 constexpr half types[] = {half::fp16, half::bf16};
 
-// What 16 bits mean, by the definition of the formats: sign, exponent, fraction.
+// The value of 16 bits by the definition of the formats: sign, exponent, fraction.
 double meaning(half type, std::uint16_t x) {
   const int fraction_bits = type == half::fp16 ? 10 : 7, bias = type == half::fp16 ? 15 : 127;
   const int largest = type == half::fp16 ? 31 : 255;

@@ -209,7 +209,7 @@ TEST_CASE("a norm that is not finite skips the whole step and leaves no trace") 
     CHECK(w == expected);
     CHECK(w != weights());
 
-    // What another owner met counts as well.
+    // A non-finite gradient or norm of another owner counts as well.
     o.apply(0, g, 2);
     CHECK_FALSE(o.commit({1, 1}, 2));
     o.apply(0, g, 2);

@@ -62,7 +62,7 @@ touched part(const touched& all, std::uint64_t shards, std::uint64_t shard) {
   return t;
 }
 
-// The whole table after all steps, rows nobody touched included.
+// The whole table after all steps, including rows that no step touched.
 std::vector<float> train(const optimizer_config& c, const row_table::shape& form, bool in_one_pass) {
   const update_rule rule(c, 1);
   std::vector<std::unique_ptr<row_table>> parts;

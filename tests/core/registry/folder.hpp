@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-// A folder that goes with its object; plugins get into it as copies, so that each is a file of its own to the loader.
+// A temporary folder, removed by the destructor. Plugins are copied into it, so that the loader sees separate files.
 class folder {
 public:
   folder() {

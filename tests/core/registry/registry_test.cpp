@@ -19,7 +19,7 @@ using namespace regatta;
 
 namespace {
 
-// What the registry says of a folder that holds the sound plugin and this file: one line, and the sound one is there.
+// The registry's one-line error for a folder with the sound plugin and this file. Checks that the sound one is loaded.
 std::string reason_for(const folder& f, const std::filesystem::path& file) {
   if (!std::filesystem::exists(f.path() / "good.so")) f.add("good");
   const registry r({f.path()});
@@ -27,7 +27,7 @@ std::string reason_for(const folder& f, const std::filesystem::path& file) {
   CHECK(r.failures()[0].file == file);
   CHECK(r.failures()[0].reason.find('\n') == std::string::npos);
   CHECK(r.find(kind::transport, "good").parameters.size() == 9);
-  // Whoever asks for the file by name is told the same.
+  // Loading the file by name gives the same error.
   try {
     r.find(kind::transport, file.stem().string());
     FAIL("found");
@@ -238,7 +238,7 @@ TEST_CASE("parameter tables that contradict themselves") {
   };
   for (const auto& [plugin, reason] : all) {
     CAPTURE(plugin);
-    // The clash with another plugin is the fault of whoever comes later.
+    // A clash of two plugins is the error of the one that is loaded later.
     const folder f;
     has(reason_for(f, f.add(plugin, "x_bad")), reason);
   }

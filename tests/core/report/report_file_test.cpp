@@ -45,7 +45,7 @@ std::size_t files_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-// What the failure says; empty where there is none.
+// Returns the text of the failure; empty if there is none.
 template <class F> std::string refusal(F f) {
   try {
     f();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the generators make can be learnt from, through files, formats and evaluation between steps.
+// Models learn from generated data, through files, formats and evaluation between steps.
 #include "program.hpp"
 
 #include "data/generate_datasets.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse tables in real processes: they train what dense tensors train, whoever holds their rows.
+// Sparse tables in real processes train the same weights as dense tensors, with rows on workers or on servers.
 #include "program.hpp"
 
 #include <vector>

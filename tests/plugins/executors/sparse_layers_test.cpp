@@ -196,7 +196,7 @@ TEST_CASE("the area under the curve is how often a positive ranks above a negati
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += six[i];
   CHECK(sum[2000] == 11);
   CHECK(e.metric(sum) > 0);
-  CHECK(std::isnan(e.metric(std::vector<double>(2002, 0.0)))); // nobody knows
+  CHECK(std::isnan(e.metric(std::vector<double>(2002, 0.0)))); // undefined
   CHECK(std::string(e.info.metric) == "auc");
 
   b.inputs[0].assign(12, 0.5); // all alike

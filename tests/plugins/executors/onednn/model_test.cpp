@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the engine relies on in a compiled model: starts, shards of a batch, accumulation, hooks, errors.
+// The properties of a compiled model that the engine relies on: initial weights, shares of a batch, accumulation, hooks,
+// errors.
 #include "layers_cases.hpp"
 #include "model_graph.hpp"
 
@@ -184,7 +185,7 @@ TEST_CASE("picks of one instance make another choose the same") {
   reference::executed timed(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED});
   const std::string picks = timed.kernels();
   CHECK(picks.find("b forward: ") != std::string::npos);
-  CHECK(picks.find("a data gradient") == std::string::npos); // nobody wants the gradient of an image
+  CHECK(picks.find("a data gradient") == std::string::npos); // the gradient of an image is not needed
   CHECK(picks.find("ref") == std::string::npos);
   std::string changed = picks;
   const std::string line = "b forward: ";
@@ -243,11 +244,11 @@ TEST_CASE("what was timed is kept in a file, which may say anything") {
     CHECK(std::regex_search(text, std::regex(std::string("forward: ") + algorithm)));
     CHECK((std::string(algorithm) == "matmul") == (text.find("gemm dnnl_sgemm") == std::string::npos));
   }
-  // What another batch needs is added to it.
+  // The kernels of another batch size are added to it.
   timed(4);
   CHECK(read().size() > kept.size());
 
-  // Foreign, damaged, cut off, or of algorithms that nobody knows: timed again, and made good.
+  // A foreign, damaged or truncated file, or one with unknown algorithms: kernels are timed again and the file is repaired.
   const std::size_t heading = kept.find('\n') + 1;
   for (const std::string& wrong : {std::string("a photograph\n"), std::string(), std::string(100, '\0'),
                                    kept.substr(0, heading) + "no tabs\n\t\n\t\t\n", kept.substr(0, kept.size() - 3),

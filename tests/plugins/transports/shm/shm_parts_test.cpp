@@ -154,7 +154,7 @@ TEST_CASE("a full ring refuses, and has room again once records are passed") {
   CHECK(ring.in.peek() == nullptr);
   CHECK(told == 1); // it asked once
   CHECK(ring.send(0, 32));
-  CHECK_FALSE(ring.out.passed(end)); // of the last records nobody waits for
+  CHECK_FALSE(ring.out.passed(end)); // no rank waits for the last records
   CHECK(ring.pop(RG_OK, true));
   CHECK(ring.out.passed(end));
 }
@@ -177,7 +177,7 @@ TEST_CASE("what records said stays readable until somebody has looked") {
   while (ring.send(0, 32)) {
   }
   while (record* r = ring.in.peek()) ring.in.pop(r, r->bytes, RG_E_OPERATION, true);
-  CHECK(ring.out.reserve(32) == nullptr); // there is room, but nobody has seen it
+  CHECK(ring.out.reserve(32) == nullptr); // there is room, but the producer has not seen it
   CHECK(first->status.load() == RG_E_OPERATION);
   ring.out.look();
   CHECK(first->status.load() == RG_E_OPERATION);
@@ -268,7 +268,7 @@ TEST_CASE("sums are formed in order, for any count and alignment") {
       }
 }
 
-// As a reduce-scatter asks for it: the sum goes to one array, which may be any of the terms, and the others stay.
+// As in a reduce-scatter: the sum goes to one array, which may be any of the terms; the other terms stay as they are.
 TEST_CASE("sums into one of their terms") {
   for (const std::size_t count : {1u, 17u, 2048u, 5000u})
     for (std::size_t terms = 1; terms <= 4; ++terms)
