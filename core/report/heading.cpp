@@ -156,13 +156,13 @@ std::string share_text(const common_settings& common) {
 // Returns for example "worker 1 computes 2 times as long": without it, the cost of a straggler looks like a slow
 // strategy.
 std::string straggler_text(const json& experiment, const common_settings& common) {
-  const json cluster = experiment.value("cluster", json::object()), factor = cluster.value("slow.factor", json());
+  const json cluster = experiment.value("cluster", json::object()), factor = cluster.value("straggler.factor", json());
   if (common.varies("cluster.straggler.factor")) {
     const std::string rank = common.text("cluster.straggler.rank");
     return rank.empty() ? "" : "slow worker: " + rank;
   }
   if (!factor.is_number() || factor <= 1 || common.varies("cluster.straggler.rank")) return "";
-  return fmt::format("worker {} computes {:g} times as long", plain_text(cluster.value("slow.rank", json(0))),
+  return fmt::format("worker {} computes {:g} times as long", plain_text(cluster.value("straggler.rank", json(0))),
                      factor.get<double>());
 }
 

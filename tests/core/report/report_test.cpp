@@ -112,10 +112,10 @@ TEST_CASE("a single case has everything else in the heading") {
 TEST_CASE("the heading names a worker that is made slow, unless which or how slow varies") {
   json result = report_fixture::result();
   json& experiment = result["context"]["experiment"];
-  experiment["cluster"]["slow.rank"] = 1;
-  experiment["cluster"]["slow.factor"] = 1.0;
+  experiment["cluster"]["straggler.rank"] = 1;
+  experiment["cluster"]["straggler.factor"] = 1.0;
   CHECK_FALSE(has(render(result, format::console), "times as long"));
-  experiment["cluster"]["slow.factor"] = 2.5;
+  experiment["cluster"]["straggler.factor"] = 2.5;
   CHECK(has(render(result, format::console), "content normal   worker 1 computes 2.5 times as long\n"));
   double factor = 1; // every case another one
   for (json& entry : result["results"]) entry["case"]["cluster.straggler.factor"] = ++factor;
