@@ -11,7 +11,7 @@
 #include <exception>
 
 #include <fmt/format.h>
-#include <regatta/launched.h>
+#include <regatta/launcher.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -34,9 +34,9 @@ int join_transport(const std::string& file, const std::string& transport) {
   static std::vector<std::unique_ptr<plugin_host>> hosts; // live until the process ends: it stays joined until then
   const registry plugins = registry::of_files({file});
   const component& c = plugins.find(kind::transport, transport);
-  const auto* launched = c.extension ? static_cast<const rg_launched*>(c.extension(RG_EXT_LAUNCHED)) : nullptr;
+  const auto* launched = c.extension ? static_cast<const rg_launcher*>(c.extension(RG_EXT_LAUNCHER)) : nullptr;
   if (!launched || !launched->join)
-    throw failure(exit_code::plugin, "transport " + transport + ": extension " RG_EXT_LAUNCHED " has no function join");
+    throw failure(exit_code::plugin, "transport " + transport + ": extension " RG_EXT_LAUNCHER " has no function join");
   plugin_host& host = *hosts.emplace_back(std::make_unique<plugin_host>());
   check(launched->join(host.c()), host, "transport " + transport);
   return 0;

@@ -17,7 +17,7 @@ device::device(const rg_device& functions, std::string name, std::int32_t index,
     : host_(log), name_(std::move(name)), functions_(rg::copy_versioned(functions)), wake_(std::move(wake)) {
   const auto& f = functions_;
   if (!f.open || !f.close || !f.allocate || !f.release || !f.allocate_host || !f.release_host || !f.copy || !f.work ||
-      !f.hold || !f.record || !f.passed || !f.wait || !f.notify)
+      !f.wait_for || !f.record || !f.passed || !f.wait || !f.notify)
     throw failure(exit_code::plugin, fmt::format("{}: a function of {} is missing", name_, RG_EXT_DEVICE));
   check_status(f.open(host_.c(), index, streams, &self_), "opening the device");
 }
@@ -87,7 +87,7 @@ void device::run(stream s, const rg_work& w) {
 }
 
 void device::wait_for(stream s, rg_fence fence) {
-  if (fence) call(functions_.hold, "waiting for a fence", s, fence);
+  if (fence) call(functions_.wait_for, "waiting for a fence", s, fence);
 }
 
 rg_fence device::record(stream s) {

@@ -24,14 +24,14 @@ template <class T> std::span<T> target(const rg_work& w) {
 template <class T> std::span<const T> source(const rg_work& w) {
   return {static_cast<const T*>(w.source), w.count};
 }
-std::span<const std::int32_t> places(const rg_work& w) {
+std::span<const std::int32_t> indices(const rg_work& w) {
   return {static_cast<const std::int32_t*>(w.index), w.index_count};
 }
 
 bool axpy(const rg_work& w) {
   const auto a = static_cast<float>(w.a);
   if (w.index)
-    return selection::axpy_at(target<float>(w), places(w), a, {static_cast<const float*>(w.source), w.index_count});
+    return selection::axpy_at(target<float>(w), indices(w), a, {static_cast<const float*>(w.source), w.index_count});
   if (w.type == RG_F64) {
     const auto y = target<double>(w);
     const auto x = source<double>(w);
@@ -105,7 +105,7 @@ bool host_processor::run(const rg_work& w) {
   const auto a = static_cast<float>(w.a);
   switch (w.kind) {
   case RG_OP_FILL:
-    if (w.index) return selection::fill_at(target<float>(w), places(w), a);
+    if (w.index) return selection::fill_at(target<float>(w), indices(w), a);
     arithmetic::fill(target<float>(w), a);
     return true;
   case RG_OP_AXPY: return axpy(w);

@@ -56,7 +56,7 @@ public:
   const std::string& launcher_name() const noexcept { return launcher_; }
   pid_t pid(std::uint32_t rank) const noexcept { return members_[rank].pid; }
 
-  // Makes every process load the plugin `file` and call the join() of its component `transport` (regatta.launched/1).
+  // Makes every process load the plugin `file` and call the join() of its component `transport` (regatta.launcher/1).
   // Waits until all have done so. Does nothing if the file has been joined before. Throws failure (run) if a process
   // cannot join.
   void join(const std::string& file, const std::string& transport);

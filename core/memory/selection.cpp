@@ -20,7 +20,7 @@ inline std::uint32_t magnitude(float x) noexcept {
 // Writes the indices of the elements with a magnitude of at least `least`, up to `capacity` of them. Returns their
 // number, or more than `capacity` as soon as that is certain. Most blocks have no such element and cost one vectorised
 // pass.
-RG_SIMD std::size_t collect(const float* x, std::size_t n, std::uint32_t least, std::int32_t* places,
+RG_SIMD std::size_t collect(const float* x, std::size_t n, std::uint32_t least, std::int32_t* indices,
                             std::size_t capacity) noexcept {
   constexpr std::size_t block = 64;
   std::size_t found = 0;
@@ -32,7 +32,7 @@ RG_SIMD std::size_t collect(const float* x, std::size_t n, std::uint32_t least, 
     for (std::size_t i = first; i < end; ++i) {
       if (magnitude(x[i]) < least) continue;
       if (found == capacity) return capacity + 1;
-      places[found++] = static_cast<std::int32_t>(i);
+      indices[found++] = static_cast<std::int32_t>(i);
     }
   }
   return found;
@@ -81,20 +81,20 @@ std::uint32_t kth_largest(std::span<const float> x, std::size_t k) {
   return prefix;
 }
 
-bool inside(std::span<const std::int32_t> places, std::size_t size) noexcept {
+bool inside(std::span<const std::int32_t> indices, std::size_t size) noexcept {
   std::uint32_t largest = 0;
-  for (const std::int32_t i : places) largest = std::max(largest, static_cast<std::uint32_t>(i));
-  return places.empty() || largest < size;
+  for (const std::int32_t i : indices) largest = std::max(largest, static_cast<std::uint32_t>(i));
+  return indices.empty() || largest < size;
 }
 
 } // namespace
 
-void top_k(std::span<const float> x, std::span<std::int32_t> places, std::span<float> values, scratch& memory) {
-  const std::size_t k = places.size();
+void top_k(std::span<const float> x, std::span<std::int32_t> indices, std::span<float> values, scratch& memory) {
+  const std::size_t k = indices.size();
   if (k == 0) return;
   const std::size_t capacity = std::min(x.size(), 2 * k + 4096);
-  memory.places.resize(capacity);
-  std::span<std::int32_t> candidates(memory.places);
+  memory.indices.resize(capacity);
+  std::span<std::int32_t> candidates(memory.indices);
   const std::uint32_t least = guess(x, k, memory.magnitudes);
   const std::size_t found = collect(x.data(), x.size(), least, candidates.data(), capacity);
   std::uint32_t threshold = 0;
@@ -124,28 +124,28 @@ void top_k(std::span<const float> x, std::span<std::int32_t> places, std::span<f
     const std::uint32_t m = magnitude(x[i]);
     if (m < threshold || (m == threshold && !equal)) return;
     if (m == threshold) --equal;
-    places[at] = static_cast<std::int32_t>(i);
+    indices[at] = static_cast<std::int32_t>(i);
     values[at++] = x[i];
   });
 }
 
-std::optional<std::size_t> above(std::span<const float> x, float threshold, std::span<std::int32_t> places,
+std::optional<std::size_t> above(std::span<const float> x, float threshold, std::span<std::int32_t> indices,
                                  std::span<float> values) {
-  const std::size_t found = collect(x.data(), x.size(), magnitude(threshold) + 1, places.data(), places.size());
-  if (found > places.size()) return std::nullopt;
-  for (std::size_t i = 0; i < found; ++i) values[i] = x[static_cast<std::size_t>(places[i])];
+  const std::size_t found = collect(x.data(), x.size(), magnitude(threshold) + 1, indices.data(), indices.size());
+  if (found > indices.size()) return std::nullopt;
+  for (std::size_t i = 0; i < found; ++i) values[i] = x[static_cast<std::size_t>(indices[i])];
   return found;
 }
 
-bool fill_at(std::span<float> y, std::span<const std::int32_t> places, float a) noexcept {
-  if (!inside(places, y.size())) return false;
-  for (const std::int32_t i : places) y[static_cast<std::size_t>(i)] = a;
+bool fill_at(std::span<float> y, std::span<const std::int32_t> indices, float a) noexcept {
+  if (!inside(indices, y.size())) return false;
+  for (const std::int32_t i : indices) y[static_cast<std::size_t>(i)] = a;
   return true;
 }
 
-bool axpy_at(std::span<float> y, std::span<const std::int32_t> places, float a, std::span<const float> x) noexcept {
-  if (!inside(places, y.size())) return false;
-  for (std::size_t i = 0; i < places.size(); ++i) y[static_cast<std::size_t>(places[i])] += a * x[i];
+bool axpy_at(std::span<float> y, std::span<const std::int32_t> indices, float a, std::span<const float> x) noexcept {
+  if (!inside(indices, y.size())) return false;
+  for (std::size_t i = 0; i < indices.size(); ++i) y[static_cast<std::size_t>(indices[i])] += a * x[i];
   return true;
 }
 

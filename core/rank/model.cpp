@@ -22,7 +22,8 @@ std::uint32_t precision_of(const std::string& name) {
 
 } // namespace
 
-rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose, const char* picks) {
+rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose,
+                              const char* kernel_choices) {
   auto s = rg::make_versioned<rg_model_setup>();
   s.purpose = purpose;
   s.precision = precision_of(c.train.precision);
@@ -30,7 +31,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
   s.threads = static_cast<std::uint32_t>(c.cluster.threads);
   s.batch = batch;
   s.kernels = c.train.kernels == "timed" && purpose == RG_PURPOSE_TRAIN ? RG_KERNELS_TIMED : RG_KERNELS_FIXED;
-  s.picks = picks;
+  s.kernel_choices = kernel_choices;
   s.emulate = c.train.emulate ? 1 : 0;
   s.plain = c.train.graphs ? 0 : 1;
   return s;

@@ -20,8 +20,9 @@
 namespace regatta {
 
 // Returns the setup of the model for case `c`, `batch` samples per call of step() (a micro-batch) and an RG_PURPOSE_*;
-// the caller sets `device`. `picks` are autotuned kernels or null; the setup points to them.
-rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose, const char* picks);
+// the caller sets `device`. `kernel_choices` are autotuned kernels or null; the setup points to them.
+rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::uint32_t purpose,
+                              const char* kernel_choices);
 
 // Returns the first executor that computes graphs on `device` ("cpu", "cuda"), as registry::find() does. Throws failure
 // (skipped) if there is none.
@@ -39,7 +40,7 @@ std::unique_ptr<device> open_device(const registry& plugins, const std::string& 
 
 class model_instance {
 public:
-  // `plugins` must outlive this object; `setup` and its `picks` only this call. Throws failure with the plugin's own
+  // `plugins` must outlive this object; `setup` and its `kernel_choices` only this call. Throws failure with the plugin's own
   // text, (plugin) if the description is invalid, (skipped) if the model or `device` needs an executor that is missing.
   model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
                  const rg_model_setup& setup, const plugin_host::log_function& log);

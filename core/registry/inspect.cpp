@@ -23,7 +23,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <regatta/device.h>
-#include <regatta/launched.h>
+#include <regatta/launcher.h>
 
 namespace regatta {
 namespace {
@@ -113,10 +113,10 @@ void read_extensions(const std::string& what, const rg_component& c, component& 
     read_graph(what, graph, out);
   }
   out.has_devices = has(kind::executor, RG_EXT_DEVICES) != nullptr;
-  if (const void* launched = has(kind::transport, RG_EXT_LAUNCHED)) {
-    const char* launcher = versioned<rg_launched>(launched, what + ", extension " RG_EXT_LAUNCHED).launcher;
+  if (const void* launched = has(kind::transport, RG_EXT_LAUNCHER)) {
+    const char* launcher = versioned<rg_launcher>(launched, what + ", extension " RG_EXT_LAUNCHER).launcher;
     if (!launcher || !*launcher)
-      refuse("{}: extension " RG_EXT_LAUNCHED " names no launcher: set it to the command, such as \"mpirun -n\"", what);
+      refuse("{}: extension " RG_EXT_LAUNCHER " names no launcher: set it to the command, such as \"mpirun -n\"", what);
     out.launcher = one_line(launcher);
   }
 }

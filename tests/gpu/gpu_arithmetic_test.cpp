@@ -79,7 +79,7 @@ public:
     check(functions_->record(self_, stream, &f));
     return f;
   }
-  void hold(std::uint32_t stream, rg_fence f) { check(functions_->hold(self_, stream, f)); }
+  void wait_for(std::uint32_t stream, rg_fence f) { check(functions_->wait_for(self_, stream, f)); }
   void wait(rg_fence f) { check(functions_->wait(self_, f)); }
   void settle(std::uint32_t stream) { wait(record(stream)); }
   template <class T> std::vector<T> read(const T* p, std::size_t n) {
@@ -422,7 +422,7 @@ TEST_CASE("streams are ordered by fences alone, and tell when they are done") {
   w.a = 3;
   d.run(w, 0);
   const rg_fence scaled = d.record(0);
-  d.hold(1, scaled);
+  d.wait_for(1, scaled);
   d.copy(1, host, x, n * sizeof(float));
   const rg_fence copied = d.record(1);
   if (!on_gpu) CHECK(d.functions().passed(d.self(), copied) == RG_AGAIN); // a real GPU may be done already

@@ -113,25 +113,25 @@ TEST_CASE("algorithms that were timed are told, and taken where they are given")
   // The GEMMs choose among the emulated cuBLASLt's two algorithms.
   CHECK(std::count(picked.begin(), picked.end(), '\n') == 8);
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked); // now from the cache
-  options.picks = picked;
+  options.kernel_choices = picked;
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels() == picked);
-  options.picks = "a forward: 1\n"; // without its bias
+  options.kernel_choices = "a forward: 1\n"; // without its bias
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels().starts_with("a forward: 1\n"));
-  options.picks = "a forward with bias: 0\n";
+  options.kernel_choices = "a forward with bias: 0\n";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
                     "a forward with bias: cuDNN has no deterministic engine for it of number 0");
-  options.picks = "a forward: 0\n";
+  options.kernel_choices = "a forward: 0\n";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
                     "a forward: cuDNN has no deterministic engine for it of number 0");
-  options.picks = "out weights with bias: 1\n";
+  options.kernel_choices = "out weights with bias: 1\n";
   CHECK(reference::executed(executor_plugin, *net.graph(), options).kernels().find("out weights with bias: 1\n") !=
         std::string::npos);
-  options.picks = "out weights with bias: 2\n";
+  options.kernel_choices = "out weights with bias: 2\n";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
                     "out weights with bias: cuBLASLt has no algorithm for it of number 2");
-  options.picks = "a forward, one";
+  options.kernel_choices = "a forward, one";
   CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), options),
-                    "\"a forward, one\" is no pick of the executor cudnn");
+                    "\"a forward, one\" is not a kernel choice of the executor cudnn: expected \"NAME: NUMBER\"");
 }
 
 // The layer functions leave out such a dropout, but a graph may contain it.

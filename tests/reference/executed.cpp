@@ -54,7 +54,7 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   setup.threads = options.threads;
   setup.batch = options.batch;
   setup.kernels = options.kernels;
-  setup.picks = options.picks.empty() ? nullptr : options.picks.c_str();
+  setup.kernel_choices = options.kernel_choices.empty() ? nullptr : options.kernel_choices.c_str();
   check(executor->compile(&host_, nullptr, &graph, &setup, &self_));
 
   info.struct_size = sizeof info;
@@ -268,7 +268,7 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
     auto& self = *static_cast<executed*>(context);
     self.events.push_back(std::string("ready ") + self.tensors[t].name);
     if (!self.device_) return;
-    self.check(self.device_->hold(self.device_self_, 0, fence));
+    self.check(self.device_->wait_for(self.device_self_, 0, fence));
     self.fetch(std::exchange(self.fetched_, t + 1), t + 1);
   };
   hooks.phase = [](void* context, std::uint32_t phase, rg_fence) {
@@ -281,7 +281,7 @@ rg_step_result executed::step(const batch& b, std::uint32_t flags) {
   if (result.late) {
     check(device_->wait(device_self_, result.late_fence));
     result.loss_sum = *result.late;
-    check(device_->hold(device_self_, 0, result.late_fence)); // states are final there, too
+    check(device_->wait_for(device_self_, 0, result.late_fence)); // states are final there, too
   }
   if (device_) {
     for (std::size_t t = 0; t < tensors.size(); ++t)

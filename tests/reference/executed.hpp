@@ -24,7 +24,7 @@ struct execution_options {
   std::uint32_t threads = 1;
   std::uint32_t kernels = RG_KERNELS_FIXED;
   std::uint32_t purpose = RG_PURPOSE_TRAIN;
-  std::string picks;
+  std::string kernel_choices;
   std::uint32_t precision = RG_F32;
   bool emulate = false;
   bool plain = false;                 // of rg_model_setup

@@ -96,12 +96,12 @@ bool interpreter::forward_sequence(std::size_t k, const batch& b, bool training)
                   probability[j] * probability[all + j] * value[(s * keys + j) * width + f];
           }
         }
-  } else if (op == "take_places" || op == "first_place") {
+  } else if (op == "select_positions" || op == "first_position") {
     const std::size_t features = size(n.raw.shape[1]), taken = size(n.raw.shape[0]);
     for (std::size_t s = 0; s < b.samples; ++s)
       for (std::size_t m = 0; m < taken; ++m) {
         const std::size_t t =
-            op == "first_place" ? 0 : static_cast<std::size_t>(values_[n.raw.inputs[1]][s * taken + m]);
+            op == "first_position" ? 0 : static_cast<std::size_t>(values_[n.raw.inputs[1]][s * taken + m]);
         std::copy_n(x.data() + s * in.elements + t * features, features, y.data() + (s * taken + m) * features);
       }
   } else if (op == "token_cross_entropy") {
@@ -197,11 +197,11 @@ bool interpreter::backward_sequence(std::size_t k, const batch& b) {
             }
           }
         }
-  } else if (op == "take_places" || op == "first_place") {
+  } else if (op == "select_positions" || op == "first_position") {
     const std::size_t features = size(n.raw.shape[1]), taken = size(n.raw.shape[0]);
     for (std::size_t i = 0; i < dy.size(); ++i) {
       const std::size_t row = i / features;
-      const std::size_t t = op == "first_place" ? 0 : static_cast<std::size_t>(values_[n.raw.inputs[1]][row]);
+      const std::size_t t = op == "first_position" ? 0 : static_cast<std::size_t>(values_[n.raw.inputs[1]][row]);
       dx[row / taken * in.elements + t * features + i % features] += dy[i];
     }
   } else if (op == "token_cross_entropy") {

@@ -3,7 +3,7 @@
  * Sizes and offsets of the C headers, listed by one text that both languages compile. */
 #include <regatta/device.h>
 #include <regatta/frequencies.h>
-#include <regatta/launched.h>
+#include <regatta/launcher.h>
 
 #define LAYOUT                                                                                                         \
   {                                                                                                                    \
@@ -20,5 +20,5 @@
         offsetof(rg_op, after), sizeof(rg_strategy_host), sizeof(rg_rows), sizeof(rg_strategy), sizeof(rg_update),     \
         sizeof(rg_work), offsetof(rg_work, update), sizeof(rg_device), sizeof(rg_devices), sizeof(rg_sensors),         \
         sizeof(rg_table), sizeof(rg_table_rows), sizeof(rg_nested), sizeof(rg_nest), sizeof(rg_wait),                  \
-        sizeof(rg_frequencies), sizeof(rg_launched)                                                                    \
+        sizeof(rg_frequencies), sizeof(rg_launcher)                                                                    \
   }

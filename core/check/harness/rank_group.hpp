@@ -43,7 +43,7 @@ struct rank_group_shape {
   bool close = true;                 // after the body; must be false if the body leaves operations pending
 };
 
-// Makes this process one of `size` processes of a launcher (regatta.launched/1): later calls of errors_of_ranks() use
+// Makes this process one of `size` processes of a launcher (regatta.launcher/1): later calls of errors_of_ranks() use
 // these processes, and this one has rank `rank` in every rank group. All processes must run the same tests in the same
 // order; a process without a rank in a group waits for its end. The processes share memory through the file
 // `shared_file`, which is removed once all have joined. Throws failed if process 0 does not join within 60 s, and

@@ -38,7 +38,7 @@ std::vector<double> times_of(std::size_t candidates, const std::function<double(
 kernel_choices::kernel_choices(const std::string& executor, std::uint32_t mode, const char* given, std::string machine,
                                const rg::logger& log)
     : timed_(mode == RG_KERNELS_TIMED), log_(log),
-      cache_(executor, timed_ && !given ? plugins::pick_cache::usual_file(executor) : ""),
+      cache_(executor, timed_ && !given ? plugins::choice_cache::usual_file(executor) : ""),
       machine_(std::move(machine)) {
   std::istringstream lines(timed_ && given ? given : "");
   for (std::string line; std::getline(lines, line);) {

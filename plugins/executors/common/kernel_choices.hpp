@@ -4,7 +4,7 @@
 // the choices of another instance if they are given, else takes the cache's result, else times the candidates.
 #pragma once
 
-#include "../../common/pick_cache.hpp"
+#include "../../common/choice_cache.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +54,7 @@ public:
 private:
   bool timed_;
   const rg::logger& log_;
-  plugins::pick_cache cache_;
+  plugins::choice_cache cache_;
   std::string machine_;
   std::map<std::string, std::string> given_; // name to algorithm
 };

@@ -59,9 +59,9 @@ struct bert {
     };
 
     const std::uint32_t words = rg::embedding_table(net, "words", p.vocabulary, hidden, deviation);
-    const std::uint32_t places = rg::embedding_table(net, "positions", p.positions, hidden, deviation);
+    const std::uint32_t positions = rg::embedding_table(net, "positions", p.positions, hidden, deviation);
     const std::uint32_t sides = rg::embedding_table(net, "segments", 2, hidden, deviation);
-    rg::value x = rg::add(rg::embedding(tokens, "word_embedding", words, {.places = places}),
+    rg::value x = rg::add(rg::embedding(tokens, "word_embedding", words, {.positions = positions}),
                           rg::embedding(segments, "segment_embedding", sides)); // sequence x hidden
     x = rg::dropout(norm(x, "embedding_norm"), p.dropout);
     for (std::int64_t i = 1; i <= layers; ++i) {
@@ -73,11 +73,11 @@ struct bert {
       x = join(dense(inner, name + ".inner2", hidden), x, name + ".inner");
     }
 
-    rg::value y = rg::gelu(dense(rg::take_places(x, masked), "masked.transform", hidden)); // predictions x hidden
-    y = rg::dense_shared(norm(y, "masked.norm"), "masked.logits", words, true);            // predictions x vocabulary
+    rg::value y = rg::gelu(dense(rg::select_positions(x, masked), "masked.transform", hidden)); // predictions x hidden
+    y = rg::dense_shared(norm(y, "masked.norm"), "masked.logits", words, true); // predictions x vocabulary
     const rg::value first = rg::token_cross_entropy(y, labels, {.accuracy = true});
-    const rg::value pooled = rg::tanh(dense(rg::first_place(x), "pooler", hidden)); // 1 x hidden
-    const rg::value follows = dense(pooled, "next_sentence", 2);                    // dropout only in fine-tuning
+    const rg::value pooled = rg::tanh(dense(rg::first_position(x), "pooler", hidden)); // 1 x hidden
+    const rg::value follows = dense(pooled, "next_sentence", 2);                       // dropout only in fine-tuning
     rg::sum_of_losses({first, rg::softmax_cross_entropy(rg::flatten(follows), next_sentence)});
   }
 };

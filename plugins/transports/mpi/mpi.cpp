@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MPI as a transport: messages and collectives of OpenMPI or another implementation, between processes that mpirun has
-// started (extension regatta.launched/1). Their ranks are MPI's ranks.
+// started (extension regatta.launcher/1). Their ranks are MPI's ranks.
 //
 // A lane is a tag; MPI keeps messages with the same sender and tag in order, and tags independent. Groups are
 // communicators. MPI can neither add on receive, so the engine does it, nor sleep: poll() asks repeatedly and yields
@@ -12,7 +12,7 @@
 // The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"
 
-#include <regatta/launched.h>
+#include <regatta/launcher.h>
 #include <regatta/transport.hpp>
 
 #include <algorithm>
@@ -410,13 +410,13 @@ private:
 rg_component component() {
   rg_component c = rg::transport<mpi_transport>("mpi", "messages and collectives of MPI, under mpirun");
   c.extension = [](const char* id) -> const void* {
-    static const rg_launched launched = [] {
-      auto l = rg::make_versioned<rg_launched>();
+    static const rg_launcher launched = [] {
+      auto l = rg::make_versioned<rg_launcher>();
       l.launcher = "mpirun -n";
       l.join = &join;
       return l;
     }();
-    return std::strcmp(id, RG_EXT_LAUNCHED) == 0 ? &launched : nullptr;
+    return std::strcmp(id, RG_EXT_LAUNCHER) == 0 ? &launched : nullptr;
   };
   return c;
 }

@@ -39,7 +39,7 @@ typedef struct rg_devices {
  * and avoids copies through the host. All functions but sensors(), mark() and elapsed() must be there.
  *
  *  - Streams. An instance has streams 0 .. streams - 1. A stream executes its work in the order of the calls. Work of
- *    different streams, and of the streams of the model and of the transport, is ordered by fences only: hold() and
+ *    different streams, and of the streams of the model and of the transport, is ordered by fences only: wait_for() and
  *    record(). No function waits for the device except wait(), allocate*(), release*() and close().
  *  - Addresses are in memory from allocate() or allocate_host(); where a function accepts both, the device reads and
  *    writes either. Buffers may begin and end at any element. The contents of memory are read and written when the
@@ -141,7 +141,7 @@ typedef struct rg_device {
   rg_status (*work)(void* self, uint32_t stream, const rg_work* work);
   /* [loop] Makes later work of the stream start after the fence has passed. The fence is not 0, and may be from this
    * instance, from a model or from a transport. */
-  rg_status (*hold)(void* self, uint32_t stream, rg_fence fence);
+  rg_status (*wait_for)(void* self, uint32_t stream, rg_fence fence);
   /* [loop] Enqueues a fence behind the work that the stream has so far. */
   rg_status (*record)(void* self, uint32_t stream, rg_fence* fence);
   /* [any] Returns RG_OK if the fence has passed, RG_AGAIN if it has not, and errors of the device. */

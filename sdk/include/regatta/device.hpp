@@ -13,7 +13,7 @@
 //     void release_host(void* address) noexcept;
 //     void copy(std::uint32_t stream, void* to, const void* from, std::uint64_t bytes);
 //     void work(std::uint32_t stream, const rg_work& work);
-//     void hold(std::uint32_t stream, rg_fence fence);
+//     void wait_for(std::uint32_t stream, rg_fence fence);
 //     rg_fence record(std::uint32_t stream);
 //     bool passed(rg_fence fence);
 //     void wait(rg_fence fence);
@@ -57,7 +57,7 @@ concept is_device = std::constructible_from<D, const rg_host*, std::int32_t, std
   d.release_host(p);
   d.copy(std::uint32_t{}, p, from, std::uint64_t{});
   d.work(std::uint32_t{}, w);
-  d.hold(std::uint32_t{}, rg_fence{});
+  d.wait_for(std::uint32_t{}, rg_fence{});
   { d.record(std::uint32_t{}) } -> std::same_as<rg_fence>;
   { d.passed(rg_fence{}) } -> std::same_as<bool>;
   d.wait(rg_fence{});
@@ -102,8 +102,8 @@ template <class D> struct entry {
   static rg_status work(void* self, std::uint32_t stream, const rg_work* work) noexcept {
     return fenced(self, [&] { of(self).work(stream, copy_versioned(*work)); });
   }
-  static rg_status hold(void* self, std::uint32_t stream, rg_fence f) noexcept {
-    return fenced(self, [&] { of(self).hold(stream, f); });
+  static rg_status wait_for(void* self, std::uint32_t stream, rg_fence f) noexcept {
+    return fenced(self, [&] { of(self).wait_for(stream, f); });
   }
   static rg_status record(void* self, std::uint32_t stream, rg_fence* f) noexcept {
     return fenced(self, [&] { *f = of(self).record(stream); });
@@ -128,7 +128,7 @@ template <class D> struct entry {
   }
   static constexpr rg_device make_functions() {
     rg_device f = {sizeof(rg_device), D::memory,     &open,   &close,  &allocate, &release,
-                   &allocate_host,    &release_host, &copy,   &work,   &hold,     &record,
+                   &allocate_host,    &release_host, &copy,   &work,   &wait_for, &record,
                    &passed,           &wait,         &notify, nullptr, nullptr,   nullptr};
     if constexpr (has_sensors<D>) f.sensors = &sensors;
     if constexpr (tells_time<D>) {
@@ -146,7 +146,7 @@ template <class D> struct entry {
 template <class D> const rg_device* device_functions() {
   static_assert(detail::devices::is_device<D>,
                 "a device needs: a constructor (const rg_host*, std::int32_t index, std::uint32_t streams), allocate, "
-                "release, allocate_host, release_host, copy, work, hold, record, passed, wait and notify, as "
+                "release, allocate_host, release_host, copy, work, wait_for, record, passed, wait and notify, as "
                 "regatta/device.hpp lists them");
   if constexpr (detail::devices::is_device<D>) return &detail::devices::entry<D>::functions;
   return nullptr;

@@ -17,20 +17,20 @@
 //   op                     inputs          weights, in order [shape]          attributes               output
 //   ---------------------  --------------  ---------------------------------  -----------------------  ---------------
 //   embedding              indices [T]     table [V,D]                        scale, sinusoids         [T,D]
-//                                          places [P,D], may be left out
+//                                          positions [P,D], may be left out
 //   layer_norm             x [T,D]         scale [D], bias [D]                epsilon                  as x
 //   gelu, tanh             x [T,D]         -                                  -                        as x
 //   attention              query [T,D],    -                                  heads, causal, p, layer  [T,D]
 //                          key [S,D],
 //                          value [S,D],
 //                          indices [S]
-//   take_places            x [T,D],        -                                  -                        [M,D]
+//   select_positions            x [T,D],        -                                  -                        [M,D]
 //                          indices [M]
-//   first_place            x [T,D]         -                                  -                        [1,D]
+//   first_position            x [T,D]         -                                  -                        [1,D]
 //   token_cross_entropy    logits [T,V],   -                                  smoothing, accuracy      []
 //                          labels [T]
 //
-//   embedding  scale * table[index], plus places[t] at position t if that table is given (P >= T), plus, with
+//   embedding  scale * table[index], plus positions[t] at position t if that table is given (P >= T), plus, with
 //              `sinusoids`, the position's encoding: sin(t / 10000^(2i / D)) at 2i and the cosine of the same at 2i + 1
 //              (Vaswani et al., "Attention is all you need", 2017, section 3.5).
 //   layer_norm over the D features of each position (Ba, Kiros and Hinton 2016), with biased variance.
@@ -39,8 +39,8 @@
 //              (Vaswani et al., section 3.2). A position attends to the keys whose index is not 0, and with `causal`
 //              only to those up to its own number. A position without any key gets zeros. Dropout on the probabilities,
 //              as in the op dropout, with element number (head * T + t) * S + s.
-//   take_places x[indices[m]] for each m.
-//   first_place x[0].
+//   select_positions x[indices[m]] for each m.
+//   first_position x[0].
 //   token_cross_entropy  -sum over v of q[v] log softmax(logits)[v], with q = smoothing / V for all v and 1 - smoothing
 //              more for the label (Szegedy et al. 2016, section 7). Positions with label 0 are not counted. The loss is
 //              a mean over the counted positions. The metric is "perplexity" (without the smoothing), or, if
@@ -64,7 +64,7 @@ struct embedding_options {
   double scale = 1;
   bool sinusoids = false;
   // Number of a table (from embedding_table) whose row t is added at position t. Negative: none.
-  std::int64_t places = -1;
+  std::int64_t positions = -1;
 };
 
 // `table`: a number from embedding_table.
@@ -72,7 +72,7 @@ inline value embedding(value indices, const std::string& name, std::uint32_t tab
   detail::expect_rank(indices, 1, name);
   auto& net = indices.net();
   std::vector<std::uint32_t> weights = {table};
-  if (o.places >= 0) weights.push_back(static_cast<std::uint32_t>(o.places));
+  if (o.positions >= 0) weights.push_back(static_cast<std::uint32_t>(o.positions));
   return net.node("embedding", name, {indices}, weights, {{"scale", o.scale}, {"sinusoids", o.sinusoids ? 1.0 : 0.0}},
                   {indices.dims()[0], net.weight_dims(table)[1]});
 }
@@ -154,15 +154,15 @@ inline value attention(value x, value memory, value indices, const std::string& 
 }
 
 // The positions of x that `indices` names: [T,D] -> [M,D].
-inline value take_places(value x, value indices) {
-  detail::expect_rank(x, 2, "take_places");
-  detail::expect_rank(indices, 1, "take_places");
-  return x.net().node("take_places", "", {x, indices}, {}, {}, {indices.dims()[0], x.dims()[1]});
+inline value select_positions(value x, value indices) {
+  detail::expect_rank(x, 2, "select_positions");
+  detail::expect_rank(indices, 1, "select_positions");
+  return x.net().node("select_positions", "", {x, indices}, {}, {}, {indices.dims()[0], x.dims()[1]});
 }
 // The first position of x: [T,D] -> [1,D].
-inline value first_place(value x) {
-  detail::expect_rank(x, 2, "first_place");
-  return x.net().node("first_place", "", {x}, {}, {}, {1, x.dims()[1]});
+inline value first_position(value x) {
+  detail::expect_rank(x, 2, "first_position");
+  return x.net().node("first_position", "", {x}, {}, {}, {1, x.dims()[1]});
 }
 
 struct token_cross_entropy_options {

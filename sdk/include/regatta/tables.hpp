@@ -118,7 +118,7 @@ public:
       elements += comm.table(t).max_rows * comm.table(t).row;
     }
     requests_ = comm.alloc_on_host(comm.servers() * header() + rows, RG_I64);
-    places_ = comm.alloc_on_host(rows, RG_I64);
+    indices_ = comm.alloc_on_host(rows, RG_I64);
     values_ = comm.alloc_on_host(elements);
   }
 
@@ -137,7 +137,7 @@ public:
       std::uint64_t row = 0, element = 0;
       for (std::uint32_t t = 0; t < comm.tables(); row += p.counts[t], element += p.counts[t] * comm.table(t).row, ++t)
         if (p.counts[t])
-          co_await comm.scatter(comm.row_weights(t, 0, comm.table(t).max_rows), sub(p.places, row, p.counts[t]),
+          co_await comm.scatter(comm.row_weights(t, 0, comm.table(t).max_rows), sub(p.indices, row, p.counts[t]),
                                 sub(p.values, element, p.counts[t] * comm.table(t).row));
       co_await p.sent;
     }
@@ -151,7 +151,7 @@ public:
       for (std::uint32_t t = 0; t < comm.tables(); row += p.counts[t], element += p.counts[t] * comm.table(t).row, ++t)
         if (p.counts[t])
           co_await comm.gather(sub(p.values, element, p.counts[t] * comm.table(t).row),
-                               comm.row_gradients(t, 0, comm.table(t).max_rows), sub(p.places, row, p.counts[t]));
+                               comm.row_gradients(t, 0, comm.table(t).max_rows), sub(p.indices, row, p.counts[t]));
       p.sent = comm.send(comm.server_rank(s), p.values, to_servers_);
     }
     for (part& p : parts_) co_await p.sent;
@@ -171,7 +171,7 @@ public:
 private:
   struct part {                        // the exchange with one server
     std::vector<std::uint64_t> counts; // [table]: rows
-    rg_buffer request{}, places{}, values{};
+    rg_buffer request{}, indices{}, values{};
     operation answer, sent;
   };
   std::uint64_t header() const { return 1 + comm.tables(); }
@@ -182,14 +182,14 @@ private:
     for (part& p : parts_) p.counts.assign(comm.tables(), 0);
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       for (const std::uint64_t r : rows[t]) ++parts_[r % servers].counts[t];
-    const auto requests = comm.elements<std::int64_t>(requests_), places = comm.elements<std::int64_t>(places_);
+    const auto requests = comm.elements<std::int64_t>(requests_), indices = comm.elements<std::int64_t>(indices_);
     std::uint64_t request = 0, place = 0, element = 0;
     for (part& p : parts_) {
       const std::uint64_t count = std::accumulate(p.counts.begin(), p.counts.end(), std::uint64_t{0});
       std::uint64_t elements = 0;
       for (std::uint32_t t = 0; t < comm.tables(); ++t) elements += p.counts[t] * comm.table(t).row;
       p.request = sub(requests_, request, header() + count);
-      p.places = sub(places_, place, count);
+      p.indices = sub(indices_, place, count);
       p.values = sub(values_, element, elements);
       requests[request] = static_cast<std::int64_t>(why);
       for (std::uint32_t t = 0; t < comm.tables(); ++t)
@@ -198,26 +198,26 @@ private:
       place += count;
       element += elements;
     }
-    // For each server the next free element in `requests` and in `places`.
+    // For each server the next free element in `requests` and in `indices`.
     ends_.assign(2 * servers, 0);
     std::uint64_t at = 0, from = 0;
     for (std::uint64_t s = 0; s < servers; ++s) {
       ends_[2 * s] = at + header();
       ends_[2 * s + 1] = from;
       at += parts_[s].request.count;
-      from += parts_[s].places.count;
+      from += parts_[s].indices.count;
     }
     for (std::uint32_t t = 0; t < comm.tables(); ++t)
       for (std::size_t i = 0; i < rows[t].size(); ++i) {
         const std::uint64_t s = rows[t][i] % servers;
         requests[ends_[2 * s]++] = static_cast<std::int64_t>(rows[t][i]);
-        places[ends_[2 * s + 1]++] = static_cast<std::int64_t>(i);
+        indices[ends_[2 * s + 1]++] = static_cast<std::int64_t>(i);
       }
   }
 
   std::uint32_t to_servers_, to_workers_;
   std::vector<part> parts_;
-  rg_buffer requests_{}, places_{}, values_{};
+  rg_buffer requests_{}, indices_{}, values_{};
   std::vector<std::uint64_t> ends_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transports that run only among processes of a launcher (regatta.launched/1): a sound one, and one with a defect.
+// Transports that run only among processes of a launcher (regatta.launcher/1): a sound one, and one with a defect.
 #include "unix.hpp"
 
-#include <regatta/launched.h>
+#include <regatta/launcher.h>
 
 #include <cstring>
 
@@ -21,13 +21,13 @@ struct launched_and_short : unix_transport {
 template <class T> rg_component launched(const char* id, const char* summary) {
   rg_component c = rg::transport<T>(id, summary);
   c.extension = [](const char* name) -> const void* {
-    static const rg_launched functions = [] {
-      auto l = rg::make_versioned<rg_launched>();
+    static const rg_launcher functions = [] {
+      auto l = rg::make_versioned<rg_launcher>();
       l.launcher = "mpiexec -n";
       l.join = [](const rg_host*) -> rg_status { return RG_OK; };
       return l;
     }();
-    return std::strcmp(name, RG_EXT_LAUNCHED) == 0 ? &functions : nullptr;
+    return std::strcmp(name, RG_EXT_LAUNCHER) == 0 ? &functions : nullptr;
   };
   return c;
 }

@@ -71,7 +71,7 @@ public:
       if (!processor_.run(work)) throw rg::error(RG_E_OPERATION, "an index outside of what it is about");
     });
   }
-  void hold(std::uint32_t stream, rg_fence fence) { gpu_.hold(streams_.at(stream), fence); }
+  void wait_for(std::uint32_t stream, rg_fence fence) { gpu_.wait_for(streams_.at(stream), fence); }
   rg_fence record(std::uint32_t stream) { return gpu_.record(streams_.at(stream)); }
   rg_fence mark(std::uint32_t stream) { return gpu_.mark(streams_.at(stream)); }
   double elapsed(rg_fence from, rg_fence to) { return gpu_.elapsed(from, to); }
@@ -146,7 +146,7 @@ public:
   rg_step_result step(const rg_batch& batch, const rg::hooks& hooks) {
     for (std::uint32_t i = info_.tensor_count; i-- > 0;)
       if (kind_of(i) == RG_TENSOR_DENSE)
-        if (const rg_fence after = hooks.need(i)) gpu_.hold(stream_, after);
+        if (const rg_fence after = hooks.need(i)) gpu_.wait_for(stream_, after);
     hooks.forward(gpu_.mark(stream_));
     gpu_.add(stream_, [this] { gpu_.spend(3e6); });
     hooks.backward(gpu_.mark(stream_));

@@ -122,7 +122,7 @@ void link::collective(const operation& o) {
 
 std::uint32_t link::poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_completion> out) {
   if (!posted_.empty()) {
-    for (const operation& o : posted_) gpu_.hold(stream_, o.transfer.after);
+    for (const operation& o : posted_) gpu_.wait_for(stream_, o.transfer.after);
     gpu_.add(stream_, [this, group = posted_] {
       std::vector<operation> messages;
       for (const operation& o : group)

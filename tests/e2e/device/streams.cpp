@@ -73,7 +73,7 @@ void gpu::add(std::size_t s, task f) {
   asked_.notify_all();
 }
 
-void gpu::hold(std::size_t s, rg_fence fence) {
+void gpu::wait_for(std::size_t s, rg_fence fence) {
   const std::lock_guard lock(mutex_);
   of(fence);
   streams_[s].waiting.emplace_back(fence, task());

@@ -39,7 +39,7 @@ public:
   // Enqueues `f`, which runs on the device's thread. An exception of `f` is thrown by every later passed() and wait().
   void add(std::size_t stream, task f);
   // Makes later work of the stream wait for the fence.
-  void hold(std::size_t stream, rg_fence fence);
+  void wait_for(std::size_t stream, rg_fence fence);
   rg_fence record(std::size_t stream);
   // Called by tasks, on the device's thread. Advances the device's clock, which does not advance otherwise.
   void spend(double ns) { clock_ns_ += ns; }

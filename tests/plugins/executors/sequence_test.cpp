@@ -60,7 +60,9 @@ const std::vector<sequence_case>& cases() {
          return rg::layer_norm(rg::add(rg::dropout(y, 0.2), x), "n");
        }},
       {"the first place for all", 16,
-       [](value x, value w) { return rg::attend(x, rg::first_place(x), rg::first_place(x), w, "a", {.heads = 2}); }},
+       [](value x, value w) {
+         return rg::attend(x, rg::first_position(x), rg::first_position(x), w, "a", {.heads = 2});
+       }},
   };
   return all;
 }
@@ -88,8 +90,8 @@ void build_masked(rg::network& net, double dropout = 0) {
   x = rg::layer_norm(
       rg::add(rg::dropout(rg::attention(x, x, words, "a", {.heads = 2, .dropout = dropout}), dropout), x), "m");
   const rg::value logits =
-      rg::dense_shared(rg::gelu(rg::dense(rg::take_places(x, masked), "t", 16)), "out", table, true);
-  const rg::value pooled = rg::dense(rg::tanh(rg::dense(rg::first_place(x), "pool", 16)), "kind", 2);
+      rg::dense_shared(rg::gelu(rg::dense(rg::select_positions(x, masked), "t", 16)), "out", table, true);
+  const rg::value pooled = rg::dense(rg::tanh(rg::dense(rg::first_position(x), "pool", 16)), "kind", 2);
   rg::sum_of_losses({rg::token_cross_entropy(logits, labels, {.accuracy = true}),
                      rg::softmax_cross_entropy(rg::flatten(pooled), kind)});
 }

@@ -180,7 +180,7 @@ void engine_device::work(std::uint32_t stream, const rg_work& w) {
   cuda::check(cudaGetLastError(), "launching a kernel");
 }
 
-void engine_device::hold(std::uint32_t stream, rg_fence fence) {
+void engine_device::wait_for(std::uint32_t stream, rg_fence fence) {
   cudnn::wait_for(at(stream).stream, fence);
 }
 

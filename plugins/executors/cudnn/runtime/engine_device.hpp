@@ -32,7 +32,7 @@ public:
   void release_host(void* address) noexcept;
   void copy(std::uint32_t stream, void* to, const void* from, std::uint64_t bytes);
   void work(std::uint32_t stream, const rg_work& work);
-  void hold(std::uint32_t stream, rg_fence fence);
+  void wait_for(std::uint32_t stream, rg_fence fence);
   rg_fence record(std::uint32_t stream);
   bool passed(rg_fence fence);
   void wait(rg_fence fence);

@@ -67,7 +67,7 @@ void model::prepare(const rg_model_setup& setup) {
   allocate_values();
   allocate_weights();
   for (executors::graph_tensor* t : program_.tables) t->sparse->prepare(t->info, t->info.max_rows);
-  kernel_choices c(setup.kernels == RG_KERNELS_TIMED, setup.picks, device_->name());
+  kernel_choices c(setup.kernels == RG_KERNELS_TIMED, setup.kernel_choices, device_->name());
   for (auto& o : program_.ops) o->attach(*device_, c);
   device_->synchronize();
   choices_report_ = c.report();

@@ -25,7 +25,7 @@ public:
   // Compiles the graph, which is not referred to afterwards; `host` must outlive this object. Unless setup.purpose is
   // RG_PURPOSE_INIT, also allocates device memory and chooses kernels. Throws rg::error: RG_E_UNSUPPORTED without a GPU
   // (for RG_PURPOSE_INIT, too: a run must be refused before it starts), or if an op, its size or the precision is not
-  // supported; RG_E_CONFIG for an inconsistent graph, an empty batch or malformed setup.picks; RG_E_OPERATION if memory
+  // supported; RG_E_CONFIG for an inconsistent graph, an empty batch or malformed setup.kernel_choices; RG_E_OPERATION if memory
   // runs out.
   model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
   ~model();

@@ -18,14 +18,16 @@ int number_in(std::string_view text) {
 
 } // namespace
 
-kernel_choices::kernel_choices(bool timed, const char* picks, std::string machine)
+kernel_choices::kernel_choices(bool timed, const char* chosen, std::string machine)
     : timed_(timed), machine_(std::move(machine)),
-      cache_("cudnn", timed && !picks ? plugins::pick_cache::usual_file("cudnn") : "") {
-  std::istringstream in(picks ? picks : "");
+      cache_("cudnn", timed && !chosen ? plugins::choice_cache::usual_file("cudnn") : "") {
+  std::istringstream in(chosen ? chosen : "");
   for (std::string line; std::getline(in, line);) {
     const std::size_t colon = line.rfind(": ");
     const int number = colon == std::string::npos ? -1 : number_in(std::string_view(line).substr(colon + 2));
-    if (number < 0) throw rg::error(RG_E_CONFIG, "\"" + line + "\" is no pick of the executor cudnn");
+    if (number < 0)
+      throw rg::error(RG_E_CONFIG,
+                      "\"" + line + "\" is not a kernel choice of the executor cudnn: expected \"NAME: NUMBER\"");
     given_[line.substr(0, colon)] = number;
   }
 }

@@ -29,7 +29,7 @@ constexpr rule rules[] = {
     {"dropout", compile_batch_norm, compile_layer_norm},
     {"embedding", compile_embedding},
     {"embedding_bag", compile_lookup},
-    {"first_place", compile_take_positions},
+    {"first_position", compile_take_positions},
     {"flatten", compile_flatten},
     {"gelu", compile_elementwise},
     {"global_avg_pool", compile_squeeze},
@@ -43,7 +43,7 @@ constexpr rule rules[] = {
     {"softmax_cross_entropy_auc", compile_auc},
     {"softsign", compile_softsign},
     {"sparse_embedding", compile_lookup},
-    {"take_places", compile_take_positions},
+    {"select_positions", compile_take_positions},
     {"tanh", compile_elementwise},
     {"token_cross_entropy", compile_token_loss},
 };

@@ -61,7 +61,7 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
 
 void model::prepare_to_run(const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
-  kernel_choices choices(setup.kernels, setup.picks, program_.dev);
+  kernel_choices choices(setup.kernels, setup.kernel_choices, program_.dev);
   for (auto& o : program_.ops) o->prepare({program_.dev, program_.batch, choices});
   for (auto& o : program_.ops) o->report(kernels_);
   if (!kernels_.empty()) kernels_ += std::string("instruction set: ") + isa_name() + '\n';

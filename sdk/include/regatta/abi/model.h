@@ -74,7 +74,7 @@ typedef struct rg_model_setup {
   uint32_t reserved;
   /* RG_KERNELS_TIMED: the text that kernels() returned in the process that autotuned; the model then chooses the same
    * kernels. Null: autotune now. */
-  const char* picks;
+  const char* kernel_choices;
   uint32_t emulate; /* not 0: the model may emulate, slowly, a precision for which the machine has no instructions */
   uint32_t plain;   /* not 0: no graph capture and replay; the model launches each kernel of a step on its own */
 } rg_model_setup;
@@ -272,7 +272,7 @@ typedef struct rg_model {
   rg_status (*canonical)(void* self, uint32_t tensor, const float* memory, float* out);
   rg_status (*from_canonical)(void* self, uint32_t tensor, const float* canonical, float* memory);
   /* [main] Returns the chosen kernels, one per line as "name: kernel", each line ended by a newline; valid until
-   * destroy. If the text is passed as rg_model_setup.picks to another instance with the same set-up, that instance
+   * destroy. If the text is passed as rg_model_setup.kernel_choices to another instance with the same set-up, that instance
    * chooses the same kernels. Null: there is no choice. */
   const char* (*kernels)(void* self);
   /* [compute] Writes to `out` the rows that this batch will touch, one entry for each sparse table, in the order of

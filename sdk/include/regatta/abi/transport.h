@@ -223,7 +223,7 @@ typedef struct rg_nest {
   void* context;
   /* [main] Creates an instance of the transport `id` with default parameters. Only within create(), so that the engine
    * knows all needed plugins beforehand. The new instance has the same host as the caller; its errors go straight to
-   * the engine. Fails with RG_E_CONFIG if there is no such transport, or if it needs a launcher (launched.h) or has
+   * the engine. Fails with RG_E_CONFIG if there is no such transport, or if it needs a launcher (launcher.h) or has
    * parameters without defaults; else with the status of its create(). */
   rg_status (*open)(void* context, const char* id, rg_nested* out);
 } rg_nest;

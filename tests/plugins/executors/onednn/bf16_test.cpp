@@ -113,12 +113,12 @@ TEST_CASE("every way to convolve in bf16 gives the same but for rounding") {
         r.backward(b);
         for (const char* algorithm : {"direct", "matmul"}) {
           CAPTURE(std::string(algorithm));
-          std::string picks;
+          std::string kernel_choices;
           for (const char* name : {"a", "b"})
             for (const char* d : {" forward: ", " data gradient: ", " weight gradient: "})
-              picks += std::string(name) + d + algorithm + "\n";
+              chosen += std::string(name) + d + algorithm + "\n";
           reference::execution_options options = half(5, RG_KERNELS_TIMED);
-          options.picks = picks;
+          options.kernel_choices = chosen;
           reference::executed e(executor_plugin, g, options);
           CHECK(e.kernels().find("ref") == std::string::npos);
           copy(r, g, e);

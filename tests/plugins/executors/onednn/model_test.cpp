@@ -178,24 +178,24 @@ TEST_CASE("gradients become ready in the order of the tensors, and weights are n
   for (std::size_t t = 0; t < dense; ++t) CHECK(e.tensors[t].kind == RG_TENSOR_DENSE); // states come last
 }
 
-TEST_CASE("picks of one instance make another choose the same") {
+TEST_CASE("chosen of one instance make another choose the same") {
   rg::network net;
   build_small(net, true, 0.2);
   const rg_graph& g = *net.graph();
   reference::executed timed(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED});
-  const std::string picks = timed.kernels();
-  CHECK(picks.find("b forward: ") != std::string::npos);
-  CHECK(picks.find("a data gradient") == std::string::npos); // the gradient of an image is not needed
-  CHECK(picks.find("ref") == std::string::npos);
-  std::string changed = picks;
+  const std::string chosen = timed.kernels();
+  CHECK(chosen.find("b forward: ") != std::string::npos);
+  CHECK(chosen.find("a data gradient") == std::string::npos); // the gradient of an image is not needed
+  CHECK(chosen.find("ref") == std::string::npos);
+  std::string changed = chosen;
   const std::string line = "b forward: ";
   const std::size_t at = changed.find(line) + line.size();
   const std::size_t end = changed.find('\n', at);
   const std::string other = changed.compare(at, 6, "direct") == 0 ? "winograd" : "direct";
   changed.replace(at, end - at, other);
 
-  reference::executed again(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
-  CHECK(again.kernels() == picks);
+  reference::executed again(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .kernel_choices = chosen});
+  CHECK(again.kernels() == chosen);
   CHECK(std::string(again.info.layout) == timed.info.layout);
   again.start(1);
   timed.start(1);
@@ -203,22 +203,24 @@ TEST_CASE("picks of one instance make another choose the same") {
   CHECK(again.step(b).loss_sum == timed.step(b).loss_sum);
   CHECK(gradients_of(again) == gradients_of(timed));
 
-  if (picks.find("winograd") != std::string::npos) { // only where the machine has it
-    reference::executed forced(executor_plugin, g, {.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = changed});
+  if (chosen.find("winograd") != std::string::npos) { // only where the machine has it
+    reference::executed forced(executor_plugin, g,
+                               {.batch = 8, .kernels = RG_KERNELS_TIMED, .kernel_choices = changed});
     CHECK(forced.kernels().find(line + other) != std::string::npos);
   }
-  CHECK_THROWS(reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "nonsense"}));
-  CHECK_THROWS(reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .picks = "a forward: direct\n"}));
+  CHECK_THROWS(reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .kernel_choices = "nonsense"}));
+  CHECK_THROWS(
+      reference::executed(executor_plugin, g, {.kernels = RG_KERNELS_TIMED, .kernel_choices = "a forward: direct\n"}));
 }
 
 TEST_CASE("what was timed is kept in a file, which may say anything") {
   namespace fs = std::filesystem;
-  std::string folder = (fs::temp_directory_path() / "regatta-picks-XXXXXX").string();
+  std::string folder = (fs::temp_directory_path() / "regatta-choices-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()));
   const char* before = std::getenv("XDG_CACHE_HOME");
   const std::string restored = before ? before : "";
   setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-  const fs::path file = fs::path(folder) / "regatta" / "onednn-picks";
+  const fs::path file = fs::path(folder) / "regatta" / "onednn-choices";
   auto read = [&] {
     std::ifstream in(file);
     return std::string(std::istreambuf_iterator<char>(in), {});
@@ -275,11 +277,12 @@ TEST_CASE("winograd differs from the direct algorithm by rounding alone") {
   const rg_graph& g = *net.graph();
   reference::executed direct(executor_plugin, g, {.batch = 8});
   REQUIRE(direct.kernels().find("winograd") == std::string::npos);
-  const std::string picks = std::regex_replace(direct.kernels(), std::regex("(b [a-z ]+): direct"), "$1: winograd");
+  const std::string chosen = std::regex_replace(direct.kernels(), std::regex("(b [a-z ]+): direct"), "$1: winograd");
   std::unique_ptr<reference::executed> winograd;
   try {
     winograd = std::make_unique<reference::executed>(
-        executor_plugin, g, reference::execution_options{.batch = 8, .kernels = RG_KERNELS_TIMED, .picks = picks});
+        executor_plugin, g,
+        reference::execution_options{.batch = 8, .kernels = RG_KERNELS_TIMED, .kernel_choices = chosen});
   } catch (const std::runtime_error& e) {
     MESSAGE("no winograd on this machine: " << std::string(e.what()));
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pick_cache.hpp"
+#include "choice_cache.hpp"
 
 #include <unistd.h>
 
@@ -16,20 +16,20 @@ constexpr std::uintmax_t most_bytes = std::uintmax_t{8} << 20; // about 50,000 l
 
 } // namespace
 
-fs::path pick_cache::usual_file(const std::string& owner) {
-  const fs::path name = owner + "-picks";
+fs::path choice_cache::usual_file(const std::string& owner) {
+  const fs::path name = owner + "-choices";
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && fs::path(cache).is_absolute()) return fs::path(cache) / "regatta" / name;
   const char* home = std::getenv("HOME");
   return home && fs::path(home).is_absolute() ? fs::path(home) / ".cache" / "regatta" / name : fs::path();
 }
 
-pick_cache::pick_cache(std::string owner, fs::path file)
-    : heading_("regatta " + std::move(owner) + " picks, format 1; may be deleted"), file_(std::move(file)),
+choice_cache::choice_cache(std::string owner, fs::path file)
+    : heading_("regatta " + std::move(owner) + " choices, format 1; may be deleted"), file_(std::move(file)),
       known_(read()) {}
 
-pick_cache::picks pick_cache::read() const {
-  picks found;
+choice_cache::choices choice_cache::read() const {
+  choices found;
   std::error_code error;
   if (file_.empty() || !fs::is_regular_file(file_, error) || fs::file_size(file_, error) > most_bytes) return found;
   std::ifstream in(file_, std::ios::binary);
@@ -44,20 +44,20 @@ pick_cache::picks pick_cache::read() const {
   return found;
 }
 
-const std::string* pick_cache::find(const std::string& key) const {
+const std::string* choice_cache::find(const std::string& key) const {
   const auto at = known_.find(key);
   return at == known_.end() ? nullptr : &at->second.algorithm;
 }
 
-void pick_cache::add(const std::string& key, const std::string& algorithm, const std::string& why) {
+void choice_cache::add(const std::string& key, const std::string& algorithm, const std::string& why) {
   known_[key] = added_[key] = {algorithm, why};
 }
 
-bool pick_cache::save() {
+bool choice_cache::save() {
   if (added_.empty() || file_.empty()) return true;
   std::error_code error;
   fs::create_directories(file_.parent_path(), error);
-  picks all = read();
+  choices all = read();
   for (const auto& [key, p] : added_) all[key] = p;
   std::string name = file_.string() + ".XXXXXX";
   const int fd = mkstemp(name.data());

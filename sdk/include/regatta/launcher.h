@@ -8,9 +8,9 @@
 
 #include <regatta/abi.h>
 
-#define RG_EXT_LAUNCHED "regatta.launched/1"
+#define RG_EXT_LAUNCHER "regatta.launcher/1"
 
-typedef struct rg_launched {
+typedef struct rg_launcher {
   uint32_t struct_size;
   uint32_t reserved;
   const char* launcher; /* the command that starts the processes, up to their number: "mpirun -n" */
@@ -18,6 +18,6 @@ typedef struct rg_launched {
    * launcher has started, in all of them at the same time, and before any of them creates an instance. The rank of a
    * process is the one that the launcher assigned to it. `host` is valid until the process ends. */
   rg_status (*join)(const rg_host* host);
-} rg_launched;
+} rg_launcher;
 
 #endif

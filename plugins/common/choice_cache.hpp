@@ -11,12 +11,12 @@ namespace plugins {
 // file: a heading, then one line "key, algorithm, why" per result, separated by tabs. It may be deleted at any time. A
 // file with another heading or of more than 8 MiB, and lines of another form, are ignored: those results are then
 // measured again. One thread at a time; several processes may use one file.
-class pick_cache {
+class choice_cache {
 public:
   // Reads the file, if there is one; a failure counts as no results. `owner` is the name of the plugin. With an empty
   // path the cache neither reads nor writes a file.
-  pick_cache(std::string owner, std::filesystem::path file);
-  // Returns $XDG_CACHE_HOME/regatta/OWNER-picks, else ~/.cache/regatta/OWNER-picks; empty if neither variable holds an
+  choice_cache(std::string owner, std::filesystem::path file);
+  // Returns $XDG_CACHE_HOME/regatta/OWNER-choices, else ~/.cache/regatta/OWNER-choices; empty if neither variable holds an
   // absolute path.
   static std::filesystem::path usual_file(const std::string& owner);
 
@@ -31,15 +31,15 @@ public:
   bool save();
 
 private:
-  struct pick {
+  struct choice {
     std::string algorithm, why;
   };
-  using picks = std::map<std::string, pick>;
-  picks read() const;
+  using choices = std::map<std::string, choice>;
+  choices read() const;
 
   std::string heading_;
   std::filesystem::path file_;
-  picks known_, added_;
+  choices known_, added_;
 };
 
 } // namespace plugins
