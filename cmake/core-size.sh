@@ -6,8 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../core"
 
-# The modules under "The engine" in core/CMakeLists.txt, without `data`.
-engine=(base registry experiment memory optimizer device control launch measure rank campaign)
+# The modules that core/CMakeLists.txt lists above "Beside the engine", without `data`.
+mapfile -t engine < <(sed '/^# Beside the engine/,$d' CMakeLists.txt | sed -n 's/^regatta_core_module(\([a-z]*\).*/\1/p' | grep -vx data)
 
 count() { # NAME FOLDER...
   local name=$1 lines code
