@@ -186,13 +186,15 @@ items given_texts(const common_settings& common) {
 }
 
 // Returns for example "algorithms: ring", or for several cases "algorithms: ring (2 of 4 cases), sharded (2 of 4 cases)":
-// a strategy may choose them itself.
+// a strategy may choose them itself. Cases of one worker, in which nothing is exchanged, do not count.
 std::string algorithms_text(const json& result) {
   std::map<std::string, std::size_t> cases;
+  std::size_t all = 0;
   for (const json& entry : result.at("results"))
-    if (const json names = entry.value("fingerprint", json::object()).value("algorithms", json()); names.is_string())
+    if (const json names = entry.value("fingerprint", json::object()).value("algorithms", json()); names.is_string()) {
       ++cases[plain_text(names)];
-  const std::size_t all = result.at("results").size();
+      ++all;
+    }
   items texts;
   for (const auto& [names, n] : cases)
     texts.push_back(n == all ? names : fmt::format("{} ({} of {} cases)", names, n, all));

@@ -66,7 +66,7 @@ TEST_CASE("a campaign of two models: units, settings, cores, and no live line be
   CHECK(has(table, "   1 thread and batch 4 a worker   data random, content uniform\n"));
   CHECK(has(table, "\nbert.heads: 2   bert.hidden: 16   bert.layers: 1   bert.predictions: 2   bert.sequence: 16   "
                    "bert.vocabulary: 100   mlp.hidden: [16]   train.kernels: fixed   measure.warmup: 0   "
-                   "strategy.bucket: 1MiB\n"));
+                   "strategy.bucket: 1MiB   algorithms: native\n"));
   CHECK(has(table, "  E none  E/E none  lost to "));
   CHECK(has(table, "\nthroughput [global]\nmodel \\ workers  unit "));
   CHECK(has(table, "\nmlp              images/s "));

@@ -219,7 +219,7 @@ TEST_CASE("noise follows the counts of contexts to the power of 3/4, and words t
     CHECK(std::abs(drawn[word] - steps * share) < 5 * std::sqrt(steps * share * (1 - share))); // standard deviations
   }
   CHECK(m.tell_frequencies(1, {0, 0}) == RG_E_CONFIG);
-  CHECK(m.error.find("no word of the vocabulary has a count above 0") != std::string::npos);
+  CHECK(m.error.find("expected a word with a count above 0 in the vocabulary, got none") != std::string::npos);
 }
 
 TEST_CASE("word2vec computes loss and gradients as a plain reference does") {

@@ -72,7 +72,9 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   const auto refusal = [&](const data_config& of, const std::vector<rg_input>& by) {
     return failure_of([&] { check_data(of, by); }, exit_code::usage);
   };
-  CHECK(refusal(c, {index("pixel", RG_I32, {}, 9)}).starts_with("data.format: the model's input \"pixel\""));
+  const std::string unfed = refusal(c, {index("pixel", RG_I32, {}, 9)});
+  CHECK(unfed.starts_with("data.format: format \"criteo\" feeds "));
+  CHECK(unfed.ends_with("the model takes an input \"pixel\" too"));
   data_config wrong = c;
   wrong.evaluation_path = f.write("rubbish", "rubbish\n").string();
   CHECK(refusal(wrong, inputs).starts_with("data.evaluation_path: "));
