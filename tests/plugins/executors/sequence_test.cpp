@@ -78,13 +78,13 @@ void build(const sequence_case& c, rg::network& net) {
   rg::token_cross_entropy(x, labels, c.loss);
 }
 
-// Masked words and a sentence's class: two losses, all ways to pick places.
+// Masked words and a sentence's class: two losses, all ways to select positions.
 void build_masked(rg::network& net, double dropout = 0) {
   const rg::value words = net.indices("words", {length}, vocabulary), sides = net.indices("sides", {length}, 2);
   const rg::value masked = net.indices("masked", {3}, length), labels = net.indices("labels", {3}, vocabulary);
   const rg::value kind = net.index("kind", 2);
   const std::uint32_t table = rg::embedding_table(net, "words", vocabulary, 16);
-  rg::value x = rg::add(rg::embedding(words, "e", table, {.places = rg::embedding_table(net, "places", 9, 16)}),
+  rg::value x = rg::add(rg::embedding(words, "e", table, {.positions = rg::embedding_table(net, "positions", 9, 16)}),
                         rg::embedding(sides, "f", rg::embedding_table(net, "sides", 2, 16)));
   x = rg::dropout(rg::layer_norm(x, "n"), dropout);
   x = rg::layer_norm(

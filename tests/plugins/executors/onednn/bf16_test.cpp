@@ -113,7 +113,7 @@ TEST_CASE("every way to convolve in bf16 gives the same but for rounding") {
         r.backward(b);
         for (const char* algorithm : {"direct", "matmul"}) {
           CAPTURE(std::string(algorithm));
-          std::string kernel_choices;
+          std::string chosen;
           for (const char* name : {"a", "b"})
             for (const char* d : {" forward: ", " data gradient: ", " weight gradient: "})
               chosen += std::string(name) + d + algorithm + "\n";
