@@ -30,7 +30,7 @@ struct overrides {
 // The components that an experiment may choose from.
 struct catalogue {
   std::function<std::vector<std::string>(kind)> ids; // returns the ids of a kind's components, in any order
-  // Returns the parameters of a component, owned by the source of the catalogue; null if no component has that id.
+  // Returns the parameters of a component, owned by the registry of catalogue_of(); null if no component has that id.
   std::function<const std::vector<rg_param>*(kind, std::string_view id)> parameters;
   std::vector<std::string> unusable; // "FILE: reason" of plugins that failed to load; for errors about unknown ids
 };
