@@ -10,18 +10,21 @@
 
 namespace regatta {
 
-// Creates the model, reads its facts and destroys it. Runs plugin code: call it in a child of run_in_child(), with its
-// `stage` and with registry::loading(). Throws one failure with all reasons found: usage if the batch cannot be divided
-// or the data does not fit the model's inputs, else as the plugin's status says. [main]
+// [main] Creates the model of `c`, reads its facts, opens the data to check it against the model's inputs, and destroys
+// the model. Runs plugin code: call it in a child of run_in_child(), with that child's `stage`; `plugins` is a result
+// of registry::loading(). Throws one failure with all reasons found (findings::raise()): usage if the batch cannot be
+// divided among workers and micro-batches or the data does not fit; skipped without an executor for train.device; else
+// by the plugin's status (check() in plugin_host.hpp), or plugin.
 model_facts model_facts_of(const registry& plugins, const case_config& c, const stage_function& stage);
 
-// Throws failure (usage) if the model has sparse tables and `exchanges_rows` is false: their rows are not exchanged
-// (prepared_run::exchanges_rows).
+// [any] Throws failure (usage) if the model has sparse tables and `exchanges_rows` (prepared_run::exchanges_rows) is
+// false: the strategy does not exchange their rows, or the transport cannot carry them. `m` are the facts of `c`.
 void check_tables(const case_config& c, const model_facts& m, bool exchanges_rows);
 
-// Returns the memory of all ranks of the case together, in bytes: weights, gradients, optimizer state, activations,
-// sparse tables, records of steps, and copies of the strategy. An upper estimate for built-in strategies. `servers` is
-// the number of servers that run (plugin_facts::servers).
+// [any] Returns an estimate of the memory of all ranks of the case together, in bytes, on host and device: weights,
+// gradients, optimizer state, activations, sparse tables and their windows, sums of servers, records of steps, weights
+// that shm maps, and 48 MiB a process. Leaves out data sets and the buffers that a strategy allocates for itself (dgc:
+// twice the weights). `servers` is the number of servers that run (plugin_facts::servers).
 std::uint64_t estimated_bytes(const case_config& c, const model_facts& m, std::uint64_t servers);
 
 } // namespace regatta

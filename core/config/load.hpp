@@ -14,37 +14,44 @@
 
 namespace regatta {
 
-// Settings on the command line.
+// Settings on the command line. A value is TOML, or a string without quotes if it is no TOML value. Relative paths in
+// it are relative to the working directory; those in the file, to the file's folder.
 struct overrides {
-  // "train.batch=64": overrides the file's value and the file's sweep of the key.
+  // Options --set: "train.batch=64". Overrides the file's value, and removes the key from the file's sweeps. If a key
+  // is given twice, the last value takes precedence.
   std::vector<std::string> set;
-  // "train.batch=32,64": overrides both too. If [sweep] has the key, it keeps its place in the order of the sweeps;
-  // else it varies faster than all sweeps before it. It is an error if `set` has the same key.
+  // Options --sweep: "train.batch=32,64". Overrides the file's value, and its sweep of the key. If [sweep] has the key
+  // on its own, the new values keep its place in the order of the sweeps; else (also in place of a key of
+  // [[sweep.zip]]) they vary faster than all sweeps before them. It is an error if a key is given twice, or in `set`
+  // too.
   std::vector<std::string> sweep;
 };
 
 // The components that an experiment may choose from.
 struct catalogue {
   std::function<std::vector<std::string>(kind)> ids; // returns the ids of a kind's components, in any order
-  // Returns the parameters of a component, owned by the registry; null if no component has that id.
+  // Returns the parameters of a component, owned by the registry of catalogue_of(); null if no component has that id.
   std::function<const std::vector<rg_param>*(kind, std::string_view id)> parameters;
   std::vector<std::string> unusable; // "FILE: reason" of plugins that failed to load; for errors about unknown ids
 };
 // Returns the components of `r`, which must outlive the result.
 catalogue catalogue_of(const registry& r);
 
-// [any] Returns the experiment of a file with the options of the command line. Throws failure with all errors, one a
-// line, "FILE:LINE:COLUMN: error: KEY: expected X, got Y" or "--set KEY: ...", then notes on plugins that did not load.
-// Its exit code is `plugin` if the only errors are components that are missing, else `usage`, also if the file cannot
-// be read or parsed.
+// [any] Returns the experiment of a file with the options of the command line; `components` is used during the call
+// only. Looks whether data files exist, and does not open them. Throws failure with all errors, one a line,
+// "FILE:LINE:COLUMN: error: KEY: expected X, got Y" or "--set KEY: ...". If a component is missing, notes on plugins
+// that did not load follow. Its exit code is `plugin` if all errors are missing components, else `usage`, also if the
+// file cannot be read or parsed.
 experiment load_experiment(const std::filesystem::path& file, const overrides& o, const catalogue& components);
 
-// [any] Returns experiment.plugin_path as absolute paths, empty if it is not given or not valid. It is needed before a
-// catalogue can exist. Ignores errors in file and options; load_experiment() reports them.
+// [any] Returns experiment.plugin_path, of `set` or else of the file, as absolute paths; empty if it is not given or
+// not valid. A registry of these folders, and so a catalogue, can only be made afterwards. Ignores errors in file and
+// options: load_experiment() reports them.
 std::vector<std::string> plugin_path_of(const std::filesystem::path& file, const overrides& o);
 
-// Returns the text of a TOML file that runs only this case, with all values and parameters filled in and `plugin_path`
-// as experiment.plugin_path; without [sweep] and [report], and without defaults that have no effect.
+// [any] Returns the text of a TOML file that runs only this case: every key and every parameter of the chosen plugins,
+// defaults included, and `plugin_path` as experiment.plugin_path, empty or not. Leaves out [sweep], [report], keys
+// without a value, and keys at their default that have no effect on the case (loading them would print a notice).
 std::string resolved_toml(const case_config& c, const std::vector<std::string>& plugin_path = {});
 
 } // namespace regatta

@@ -9,13 +9,14 @@
 namespace regatta {
 
 // [any] Returns the call stack of another thread of this process (`thread` is its gettid), innermost function first, at
-// most some 45: each as "name+0x1f (library)", or "library+0x1f23" if the library exports no name. Interrupts the
-// thread by a signal; system calls that Linux can restart continue. Empty if the thread is gone or does not take the
-// signal within 200 ms. One call at a time. Requires prepare_stacks().
+// most 46 functions: each as "name+0x1f (library)", as "library+0x1f23" if the library exports no name, or as
+// "0x7f1f23" outside of libraries. Interrupts the thread by a signal; system calls that Linux cannot restart fail with
+// EINTR. Returns an empty list if the thread is gone or does not take the signal within 200 ms. One call at a time: the
+// caller sees to that. Requires prepare_stacks().
 std::vector<std::string> stack_of(pid_t thread);
 
-// [main] Installs the signal handler of stack_of(), and loads the libraries that it needs, so that no interrupted
-// thread has to. Without it, the signal of stack_of() would end the process.
+// [main] Installs the signal handler of stack_of(), and loads the libraries that the handler needs, so that no
+// interrupted thread has to. Without the handler, the signal would end the process. May be called again.
 void prepare_stacks();
 
 } // namespace regatta

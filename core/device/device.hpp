@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device as its executor offers it (regatta/device.h), and the engine's use of its streams. Stream 0 executes the
-// work of strategies and the optimizer in the order of enqueueing. Copies from and to the host have separate streams,
-// which fences order relative to stream 0. Callers therefore need not wait for the device or name fences to be correct.
+// A device as its executor offers it (regatta/device.h), and the engine's use of its streams. Stream `computing`
+// executes the work of strategies and the optimizer in the order of enqueueing, so this work needs no fences. Copies
+// from and to the host have streams of their own. Only fences order work of different streams: callers enqueue them
+// with wait_for() and wait_for_stream() (staging.hpp), and need not make the host wait.
 #pragma once
 
 #include "memory/processor.hpp"
@@ -19,42 +20,50 @@
 
 namespace regatta {
 
-// [any] except where noted: a lock serialises the calls, because an evaluation calls a device while the loop does. Any
-// call throws failure (by the status of the executor's function, check() in plugin_host.hpp) if it fails; errors of
-// enqueued work appear in a later call.
+// [any] except where noted: a lock serialises the calls, because an evaluation calls a device while the loop does. A
+// call that fails throws failure by the status of the executor's function (check() in plugin_host.hpp: mostly run);
+// errors of enqueued work appear in a later call. sensors() and freeing memory do not throw.
 class device final : public processor {
 public:
-  // `watching` computes nothing: it waits for other streams in order to notify the host; `streams` is their number
+  // `watching` computes nothing: it waits for fences of other streams in order to notify the host. `streams` is the
+  // number of streams
   enum stream : std::uint32_t { computing, to_host, from_host, watching, streams };
 
-  // [main] Opens device `index` by the executor's `functions`, which are copied. `name` begins the text of errors.
-  // `wake` is called on a thread of the executor when work for which notify() was called has completed; it must not
-  // block or call the device. Throws failure: skipped if there is no such device, plugin if a function is missing.
+  // [main] Opens device `index` (counted from 0, as device_of() in rank/model.hpp) by the executor's `functions`, which
+  // are copied; the executor must stay loaded. `name` begins the text of errors. `wake` is called on a thread of the
+  // executor when work for which notify() was called has completed; it must not block or call the device. Throws
+  // failure: skipped if there is no such device, plugin if a function is missing.
   device(const rg_device& functions, std::string name, std::int32_t index, const plugin_host::log_function& log,
          std::function<void()> wake);
-  ~device() override; // waits for all streams and frees all memory
-  // [main] Prepares for destruction: when it returns, wake() is not running and is not called again. Memory that is
-  // released from now on is freed by the destructor, because streams may still access it.
+  // [main] Waits for all streams and frees all memory, also that of allocate() and allocate_shared(). No host_memory or
+  // own_memory may exist any more.
+  ~device() override;
+  // [main] Prepares for destruction: when it returns, wake() is not running and is not called again. host_memory and
+  // own_memory that their owners free from now on stay until the destructor, because streams may still access them.
+  // Other calls stay allowed.
   void silence();
 
   // Returns the kind of the device's memory (RG_MEMORY_*).
   std::uint32_t memory() const noexcept { return functions_.memory; }
 
-  // These implement processor on stream `computing`.
+  // These implement processor (memory/processor.hpp) on stream `computing`: the device owns the memory, run() and
+  // copy() only enqueue, and run() returns true.
   void* allocate(std::uint64_t bytes) override;
   void* allocate_shared(std::uint64_t bytes) override;
   bool run(const rg_work& work) override;
   void copy(void* to, const void* from, std::uint64_t bytes) override;
 
-  // Host memory that all streams can access (pinned), not zeroed. The owner must free it only when no stream accesses
-  // it any more, and before the device is destroyed.
+  // Host memory that all streams can access (pinned), not zeroed; never null. The owner must free it only when no
+  // stream accesses it any more (or after silence()), and before the device is destroyed. release() leaves it to the
+  // device, whose destructor frees it.
   struct free_host {
     device* of;
     void operator()(void* p) const noexcept;
   };
   using host_memory = std::unique_ptr<void, free_host>;
   host_memory allocate_host(std::uint64_t bytes);
-  // Zeroed device memory. The owner must free it as host_memory.
+  // Device memory as of allocate(), zeroed before later work of any stream, but owned by the caller, who must free it
+  // by the rules of host_memory.
   struct free_own {
     device* of;
     void operator()(void* p) const noexcept;
@@ -62,35 +71,42 @@ public:
   using own_memory = std::unique_ptr<void, free_own>;
   own_memory allocate_own(std::uint64_t bytes);
 
-  // Enqueues `work` in a stream; RG_OP_COPY (between any two kinds of memory) too. Work on no elements is dropped.
+  // Enqueues `work` in a stream; RG_OP_COPY (between any two kinds of memory) too. The struct is read during the call;
+  // the memory that it names must stay until the stream has executed it. Work on no elements is dropped.
   void run(stream s, const rg_work& work);
-  void wait_for(stream s, rg_fence fence); // makes later work of `s` wait for the fence; 0: does nothing
-  // Returns a fence that passes once all work that was enqueued in `s` so far is done.
+  // Makes later work of `s` wait for a fence of this device, a model or a transport; 0: does nothing.
+  void wait_for(stream s, rg_fence fence);
+  // Returns a fence, never 0, that passes once all work that was enqueued in `s` so far is done. It stays
+  // valid for at least the next 256 fences of `s` (rg_fence).
   rg_fence record(stream s);
   // Makes later work of `s` wait for all work that was enqueued in `other` so far.
   void wait_for_stream(stream s, stream other) { wait_for(s, record(other)); }
-  // Returns whether a fence of record() or mark() has passed; does not block.
+  // Returns whether a fence of this device or of its executor's model has passed; does not block.
   bool passed(rg_fence fence);
-  // Makes the device call wake() once, when all work that was enqueued in `s` so far has completed.
+  // Makes the device call wake() once for this call, when all work that was enqueued in `s` so far has completed. Call
+  // record() before, so that the woken thread finds the fence passed.
   void notify(stream s);
 
-  // Timing marks by the device's own clock. mark() places one in a stream, as record() does; elapsed() returns the
-  // nanoseconds between two marks that have passed. A mark is valid until its stream has 4096 more. Both require
-  // has_timing_marks().
+  // mark() is record() with a time by the device's own clock; its fences are accepted wherever those of record() are,
+  // and are valid until their stream has 4096 more. elapsed() returns the nanoseconds from one mark to another,
+  // negative if `to` passed first; it also takes fences of a model's phases, and requires that both have passed. mark()
+  // and elapsed() require has_timing_marks().
   bool has_timing_marks() const noexcept { return functions_.mark && functions_.elapsed; }
   rg_fence mark(stream s);
   double elapsed(rg_fence from, rg_fence to);
   struct span {
-    rg_fence from, to;
+    rg_fence from, to; // marks
   };
 
-  // Returns the sensors' readings; blocks for milliseconds. Returns std::nullopt if the device has none, or they fail.
+  // Returns the sensors' readings, NaN or "" for unknown ones; blocks for milliseconds. Returns std::nullopt if the
+  // device has no sensors, or reading them fails.
   std::optional<rg_sensors> sensors();
 
-  // These wait for all work that was enqueued in stream `computing`: call them outside of the timed region. Besides
-  // them, only allocating and freeing memory may wait for the device.
+  // synchronize(), read() and write() block until all work that was enqueued in stream `computing` is done: call them
+  // outside of the timed region. Besides them, only the destructor and allocating and freeing memory may wait for the
+  // device.
   void synchronize();
-  // Copy between device memory and pageable host memory, after that work; complete when they return.
+  // Copy `bytes` bytes between device memory and pageable host memory, after that work; complete when they return.
   void read(void* to, const void* from, std::uint64_t bytes);  // from the device
   void write(void* to, const void* from, std::uint64_t bytes); // to the device
 
@@ -104,7 +120,7 @@ private:
     }
     check_status(status, what);
   }
-  // Copies through pinned memory, in chunks.
+  // Copies through pinned memory, in chunks of at most 4 MiB; `read`: from the device.
   void move(char* to, const char* from, std::uint64_t bytes, bool read);
 
   plugin_host host_;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The formula of one optimizer, for ranges of the arena (optimizer.hpp) and rows of a sparse table (table.hpp). g is
-// the gradient, summed over all workers (losses are already divided by the global batch) and scaled by the clip factor;
-// w is the weight. lr is optimizer.lr, times the tensor's lr_scale, times the number of workers with lr_scaling =
-// "linear", times the schedule's factor for the gradient's step (schedule.hpp):
+// the gradient that the strategy applies, scaled by the clip factor; synchronous strategies apply the sum over all
+// workers (losses are already divided by the global batch). w is the weight. lr is optimizer.lr, times the tensor's
+// lr_scale, times the number of workers with lr_scaling = "linear", times the schedule's factor for the gradient's step
+// (schedule.hpp):
 //
 //   all        g += weight_decay * the tensor's decay * w                (L2 added to the gradient, like the SGD of
 //                                                                         Paddle, TensorFlow and PyTorch; not AdamW)
@@ -13,7 +14,7 @@
 //   adam       m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g * g       (Kingma and Ba, 2015)
 //              w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
 //
-// t counts, from 1, how often an element was updated. All state starts at 0. [any]
+// t counts, from 1, how often an element was updated, this update included. All state starts at 0. All functions [any].
 #pragma once
 
 #include "memory/arithmetic.hpp"
@@ -33,35 +34,38 @@ class update_rule {
 public:
   using coefficients = optimizer_kernels::coefficients;
 
-  // `workers` is the number of workers of the run, for lr_scaling. Throws failure (usage), which names the key, for an
-  // unsupported configuration.
+  // `workers` is the number of workers of the run, for lr_scaling. `config` is copied. Throws failure (usage), which
+  // names the key, for an unknown optimizer or lr_scaling, an invalid schedule, or an epsilon of adagrad or adam that
+  // is not above 0 in fp32.
   update_rule(const optimizer_config& config, std::int64_t workers);
 
-  int states() const noexcept { return states_; }                   // floats of state per element
+  int states() const noexcept { return states_; }                   // floats of state per element: 0, 1 or 2
   bool counts_updates() const noexcept { return kind_ == RG_ADAM; } // the update depends on t
   // clips() returns whether optimizer.clip_norm is set: an update then needs the norm of the whole gradient first.
   // clip() returns the factor on gradients for that norm, at most 1; std::nullopt if the update must be skipped because
-  // the gradient is not finite. clip() requires clips().
+  // the gradient or its norm is not finite. clip() requires clips().
   bool clips() const noexcept { return clip_norm_ > 0; }
   std::optional<double> clip(const arithmetic::norm& total) const noexcept;
 
-  // Adam's bias corrections for t, as factors on lr and on epsilon; 1 for other rules.
+  // correction() returns Adam's bias corrections for t >= 1, as factors on lr and on epsilon. For other rules, which
+  // ignore t, both are 1.
   struct bias_correction {
     double lr = 1, epsilon = 1;
   };
   bias_correction correction(std::uint64_t t) const noexcept;
-  // Returns the learning rate of a step, without lr_scale of a tensor.
+  // Returns the learning rate of a step (counted from 0): with lr_scaling and the schedule's factor, without lr_scale.
   double lr(std::uint64_t step) const noexcept { return lr_ * schedule_.at(step); }
   // Returns the constants for elements that share all arguments: `lr` from lr(), `correction` from correction(t),
-  // `factor` from clip() (1 without clipping), `decay` and `lr_scale` of the tensor. The state pointers are null.
+  // `factor` from clip() (1 without clipping), `decay` and `lr_scale` of the tensor. The state pointers a and b are
+  // null: set them, or call update().
   coefficients of(double lr, const bias_correction& correction, double factor, float decay,
                   float lr_scale) const noexcept;
-  // Updates n elements in host memory once. a, b: their state; only the first states() of them are accessed. The arrays
-  // must not overlap.
+  // Updates n weights `w` in host memory by the gradients `g` once, with `c` from of(). a, b: their state, n floats
+  // each, updated too; only the first states() of the two are accessed. The arrays must not overlap.
   void update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 
-  // Returns a text that identifies everything about the update, the schedule included: equal texts mean equal
-  // algorithms.
+  // Returns a text that identifies the optimizer's configuration, the schedule included: equal texts mean equal
+  // algorithms if the number of workers and of steps in an epoch are equal too.
   const std::string& fingerprint() const noexcept { return fingerprint_; }
 
 private:

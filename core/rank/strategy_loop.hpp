@@ -2,7 +2,8 @@
 //
 // Decides which thread runs a worker's strategy: the compute thread while it waits, and a second thread while the
 // compute thread computes. Waking a thread costs tens of microseconds, so the second thread sleeps until a bucket other
-// than the last is complete, or an operation is pending that needs it (of a co-located server, for example).
+// than the last is complete, or release() finds that strategy_host::busy() (because of a co-located server, for
+// example). A thread holds the strategy while it alone may call the strategy's [loop] functions.
 #pragma once
 
 #include "rank/state_report.hpp"
@@ -19,30 +20,37 @@ namespace regatta {
 
 class strategy_loop {
 public:
-  // Starts the second thread. The arguments must outlive this object. `wake` ends strategy_host::poll() from any
-  // thread. `aborted` is called whenever poll returns; if it returns true, the case has ended and peer_failure is
-  // thrown. Spins for `spin_ns` while the compute thread waits; the second thread never spins, because it shares a core
-  // with the computation. `on_failure` is called on the second thread as soon as that thread fails; acquire() throws
-  // the failure later.
+  // Starts the second thread. `strategy`, `control` and `report` must outlive this object. `wake` makes
+  // strategy_host::poll() return; called [compute]. `aborted` is called on the thread that polls, after each round; if
+  // it returns true, the case has ended, and that thread fails with peer_failure. run_until() spins for the first
+  // `spin_ns` nanoseconds of each wait; the second thread never spins, because it shares a core with the computation.
+  // `on_failure` is called on the second thread as soon as that thread fails, also if the case is aborted, and must not
+  // throw; the next acquire() or run_until() throws the failure again.
   strategy_loop(strategy_host& strategy, control_client& control, state_report& report, std::function<void()> wake,
                 std::function<bool()> aborted, std::uint64_t spin_ns,
                 std::function<void(std::exception_ptr)> on_failure = {});
-  ~strategy_loop(); // ends the second thread and waits for it
+  // [compute] Ends the second thread after its round and waits for it, whichever thread holds the strategy. A failure
+  // that acquire() has not thrown is dropped.
+  ~strategy_loop();
 
-  // All [compute]. The compute thread holds the strategy at first. Only while it does may it call [loop] functions.
+  // All [compute]. The compute thread holds the strategy at first.
   //
-  // Returns once this thread holds the strategy. Throws a failure of the second thread; this thread then holds it too.
+  // Returns once this thread holds the strategy: at once if it does already, else when the second thread ends its
+  // round. Throws the exception that ended the second thread's rounds, once; this thread then holds the strategy too.
   void acquire();
-  // Hands the strategy to the second thread if it is busy(). Either way, call acquire() before [loop] functions again.
-  // Requires that this thread holds it.
+  // Hands the strategy to the second thread if it is busy(), and begins a new count of complete buckets. Call acquire()
+  // or run_until() before [loop] functions again, also if it was not busy. Requires that this thread holds it.
   void release();
-  // Calls strategy_host::gradients_ready(). Hands the strategy to the second thread if a bucket other than the last is
-  // now complete. In each step, call release() before the first of these calls.
+  // Calls strategy_host::gradients_ready(). If the call completes buckets, but not the last one, hands the strategy to
+  // the second thread, or wakes that thread if it holds the strategy. In each step, call release() before the first of
+  // these calls, and acquire() or run_until() before [loop] functions.
   void gradients_ready(std::uint64_t end, rg_fence fence);
-  // Takes the strategy and runs it until `done`, called on this thread before each round, returns true. This thread
-  // then holds the strategy. Throws failure, also if the case is aborted.
+  // Calls acquire(), then runs rounds of the strategy until `done`, called on this thread before each round, returns
+  // true. This thread then holds the strategy, also after an exception. Throws as acquire() and strategy_host::poll()
+  // do, and peer_failure if the case is aborted.
   void run_until(const std::function<bool()>& done);
-  std::uint64_t thread_cpu_ns() const; // CPU time of the second thread since its start; 0: not available
+  // Returns the CPU time of the second thread since its start, in nanoseconds; 0 if it is not available.
+  std::uint64_t thread_cpu_ns() const;
 
 private:
   void hand_over();

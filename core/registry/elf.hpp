@@ -10,8 +10,10 @@
 
 namespace regatta {
 
-// Returns why dlopen() must not open the file, and what to do: it is missing, truncated, no shared object, or for
-// another architecture. Empty if it may. The text does not name the file.
+// [any] Returns why dlopen() must not open the file, and what to do, such as "empty: build or copy it again": the file
+// is missing, not readable, not a regular file, truncated, no shared object, or for another architecture than this
+// program. The text is one line and does not name the file. Returns "" if dlopen() may open it; dlopen() can still
+// fail, for example for a missing library. Never blocks on a FIFO or a device.
 std::string elf_problem(const std::filesystem::path& file);
 
 } // namespace regatta

@@ -6,21 +6,22 @@
 
 namespace regatta {
 
-// SHA-256 of bytes that are added in pieces.
+// SHA-256 of the bytes of all calls of add(), in their order. One thread at a time.
 class sha256 {
 public:
-  // This, add() and hex() throw std::runtime_error if OpenSSL cannot compute it.
+  // The constructor, add() and hex() throw std::runtime_error (no failure) if OpenSSL cannot compute the hash.
   sha256();
   ~sha256();
   sha256(const sha256&) = delete;
   sha256& operator=(const sha256&) = delete;
   void add(std::string_view bytes);
-  std::string hex(); // 64 digits, lower case; must be the last call
+  std::string hex(); // returns 64 hexadecimal digits, lower case; add() and hex() must not be called afterwards
 
 private:
   void* context_;
 };
 
+// [any] Returns hex() of the bytes of `text`. Throws as the class does.
 std::string sha256_of_text(std::string_view text);
 
 } // namespace regatta
