@@ -70,6 +70,7 @@ constexpr rule rules[] = {
     {"data.timeout", "data.source", streamed},
     {"train.emulate", "train.precision", [](const case_config& c) { return c.train.precision != "fp32"; }},
     {"train.graphs", "train.device", [](const case_config& c) { return c.train.device == "cuda"; }},
+    {"train.debug", "train.device", [](const case_config& c) { return c.train.device == "cuda"; }},
     {"optimizer.momentum", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "momentum"; }},
     {"optimizer.nesterov", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "momentum"; }},
     {"optimizer.beta1", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "adam"; }},

@@ -60,6 +60,7 @@ struct train_config {
   std::string device = "cpu";         // cpu | cuda
   std::string kernels = "timed";      // timed: autotune | fixed: no choice depends on a timing
   bool graphs = true;                 // capture and replay CUDA graphs
+  std::string debug = "none";         // none | sync: wait for a GPU after every op; check status and finite results
 };
 
 // The learning rate over a run; formulas: optimizer/schedule.hpp. `warmup`, `milestones`, `every` and `length` are in

@@ -87,6 +87,7 @@ const char* const scalings[] = {"weak", "strong", nullptr};
 const char* const precisions[] = {"fp32", "tf32", "bf16", "fp16", nullptr};
 const char* const devices[] = {"cpu", "cuda", nullptr};
 const char* const kernels[] = {"timed", "fixed", nullptr};
+const char* const debug_modes[] = {"none", "sync", nullptr};
 const char* const optimizers[] = {"sgd", "momentum", "adagrad", "adam", nullptr};
 const char* const lr_scalings[] = {"none", "linear", nullptr};
 const char* const timeouts[] = {"auto", "none", nullptr};
@@ -165,6 +166,10 @@ std::vector<schema_key> make_schema() {
       POINT(train.device, "device that runs the model").one_of(devices),
       POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),
       POINT(train.graphs, "for cuda: capture a step as CUDA graphs, and replay them"),
+      POINT(train.debug,
+            "for cuda: sync: wait for the GPU after every op and check its status and that its results are finite; an "
+            "error names the op; slow, without CUDA graphs")
+          .one_of(debug_modes),
 
       POINT(optimizer.plugin, "the rule by which weights are updated").one_of(optimizers),
       POINT(optimizer.lr, "learning rate").range(0, unlimited),

@@ -34,6 +34,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
   s.kernel_choices = kernel_choices;
   s.emulate = c.train.emulate ? 1 : 0;
   s.plain = c.train.graphs ? 0 : 1;
+  s.debug = c.train.debug == "sync" ? RG_DEBUG_SYNC : RG_DEBUG_NONE;
   return s;
 }
 

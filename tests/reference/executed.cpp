@@ -50,6 +50,7 @@ executed::executed(const std::string& plugin, const rg_graph& graph, const execu
   setup.precision = options.precision;
   setup.emulate = options.emulate;
   setup.plain = options.plain;
+  setup.debug = options.debug;
   setup.memory = executor->memory;
   setup.threads = options.threads;
   setup.batch = options.batch;

@@ -9,6 +9,7 @@
 #include <regatta/device.h>
 #include <regatta/model.hpp>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,7 +28,9 @@ struct execution_options {
   std::string kernel_choices;
   std::uint32_t precision = RG_F32;
   bool emulate = false;
-  bool plain = false;                 // of rg_model_setup
+  bool plain = false; // of rg_model_setup
+  // With REGATTA_DEBUG_SYNC in the environment, every test runs with the executor's checks after each op.
+  std::uint32_t debug = std::getenv("REGATTA_DEBUG_SYNC") ? RG_DEBUG_SYNC : RG_DEBUG_NONE;
   std::vector<std::uint32_t> awaited; // of rg_hooks; none: every tensor is
   bool host_memory = false; // weights in the host's memory also where the executor has a device's (regatta.device/1)
 };

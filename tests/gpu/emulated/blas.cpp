@@ -4,8 +4,11 @@
 #include "streams.hpp"
 
 #include "lib/blas.hpp"
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <string>
 
 struct cublasContext {
   cudaStream_t stream;
@@ -42,6 +45,15 @@ operand read(const void* at, cudaDataType_t type, cublasOperation_t o, int ld) {
 
 // An epilogue of cuBLASLt: returns the value to store from an unrounded sum and its row and column.
 using finish = std::function<float(float, int, int)>;
+
+// With REGATTA_EMULATED_FAULT=N in the environment, the N-th GEMM of cuBLASLt that is enqueued from then on has a NaN in
+// its last element. The variable counts down to 0.
+bool is_faulty() {
+  const char* const number = std::getenv("REGATTA_EMULATED_FAULT");
+  const int left = number ? std::atoi(number) : 0;
+  if (left > 0) setenv("REGATTA_EMULATED_FAULT", std::to_string(left - 1).c_str(), 1);
+  return left == 1;
+}
 
 void product(
     const operand& a, const operand& b, int m, int n, int k, float beta, void* c, cudaDataType_t type, int ld,
@@ -119,7 +131,7 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void*, c
                     (how.b == CUBLAS_OP_N ? mb.columns : mb.rows) == mo.columns &&
                     (how.b == CUBLAS_OP_N ? mb.rows : mb.columns) == k;
   if (!fits || c != out || !by || by->data[0] < 1 || by->data[0] > 2) return CUBLAS_STATUS_INVALID_VALUE;
-  cudnn::later(s, [=, scale = *static_cast<const float*>(beta)] {
+  cudnn::later(s, [=, scale = *static_cast<const float*>(beta), faulty = is_faulty()] {
     const bool sums = how.epilogue == CUBLASLT_EPILOGUE_BGRADB;
     const operand right = read(b, mb, how.b);
     product(read(a, ma, how.a), right, mo.rows, mo.columns, k, scale, out, mo.type, mo.ld, [&](float x, int row, int) {
@@ -131,6 +143,11 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void*, c
       for (int l = 0; l < k; ++l) sum += right(l, j);
       store(how.vector, mo.type, static_cast<std::size_t>(j), sum);
     }
+    if (faulty)
+      store(out, mo.type,
+            static_cast<std::size_t>(mo.columns - 1) * static_cast<std::size_t>(mo.ld) +
+                static_cast<std::size_t>(mo.rows - 1),
+            NAN);
   });
   return CUBLAS_STATUS_SUCCESS;
 }

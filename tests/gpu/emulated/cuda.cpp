@@ -68,6 +68,15 @@ bool forbidden() {
 #define REGATTA_NOT_CAPTURED                                                                                           \
   if (forbidden()) return cudaErrorStreamCaptureUnsupported
 
+// With REGATTA_EMULATED_FAILURE=N in the environment, the N-th wait for a stream from then on, and all later ones,
+// report that a kernel has failed. The variable counts down to 1.
+bool has_failed() {
+  const char* const number = std::getenv("REGATTA_EMULATED_FAILURE");
+  const int left = number ? std::atoi(number) : 0;
+  if (left > 1) setenv("REGATTA_EMULATED_FAILURE", std::to_string(left - 1).c_str(), 1);
+  return left == 1;
+}
+
 // Runs work of the stream until `behind` of it is done.
 void run(CUstream_st* s, std::uint64_t behind) {
   while (s->done < behind) {
@@ -305,7 +314,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
   REGATTA_LOCKED;
   REGATTA_NOT_CAPTURED;
   if (s) run(s, s->given); // the default stream has no work
-  return cudaSuccess;
+  return has_failed() ? cudaErrorIllegalAddress : cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
   REGATTA_LOCKED;

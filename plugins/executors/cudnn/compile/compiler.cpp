@@ -72,6 +72,7 @@ void compiler::run() {
 
 void compiler::compile_node(std::size_t k) {
   const node& n = nodes_[k];
+  kind_ = n.op;
   if (n.op == "input")
     add_input(k);
   else
@@ -144,7 +145,7 @@ value* compiler::input(const node& n, std::size_t i) {
   value*& copy = converted_[v];
   if (!copy) {
     copy = make_value(v->name, v->shape);
-    emit<relayout>(v->name, std::vector{v}, copy);
+    emit<relayout>(v->name, std::vector{v}, copy)->kind = "input";
   }
   return copy;
 }
@@ -160,6 +161,7 @@ value* compiler::indices(const node& n, std::size_t i, std::size_t elements) {
 
 void compiler::add(std::unique_ptr<op> o) {
   o->batch = program_.batch;
+  o->kind = kind_;
   for (const edge& e : o->inputs()) o->output().needs_gradient |= e.from->needs_gradient;
   for (weight* w : o->weights()) {
     o->output().needs_gradient |= w->info.kind != RG_TENSOR_STATE;

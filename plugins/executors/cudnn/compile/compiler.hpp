@@ -97,6 +97,7 @@ private:
   void order_gradients();
 
   program& program_;
+  std::string kind_;                   // op of the node that is being compiled
   std::vector<value*> values_;         // by node number
   std::map<value*, value*> converted_; // from an input of the network to its copy in the model's precision and layout
   std::vector<std::unique_ptr<weight>> tensors_;

@@ -31,7 +31,7 @@ precision precision_of(const rg_model_setup& setup) {
 } // namespace
 
 model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup)
-    : host_(host), captures_(!setup.plain) {
+    : host_(host), captures_(!setup.plain && setup.debug == RG_DEBUG_NONE) {
   cuda::device_count();
   program_.computes = precision_of(setup);
   program_.batch = setup.batch;
@@ -47,6 +47,7 @@ model::~model() {
 void model::prepare(const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
   device_.emplace(setup.device, program_.computes);
+  if (setup.debug == RG_DEBUG_SYNC) check_.emplace(*device_, program_);
   fences_.emplace();
   timed_fences_.emplace(fences::kind::timed);
   for (const auto& v : program_.values)
@@ -365,8 +366,10 @@ void model::forward(const part& p, const run& r) {
 
 void model::forward(op& o, const run& r) {
   const nvtx_range range(o.name());
+  if (check_) check_->before_forward(o, r);
   o.forward(*device_, r);
   device_->check_launch(o.name(), "forward");
+  if (check_) check_->after_forward(o, r);
 }
 
 void model::backward(const part& p, const run& r) {
@@ -376,6 +379,7 @@ void model::backward(const part& p, const run& r) {
     if (o.output().needs_gradient) o.backward(*device_, r);
     for (weight* w : weight_uses_[k].needs) finish(*w, r);
     device_->check_launch(o.name(), "backward");
+    if (check_ && o.output().needs_gradient) check_->after_backward(o, r);
   }
 }
 

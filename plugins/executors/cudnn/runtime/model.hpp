@@ -12,6 +12,7 @@
 #include "runtime/graph_capture.hpp"
 #include "runtime/input_upload.hpp"
 #include "runtime/loss_scale.hpp"
+#include "runtime/op_check.hpp"
 #include "runtime/program.hpp"
 #include "tuning/kernel_choices.hpp"
 
@@ -113,7 +114,8 @@ private:
   loss_scale scale_;
   std::optional<input_upload> upload_;
   bool bound_ = false, on_device_ = false;
-  bool captures_; // steps are captured as CUDA graphs
+  bool captures_;                 // steps are captured as CUDA graphs
+  std::optional<op_check> check_; // with RG_DEBUG_SYNC
 };
 
 } // namespace cudnn

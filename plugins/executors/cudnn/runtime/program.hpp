@@ -117,7 +117,10 @@ public:
   std::vector<edge>& inputs() { return inputs_; }
   value& output() { return *output_; }
   std::vector<weight*>& weights() { return weights_; }
-  std::size_t batch = 0; // samples per batch; set by the compiler
+  // Set by the compiler: samples per batch; and the graph's op from which this one was compiled, "conv2d". Nodes that
+  // are fused into it, such as a ReLU, are not in `kind`.
+  std::size_t batch = 0;
+  std::string kind;
 
 protected:
   // Addresses of input i, of its gradient (null: it needs none), of the output and of its gradient.

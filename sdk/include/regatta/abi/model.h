@@ -61,6 +61,9 @@ typedef struct rg_input {
 enum { RG_PURPOSE_TRAIN = 1, RG_PURPOSE_INIT = 2 };
 /* FIXED: the choice of kernels must not depend on timings. TIMED: the model may autotune. */
 enum { RG_KERNELS_FIXED = 1, RG_KERNELS_TIMED = 2 };
+/* SYNC: the model waits for the device after every op and checks its status and results; the first op that is wrong
+ * fails the call with a text that names op, layer, pass and tensor. No graph capture. */
+enum { RG_DEBUG_NONE = 0, RG_DEBUG_SYNC = 1 };
 
 typedef struct rg_model_setup {
   uint32_t struct_size;
@@ -71,7 +74,7 @@ typedef struct rg_model_setup {
   uint32_t threads;   /* compute threads that the model may use, including the thread that calls it */
   uint64_t batch;     /* samples in each call of step() and evaluate() */
   uint32_t kernels;   /* RG_KERNELS_* */
-  uint32_t reserved;
+  uint32_t debug;     /* RG_DEBUG_*; a model that runs in host memory may ignore it */
   /* RG_KERNELS_TIMED: the text that kernels() returned in the process that autotuned; the model then chooses the same
    * kernels. Null: autotune now. */
   const char* kernel_choices;
