@@ -203,7 +203,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
       o.error = r.failure->message;
       o.dump = r.failure->dump;
       if (const std::string log = hooks_.log_file ? hooks_.log_file(r.failure->rank) : ""; !log.empty())
-        o.error += fmt::format("; all that it wrote: {}", log);
+        o.error += fmt::format("; its whole output: {}", log);
       o.code = r.failure->code;
       return o;
     }

@@ -88,7 +88,7 @@ std::vector<comm::operation> operations_of(const comm_options& o) {
     }
   }
   if (known.empty() && !o.algorithms.empty())
-    throw failure(exit_code::usage, "--algorithm: " + join(o.ops) + " can be done in one way only; leave it out");
+    throw failure(exit_code::usage, "--algorithm: " + join(o.ops) + " has only one algorithm; leave the option out");
   check_choice("--algorithm", o.algorithms, known);
   return all;
 }

@@ -85,7 +85,7 @@ int dispatch(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
   run_app
       ->add_option("--log", run.log,
-                   "of what ranks write and log, show up to this level: error, warning (default), info, debug; all "
+                   "show log lines and output of ranks up to this level: error, warning (default), info, debug; all "
                    "of it is in DIR/logs")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
@@ -129,7 +129,7 @@ int dispatch(int argc, char** argv) {
   check_app->add_option("--only", check.only, "tests whose names match, such as add* (repeatable)")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  check_app->add_option("--seed", check.seed, "of all that is random in a test (default: 1)")->type_name("N");
+  check_app->add_option("--seed", check.seed, "seed of the random numbers of the tests (default: 1)")->type_name("N");
   check_app->add_option("--reference", check.reference, "of a model: compare gradients with these, NAME.npy a tensor")
       ->type_name("DIR");
   check_app
@@ -137,7 +137,7 @@ int dispatch(int argc, char** argv) {
           "--write-reference", check.write_reference,
           "of a model: write inputs, weights and gradients of the batch that --reference uses, and test nothing")
       ->type_name("DIR");
-  check_app->add_flag("--quick", check.quick, "leave out what takes gigabytes");
+  check_app->add_flag("--quick", check.quick, "skip tests that need gigabytes of memory");
   check_app->add_flag("--list", check.list, "list the tests, run none");
   check_app->add_flag("--in-process", check.in_process, "run the tests in this process, for a debugger");
   check_app->add_flag("--json", check.json, "as JSON");
@@ -192,7 +192,7 @@ int dispatch(int argc, char** argv) {
       ->capture_default_str();
   comm_app
       ->add_option("--log", communication.log,
-                   "of what ranks write and log, show up to this level: error, warning, info, debug")
+                   "show log lines and output of ranks up to this level: error, warning, info, debug")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
       ->capture_default_str();
@@ -200,7 +200,7 @@ int dispatch(int argc, char** argv) {
       ->type_name("ID.NAME=VALUE")
       ->allow_extra_args(false);
   comm_app->add_option("--interface", communication.interface, "whose address ranks listen on")->capture_default_str();
-  comm_app->add_flag("--no-pin", communication.no_pin, "leave it to the system on which CPU a rank runs");
+  comm_app->add_flag("--no-pin", communication.no_pin, "do not pin ranks to CPUs");
   comm_app->add_option("--format", communication.format, "of standard output: console, markdown, csv, json")
       ->type_name("FORMAT")
       ->capture_default_str();

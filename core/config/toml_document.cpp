@@ -64,7 +64,7 @@ private:
 // Throws toml_error for input that the parser handles badly: bytes that are not text, and keys so deep that recursion
 // over them overflows the stack.
 void check_text(std::string_view text) {
-  if (text.size() > largest_file) throw toml_error({}, "larger than 1 MiB: this is no experiment");
+  if (text.size() > largest_file) throw toml_error({}, "larger than 1 MiB: expected the TOML file of an experiment");
   cursor here;
   int dots = 0;
   char previous = 0;
@@ -200,7 +200,7 @@ toml_node parse_toml(std::string_view text) {
     const position at = of(e.source().begin);
     throw toml_error(at.line ? at : position{1, 1}, one_line(e.description()));
   } catch (const std::logic_error&) {
-    throw toml_error(position_of_assertion(text), "malformed TOML: something that no TOML file may hold");
+    throw toml_error(position_of_assertion(text), "malformed TOML");
   }
 }
 

@@ -31,7 +31,7 @@ std::string listed(const std::vector<std::string>& names) {
 std::string in_words(const transfers::open_operation& o) {
   std::string text = o.kind;
   if (o.peer != UINT32_MAX) text += fmt::format(" {} rank {}, lane {}", o.receives ? "from" : "to", o.peer, o.lane);
-  return text + fmt::format(", {} bytes{}", o.bytes, o.refused ? ": not taken by the transport (RG_AGAIN)" : "");
+  return text + fmt::format(", {} bytes{}", o.bytes, o.refused ? ": the transport is full (RG_AGAIN)" : "");
 }
 
 } // namespace
@@ -88,7 +88,7 @@ void state_report::describe_tensors(std::vector<std::string>& lines) const {
     if (t.end > ready) gradients.push_back(t.name);
   }
   if (!weights.empty()) lines.push_back("need() would wait for the weights of " + listed(weights));
-  if (!gradients.empty()) lines.push_back(fmt::format("ready() has not come for {}", listed(gradients)));
+  if (!gradients.empty()) lines.push_back(fmt::format("ready() was not called for {}", listed(gradients)));
 }
 
 std::vector<std::string> state_report::describe_operations(strategy_host& strategy) const {

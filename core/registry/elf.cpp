@@ -85,7 +85,7 @@ std::string elf_problem(const std::filesystem::path& file) {
     return "an ELF file, but not a shared object: link it with -shared, as regatta_add_plugin() does";
 
   const auto truncated = [&] {
-    return fmt::format("truncated, its {} bytes are fewer than its headers speak of: build or copy it again", size);
+    return fmt::format("truncated, its {} bytes are fewer than its headers declare: build or copy it again", size);
   };
   if (header.e_phnum == 0 || header.e_phentsize != sizeof(Elf64_Phdr))
     return "an ELF file without program headers: build it again";

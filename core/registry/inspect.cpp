@@ -140,7 +140,7 @@ void read_functions(const std::string& what, const rg_component& c, component& o
     out.executor = versioned<rg_executor>(c.functions, what);
     require(what, {{"compile", out.executor.compile}});
     if (!out.executor.memory) refuse("{}: memory is 0: say where it runs models (RG_MEMORY_*)", what);
-    if (!out.executor.model) refuse("{}: model, the functions of what compile makes, is null", what);
+    if (!out.executor.model) refuse("{}: model, the functions of a compiled model, is null", what);
     out.executor_model = versioned<rg_model>(out.executor.model, what + ", model");
     require_model(what + ", model", out.executor_model);
     break;

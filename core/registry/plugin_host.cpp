@@ -59,7 +59,7 @@ std::string text_of(rg_status status, plugin_host& host) {
 
 std::string_view meaning_of(rg_status status) noexcept {
   switch (status) {
-  case RG_TIMEOUT: return "it was not done within its time";
+  case RG_TIMEOUT: return "it was not done before its timeout";
   case RG_E_CONFIG: return "it cannot run as configured";
   case RG_E_OPERATION: return "an operation failed";
   case RG_E_PEER: return "a peer is gone or broke the protocol";

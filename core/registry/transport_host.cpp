@@ -28,7 +28,7 @@ rg_status transport_host::open(const char* id, rg_nested& out) {
     const component& c = plugins_.find(kind::transport, id);
     if (!c.launcher.empty())
       throw failure(exit_code::usage,
-                    fmt::format("transport {} cannot be inside another one: its ranks have to meet as "
+                    fmt::format("transport {} cannot be inside another one: its ranks have to connect as "
                                 "processes of `{} N` before; use transport.plugin = \"{}\" itself",
                                 c.id, c.launcher, c.id));
     const parameter_values values(c, {});

@@ -74,7 +74,7 @@ void strategy_host::end_activity(std::uint64_t which, rg_status status) {
   if (known && status >= RG_OK && status <= RG_TIMEOUT) return;
   fail([&] {
     if (!known)
-      throw failure(exit_code::plugin, fmt::format("strategy {}: done({}): no activity of this number is under way",
+      throw failure(exit_code::plugin, fmt::format("strategy {}: done({}): no activity with this number is running",
                                                    setup_.strategy_id, which));
     const std::string name =
         fmt::format("strategy {}: {}{}", setup_.strategy_id, name_of(which),

@@ -83,7 +83,7 @@ rg_status strategy_host::collective(const rg_op& op) {
   const auto [function, name] = native(op.kind);
   if (!function) return refuse(fmt::format("{}: the transport has none", name));
   const bool sums = op.kind == RG_OP_ALL_REDUCE || op.kind == RG_OP_REDUCE_SCATTER;
-  if (sums && op.target.type != RG_F32) return refuse(fmt::format("{}: of something else than RG_F32", name));
+  if (sums && op.target.type != RG_F32) return refuse(fmt::format("{}: expected elements of type RG_F32", name));
   transfers_.collective(op.cookie, function, op.group, op.peer, op.target);
   return RG_OK;
 }

@@ -186,7 +186,7 @@ void transfers::match_self(std::uint32_t lane) {
                                                    bytes_of(s->target), bytes_of(r->target)));
     if (s->stage != r->stage)
       throw failure(exit_code::plugin,
-                    "the strategy sends itself something from a device's memory to the host's, or back");
+                    "the strategy sends to its own rank from a device's memory to the host's, or back");
     r->source = s;
     r->bytes = bytes_of(s->target);
     r->arrived = true;

@@ -68,7 +68,7 @@ TEST_CASE("a strategy in C that ends an activity with an error within the call t
   fails("--set strategy.plugin=fails_in_c --set \"strategy.how=status 5\"", 3,
         {"strategy fails_in_c: end_step of step 0 ends with status 5"});
   fails("--set strategy.plugin=fails_in_c --set strategy.how=twice", 3,
-        {"strategy fails_in_c: done(2): no activity of this number is under way"});
+        {"strategy fails_in_c: done(2): no activity with this number is running"});
 }
 
 TEST_CASE("pull_rows, too, and under virtual time") {

@@ -83,7 +83,7 @@ TEST_CASE("an algorithm is asked for only where an operation has it") {
   CHECK(o.err.find("expected native, tree, scatter_gather") != std::string::npos);
   const outcome one_way = program(s, "comm --op send --algorithm ring");
   CHECK(one_way.code == 2);
-  CHECK(one_way.err.find("send can be done in one way only") != std::string::npos);
+  CHECK(one_way.err.find("send has only one algorithm") != std::string::npos);
 }
 
 TEST_CASE("sizes go from the least to the largest, by the factor") {

@@ -33,7 +33,7 @@ struct allreduce {
       rg::field("bucket", &parameters::bucket, "bytes of gradients exchanged at once")
           .unit(RG_UNIT_BYTES)
           .range(64, 1e10),
-      rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8),
+      rg::field("lanes", &parameters::lanes, "buckets that are exchanged at once").range(1, 8),
       rg::field("algorithm", &parameters::algorithm,
                 "auto: sharded if shards are large, else the transport's own if it has one, else by bucket size and "
                 "number of workers")

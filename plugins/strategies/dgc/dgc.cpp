@@ -54,7 +54,7 @@ struct dgc {
       rg::field("momentum", &parameters::momentum, "instead of the optimiser's, which is then to be sgd").range(0, 1),
       rg::field("exchange", &parameters::exchange, "among the workers, or through parameter servers")
           .one_of("allgather", "servers"),
-      rg::field("lanes", &parameters::lanes, "tensors under way at once").range(1, 8));
+      rg::field("lanes", &parameters::lanes, "tensors that are exchanged at once").range(1, 8));
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {
     if (p.sparsity.empty())

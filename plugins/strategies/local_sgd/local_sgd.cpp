@@ -18,7 +18,7 @@ struct local_sgd {
   static constexpr auto fields = rg::fields(
       rg::field("k", &parameters::k, "steps between two averages").range(1, 1e9),
       rg::field("bucket", &parameters::bucket, "bytes of weights averaged at once").unit(RG_UNIT_BYTES).range(64, 1e10),
-      rg::field("lanes", &parameters::lanes, "buckets under way at once").range(1, 8));
+      rg::field("lanes", &parameters::lanes, "buckets that are exchanged at once").range(1, 8));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
     rg_plan plan{};

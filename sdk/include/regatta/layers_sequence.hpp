@@ -83,7 +83,7 @@ inline value dense_shared(value x, const std::string& name, std::uint32_t weight
   auto& net = x.net();
   const shape w = net.weight_dims(weight);
   if (w.size() != 2 || x.dims().empty() || x.dims().back() != w[1])
-    detail::bad_layer(name, "its weight does not fit what it takes");
+    detail::bad_layer(name, "its weight has not the shape that its input needs");
   std::vector<std::uint32_t> weights = {weight};
   if (bias) weights.push_back(net.weight(name + ".bias", {w[0]}, detail::small_vector(0, false)));
   shape out = x.dims();
@@ -174,7 +174,7 @@ struct token_cross_entropy_options {
 // sum_of_losses().
 inline value token_cross_entropy(value logits, value labels, const token_cross_entropy_options& o = {}) {
   detail::expect_rank(logits, 2, "loss");
-  if (labels.dims() != shape{logits.dims()[0]}) detail::bad_layer("loss", "needs one label for each place");
+  if (labels.dims() != shape{logits.dims()[0]}) detail::bad_layer("loss", "needs one label for each position");
   if (!(o.smoothing >= 0 && o.smoothing < 1)) detail::bad_layer("loss", "smoothing must be at least 0 and less than 1");
   return logits.net().node("token_cross_entropy", "", {logits, labels}, {},
                            {{"smoothing", o.smoothing}, {"accuracy", o.accuracy ? 1.0 : 0.0}}, {});

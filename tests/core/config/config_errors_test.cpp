@@ -43,7 +43,8 @@ TEST_CASE("a file that is no TOML") {
   CHECK(complaint("a = \xc3\xa9\n").starts_with("f.toml:1:5: error: "));
   CHECK(complaint("\xe3\x80\x81 = 1\n").starts_with("f.toml:1:1: error: "));
   CHECK(complaint("a = \"\xed\xa0\x80\"") == "f.toml:1:6: error: not UTF-8");
-  CHECK(complaint(std::string((1 << 20) + 1, '\n')) == "f.toml: error: larger than 1 MiB: this is no experiment");
+  CHECK(complaint(std::string((1 << 20) + 1, '\n')) ==
+        "f.toml: error: larger than 1 MiB: expected the TOML file of an experiment");
 }
 
 TEST_CASE("the one key that has no default") {

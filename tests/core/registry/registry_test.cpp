@@ -202,7 +202,7 @@ TEST_CASE("descriptions that cannot be") {
       {"model_null_slot", "model bad: the function create is missing (null)"},
       {"model_without_anything", "model bad: the table of functions is null, and it is no graph"},
       {"graph_null_slot", "model bad, extension regatta.graph/1: the function destroy is missing (null)"},
-      {"executor_without_model", "executor bad: model, the functions of what compile makes, is null"},
+      {"executor_without_model", "executor bad: model, the functions of a compiled model, is null"},
   };
   for (const auto& [plugin, reason] : all) {
     CAPTURE(plugin);

@@ -83,7 +83,7 @@ TEST_CASE("a strategy that mistakes a device's memory for the host's is refused,
                                              "operations on rows are in the host's memory only",
                                              "apply: the gradient is not where the weights are",
                                              "norm, commit: not where the weights are",
-                                             "the strategy sends itself something from a device's memory to the host's",
+                                             "the strategy sends to its own rank from a device's memory to the host's",
                                              "the engine refused pointer"};
   REQUIRE(all.size() == expected.size() + 1);
   CHECK(all.back().at("status") == "ok");

@@ -101,7 +101,7 @@ TEST_CASE("a model that does not return ends its case, wherever that is") {
 
 TEST_CASE("a step that waits within itself: the dump names the tensors without gradients") {
   hangs(run_cases("model.at", "need", "never", "--set transport.plugin=tcp"), {"rank 1 (", "step 1, backward pass"},
-        {"ready() has not come for weight", "rank 0 (worker 0, pid ", "open: receive from rank 1, lane 0, "});
+        {"ready() was not called for weight", "rank 0 (worker 0, pid ", "open: receive from rank 1, lane 0, "});
 }
 
 TEST_CASE("a receive that nobody serves") {
@@ -127,7 +127,7 @@ TEST_CASE("a transport that never takes a receive, or a send") {
   for (const auto& [at, open] : {std::pair{"receive", "receive from rank "}, std::pair{"send", "send to rank "}}) {
     CAPTURE(at);
     hangs(run_cases("transport.at", at, "never", "--set transport.plugin=hanging_transport"),
-          {"no progress for ", "RG_AGAIN"}, {std::string("open: ") + open, "not taken by the transport (RG_AGAIN)"});
+          {"no progress for ", "RG_AGAIN"}, {std::string("open: ") + open, "the transport is full (RG_AGAIN)"});
   }
 }
 
