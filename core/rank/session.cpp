@@ -5,7 +5,6 @@
 #include "cluster/plan.hpp"
 #include "rank/inspection.hpp"
 
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <regatta/plugin.hpp>

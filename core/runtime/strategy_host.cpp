@@ -28,8 +28,8 @@ template <class T> const T* extension_of(const strategy_host_setup& s, const cha
 } // namespace
 
 strategy_host::strategy_host(strategy_host_setup setup)
-    : setup_(std::move(setup)), plugin_host_(setup_.log),
-      transport_(*setup_.transport.functions), cluster_(setup_.cluster), device_(setup_.device),
+    : setup_(std::move(setup)), plugin_host_(setup_.log), transport_(*setup_.transport.functions),
+      cluster_(setup_.cluster), device_(setup_.device),
       processor_(device_ ? static_cast<processor&>(*device_) : host_processor_), reaches_(reaches(setup_)),
       regions_(extension_of<rg_regions>(setup_, RG_EXT_REGIONS), setup_.transport.self, setup_.ghosts, device_,
                device_ ? device_->memory() : std::uint32_t{RG_MEMORY_HOST},

@@ -181,7 +181,8 @@ TEST_CASE("what plugins and data do not allow is refused before anything starts,
   err = refusal(s, dataset + "format = \"cifar10\"\npath = \"good.bin\"\nevaluation_path = \"rubbish\"\n");
   CHECK(has(err, "x.toml:16:19: error: data.evaluation_path: "));
   err = refusal(s, dataset + "format = \"words\"\npath = \"rubbish\"\n");
-  CHECK(has(err, "x.toml:14:10: error: data.format: format \"words\" feeds word and context, but the model takes an input "));
+  CHECK(has(
+      err, "x.toml:14:10: error: data.format: format \"words\" feeds word and context, but the model takes an input "));
   CHECK_FALSE(fs::exists(s.path / "rubbish.1.vocabulary"));
 
   err = refusal(s, small + "[strategy]\nplugin = \"sync_ps\"\n[cluster]\nservers = 0\n");

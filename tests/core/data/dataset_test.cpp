@@ -3,8 +3,8 @@
 // Files as a source of batches: shares of a batch, queues, the check before a run, generated files.
 #include "data_fixture.hpp"
 
-#include "data/generate_datasets.hpp"
 #include "data/data_generators.hpp"
+#include "data/generate_datasets.hpp"
 
 #include <map>
 

@@ -71,7 +71,8 @@ TEST_CASE("formats refuse inputs that they cannot feed, files that are not there
   CHECK(contains(failure_of([&] { open(empty, {}); }, exit_code::run), "/e: expected at least one sample"));
   empty.path = text.string();
   empty.evaluation_path = (f.path() / "e").string();
-  CHECK(contains(failure_of([&] { make_evaluation_source(empty, {}, 1); }, exit_code::run), "/e: expected at least one sample"));
+  CHECK(contains(failure_of([&] { make_evaluation_source(empty, {}, 1); }, exit_code::run),
+                 "/e: expected at least one sample"));
   CHECK(contains(failure_of([&] { open(dataset("criteo", text), {index("ids", RG_I32, {27}, 9)}); }, exit_code::usage),
                  "27"));
   CHECK(contains(failure_of([&] { open(dataset("words", text), {index("word", RG_I32, {2}, 9)}); }, exit_code::usage),
