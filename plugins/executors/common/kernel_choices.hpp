@@ -29,23 +29,24 @@ public:
   kernel_choices(const std::string& executor, std::uint32_t mode, const char* given, std::string machine,
                  const rg::logger& log);
   // Saves the results of timing in the user's cache file; a failure is only logged, at debug level. Instances with
-  // `given` neither read nor write the file.
+  // `given` and those with RG_KERNELS_FIXED neither read nor write the file.
   ~kernel_choices();
   kernel_choices(const kernel_choices&) = delete;
   kernel_choices& operator=(const kernel_choices&) = delete;
 
   // Returns the index in `algorithms` of the kernel to run for `name`. `shape` describes everything that determines
-  // their speed on one machine: the result for a shape is reused. `seconds(i)` runs candidate i once and returns its
-  // time in seconds; it is called several times per candidate, or not at all. Throws RG_E_CONFIG if `given` names no
+  // their speed on one machine: the result for a shape is reused. Returns 0 with RG_KERNELS_FIXED, and for a single
+  // candidate without `given`. `seconds(i)` runs candidate i once and returns its time in seconds; it is called several
+  // times per candidate, of which the first does not count, or not at all. Throws RG_E_CONFIG if `given` names no
   // algorithm for `name`, or one that is not in `algorithms`.
   std::size_t choose(const std::string& name, const std::string& shape, const std::vector<std::string>& algorithms,
                      const std::function<double(std::size_t)>& seconds);
 
-  // Whether candidates are timed where no choice is known.
+  // Returns whether the mode is RG_KERNELS_TIMED: candidates are timed where no choice is known, and without `given`.
   bool timed() const { return timed_; }
   // Whether `given` names an algorithm for `name`; no other may run then.
   bool given(const std::string& name) const { return given_.contains(name); }
-  // Returns the algorithm that `given` names for `name`, else that of the cache for `shape`, else null. The pointer is
+  // Returns the algorithm that `given` names for `name`, else that of the cache for `shape` if timed, else null. The pointer is
   // valid until the next remember() or choose().
   const std::string* known(const std::string& name, const std::string& shape) const;
   // Adds a timed choice to the cache. `why` is for readers of the file. The texts must contain no tab and no newline.

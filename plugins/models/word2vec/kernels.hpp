@@ -36,8 +36,9 @@ struct pairs {
   std::size_t targets_each;
 };
 
-// Fills targets [samples, 1 + negatives] with rows of the table: each context, followed by noise that depends only on
-// the seed and on the number of the sample, which counts from `first_sample`. Noise may equal the context.
+// Fills targets [samples, 1 + negatives] with rows of the table: each context, followed by `negatives` rows of noise.
+// They depend on `noise`, `seed`, `negatives` and the sample's number, which counts from `first_sample`; not on which
+// samples are drawn together. Noise may equal the context.
 void draw(const alias_table& noise, std::uint64_t seed, std::uint64_t first_sample,
           std::span<const std::uint32_t> contexts, std::size_t negatives, std::uint32_t* targets) noexcept;
 

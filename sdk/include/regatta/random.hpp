@@ -39,8 +39,8 @@ constexpr bits4 random_bits(std::uint64_t seed, std::uint64_t a, std::uint32_t b
                 static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
-// Returns a seed for a longer address than (a, b, c): derive_seed(seed, step, layer), whose numbers are then addressed
-// by (sample, element).
+// Returns a seed for a longer address than (a, b, c): derive_seed(seed, step, layer, purpose), whose numbers are then
+// addressed by (sample, element). It is the first 64 of the random_bits() at this address, so draw no numbers there.
 constexpr std::uint64_t derive_seed(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0,
                                     std::uint32_t c = 0) noexcept {
   const bits4 r = random_bits(seed, a, b, c);

@@ -36,8 +36,8 @@ REGATTA_DEVICE void add_up(index_t from, index_t to, index_t step, double& one, 
 }
 
 // Enqueues a kernel that sets partials[0][chunk][channel] and partials[1][chunk][channel] to the chunk's sums of a and
-// b. f(element, channel, a, b) adds the summands of an element, by its index in the batch, to a and b. `partials` has 2
-// chunks_of(p, samples) channels floats.
+// b. f(element, channel, a, b) adds the summands of an element, by its index in the batch, to a and b. `partials` has
+// 2 * chunks_of(p, samples) * channels floats.
 template <class F>
 void channel_partials(cudaStream_t s, const image_layout& p, std::size_t samples, float* partials, const F& f) {
   const index_t chunks = chunks_of(p, samples), channels = p.channels, spatial = p.spatial;
