@@ -46,8 +46,8 @@ public:
   bool timed() const { return timed_; }
   // Whether `given` names an algorithm for `name`; no other may run then.
   bool given(const std::string& name) const { return given_.contains(name); }
-  // Returns the algorithm that `given` names for `name`, else that of the cache for `shape` if timed, else null. The pointer is
-  // valid until the next remember() or choose().
+  // Returns the algorithm that `given` names for `name`, else that of the cache for `shape` if timed, else null. The
+  // pointer is valid until the next remember() or choose().
   const std::string* known(const std::string& name, const std::string& shape) const;
   // Adds a timed choice to the cache. `why` is for readers of the file. The texts must contain no tab and no newline.
   void remember(const std::string& shape, const std::string& algorithm, const std::string& why);

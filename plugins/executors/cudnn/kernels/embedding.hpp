@@ -26,8 +26,8 @@ void gather(cudaStream_t s, dtype t, const gather_args& g, void* y, std::size_t 
 // g.second and g.period.
 void gather_sums(cudaStream_t s, dtype t, const gather_args& g, std::uint32_t each, void* y, std::size_t samples);
 
-// The ids of a batch sorted by row (ops/row_order.hpp), in device memory. For k < *count, rows[k] is named by the ids at
-// indices order[begin[k]] to order[begin[k + 1] - 1], ascending.
+// The ids of a batch sorted by row (ops/row_order.hpp), in device memory. For k < *count, rows[k] is named by the ids
+// at indices order[begin[k]] to order[begin[k + 1] - 1], ascending.
 struct row_groups {
   const std::int32_t *count, *rows, *begin, *order;
   std::size_t most; // upper bound of *count
