@@ -17,7 +17,7 @@
 
 namespace executors {
 
-// An executor whose candidates have names calls choose(). One that times in another way, on a device for instance, calls
+// An executor whose candidates have names calls choose(). One that times in another way, such as on a device, calls
 // known(), times the candidates if that is null and timed() holds, and calls remember().
 class kernel_choices {
 public:
@@ -42,7 +42,8 @@ public:
   std::size_t choose(const std::string& name, const std::string& shape, const std::vector<std::string>& algorithms,
                      const std::function<double(std::size_t)>& seconds);
 
-  // Returns whether the mode is RG_KERNELS_TIMED: candidates are timed where no choice is known, and without `given`.
+  // Returns whether the mode is RG_KERNELS_TIMED: candidates are timed where no choice is known.
+  // With `given`, choose() throws instead of timing.
   bool timed() const { return timed_; }
   // Whether `given` names an algorithm for `name`; no other may run then.
   bool given(const std::string& name) const { return given_.contains(name); }

@@ -70,19 +70,21 @@ desc convolution_weight_layout(const device& dev, const convolution_shape& s);
 bool mostly_padding(const convolution_shape& s);
 
 // Returns all kernels for this convolution and direction, at least one; RG_KERNELS_FIXED takes the first. `weights` is
-// the result of convolution_weight_layout(). Kernels keep a reference to `dev`. Throws RG_E_UNSUPPORTED if there is none.
+// the result of convolution_weight_layout(). Kernels keep a reference to `dev`. Throws RG_E_UNSUPPORTED if there is
+// none.
 std::vector<std::unique_ptr<convolution_kernel>> convolution_candidates(const device& dev, const convolution_shape& s,
                                                                         const desc& weights, std::size_t batch,
                                                                         direction d);
 
 // Convolution in bf16 as a GEMM with the unfolded input: one row per output position, with the inputs of all its taps
-// (convolution_gemm.cpp). Requires s.half. Returns null if the input is row-major, or channels or outputs are no multiple of
-// 16, or the CPU's channel block (dev.kernels->lanes) is not 16.
+// (convolution_gemm.cpp). Requires s.half. Returns null if the input is row-major, or channels or outputs are no
+// multiple of 16, or the CPU's channel block (dev.kernels->lanes) is not 16.
 std::unique_ptr<convolution_kernel> make_matmul_kernel(const device& dev, const convolution_shape& s,
                                                        const desc& weights, std::size_t batch, direction d);
 
 // Convolution in fp32 as one GEMM per tap, over output positions at which the tap does not fall on padding
-// (convolution_taps.cpp). Requires weights as [tap][input channel][output channel], a blocked input and no s.half. Never null.
+// (convolution_taps.cpp). Requires weights as [tap][input channel][output channel], a blocked input and no s.half.
+// Never null.
 std::unique_ptr<convolution_kernel> make_taps_kernel(const device& dev, const convolution_shape& s, std::size_t batch,
                                                      direction d);
 
