@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is where: the ranks of a run, their roles and their hosts.
+// The ranks of a run: their roles and their hosts.
 #pragma once
 
 #include <cstdint>

@@ -107,7 +107,7 @@ namespace {
 
 constexpr std::uint32_t both[] = {0, 1};
 
-// What rank 0 says where the state of the group of both ranks is.
+// The message by which rank 0 says where the state of the group of both ranks is.
 group_notice notice_of_both() {
   return {.offset = 0, .members = 2, .fingerprint = group_fingerprint(both)};
 }
