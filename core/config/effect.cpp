@@ -36,6 +36,7 @@ bool is_schedule(const case_config& c, std::initializer_list<const char*> names)
   return among(c.optimizer.schedule.name, names);
 }
 
+// A key has an effect if all of its rules hold.
 struct rule {
   std::string_view key, decided_by;
   bool (*counts)(const case_config&);
@@ -70,6 +71,7 @@ constexpr rule rules[] = {
     {"data.timeout", "data.source", streamed},
     {"train.emulate", "train.precision", [](const case_config& c) { return c.train.precision != "fp32"; }},
     {"train.graphs", "train.device", [](const case_config& c) { return c.train.device == "cuda"; }},
+    {"train.graphs", "train.debug", [](const case_config& c) { return c.train.debug == "none"; }},
     {"train.debug", "train.device", [](const case_config& c) { return c.train.device == "cuda"; }},
     {"optimizer.momentum", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "momentum"; }},
     {"optimizer.nesterov", "optimizer.plugin", [](const case_config& c) { return c.optimizer.plugin == "momentum"; }},
@@ -104,21 +106,16 @@ constexpr rule rules[] = {
      [](const case_config& c) { return !c.data.evaluation_path.empty(); }},
 };
 
-const rule* rule_of(std::string_view key) {
-  const auto found = std::ranges::find(rules, key, &rule::key);
-  return found == std::end(rules) ? nullptr : &*found;
-}
-
 } // namespace
 
 bool has_effect(std::string_view key, const case_config& c) {
-  const rule* r = rule_of(key);
-  return !r || r->counts(c);
+  return ignored_because_of(key, c).empty();
 }
 
-std::string decided_by(std::string_view key) {
-  const rule* r = rule_of(key);
-  return r ? std::string(r->decided_by) : std::string{};
+std::string ignored_because_of(std::string_view key, const case_config& c) {
+  for (const rule& r : rules)
+    if (r.key == key && !r.counts(c)) return std::string(r.decided_by);
+  return {};
 }
 
 } // namespace regatta

@@ -15,8 +15,8 @@ namespace regatta {
 // cli/preflight.hpp checks the keys about servers.
 bool has_effect(std::string_view key, const case_config& c);
 
-// [any] Returns the key that decides whether `key` has an effect: "optimizer.plugin" for "optimizer.momentum". Empty if
-// `key` always has an effect.
-std::string decided_by(std::string_view key);
+// [any] Returns the key whose value in this case makes `key` ignored: "optimizer.plugin" for "optimizer.momentum" under
+// sgd. Empty if `key` has an effect.
+std::string ignored_because_of(std::string_view key, const case_config& c);
 
 } // namespace regatta

@@ -166,9 +166,9 @@ std::vector<schema_key> make_schema() {
       POINT(train.device, "device that runs the model").one_of(devices),
       POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),
       POINT(train.graphs, "for cuda: capture a step as CUDA graphs, and replay them"),
-      POINT(train.debug,
-            "for cuda: sync: wait for the GPU after every op and check its status and that its results are finite; an "
-            "error names the op; slow, without CUDA graphs")
+      POINT(train.debug, "for cuda: sync: wait for the GPU after every op, check its status, and compare its results "
+                         "with the CPU's; an "
+                         "error names op, layer and tensor; minutes per step, without CUDA graphs")
           .one_of(debug_modes),
 
       POINT(optimizer.plugin, "the rule by which weights are updated").one_of(optimizers),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// train.debug = "sync" on the emulated GPU: a fault is reported with op, layer, pass and tensor. That the checks pass
-// for every op of a graph is shown by the tests of layers, which run with them as debug_*_test.
+// train.debug = "sync" on the emulated GPU: a fault is reported with op, layer, pass and tensor. That right results pass
+// the checks is shown for every op by the tests of layers, which also run with the checks, as debug_*_test.
 #include "layers_cases.hpp"
 
 #include <regatta/layers.hpp>
@@ -31,7 +31,7 @@ struct two_layers {
 
 // Sets a variable of the emulated GPU while it lives.
 struct fault {
-  fault(const char* variable, int number) : name(variable) { setenv(name, std::to_string(number).c_str(), 1); }
+  fault(const char* variable, double number) : name(variable) { setenv(name, std::to_string(number).c_str(), 1); }
   ~fault() { unsetenv(name); }
   const char* name;
 };
@@ -49,6 +49,11 @@ std::string error_with_gemm(int number, std::uint32_t precision = RG_F32) {
   const fault f("REGATTA_EMULATED_FAULT", number);
   return error_of(m);
 }
+// As error_with_gemm(), but the GEMM's last element is too large by `error`.
+std::string error_with_wrong_gemm(int number, double error, std::uint32_t precision = RG_F32) {
+  const fault f("REGATTA_EMULATED_ERROR", error);
+  return error_with_gemm(number, precision);
+}
 std::string expected(const std::string& place) {
   return place + ": expected a finite number, got nan (train.debug = \"sync\"; everything before it was finite)";
 }
@@ -65,9 +70,33 @@ TEST_CASE("a wrong kernel is named by op, layer, pass and tensor") {
   CHECK(error_with_gemm(2, RG_BF16) == expected("op dense of layer b, forward pass: output b at sample 3, element 2"));
 }
 
+TEST_CASE("a wrong but finite number is named by op, layer, pass and tensor") {
+  const struct {
+    int gemm;
+    std::string where;
+    int elements;
+  } cases[] = {{1, "op dense of layer a, forward pass: output relu4 at sample 3, element 4", 20},
+               {2, "op dense of layer b, forward pass: output b at sample 3, element 2", 12},
+               {3, "op dense of layer b, backward pass: gradient of b.weight at element 14", 15},
+               {4, "op dense of layer b, backward pass: gradient of relu4 at sample 3, element 4", 20},
+               {5, "op dense of layer a, backward pass: gradient of a.weight at element 29", 30}};
+  for (const auto& c : cases)
+    for (const std::uint32_t precision : {RG_F32, RG_BF16}) {
+      const std::string error = error_with_wrong_gemm(c.gemm, precision == RG_F32 ? 0.002 : 0.5, precision);
+      CAPTURE(error);
+      CHECK(error.substr(0, c.where.size() + 11) == c.where + ": expected ");
+      CHECK(error.find("; 1 of " + std::to_string(c.elements) + " elements differ") != std::string::npos);
+    }
+  CHECK(error_with_wrong_gemm(6, 0.002).empty());
+  CHECK(error_with_wrong_gemm(2, 1e-7).empty()); // less than rounding errors may cause
+}
+
 TEST_CASE("without the checks the same fault passes") {
   two_layers m(RG_F32, RG_DEBUG_NONE);
   const fault f("REGATTA_EMULATED_FAULT", 4);
+  CHECK(error_of(m).empty());
+  const fault wrong("REGATTA_EMULATED_ERROR", 0.5);
+  const fault again("REGATTA_EMULATED_FAULT", 2);
   CHECK(error_of(m).empty());
 }
 

@@ -50,9 +50,13 @@ done
 rung "GEMM" "one dense layer, forward and backward" "${on_gpu[@]}" REGATTA_LAYER=dense "$tests/layers_test" --test-case="the executor's layers*"
 rung "one convolution" "one convolution, forward and backward" \
   "${on_gpu[@]}" "REGATTA_LAYER=conv 3x3 of an image" "$tests/layers_test" --test-case="the executor's layers*"
+for name in layers sequence sparse_layers; do
+  rung "ops: $name" "each op by itself has the CPU's results" "${on_gpu[@]}" REGATTA_DEBUG_SYNC=1 "$tests/${name}_test"
+done
 for name in layers sequence sparse_layers flash; do
   rung "each layer: $name" "each layer has the reference's values and gradients" "${on_gpu[@]}" "$tests/${name}_test"
 done
+mlp "checked model" "each op of a model has the CPU's results" "${alone[@]}" --set train.debug=sync
 mlp "eager model" "a model trains, kernel by kernel" "${alone[@]}" --set train.graphs=false
 mlp "captured model" "a step is captured and replayed" "${alone[@]}"
 rung "models" "all models have the CPU's losses, replayed and launched" "$tests/on_gpu_test"

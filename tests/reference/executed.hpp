@@ -4,7 +4,7 @@
 // reference.
 #pragma once
 
-#include "reference.hpp"
+#include <interpreter.hpp>
 
 #include <regatta/device.h>
 #include <regatta/model.hpp>

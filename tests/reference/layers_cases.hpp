@@ -4,7 +4,7 @@
 #pragma once
 
 #include <executed.hpp>
-#include <reference.hpp>
+#include <interpreter.hpp>
 
 #include <regatta/random.hpp>
 

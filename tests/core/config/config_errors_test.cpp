@@ -333,6 +333,11 @@ TEST_CASE("keys that make no difference are named") {
         "notice: --set optimizer.beta1 has no effect with optimizer.plugin = \"momentum\"\n");
   CHECK(notices("[sweep]\n\"optimizer.epsilon\" = [1, 2]\n") ==
         "f.toml:4:1: notice: optimizer.epsilon has no effect with optimizer.plugin = \"momentum\"\n");
+  CHECK(notices("[train]\ndevice = \"cuda\"\ngraphs = true\ndebug = \"sync\"\n") ==
+        "f.toml:5:1: notice: train.graphs has no effect with train.debug = \"sync\"\n");
+  CHECK(notices("[train]\ngraphs = true\ndebug = \"sync\"\n") ==
+        "f.toml:4:1: notice: train.graphs has no effect with train.device = \"cpu\"\n"
+        "f.toml:5:1: notice: train.debug has no effect with train.device = \"cpu\"\n");
   // A resolved file, which holds the defaults, gives none.
   CHECK(load(resolved_toml(load(mlp + "[optimizer]\nplugin = \"sgd\"\n").cases[0])).notices.empty());
 }

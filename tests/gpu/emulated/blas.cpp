@@ -47,7 +47,8 @@ operand read(const void* at, cudaDataType_t type, cublasOperation_t o, int ld) {
 using finish = std::function<float(float, int, int)>;
 
 // With REGATTA_EMULATED_FAULT=N in the environment, the N-th GEMM of cuBLASLt that is enqueued from then on has a NaN in
-// its last element. The variable counts down to 0.
+// its last element, or with REGATTA_EMULATED_ERROR=X the sum of X and the right number. The first variable counts down
+// to 0.
 bool is_faulty() {
   const char* const number = std::getenv("REGATTA_EMULATED_FAULT");
   const int left = number ? std::atoi(number) : 0;
@@ -143,11 +144,11 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void*, c
       for (int l = 0; l < k; ++l) sum += right(l, j);
       store(how.vector, mo.type, static_cast<std::size_t>(j), sum);
     }
-    if (faulty)
-      store(out, mo.type,
-            static_cast<std::size_t>(mo.columns - 1) * static_cast<std::size_t>(mo.ld) +
-                static_cast<std::size_t>(mo.rows - 1),
-            NAN);
+    if (!faulty) return;
+    const std::size_t last = static_cast<std::size_t>(mo.columns - 1) * static_cast<std::size_t>(mo.ld) +
+                             static_cast<std::size_t>(mo.rows - 1);
+    const char* const error = std::getenv("REGATTA_EMULATED_ERROR");
+    store(out, mo.type, last, error ? load(out, mo.type, last) + std::strtof(error, nullptr) : NAN);
   });
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -125,6 +125,12 @@ value* compiler::make_value(const std::string& name, const std::vector<std::size
   return program_.values.back().get();
 }
 
+value* compiler::make_output(std::size_t k) {
+  values_[k] = make_value(nodes_[k].name, nodes_[k].shape);
+  values_[k]->node = static_cast<int>(k);
+  return values_[k];
+}
+
 void compiler::add_input(std::size_t k) {
   const rg_input& in = program_.inputs[k];
   nodes_[k].expect(in.type == RG_F32 || in.type == RG_I32, "comes as RG_F32 or RG_I32");
@@ -145,6 +151,7 @@ value* compiler::input(const node& n, std::size_t i) {
   value*& copy = converted_[v];
   if (!copy) {
     copy = make_value(v->name, v->shape);
+    copy->node = v->node;
     emit<relayout>(v->name, std::vector{v}, copy)->kind = "input";
   }
   return copy;

@@ -77,7 +77,7 @@ public:
   value* indices(const node& n, std::size_t i, std::size_t elements);
   // Adds a value of the model's precision; `shape`: of one sample. make_output(): as the value of node k.
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape);
-  value* make_output(std::size_t k) { return values_[k] = make_value(nodes_[k].name, nodes_[k].shape); }
+  value* make_output(std::size_t k);
 
   // Appends Op(a...) to the program, behind the ops emitted so far, and sets op::batch and which values need gradients.
   // A loss is also added to the program's losses.

@@ -36,7 +36,7 @@ model::model(const rg_host* host, const rg_graph& graph, const rg_model_setup& s
   program_.computes = precision_of(setup);
   program_.batch = setup.batch;
   compile(graph, program_);
-  if (setup.purpose != RG_PURPOSE_INIT) prepare(setup);
+  if (setup.purpose != RG_PURPOSE_INIT) prepare(graph, setup);
 }
 
 model::~model() {
@@ -44,10 +44,10 @@ model::~model() {
   if (outcomes_) cudaFreeHost(outcomes_);
 }
 
-void model::prepare(const rg_model_setup& setup) {
+void model::prepare(const rg_graph& graph, const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
   device_.emplace(setup.device, program_.computes);
-  if (setup.debug == RG_DEBUG_SYNC) check_.emplace(*device_, program_);
+  if (setup.debug == RG_DEBUG_SYNC) check_.emplace(*device_, program_, graph);
   fences_.emplace();
   timed_fences_.emplace(fences::kind::timed);
   for (const auto& v : program_.values)
@@ -376,6 +376,7 @@ void model::backward(const part& p, const run& r) {
   for (std::size_t k = p.last + 1; k-- > p.first;) {
     op& o = *program_.ops[k];
     const nvtx_range range(o.name());
+    if (check_ && o.output().needs_gradient) check_->before_backward(o, r);
     if (o.output().needs_gradient) o.backward(*device_, r);
     for (weight* w : weight_uses_[k].needs) finish(*w, r);
     device_->check_launch(o.name(), "backward");

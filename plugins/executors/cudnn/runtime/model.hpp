@@ -75,7 +75,7 @@ private:
   static constexpr std::size_t outcomes = 4;
 
   // model.cpp has the comments of these functions.
-  void prepare(const rg_model_setup& setup);
+  void prepare(const rg_graph& graph, const rg_model_setup& setup);
   void allocate_values();
   void allocate_weights();
   void find_weight_uses();

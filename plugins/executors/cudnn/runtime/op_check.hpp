@@ -1,37 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RG_DEBUG_SYNC: checks each op of a pass by itself, so that an error is reported at the op that made it.
+// RG_DEBUG_SYNC: checks each op of a pass by itself, so that an error is reported at the op that made it. The CPU
+// computes the op in double from the same inputs, which are the device's results of earlier ops, so errors of several
+// ops do not add up.
 #pragma once
 
 #include "runtime/program.hpp"
 
+#include <interpreter.hpp>
+
+#include <map>
 #include <vector>
 
 namespace cudnn {
 
 // [compute] Each function waits until the device's stream is idle. Throws rg::error with op, layer and pass:
-// RG_E_DEVICE if CUDA reports an error, RG_E_OPERATION if a tensor has an element that is not finite, with the name
-// of the tensor and the element's index. One thread at a time; device and program must outlive this object.
+// RG_E_DEVICE if CUDA reports an error, RG_E_OPERATION if a tensor has an element that is not finite or differs from
+// the CPU's, with the name of the tensor and the element's canonical index. One thread at a time; device and program
+// must outlive this object, the graph need not. Call the functions for every op of a pass, in its order.
 class op_check {
 public:
-  op_check(const device& d, const program& p) : device_(d), program_(p) {}
-  // Checks the values that an op reads and no earlier op has computed: its weights, and the network's inputs.
+  op_check(const device& d, const program& p, const rg_graph& graph);
+  // Reads from the device what no earlier op has computed: the op's weights, and the network's inputs.
   void before_forward(op& o, const run& r);
-  // Checks the output, or the loss in training, and the running statistics.
+  // Checks the output and the running statistics; of a loss its sum over the batch, in training only.
   void after_forward(op& o, const run& r);
+  // Reads the gradients to which the op adds.
+  void before_backward(op& o, const run& r);
   // Checks the gradients of inputs and weights. With precision fp16 it checks the status only, because a loss scale
   // that is too large makes gradients that are not finite, and the step is then skipped.
   void after_backward(op& o, const run& r);
 
 private:
-  struct tensor_name; // for errors
-  void wait(const op& o, const char* pass) const;
-  void check_weight(const op& o, const char* pass, const weight& w, const float* at, const char* prefix);
-  void check_value(const tensor_name& name, const value& v, const void* at, std::size_t samples);
-  void expect_finite(const tensor_name& name, const value& v, std::size_t i, double x) const;
+  using numbers = std::vector<double>;
+  struct subject; // an op and a pass, for errors
+  struct tensor;  // the name of a tensor and its elements per sample, for errors
+  void begin(const run& r);
+  void wait(const subject& s) const;
+  numbers read(const subject& s, const tensor& t, const value& v, const void* at, std::size_t samples);
+  numbers read(const subject& s, const tensor& t, const weight& w, const float* at);
+  void read_input(const subject& s, const value& v);
+  void compare(const subject& s, const tensor& t, const numbers& actual, const numbers& expected,
+               const numbers& disturbed) const;
+  void find_nodes(std::size_t node, std::vector<std::size_t>& nodes);
+  void set_value(const value& v, const numbers& x);
+  void set_gradient(const value& v, const numbers& x);
+  void check_output(op& o, const subject& s, const run& r, const numbers& disturbed);
 
   const device& device_;
   const program& program_;
+  reference::interpreter reference_;
+  reference::batch batch_;
+  std::map<const value*, std::vector<std::size_t>> nodes_in_memory_; // by the value that owns the memory
+  std::vector<bool> known_;                                // by node: the reference has its value in this pass
+  std::map<const op*, std::vector<std::size_t>> nodes_of_; // in this pass: the nodes that an op computes, in order
+  bool backward_begins_ = false;
   std::vector<std::byte> copy_;
 };
 

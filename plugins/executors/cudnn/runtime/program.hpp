@@ -24,6 +24,7 @@ struct value {
   dtype type = dtype::f32;        // inputs keep the engine's type, fp32 or int32, both of 4 bytes
   image_layout layout;            // the layout: dimension 0 of the shape is the channel, the others are spatial
   int input = -1;                 // number of the batch's input that it holds; -1: it is computed
+  int node = -1;                  // the graph's node of which it is the output, or a copy of it; -1: none
   bool needs_gradient = false;
   value* alias = nullptr;   // the value whose memory it shares under another shape, earlier in program::values; or null
   void* data = nullptr;     // in device memory
