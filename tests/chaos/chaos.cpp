@@ -33,7 +33,7 @@ struct settings {
 };
 
 bool can_mount() {
-  const scratch s;
+  const temporary_folder s;
   if (::mount("tmpfs", s.path.c_str(), "tmpfs", 0, "size=64k") != 0) return false;
   ::umount(s.path.c_str());
   return true;

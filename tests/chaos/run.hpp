@@ -14,7 +14,7 @@
 namespace regatta::chaos {
 
 using clock = std::chrono::steady_clock;
-using test::scratch;
+using test::temporary_folder;
 
 // The outcome of the disturbed program.
 struct observation {
@@ -61,7 +61,7 @@ private:
   std::set<std::string> listening() const;
 
   const campaign& campaign_;
-  scratch folder_;
+  temporary_folder folder_;
   std::string token_;
   bool mounted_ = false;
   int reader_ = -1; // of standard error, where that is a pipe

@@ -22,7 +22,7 @@ struct findings {
 // Fails if a test is skipped that is not in `may_skip`.
 inline findings check(const std::string& plugin, const names& tests, const names& may_skip = {},
                       const std::string& options = "") {
-  const scratch s;
+  const temporary_folder s;
   std::string only = " " + options;
   for (const auto& t : tests) only += " --only " + t;
   // Temporary files of the tests are removed with this folder.

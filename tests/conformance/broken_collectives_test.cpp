@@ -32,7 +32,7 @@ TEST_CASE("regatta comm counts what collectives do wrong") {
                                           {"gathers_lines", "allgather"},
                                           {"forgets_all", "broadcast"}}) {
     CAPTURE(transport);
-    const scratch s;
+    const temporary_folder s;
     const outcome o =
         program(s, "comm --plugin-path " BROKEN_PLUGINS " --seconds 0.002 --format json --ranks 3 --algorithm "
                    "native --min 4000B --max 4000B --transport " +

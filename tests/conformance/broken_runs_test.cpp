@@ -18,7 +18,7 @@ struct broken_run {
 };
 
 broken_run run(const std::string& options) {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml")
       << "[model]\nplugin = \"mlp\"\n[model.mlp]\nhidden = [5]\n[train]\nbatch = 4\nkernels = \"fixed\"\n"
          "[measure]\nwarmup = 2\nsteps = 5\nrepeats = 1\nbaseline = false\n";
@@ -148,7 +148,7 @@ TEST_CASE("a write outside of a buffer is found after warm-up, or after the last
 TEST_CASE("regatta check finds a strategy whose own code writes outside of its buffers") {
   for (const std::string where : {"behind", "before"}) {
     CAPTURE(where);
-    const scratch s;
+    const temporary_folder s;
     const outcome o = program(
         s, "check strategy/writes_outside --plugin-path " BROKEN_PLUGINS " --only drain --json --set where=" + where);
     CHECK(o.code == 1);
@@ -159,7 +159,7 @@ TEST_CASE("regatta check finds a strategy whose own code writes outside of its b
 TEST_CASE("regatta check finds a model that writes outside of its tensors, and one that names no tensor") {
   for (const char* how : {"behind_bias", "behind_weight", "before_bias", "need_99", "ready_99"}) {
     CAPTURE(how);
-    const scratch s;
+    const temporary_folder s;
     const outcome o = program(
         s, std::string("check model/misuses --plugin-path " BROKEN_PLUGINS " --only repeat --json --set how=") + how);
     CHECK(o.code == 1);

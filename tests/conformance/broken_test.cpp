@@ -8,7 +8,7 @@
 using namespace regatta::test;
 
 TEST_CASE("strategies that send short messages do not run where sizes must match, others do") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"null\"\n[cluster]\nworkers = 2\nservers = 1\n"
                                       "[measure]\nwarmup = 0\nsteps = 3\nrepeats = 1\nbaseline = false\n";
   const auto run = [&](const std::string& strategy) {
@@ -27,7 +27,7 @@ TEST_CASE("strategies that send short messages do not run where sizes must match
 }
 
 TEST_CASE("a transport that says nothing of memory is refused by name") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"mlp\"\n[cluster]\nworkers = 2\n";
   const outcome o =
       program(s, "run x.toml --out r --plugin-path " BROKEN_PLUGINS " --set transport.plugin=no_word_of_memory");
@@ -96,7 +96,7 @@ TEST_CASE("a gradient that is not a number is wrong") {
 }
 
 TEST_CASE("a model that crashes while its reference is written ends nothing else, and is named") {
-  const scratch s;
+  const temporary_folder s;
   for (const auto& [model, how] : {std::pair("crashes", "killed by SIGSEGV"), {"exits", "exited with code 3"}}) {
     CAPTURE(model);
     const outcome o =
@@ -109,7 +109,7 @@ TEST_CASE("a model that crashes while its reference is written ends nothing else
 }
 
 TEST_CASE("allocations are counted by an installation whose path has spaces and colons") {
-  const scratch s;
+  const temporary_folder s;
   const fs::path program_file = fs::canonical(REGATTA_PROGRAM), installed = s.path / "of: my own";
   const fs::path plugins = program_file.parent_path().parent_path() / "lib/regatta";
   fs::create_directories(installed / "bin");
@@ -130,7 +130,7 @@ TEST_CASE("allocations are counted by an installation whose path has spaces and 
 }
 
 TEST_CASE("gradients are compared with those in files") {
-  const scratch s;
+  const temporary_folder s;
   const std::string here = " --plugin-path " BROKEN_PLUGINS;
   const auto compare = [&](const std::string& model) {
     return program(s, "check model/" + model + " --only reference --reference right/gradients" + here);
@@ -153,7 +153,7 @@ TEST_CASE("gradients are compared with those in files") {
 }
 
 TEST_CASE("a component whose behaviour no test could check ends with 77 and the reason") {
-  const scratch s;
+  const temporary_folder s;
   const std::string here = " --plugin-path " BROKEN_PLUGINS;
   const outcome op = program(s, "check model/unknown_op" + here);
   INFO(op.out);
@@ -166,7 +166,7 @@ TEST_CASE("a component whose behaviour no test could check ends with 77 and the 
 }
 
 TEST_CASE("a graph without a loss is an error of the model, told once") {
-  const scratch s;
+  const temporary_folder s;
   const outcome checked = program(s, "check model/no_loss --plugin-path " BROKEN_PLUGINS);
   INFO(checked.out);
   CHECK(checked.code == 1);
@@ -220,7 +220,7 @@ TEST_CASE("a broken shared object") {
 }
 
 TEST_CASE("exit codes and what is said") {
-  const scratch s;
+  const temporary_folder s;
   CHECK(program(s, "check transport/nobody").code == 3);
   CHECK(program(s, "check nowhere.so").code == 3);
   std::ofstream(s.path / "garbage.so") << "no shared object";

@@ -33,7 +33,7 @@ TEST_CASE("the sender of a message that is too long need not hear of it") {
 }
 
 TEST_CASE("an error of several tests is printed once") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = program(s, "check transport/has_no_device --plugin-path " BROKEN_PLUGINS
                                " --only fifo --only sizes --only alignment --only crossing");
   INFO(o.out);
@@ -46,7 +46,7 @@ TEST_CASE("an error of several tests is printed once") {
 }
 
 TEST_CASE("processes that hang are ended within seconds, and tests behind them are not waited for") {
-  const scratch s;
+  const temporary_folder s;
   const std::string plugin = "check transport/never_returns --plugin-path " BROKEN_PLUGINS " ";
   const outcome idle = program(s, plugin + "--only idle --json");
   const json t = parsed(idle.out).at("subjects").at(1).at("tests").at(0);
@@ -62,7 +62,7 @@ TEST_CASE("processes that hang are ended within seconds, and tests behind them a
 }
 
 TEST_CASE("ranks end with the program that has forked them, however it ends") {
-  const scratch s;
+  const temporary_folder s;
   const std::string mark = "TMPDIR=" + s.path.string();
   program(s, "check transport/never_returns --only idle --plugin-path " BROKEN_PLUGINS, mark + " timeout -s KILL 3");
   const auto ranks = [&] {

@@ -9,7 +9,7 @@ using namespace regatta::test;
 namespace {
 
 // Starts the processes as mpiexec does.
-outcome run_under_launcher(const scratch& s, int processes, const std::string& arguments) {
+outcome run_under_launcher(const temporary_folder& s, int processes, const std::string& arguments) {
   const auto environment = [&](int rank) {
     return "TMPDIR=" + s.path.string() + " PMI_RANK=" + std::to_string(rank) +
            " PMI_SIZE=" + std::to_string(processes) + " PMI_JOBID=check." + std::to_string(getpid());
@@ -34,7 +34,7 @@ const std::string tests = "--json --only sizes --only fifo --only traffic --only
 } // namespace
 
 TEST_CASE("a correct transport passes the tests that can run under a launcher; the others are skipped") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = run_under_launcher(s, 4, "transport/launched " + tests);
   INFO(o.err);
   REQUIRE(o.code == 0);
@@ -47,7 +47,7 @@ TEST_CASE("a correct transport passes the tests that can run under a launcher; t
 }
 
 TEST_CASE("a broken transport fails the tests that its defect concerns") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = run_under_launcher(s, 3, "transport/launched_and_short " + tests);
   INFO(o.err);
   CHECK(o.code == 1);
@@ -57,7 +57,7 @@ TEST_CASE("a broken transport fails the tests that its defect concerns") {
 }
 
 TEST_CASE("a test that needs more processes than were started is skipped, with their number") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = run_under_launcher(s, 2, "transport/launched --only fifo --only wake");
   INFO(o.err);
   CHECK(o.code == 0);
@@ -66,7 +66,7 @@ TEST_CASE("a test that needs more processes than were started is skipped, with t
 }
 
 TEST_CASE("without a launcher, the tests are skipped with the command to use") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = program(s, "check transport/launched --only fifo --plugin-path " BROKEN_PLUGINS);
   CHECK(o.code == 77); // nothing was tested
   CHECK(o.out.find("mpiexec -n 4 regatta check transport/launched") != std::string::npos);

@@ -50,7 +50,7 @@ std::vector<std::string> command(const std::string& options = "") {
 }
 
 // The records of a kind that are whole.
-std::vector<json> records(const scratch& s, const std::string& kind = "run") {
+std::vector<json> records(const temporary_folder& s, const std::string& kind = "run") {
   std::vector<json> found;
   std::istringstream lines(read(s.path / "r" / "records.jsonl"));
   for (std::string line; std::getline(lines, line);) {
@@ -60,16 +60,16 @@ std::vector<json> records(const scratch& s, const std::string& kind = "run") {
   return found;
 }
 
-json result(const scratch& s) {
+json result(const temporary_folder& s) {
   return parsed(read(s.path / "r" / "result.json"), true);
 }
 
-bool has_result(const scratch& s) {
+bool has_result(const temporary_folder& s) {
   return result(s).is_object();
 }
 
 // Until the program has written so many runs and a result. Returns false where it ended before.
-bool wait_for_runs(const scratch& s, pid_t run, std::size_t count) {
+bool wait_for_runs(const temporary_folder& s, pid_t run, std::size_t count) {
   const auto there = [&] { return records(s).size() >= count && has_result(s); };
   REQUIRE(within(patience, [&] { return there() || !alive(run); }));
   return there();
@@ -82,14 +82,14 @@ int code_of(pid_t run) {
 }
 
 // How often the cases' own runs are there, by case and repeat.
-std::map<std::pair<int, int>, int> runs_of_cases(const scratch& s) {
+std::map<std::pair<int, int>, int> runs_of_cases(const temporary_folder& s) {
   std::map<std::pair<int, int>, int> count;
   for (const json& r : records(s))
     if (r.at("role") == "case") ++count[{r.at("index").get<int>(), r.at("repeat").get<int>()}];
   return count;
 }
 
-void check_whole(const scratch& s, int cases, int repeats) {
+void check_whole(const temporary_folder& s, int cases, int repeats) {
   const auto runs = runs_of_cases(s);
   CHECK(runs.size() == static_cast<std::size_t>(cases * repeats));
   for (const auto& [which, times] : runs) CHECK(times == 1);
@@ -115,7 +115,7 @@ TEST_CASE("every run is on disk when it has finished, and --resume runs only wha
   for (const auto& [signal, runs] : {std::pair{SIGKILL, 1}, {SIGKILL, 5}, {SIGHUP, 4}, {SIGINT, 6}}) {
     CAPTURE(signal);
     CAPTURE(runs);
-    std::optional<scratch> s;
+    std::optional<temporary_folder> s;
     std::string options;
     // Where this process gets no core in time the campaign is over before the signal: then its runs must be longer.
     int code = 0;
@@ -165,7 +165,7 @@ TEST_CASE("every run is on disk when it has finished, and --resume runs only wha
 }
 
 TEST_CASE("a repeat that fails costs neither the repeats before it nor a run of them again") {
-  std::optional<scratch> s;
+  std::optional<temporary_folder> s;
   std::string options;
   int code = 0;
   for (int steps = 1000; code == 0 && steps < 1000000;
@@ -193,7 +193,7 @@ TEST_CASE("a repeat that fails costs neither the repeats before it nor a run of 
 }
 
 TEST_CASE("damaged and torn records are said, and their runs are run again") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << shared;
   REQUIRE(program(s, "run x.toml --out r --progress never").code == 0);
   check_whole(s, 2, 3);
@@ -246,7 +246,7 @@ std::string changed(const std::string& line, const std::string& pointer, const j
 } // namespace
 
 TEST_CASE("records whose members are missing or of another type are named by line; their runs run again") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny + "repeats = 1\nbaseline = false\n";
   REQUIRE(program(s, "run x.toml --out r --progress never").code == 0);
   const fs::path file = s.path / "r" / "records.jsonl";
@@ -298,7 +298,7 @@ TEST_CASE("records whose members are missing or of another type are named by lin
 }
 
 TEST_CASE("campaigns that start at once have a folder each, and each folder what belongs together") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny << "baseline = false\nrepeats = 1\n";
   std::vector<pid_t> runs;
   for (const char* steps : {"10", "20", "30", "40"})
@@ -318,7 +318,7 @@ TEST_CASE("campaigns that start at once have a folder each, and each folder what
 }
 
 TEST_CASE("a folder that a campaign writes is refused to every other one") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny << "baseline = false\nrepeats = 1\n";
   const pid_t run = start(s, command("--sweep measure.steps=3,100000000"));
   REQUIRE(wait_for_runs(s, run, 1));
@@ -342,7 +342,7 @@ TEST_CASE("a folder that a campaign writes is refused to every other one") {
 namespace {
 
 // Starts the program with these descriptors as standard output and standard error.
-pid_t start_with(const scratch& s, const std::vector<std::string>& words, int out, int err) {
+pid_t start_with(const temporary_folder& s, const std::vector<std::string>& words, int out, int err) {
   std::vector<char*> arguments;
   for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
   arguments.push_back(nullptr);
@@ -358,7 +358,7 @@ pid_t start_with(const scratch& s, const std::vector<std::string>& words, int ou
 const std::string skipping =
     tiny + "baseline = false\nrepeats = 1\n[sweep]\n\"transport.plugin\" = [\"null\", \"shm\", \"tcp\"]\n";
 
-void check_others_ran(const scratch& s) {
+void check_others_ran(const temporary_folder& s) {
   const json r = result(s);
   REQUIRE(r.is_object());
   REQUIRE(r.at("results").size() == 3);
@@ -375,7 +375,7 @@ TEST_CASE("standard error that cannot be written costs no run and no exit code")
   REQUIRE(pipe2(broken, O_CLOEXEC) == 0);
   close(broken[0]); // there is no reader any more
   for (const int err : {full, broken[1]}) {
-    const scratch s;
+    const temporary_folder s;
     std::ofstream(s.path / "x.toml") << skipping;
     std::vector<std::string> words = command();
     words.back() = "always";
@@ -388,7 +388,7 @@ TEST_CASE("standard error that cannot be written costs no run and no exit code")
 }
 
 TEST_CASE("standard output that is lost is a failure, and all cases ran") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << skipping;
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC),
             err = open((s.path / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -420,7 +420,7 @@ std::size_t times_in(const std::string& text, const std::string& what) {
 } // namespace
 
 TEST_CASE("a folder that is removed during a campaign is made again, with all results") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << four_cases;
   const pid_t run = start(s, command());
   REQUIRE(wait_for_runs(s, run, 1));
@@ -433,7 +433,7 @@ TEST_CASE("a folder that is removed during a campaign is made again, with all re
 }
 
 TEST_CASE("a result that cannot be written is said once; the campaign runs to its end and fails there") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << four_cases;
   const int out = open((s.path / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600),
             err = open((s.path / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -459,7 +459,7 @@ TEST_CASE("a result that cannot be written is said once; the campaign runs to it
 }
 
 TEST_CASE("a full disk is said, and the campaign runs to its end") {
-  const scratch s;
+  const temporary_folder s;
   const fs::path disk = s.path / "disk";
   fs::create_directory(disk);
   if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=320k") != 0) {
@@ -481,7 +481,7 @@ TEST_CASE("a full disk is said, and the campaign runs to its end") {
 }
 
 TEST_CASE("a plugin that changes during a campaign fails the runs that would open it, and --resume names it") {
-  const scratch s;
+  const temporary_folder s;
   fs::create_directory(s.path / "P");
   const fs::path plugin = s.path / "P" / "mlp.so";
   fs::copy_file(fs::path(REGATTA_PLUGINS) / "mlp.so", plugin);
@@ -518,7 +518,7 @@ repeats = 1
 }
 
 TEST_CASE("other data under the same path are not mixed into a campaign that is resumed") {
-  const scratch s;
+  const temporary_folder s;
   fs::create_directory(s.path / "data");
   for (int i = 0; i < 200; ++i)
     std::ofstream(s.path / "data" / "text.txt", std::ios::app) << "one two three four five six seven\n";

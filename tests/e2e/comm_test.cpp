@@ -10,7 +10,7 @@ using namespace regatta::test;
 
 namespace {
 
-json document(const scratch& s, const std::string& options) {
+json document(const temporary_folder& s, const std::string& options) {
   const outcome o = program(s, "comm --seconds 0.002 --format json " + options);
   INFO(o.err);
   REQUIRE(o.code == 0);
@@ -20,7 +20,7 @@ json document(const scratch& s, const std::string& options) {
 } // namespace
 
 TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
-  const scratch s;
+  const temporary_folder s;
   const json d = document(s, "--op allreduce,reducescatter,allgather,broadcast,send,push_pull --transport shm,tcp "
                              "--ranks 2,3 --min 8B --max 100000B --factor 100");
   CHECK(d.at("schema") == "regatta.comm/1");
@@ -60,7 +60,7 @@ TEST_CASE("all operations over both transports, with 2 and 3 ranks") {
 }
 
 TEST_CASE("collectives between 5 ranks, more than a power of two, also over a transport made of others") {
-  const scratch s;
+  const temporary_folder s;
   const json d = document(s, "--op reducescatter,allgather,broadcast --transport auto --ranks 5 --min 4B --max 50004B "
                              "--factor 25");
   std::set<std::string> seen;
@@ -73,7 +73,7 @@ TEST_CASE("collectives between 5 ranks, more than a power of two, also over a tr
 }
 
 TEST_CASE("an algorithm is asked for only where an operation has it") {
-  const scratch s;
+  const temporary_folder s;
   std::set<std::string> seen;
   const json d = document(s, "--op broadcast,reducescatter,send --algorithm tree,ring --transport shm --max 8B");
   for (const json& r : d.at("results")) seen.insert(r.at("op"));
@@ -87,7 +87,7 @@ TEST_CASE("an algorithm is asked for only where an operation has it") {
 }
 
 TEST_CASE("sizes go from the least to the largest, by the factor") {
-  const scratch s;
+  const temporary_folder s;
   std::vector<std::int64_t> sizes;
   const json d = document(s, "--transport shm --op send --min 8B --max 1KiB --factor 8");
   for (const json& r : d.at("results")) sizes.push_back(r.at("bytes"));
@@ -95,7 +95,7 @@ TEST_CASE("sizes go from the least to the largest, by the factor") {
 }
 
 TEST_CASE("tables and CSV have a row a measurement") {
-  const scratch s;
+  const temporary_folder s;
   const std::string options = "comm --seconds 0.002 --transport shm --op send --min 8B --max 64B --factor 8 ";
   const outcome csv = program(s, options + "--format csv");
   REQUIRE(csv.code == 0);
@@ -111,7 +111,7 @@ TEST_CASE("tables and CSV have a row a measurement") {
 }
 
 TEST_CASE("lines of ranks and coordinator are shown up to a level") {
-  const scratch s;
+  const temporary_folder s;
   const std::string options = "comm --seconds 0.002 --transport shm --op send --min 8B --max 8B --timeout none ";
   const outcome quiet = program(s, options), detailed = program(s, options + "--log debug");
   REQUIRE(quiet.code == 0);
@@ -121,7 +121,7 @@ TEST_CASE("lines of ranks and coordinator are shown up to a level") {
 }
 
 TEST_CASE("what cannot be is refused before anything runs") {
-  const scratch s;
+  const temporary_folder s;
   for (const char* wrong : {"--op gather", "--min 8", "--min 1MiB --max 8B", "--ranks 1", "--set tcp.chunk",
                             "--set mpi.x=1", "--set tcp.nonsense=1", "--algorithm tree", "--spin long", "--format xml",
                             "--timeout 20", "--timeout 1ms", "--log loud"}) {

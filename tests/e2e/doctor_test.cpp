@@ -4,7 +4,7 @@
 using namespace regatta::test;
 
 TEST_CASE("doctor says what the machine has, and what the build lacks") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = program(s, "doctor --json");
   CAPTURE(o.err);
   REQUIRE(o.code == 0);
@@ -31,7 +31,7 @@ TEST_CASE("doctor says what the machine has, and what the build lacks") {
 }
 
 TEST_CASE("doctor prints the same for people, and fails where a plugin cannot be used") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = program(s, "doctor");
   CHECK(o.code == 0);
   for (const char* part : {"machine\n", "limits\n", "plugins\n", "devices\n", "network\n"})

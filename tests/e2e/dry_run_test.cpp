@@ -27,7 +27,7 @@ baseline = false
 
 // Of one program: machine speed is measured anew by each.
 json estimated(const std::string& options, const std::string& toml = small) {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << toml;
   const outcome o = program(s, "run x.toml --dry-run --format json " + options);
   INFO(o.err);
@@ -115,7 +115,7 @@ TEST_CASE("a case that cannot run says why, in every format") {
   CHECK(j.at("cases").at(1).at("refused").is_null());
   CHECK(j.at("total").at("seconds") == seconds(j, 1));
 
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small;
   const auto printed = [&](const std::string& format) {
     const outcome o = program(s, "run x.toml --dry-run --sweep transport.plugin=null,shm --format " + format);
@@ -131,7 +131,7 @@ TEST_CASE("a case that cannot run says why, in every format") {
 }
 
 TEST_CASE("a csv has the same columns for one case, for many, and where one cannot run") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small;
   const auto csv = [&](const std::string& options) {
     return program(s, "run x.toml --dry-run --format csv " + options).out;

@@ -17,7 +17,7 @@ constexpr std::size_t most_lines = 60; // comments and empty lines included
 } // namespace
 
 TEST_CASE("every example is short, and an experiment that could run") {
-  const scratch s;
+  const temporary_folder s;
   fs::copy(REGATTA_SOURCE "/examples", s.path / "examples", fs::copy_options::recursive);
   std::set<std::string> models;
   for (const auto& entry : fs::directory_iterator(s.path / "examples")) {
@@ -41,7 +41,7 @@ TEST_CASE("every example is short, and an experiment that could run") {
 }
 
 TEST_CASE("the example of ResNet50 is one of SE-ResNet50 and of VGG16 with ImageNet's head, too") {
-  const scratch s;
+  const temporary_folder s;
   fs::copy(REGATTA_SOURCE "/examples/resnet50.toml", s.path / "x.toml");
   CHECK(program(s, "run x.toml --dry-run --set model.plugin=se_resnet50").code == 0);
   // `depth` is ResNet's alone.
@@ -51,7 +51,7 @@ TEST_CASE("the example of ResNet50 is one of SE-ResNet50 and of VGG16 with Image
 }
 
 TEST_CASE("every example trains as it is shipped, except for steps, batch and the width of dgc-bandwidth") {
-  const scratch s;
+  const temporary_folder s;
   fs::copy(REGATTA_SOURCE "/examples", s.path / "examples", fs::copy_options::recursive);
   // Smaller batches, so that large models take seconds. dgc-bandwidth has four workers with VGG16's 138 million
   // parameters each: narrow models and one of its three bandwidths do. resnet50 trains at full width.

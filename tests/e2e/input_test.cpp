@@ -50,7 +50,7 @@ void write_npy(const fs::path& file, const std::vector<T>& numbers, const char* 
 } // namespace
 
 TEST_CASE("counts are those of the global batch, however workers share it and in however many parts") {
-  const scratch s;
+  const temporary_folder s;
   const json one = results(s, counting, alone);
   const auto expected = curve(one);
   REQUIRE(expected.size() == 8);
@@ -75,7 +75,7 @@ TEST_CASE("counts are those of the global batch, however workers share it and in
 }
 
 TEST_CASE("counts of the first step are those of the global batch even where workers do not wait for each other") {
-  const scratch s;
+  const temporary_folder s;
   const auto expected = curve(results(s, counting, alone));
   for (const char* options :
        {"--set strategy.plugin=none --set transport.plugin=null --set cluster.workers=2",
@@ -89,7 +89,7 @@ TEST_CASE("counts of the first step are those of the global batch even where wor
 }
 
 TEST_CASE("evaluation between steps is on all of the data, and on no clock") {
-  const scratch s;
+  const temporary_folder s;
   std::vector<std::int32_t> numbers(3 * 50);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(i * i % 10);
   write_npy(s.path / "label.npy", numbers);
@@ -118,7 +118,7 @@ TEST_CASE("evaluation between steps is on all of the data, and on no clock") {
 }
 
 TEST_CASE("a model without evaluate() cannot be evaluated, and says so") {
-  const scratch s;
+  const temporary_folder s;
   write_npy(s.path / "value.npy", std::vector<float>(3, 0), "<f4", "(3,)");
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"null\"\n[data]\nformat = \"npy\"\nevaluation_path = \".\"\n"
                                       "[strategy]\nplugin = \"none\"\n[transport]\nplugin = \"null\"\n";
@@ -129,7 +129,7 @@ TEST_CASE("a model without evaluate() cannot be evaluated, and says so") {
 }
 
 TEST_CASE("a batch of tokens is as many samples as have that many positions") {
-  const scratch s;
+  const temporary_folder s;
   const std::string tokens = "--set train.batch_unit=tokens ";
   // A sample of the counting model has 3 places; 24 samples are 72 to 74 of them.
   const json r = results(s, counting, alone + tokens + "--set train.batch=74");
@@ -144,7 +144,7 @@ TEST_CASE("a batch of tokens is as many samples as have that many positions") {
 }
 
 TEST_CASE("throughput of a batch of tokens is in tokens, without padding") {
-  const scratch s;
+  const temporary_folder s;
   // Four samples, of 3, 1, 2 and 3 tokens to be predicted.
   write_npy<std::int32_t>(s.path / "source.npy", {5, 6, 7, 5, 6, 7, 5, 6, 7, 5, 6, 7});
   write_npy<std::int32_t>(s.path / "target_in.npy", {2, 5, 6, 2, 5, 0, 2, 5, 6, 2, 5, 6});

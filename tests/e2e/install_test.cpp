@@ -12,30 +12,13 @@
 #include <string>
 
 #include "json.hpp"
+#include "temporary_folder.hpp"
 #include <sys/wait.h>
 
 namespace fs = std::filesystem;
 using namespace regatta::test;
 
 namespace {
-
-// A temporary folder, removed after the test.
-class scratch {
-public:
-  scratch() {
-    std::string name = (fs::temp_directory_path() / "regatta-install-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  fs::path operator/(const char* name) const { return path_ / name; }
-
-private:
-  fs::path path_;
-};
 
 std::string quoted(const fs::path& p) {
   return "'" + p.string() + "'";
@@ -58,12 +41,12 @@ int run(const std::string& line, const fs::path& log) {
 } // namespace
 
 TEST_CASE("plugins built against a moved installation run in it, all kinds together") {
-  const scratch folder;
-  const fs::path log = folder / "log", prefix = folder / "moved here", examples = folder / "examples";
+  const temporary_folder folder;
+  const fs::path log = folder.path / "log", prefix = folder.path / "moved here", examples = folder.path / "examples";
   const std::string cmake = REGATTA_CMAKE;
 
-  REQUIRE(run(cmake + " --install " REGATTA_BUILD " --prefix " + quoted(folder / "first"), log) == 0);
-  fs::rename(folder / "first", prefix);
+  REQUIRE(run(cmake + " --install " REGATTA_BUILD " --prefix " + quoted(folder.path / "first"), log) == 0);
+  fs::rename(folder.path / "first", prefix);
   for (const char* file :
        {"bin/regatta", "lib/regatta/allreduce.so", "lib/regatta/tcp.so", "include/regatta/abi.h",
         "lib/cmake/regatta/regatta-config.cmake", "share/doc/regatta/conformance.md", "share/doc/regatta/LICENSE",
@@ -100,7 +83,7 @@ TEST_CASE("plugins built against a moved installation run in it, all kinds toget
   }
 
   // A graph and a model with its own step; a strategy in C++ and one in C; a transport.
-  const fs::path out = folder / "out";
+  const fs::path out = folder.path / "out";
   const int code = run(quoted(prefix / "bin/regatta") + " run " + quoted(examples / "custom.toml") +
                            " --sweep model.plugin=residual_mlp,linear_regression --sweep strategy.plugin=tree,star"
                            " --set data.source=random --set measure.steps=5 --set measure.repeats=1"

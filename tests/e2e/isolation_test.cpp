@@ -71,7 +71,7 @@ bool has(const std::string& text, const std::string& part) {
 // Runs `key` through all mistakes and then what is sound; each must have failed with its text, and the sound case run.
 void fails_by_case(const std::string& key, const std::map<std::string, std::string>& mistakes, const std::string& sound,
                    const std::string& toml) {
-  const scratch s;
+  const temporary_folder s;
   std::string values;
   for (const auto& [mistake, said] : mistakes) values += '"' + mistake + "\", ";
   std::ofstream(s.path / "x.toml") << toml << "[sweep]\n\"" << key << "\" = [" << values << '"' << sound << "\"]\n";
@@ -115,7 +115,7 @@ public:
   fs::path folder; // empty: none can be made here
 };
 
-outcome describe(const scratch& s, const std::string& name, const std::string& mistake) {
+outcome describe(const temporary_folder& s, const std::string& name, const std::string& mistake) {
   return program(s, "describe " + name + " --plugin-path " REGATTA_LIAR " --set 'mistake=" + mistake + "'");
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a model that breaks while it is described fails its case, the others 
 }
 
 TEST_CASE("a single case is refused before anything starts") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small;
   for (const char* mistake : {"crash in describe", "ndim"}) {
     CAPTURE(mistake);
@@ -144,7 +144,7 @@ TEST_CASE("a single case is refused before anything starts") {
 }
 
 TEST_CASE("all mistakes of a model, and those of model and strategy, are said at once") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small;
   const std::string three = wrong_models.at("ndim") + "\n" + wrong_models.at("input shape");
   outcome o = program(s, "run x.toml --out r" + options + "--set model.mistake=several");
@@ -160,7 +160,7 @@ TEST_CASE("all mistakes of a model, and those of model and strategy, are said at
 }
 
 TEST_CASE("describe says the same") {
-  const scratch s;
+  const temporary_folder s;
   for (const auto* all : {&wrong_models, &broken_models})
     for (const auto& [mistake, said] : *all) {
       CAPTURE(mistake);
@@ -172,7 +172,7 @@ TEST_CASE("describe says the same") {
 }
 
 TEST_CASE("check says the same") {
-  const scratch s;
+  const temporary_folder s;
   for (const char* mistake : {"ndim", "tensor name null", "tensor count"}) {
     CAPTURE(mistake);
     const outcome o = program(
@@ -199,7 +199,7 @@ TEST_CASE("a transport's capabilities and a strategy's plan are looked at as wel
       {"lanes", "strategy liar_plan: plan().lanes is 100000, 256 is the most"},
       {"period", "strategy liar_plan: plan().period is 18446744073709551615 steps"},
       {"crash in plan", "liar.so) was killed by SIGSEGV while it was asked for its plan"}};
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small;
   const auto refused = [&](const std::string& part, const std::string& id, const auto& mistakes) {
     for (const auto& [mistake, said] : mistakes) {
@@ -219,7 +219,7 @@ TEST_CASE("a transport's capabilities and a strategy's plan are looked at as wel
 
 // The baseline runs first: the case must end as if it had found out itself.
 TEST_CASE("a case whose baseline cannot run on this machine is skipped, and never looks like a finished one") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small;
   const outcome o = program(s, "run x.toml --out r --format json --set measure.baseline=true" + options +
                                    " --set 'model.mistake=not supported here'");
@@ -238,7 +238,7 @@ TEST_CASE("out of memory: the kernel takes a rank, the case says so, and the oth
     MESSAGE("no control group can be made here: what is read of them is tested by control_test alone");
     return;
   }
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << small << "[sweep]\n\"model.mistake\" = [\"eats memory\", \"none\"]\n";
   const pid_t run = start(s, {"/bin/sh", "-c",
                               "echo $$ >" + (group.folder / "cgroup.procs").string() +
@@ -256,7 +256,7 @@ TEST_CASE("out of memory: the kernel takes a rank, the case says so, and the oth
 }
 
 TEST_CASE("Ctrl-C ends a plugin that hangs, and the coordinator never loads one") {
-  const scratch s;
+  const temporary_folder s;
   // Of a sweep, so that the plugin is asked by the campaign; one case would be asked before.
   std::ofstream(s.path / "x.toml") << small << "[sweep]\n\"model.mistake\" = [\"hang in describe\", \"none\"]\n";
   const pid_t run =

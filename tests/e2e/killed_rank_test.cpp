@@ -14,25 +14,10 @@ using namespace regatta::test;
 
 namespace {
 
-const std::string tiny = R"(
-[model]
-plugin = "mlp"
-hidden = [32, 16]
-[data]
-source = "random"
-[train]
-batch = 24
-scaling = "strong"
-kernels = "fixed"
-[measure]
-warmup = 0
-steps = 20
-repeats = 1
-baseline = false
-)";
+const std::string tiny = small_experiment(20);
 
 // Starts the program on x.toml.
-pid_t start(const scratch& s) {
+pid_t start(const temporary_folder& s) {
   return start(s, {REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never"});
 }
 
@@ -47,7 +32,7 @@ TEST_CASE("a rank killed at any moment ends its case, with its name, and leaves 
                             "plugin = \"sync_ps\"\n[transport]\nplugin = \"shm\"\n",
                             "plugin = \"sync_ps\"\n[transport]\nplugin = \"tcp\"\n"}) {
     CAPTURE(parts);
-    const scratch s;
+    const temporary_folder s;
     std::ofstream(s.path / "x.toml") << endless << "[cluster]\nworkers = 2\nservers = 1\n[strategy]\n" << parts;
     const pid_t run = start(s);
     std::vector<pid_t> ranks;
@@ -71,7 +56,7 @@ TEST_CASE("a rank killed at any moment ends its case, with its name, and leaves 
 TEST_CASE("a coordinator killed at any moment takes its ranks along") {
   std::mt19937 random(8);
   for (const char* transport : {"shm", "tcp"}) {
-    const scratch s;
+    const temporary_folder s;
     std::ofstream(s.path / "x.toml") << endless << "[cluster]\nworkers = 2\n[transport]\nplugin = \"" << transport
                                      << "\"\n";
     const pid_t run = start(s);
@@ -97,7 +82,7 @@ TEST_CASE("a signal before anything runs ends the program in order, and a second
   };
   for (const int number : {SIGTERM, SIGHUP}) {
     CAPTURE(number);
-    const scratch s;
+    const temporary_folder s;
     std::ofstream(s.path / "x.toml") << endless;
     signal(SIGHUP, SIG_DFL);
     const pid_t child = start(s);
@@ -109,7 +94,7 @@ TEST_CASE("a signal before anything runs ends the program in order, and a second
     CHECK(WEXITSTATUS(status) == 130);
   }
   // Ranks that cannot end in order: the second signal kills them.
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << endless << "[cluster]\nworkers = 2\n";
   const pid_t run = start(s);
   std::vector<pid_t> ranks;
@@ -125,7 +110,7 @@ TEST_CASE("a signal before anything runs ends the program in order, and a second
 }
 
 TEST_CASE("Ctrl-C ends everything at once and keeps the finished cases") {
-  const scratch s;
+  const temporary_folder s;
   // The first case is short, the second endless: the signal comes once the first one's entry is in the file.
   std::ofstream(s.path / "x.toml") << tiny << "[sweep]\n\"measure.steps\" = [2, 100000000]\n";
   const pid_t child = start(s);

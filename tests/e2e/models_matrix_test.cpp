@@ -76,7 +76,7 @@ double loss(const json& r, const char* when) {
 } // namespace
 
 TEST_CASE("every model trains under every strategy that can run it") {
-  const scratch s;
+  const temporary_folder s;
   for (const trained_model& m : models) {
     CAPTURE(std::string(m.name));
     const std::string toml = experiment(m);

@@ -12,25 +12,11 @@ using namespace regatta::test;
 
 namespace {
 
-const std::string tiny = R"(
-[model]
-plugin = "mlp"
-hidden = [32, 16]
-[data]
-source = "random"
-[train]
-batch = 24
-scaling = "strong"
-kernels = "fixed"
-[measure]
-warmup = 0
-steps = 4
-repeats = 1
-)";
+const std::string tiny = small_experiment(4, true);
 
 const std::string launcher = REGATTA_MPIRUN " --allow-run-as-root --oversubscribe -n ";
 
-outcome under_mpirun(const scratch& s, int processes, const std::string& options) {
+outcome under_mpirun(const temporary_folder& s, int processes, const std::string& options) {
   return program(s, "run x.toml --progress never --format json " + options, launcher + std::to_string(processes));
 }
 
@@ -51,7 +37,7 @@ void learns_alike(const json& entry, const json& other) {
 } // namespace
 
 TEST_CASE("every process is a rank: fewer are idle, more cannot be; what is computed is the same") {
-  const scratch s;
+  const temporary_folder s;
   const json alone = results(s, tiny, "--sweep strategy.plugin=allreduce,sync_ps --set cluster.workers=2");
   const outcome o =
       under_mpirun(s, 3,
@@ -77,7 +63,7 @@ TEST_CASE("every process is a rank: fewer are idle, more cannot be; what is comp
 
 TEST_CASE("transport mpi inside another one is refused with a word about why") {
   if (!has_mpi()) return;
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   for (const char* transport : {"shaped --set transport.shaped.over=mpi", "auto --set transport.auto.between=mpi"}) {
     const outcome o = program(s, std::string("run x.toml --set cluster.workers=2 --set transport.plugin=") + transport);
@@ -92,7 +78,7 @@ TEST_CASE("transport mpi trains as shm does") {
     MESSAGE("skipped: built without MPI");
     return;
   }
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const outcome o =
       under_mpirun(s, 3,
@@ -114,7 +100,7 @@ TEST_CASE("sharded updates train alike over every transport") {
     MESSAGE("skipped: built without MPI");
     return;
   }
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const outcome o = under_mpirun(s, 2,
                                  "--out r --set strategy.plugin=allreduce --set strategy.allreduce.algorithm=sharded "
@@ -136,7 +122,7 @@ TEST_CASE("transports and collectives alone, over MPI") {
     MESSAGE("skipped: built without MPI");
     return;
   }
-  const scratch s;
+  const temporary_folder s;
   const std::string sizes = "comm --op allreduce,reducescatter,allgather,broadcast,send,push_pull --transport mpi "
                             "--seconds 0.002 --min 8B --max 100000B --factor 100 --format json ";
   const outcome o = program(s, sizes + "--ranks 2,3", launcher + "3");
@@ -165,7 +151,7 @@ TEST_CASE("without a launcher, transport mpi is refused with the command to use"
     MESSAGE("skipped: built without MPI");
     return;
   }
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const outcome o = program(s, "run x.toml --set transport.plugin=mpi --set cluster.workers=2");
   CHECK(o.code == 2);
@@ -173,7 +159,7 @@ TEST_CASE("without a launcher, transport mpi is refused with the command to use"
 }
 
 TEST_CASE("PMI's and Slurm's processes are ranks too") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const std::string job = std::to_string(getpid());
   for (const auto& [rank, size, more] :
@@ -196,17 +182,17 @@ TEST_CASE("PMI's and Slurm's processes are ranks too") {
 }
 
 TEST_CASE("one mistake in the file is said once, and ends all processes") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny << "[nonsense]\n";
   const outcome o = under_mpirun(s, 3, "");
   CHECK(o.code == 2);
-  const auto at = o.err.find("x.toml:15:");
+  const auto at = o.err.find("x.toml:16:");
   REQUIRE(at != std::string::npos);
-  CHECK(o.err.find("x.toml:15:", at + 1) == std::string::npos);
+  CHECK(o.err.find("x.toml:16:", at + 1) == std::string::npos);
 }
 
 TEST_CASE("a rank that dies ends the run, and leaves no process") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny << "[sweep]\n\"measure.steps\" = [2, 100000000]\n[cluster]\nworkers = 2\n";
   const pid_t launched = start(s, {REGATTA_MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", "3", REGATTA_PROGRAM,
                                    "run", "x.toml", "--out", "r", "--progress", "never"});

@@ -55,7 +55,7 @@ void write(const fs::path& file, const std::string& text) {
 }
 
 // Of a refusal; both of a run and of a dry run, which say the same.
-std::string refusal(const scratch& s, const std::string& toml, const std::string& options = "") {
+std::string refusal(const temporary_folder& s, const std::string& toml, const std::string& options = "") {
   write(s.path / "x.toml", toml);
   const outcome o = program(s, "run x.toml --out result --progress never " + options);
   CHECK(o.code == 2);
@@ -71,7 +71,7 @@ std::string refusal(const scratch& s, const std::string& toml, const std::string
 } // namespace
 
 TEST_CASE("whatever a plugin prints, standard output is the document") {
-  const scratch s;
+  const temporary_folder s;
   write(s.path / "x.toml", noisy);
   const std::string check = "check " REGATTA_BUILD "/tests/noisy/noisy_model.so --only seed ";
   struct verb {
@@ -110,7 +110,7 @@ TEST_CASE("whatever a plugin prints, standard output is the document") {
 }
 
 TEST_CASE("what ranks write and log lies in a file a rank, cleaned, and is shown up to a level") {
-  const scratch s;
+  const temporary_folder s;
   write(s.path / "x.toml", noisy);
   const outcome o = program(s, "run x.toml --out result --progress never --sweep train.batch=4,8");
   INFO(o.err);
@@ -160,7 +160,7 @@ TEST_CASE("what ranks write and log lies in a file a rank, cleaned, and is shown
 }
 
 TEST_CASE("a rank that dies is named together with the file of what it wrote") {
-  const scratch s;
+  const temporary_folder s;
   write(s.path / "x.toml", noisy);
   const outcome o = program(s, "run x.toml --out result --progress never", "NOISY_DIE=1");
   CHECK(o.code == 1);
@@ -171,7 +171,7 @@ TEST_CASE("a rank that dies is named together with the file of what it wrote") {
 }
 
 TEST_CASE("what plugins and data do not allow is refused before anything starts, with its place") {
-  const scratch s;
+  const temporary_folder s;
   const std::string dataset = small + "[data]\nsource = \"dataset\"\n";
   write(s.path / "rubbish", "rubbish\n");
   std::string err = refusal(s, dataset + "format = \"cifar10\"\npath = \"rubbish\"\n");
@@ -219,7 +219,7 @@ TEST_CASE("what plugins and data do not allow is refused before anything starts,
 }
 
 TEST_CASE("a case that a sweep skips says why with its place, in the run and in its estimate") {
-  const scratch s;
+  const temporary_folder s;
   write(s.path / "x.toml", small + "[cluster]\nworkers = 2\n[strategy]\nplugin = \"sync_ps\"\n"
                                    "[sweep]\n\"cluster.servers\" = [0, 1]\n");
   const std::string why = "x.toml:17:22: error: cluster.servers: expected 1 or more for strategy sync_ps";
@@ -243,7 +243,7 @@ TEST_CASE("a case that a sweep skips says why with its place, in the run and in 
 }
 
 TEST_CASE("hierarchical runs where its hosts are equal, and native where the transport has collectives") {
-  const scratch s;
+  const temporary_folder s;
   const std::string strategy = small + "[cluster]\nworkers = 4\n[strategy]\nalgorithm = ";
   CHECK(results(s, strategy + "\"hierarchical\"\n[transport]\nplugin = \"tcp\"\n", "--set cluster.hosts=2").size() ==
         1);
@@ -253,7 +253,7 @@ TEST_CASE("hierarchical runs where its hosts are equal, and native where the tra
 }
 
 TEST_CASE("keys without effect are named once, and stand among the result's warnings") {
-  const scratch s;
+  const temporary_folder s;
   write(s.path / "x.toml", small + "[optimizer]\nplugin = \"sgd\"\nmomentum = 0.8\n[cluster]\nservers = 3\n");
   const outcome o = program(s, "run x.toml --out result --progress never --format json --sweep train.batch=4,8");
   REQUIRE(o.code == 0);

@@ -11,27 +11,12 @@ using namespace regatta::test;
 
 namespace {
 
-const std::string tiny = R"(
-[model]
-plugin = "mlp"
-hidden = [32, 16]
-[data]
-source = "random"
-[train]
-batch = 24
-scaling = "strong"
-kernels = "fixed"
-[measure]
-warmup = 0
-steps = 20
-repeats = 1
-baseline = false
-)";
+const std::string tiny = small_experiment(20);
 
 } // namespace
 
 TEST_CASE("N workers train as one does on the same global batch, over every transport, dropout included") {
-  const scratch s;
+  const temporary_folder s;
   const std::string dropout = "--set model.dropout=0.5 ";
   const json alone = results(s, tiny, dropout + "--set strategy.plugin=none --set transport.plugin=null");
   const auto expected = alone.at(0).at("loss").at("curve").get<std::vector<double>>();
@@ -60,7 +45,7 @@ TEST_CASE("N workers train as one does on the same global batch, over every tran
 }
 
 TEST_CASE("tcp and shm compute the same weights to the bit, run after run") {
-  const scratch s;
+  const temporary_folder s;
   for (const char* strategy :
        {"strategy.plugin=sync_ps --set cluster.servers=2", "strategy.plugin=allreduce --set strategy.algorithm=ring"}) {
     CAPTURE(strategy);
@@ -78,7 +63,7 @@ TEST_CASE("tcp and shm compute the same weights to the bit, run after run") {
 }
 
 TEST_CASE("clipping, accumulation and every optimiser work with several workers") {
-  const scratch s;
+  const temporary_folder s;
   for (const char* options :
        {"optimizer.plugin=adam --set optimizer.lr=0.001", "optimizer.clip_norm=0.1", "train.accumulate=3",
         "optimizer.plugin=adagrad", "optimizer.schedule.name=linear --set optimizer.schedule.length=15",
@@ -94,7 +79,7 @@ TEST_CASE("clipping, accumulation and every optimiser work with several workers"
 }
 
 TEST_CASE("a result says what the contract promises") {
-  const scratch s;
+  const temporary_folder s;
   const json r = results(
       s, tiny,
       "--set measure.baseline=true --set measure.repeats=2 --sweep cluster.workers=1,2 --set train.scaling=weak");
@@ -124,7 +109,7 @@ TEST_CASE("a result says what the contract promises") {
 }
 
 TEST_CASE("resume runs what is missing and refuses another experiment") {
-  const scratch s;
+  const temporary_folder s;
   results(s, tiny);
   CHECK(program(s, "run x.toml --out result --progress never").code == 2); // holds results already
   const std::string before = parsed(read(s.path / "result" / "result.json")).at("context").at("date");
@@ -139,7 +124,7 @@ TEST_CASE("resume runs what is missing and refuses another experiment") {
 }
 
 TEST_CASE("what cannot be is refused before anything starts") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const auto refused = [&](const std::string& options, int code, const std::string& says) {
     CAPTURE(options);
@@ -163,7 +148,7 @@ TEST_CASE("what cannot be is refused before anything starts") {
 }
 
 TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the others run") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const outcome o = program(
       s, "run x.toml --out r --progress never --format json --set cluster.workers=2 --sweep transport.plugin=null,shm");
@@ -176,7 +161,7 @@ TEST_CASE("a case of a sweep that cannot be is skipped with its reason, the othe
 }
 
 TEST_CASE("a dry run names the cases and starts nothing") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << tiny;
   const outcome o = program(s, "run x.toml --dry-run --sweep cluster.workers=1,2,3");
   CHECK(o.code == 0);
@@ -185,7 +170,7 @@ TEST_CASE("a dry run names the cases and starts nothing") {
 }
 
 TEST_CASE("closed standard descriptors and a limit on files do no harm") {
-  const scratch s;
+  const temporary_folder s;
   const outcome usual = program(s, "list models --json");
   fs::remove(s.path / "out");
   const outcome closed = program(s, "list models --json <&- 2>&- >out #");

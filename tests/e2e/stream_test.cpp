@@ -42,7 +42,7 @@ private:
   pid_t pid_;
 };
 
-std::string toml(const scratch& s, const std::string& timeout) {
+std::string toml(const temporary_folder& s, const std::string& timeout) {
   return R"(
 [model]
 plugin = "mlp"
@@ -64,7 +64,7 @@ baseline = false
 )";
 }
 
-std::string complaint(const scratch& s, const std::string& timeout = "20s", const std::string& options = "") {
+std::string complaint(const temporary_folder& s, const std::string& timeout = "20s", const std::string& options = "") {
   std::ofstream(s.path / "x.toml") << toml(s, timeout);
   fs::remove_all(s.path / "result");
   const outcome o = program(s, "run x.toml --out result --progress never --set cluster.workers=1 --set "
@@ -77,7 +77,7 @@ std::string complaint(const scratch& s, const std::string& timeout = "20s", cons
 } // namespace
 
 TEST_CASE("two workers learn from the example's producer") {
-  const scratch s;
+  const temporary_folder s;
   const producer p({REGATTA_SOURCE "/examples/stream_producer.py", "ipc://" + (s.path / "socket").string(), "8"});
   const json r = results(s, toml(s, "20s"), "--set cluster.workers=2");
   const auto curve = r.at(0).at("loss").at("curve").get<std::vector<double>>();
@@ -88,7 +88,7 @@ TEST_CASE("two workers learn from the example's producer") {
 }
 
 TEST_CASE("data.producer is started for a run and ended with it") {
-  const scratch s;
+  const temporary_folder s;
   const std::string starts =
       " --set data.producer='\"" PYTHON " " REGATTA_SOURCE "/examples/stream_producer.py {endpoint} {batch}\"'";
   const json r = results(s, toml(s, "20s"), "--set cluster.workers=2" + starts);
@@ -101,7 +101,7 @@ TEST_CASE("data.producer is started for a run and ended with it") {
 }
 
 TEST_CASE("a producer of other shapes, and one that is silent, end the run with a reason") {
-  const scratch s;
+  const temporary_folder s;
   {
     const producer p({REGATTA_SOURCE "/examples/stream_producer.py", "ipc://" + (s.path / "socket").string(), "8",
                       "--shape", "1,28,28"});
@@ -146,7 +146,7 @@ while True:
       {"[head(label, image), b'\\xff' * 32, pixels]", "an index in \"label\" outside 0 to 9"}};
   for (const one& c : cases) {
     CAPTURE(c.parts);
-    const scratch s;
+    const temporary_folder s;
     const producer p({"-c", script, "ipc://" + (s.path / "socket").string(), c.parts});
     const std::string text = complaint(s);
     INFO(text);

@@ -51,7 +51,7 @@ bool has(const std::string& text, const std::string& part) {
 } // namespace
 
 TEST_CASE("a campaign of two models: units, settings, cores, and no live line before the table") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << two_models;
   const std::string command = "cd " + s.path.string() +
                               " && " REGATTA_PROGRAM " run x.toml --out result --progress always >both 2>&1 </dev/null";
@@ -87,7 +87,7 @@ TEST_CASE("a campaign of two models: units, settings, cores, and no live line be
 }
 
 TEST_CASE("without a verb the verbs are printed") {
-  const scratch s;
+  const temporary_folder s;
   const outcome o = program(s, "");
   CHECK(o.code == 0);
   CHECK(o.err.empty());

@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (choice >= 128) {
       const auto text = folder.write(f.file, "a b c\td e\nb c\td\n");
       if (std::string_view(f.name) == "parallel") folder.write("target.txt", "x y\nz\n");
-      read_all(f, std::string_view(f.name) == "parallel" ? folder.path() : text,
+      read_all(f, std::string_view(f.name) == "parallel" ? folder.path : text,
                folder.write("given", in.text()).string());
       return 0;
     }
@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       folder.write("source.txt", {first.begin(), first.end()});
     }
     const auto file = folder.write(parallel ? "target.txt" : f.file, in.text());
-    read_all(f, parallel || npy ? folder.path() : file, "");
+    read_all(f, parallel || npy ? folder.path : file, "");
   } catch (const failure& e) {
     if (e.what()[0] == '\0') __builtin_trap();
   }

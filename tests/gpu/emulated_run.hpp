@@ -24,7 +24,7 @@ struct course {
   json replicas, kernels;
 };
 inline course train(const std::string& toml, const std::string& options, const std::string& environment = "") {
-  const scratch s;
+  const temporary_folder s;
   const json r = results(s, toml, "--plugin-path " REGATTA_EMULATED " " + options, environment).at(0);
   return {r.at("loss").at("curve").get<std::vector<double>>(), r.at("replicas_identical"), r.at("kernels")};
 }

@@ -21,7 +21,7 @@ struct course {
   std::vector<double> losses;
   json replicas;
 };
-course train(const scratch& s, const std::string& toml, const std::string& options) {
+course train(const temporary_folder& s, const std::string& toml, const std::string& options) {
   const json r = results(s, toml, options);
   return {r.at(0).at("loss").at("curve").get<std::vector<double>>(), r.at(0).at("replicas_identical")};
 }
@@ -66,7 +66,7 @@ const one models[] = {
 TEST_CASE("20 steps on the GPU have the CPU's losses, in every precision") {
   for (const one& m : models) {
     CAPTURE(m.model);
-    const scratch s;
+    const temporary_folder s;
     const std::string toml = experiment(m.model, m.train);
     const course cpu = train(s, toml, alone + "--set train.device=cpu");
     const course gpu = train(s, toml, alone + "--set train.device=cuda");
@@ -82,7 +82,7 @@ TEST_CASE("20 steps on the GPU have the CPU's losses, in every precision") {
 }
 
 TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
-  const scratch s;
+  const temporary_folder s;
   const std::string toml = experiment("plugin = \"mlp\"\nhidden = [64, 32]\ndropout = 0.5\n", "batch = 24\n");
   const course one = train(s, toml, alone + "--set train.device=cuda");
   for (const char* options : {"--set strategy.plugin=allreduce --set transport.plugin=shm --set cluster.workers=2",
@@ -97,7 +97,7 @@ TEST_CASE("workers on GPUs train as one does, and end with the same weights") {
 TEST_CASE("steps that are replayed train as steps that are launched") {
   for (const one& m : models) {
     CAPTURE(m.model);
-    const scratch s;
+    const temporary_folder s;
     const std::string toml = experiment(m.model, m.train), model = m.model;
     for (const std::string options :
          {"--set train.precision=bf16 --set train.accumulate=2", "--set train.precision=fp32"}) {
@@ -112,7 +112,7 @@ TEST_CASE("steps that are replayed train as steps that are launched") {
 }
 
 TEST_CASE("gradient accumulation on the GPU adds up to the whole batch") {
-  const scratch s;
+  const temporary_folder s;
   const std::string toml = experiment("plugin = \"mlp\"\nhidden = [64, 32]\n", "batch = 24\n");
   const course whole = train(s, toml, alone + "--set train.device=cuda");
   const course parts = train(s, toml, alone + "--set train.device=cuda --set train.accumulate=3");

@@ -29,7 +29,7 @@ repeats = 1
 baseline = false
 )";
 
-outcome run(const scratch& s, const std::string& options) {
+outcome run(const temporary_folder& s, const std::string& options) {
   std::ofstream(s.path / "x.toml") << tiny;
   return program(s, "run x.toml --out result --progress never " + options);
 }
@@ -46,7 +46,7 @@ void check_refused(const outcome& o, const std::string& by) {
 } // namespace
 
 TEST_CASE("nccl loads without a driver, and can be listed and described") {
-  const scratch s;
+  const temporary_folder s;
   const outcome list = program(s, "list transports --json");
   CHECK(list.code == 0);
   const json transports = parsed(list.out).at("transports");
@@ -58,7 +58,7 @@ TEST_CASE("nccl loads without a driver, and can be listed and described") {
 }
 
 TEST_CASE("the executor cudnn loads without a driver, and doctor says why it has no device") {
-  const scratch s;
+  const temporary_folder s;
   const json executors = parsed(program(s, "list executors --json").out).at("executors");
   const bool there =
       std::any_of(executors.begin(), executors.end(), [](const json& e) { return e.at("id") == "cudnn"; });
@@ -72,7 +72,7 @@ TEST_CASE("the executor cudnn loads without a driver, and doctor says why it has
 
 TEST_CASE("train.device = \"cuda\" on a machine without a GPU ends with one line and exit code 77") {
   if (has_gpu()) return;
-  const scratch s;
+  const temporary_folder s;
   const outcome o = run(s, "--set train.device=cuda");
   CAPTURE(o.err);
   CHECK(o.code == 77);
@@ -81,6 +81,6 @@ TEST_CASE("train.device = \"cuda\" on a machine without a GPU ends with one line
 
 TEST_CASE("a run over nccl on a machine without a GPU ends with one line and exit code 77") {
   if (has_gpu()) return;
-  const scratch s;
+  const temporary_folder s;
   check_refused(run(s, "--set transport.plugin=nccl"), "transport nccl");
 }

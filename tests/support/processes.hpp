@@ -21,7 +21,7 @@ namespace regatta::test {
 constexpr std::chrono::seconds patience{30};
 
 // Starts the command in the folder; its standard error goes to the file "err".
-inline pid_t start(const scratch& s, std::vector<std::string> command) {
+inline pid_t start(const temporary_folder& s, std::vector<std::string> command) {
   std::vector<char*> arguments;
   for (std::string& a : command) arguments.push_back(a.data());
   arguments.push_back(nullptr);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "json.hpp"
+#include "temporary_folder.hpp"
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,17 +20,6 @@ namespace regatta::test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-// A temporary folder, removed by the destructor.
-struct scratch {
-  fs::path path;
-  scratch() {
-    std::string name = (fs::temp_directory_path() / "regatta-run-test-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~scratch() { fs::remove_all(path); }
-};
 
 struct outcome {
   int code;
@@ -44,15 +34,33 @@ inline std::string read(const fs::path& file) {
 }
 
 // `environment`: "NAME=value", before the program.
-inline outcome program(const scratch& s, const std::string& arguments, const std::string& environment = "") {
+inline outcome program(const temporary_folder& s, const std::string& arguments, const std::string& environment = "") {
   const std::string command =
       "cd " + s.path.string() + " && " + environment + " " REGATTA_PROGRAM " " + arguments + " >out 2>err </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(s.path / "out"), read(s.path / "err")};
 }
 
+// Returns an experiment that trains a small MLP on generated data for some steps, with a global batch of 24.
+inline std::string small_experiment(int steps, bool baseline = false) {
+  return R"(
+[model]
+plugin = "mlp"
+hidden = [32, 16]
+[data]
+source = "random"
+[train]
+batch = 24
+scaling = "strong"
+kernels = "fixed"
+[measure]
+warmup = 0
+steps = )" +
+         std::to_string(steps) + "\nrepeats = 1\nbaseline = " + (baseline ? "true" : "false") + "\n";
+}
+
 // Runs the experiment in `toml` with options and returns its results. Requires exit code 0.
-inline json results(const scratch& s, const std::string& toml, const std::string& options = "",
+inline json results(const temporary_folder& s, const std::string& toml, const std::string& options = "",
                     const std::string& environment = "") {
   std::ofstream(s.path / "x.toml") << toml;
   fs::remove_all(s.path / "result");

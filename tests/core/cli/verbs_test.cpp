@@ -67,39 +67,39 @@ TEST_CASE("list: what is there, where, and what is not usable") {
   const folder f;
   f.add("good");
   int code = -1;
-  auto text = printed([&] { code = list_verb({f.path()}, std::nullopt, false); });
+  auto text = printed([&] { code = list_verb({f.path}, std::nullopt, false); });
   CHECK(code == 0);
-  CHECK(has(text, (f.path() / "good.so").string()));
+  CHECK(has(text, (f.path / "good.so").string()));
   CHECK(has(text, "a transport in C99"));
   CHECK(has(text, "models: none found"));
 
   const auto broken = f.write("broken.so", "no ELF");
   f.write("left-out.txt", "transport mpi: MPI was not found\n");
-  text = printed([&] { code = list_verb({f.path()}, kind::transport, false); });
+  text = printed([&] { code = list_verb({f.path}, kind::transport, false); });
   CHECK(has(text, "transport mpi: MPI was not found"));
   CHECK(code == 3);
   CHECK(has(text, broken.string() + ": not a shared object"));
   CHECK(text.find("models") == std::string::npos);
 
-  const auto j = parsed(printed([&] { code = list_verb({f.path()}, std::nullopt, true); }));
+  const auto j = parsed(printed([&] { code = list_verb({f.path}, std::nullopt, true); }));
   CHECK(code == 3);
   CHECK(j["transports"][0]["id"] == "good");
-  CHECK(j["transports"][0]["file"] == (f.path() / "good.so").string());
+  CHECK(j["transports"][0]["file"] == (f.path / "good.so").string());
   CHECK(j["models"].empty());
   CHECK(j["unusable"][0]["file"] == broken.string());
   CHECK(j["left_out"][0] == "transport mpi: MPI was not found");
-  CHECK(j["folders"][0] == f.path().string());
+  CHECK(j["folders"][0] == f.path.string());
 }
 
 TEST_CASE("describe: parameters and capabilities") {
   const folder f;
   f.add("good");
-  const auto text = printed([&] { describe_verb({f.path()}, "transport/good", false); });
+  const auto text = printed([&] { describe_verb({f.path}, "transport/good", false); });
   CHECK(has(text, "transport good: a transport in C99"));
   CHECK(has(text, "an integer from 1 to 64"));
   CHECK(has(text, "\"64KiB\""));
   CHECK(has(text, "independent"));
-  const auto j = parsed(printed([&] { describe_verb({f.path()}, "transports/good", true); }));
+  const auto j = parsed(printed([&] { describe_verb({f.path}, "transports/good", true); }));
   CHECK(j["parameters"].size() == 9);
   CHECK(j["parameters"][1]["default"] == 4);
   CHECK(j["parameters"][1]["max"] == 64);
@@ -128,7 +128,7 @@ TEST_CASE("describe: what is asked wrongly, and what is not there") {
   const folder f;
   f.add("good");
   auto describe = [&](const std::string& name, const std::vector<std::string>& set = {}) {
-    return code_of([&] { printed([&] { describe_verb({f.path()}, name, false, set); }); });
+    return code_of([&] { printed([&] { describe_verb({f.path}, name, false, set); }); });
   };
   CHECK(describe("good") == 2);
   CHECK(describe("transprt/good") == 2);
@@ -143,9 +143,8 @@ TEST_CASE("a component that throws where nothing may leave") {
   const folder f;
   f.add("throw_in_create");
   for (const std::string name : {"model/thrower", "strategy/thrower"}) {
-    CHECK(code_of([&] { printed([&] { describe_verb({f.path()}, name, false); }); }) == 3);
-    CHECK_THROWS_WITH_AS(printed([&] { describe_verb({f.path()}, name, false); }), doctest::Contains("gave up"),
-                         failure);
+    CHECK(code_of([&] { printed([&] { describe_verb({f.path}, name, false); }); }) == 3);
+    CHECK_THROWS_WITH_AS(printed([&] { describe_verb({f.path}, name, false); }), doctest::Contains("gave up"), failure);
   }
 }
 

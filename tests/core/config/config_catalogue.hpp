@@ -5,6 +5,7 @@
 
 #include "base/failure.hpp"
 #include "config/load.hpp"
+#include "temporary_folder.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -76,32 +77,11 @@ inline const regatta::catalogue& test_catalogue() {
   return c;
 }
 
-// A temporary folder, removed by the destructor.
-class scratch_folder {
-public:
-  scratch_folder() {
-    static std::atomic<int> next{0};
-    // In memory where there is such a place: on a busy disk every small file takes milliseconds.
-    const std::filesystem::path memory = "/dev/shm";
-    path_ = (std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path()) /
-            ("config-test-" + std::to_string(::getpid()) + "-" + std::to_string(next++));
-    std::filesystem::create_directories(path_);
-  }
-  ~scratch_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return path_ / name;
-  }
-
-private:
-  std::filesystem::path path_;
+// In memory where there is such a place: on a busy disk every small file takes milliseconds.
+struct scratch_folder : regatta::test::temporary_folder {
+  scratch_folder()
+      : temporary_folder(std::filesystem::is_directory("/dev/shm") ? "/dev/shm"
+                                                                   : std::filesystem::temp_directory_path()) {}
 };
 
 inline regatta::experiment load(const std::string& text, const regatta::overrides& o = {}) {
@@ -120,7 +100,7 @@ inline std::string complaint(const std::string& text, const regatta::overrides& 
   } catch (const regatta::failure& f) {
     if (code) *code = f.code();
     std::string said = f.what();
-    const std::string prefix = folder.path().string() + "/";
+    const std::string prefix = folder.path.string() + "/";
     for (std::size_t at; (at = said.find(prefix)) != std::string::npos;) said.erase(at, prefix.size());
     return said;
   }

@@ -32,7 +32,7 @@ TEST_CASE("a file that cannot be read") {
     return {};
   };
   CHECK(what("/nowhere/f.toml") == "/nowhere/f.toml: error: no such file");
-  CHECK(what(folder.path()) == folder.path().string() + ": error: is a folder; give the TOML file in it");
+  CHECK(what(folder.path) == folder.path.string() + ": error: is a folder; give the TOML file in it");
 }
 
 TEST_CASE("a file that is no TOML") {
@@ -317,7 +317,7 @@ TEST_CASE("keys that make no difference are named") {
     const scratch_folder folder;
     std::string all;
     for (const std::string& n : load_experiment(folder.write("f.toml", mlp + text), o, test_catalogue()).notices)
-      all += n.substr(n.starts_with("notice") ? 0 : folder.path().string().size() + 1) + "\n";
+      all += n.substr(n.starts_with("notice") ? 0 : folder.path.string().size() + 1) + "\n";
     return all;
   };
   CHECK(notices("") == "");

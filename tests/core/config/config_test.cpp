@@ -353,9 +353,9 @@ TEST_CASE("relative paths start at the file, those of options at the current fol
   const auto file = folder.write("f.toml", mlp + "[experiment]\nplugin_path = [\"build/../lib\", \"/opt\"]\n"
                                                  "[data]\npath = \"cifar\"\n");
   const experiment e = load_experiment(file, {}, test_catalogue());
-  CHECK(e.cases[0].data.path == folder.path() / "cifar");
+  CHECK(e.cases[0].data.path == folder.path / "cifar");
   CHECK(e.cases[0].data.evaluation_path.empty());
-  CHECK(e.plugin_path == std::vector<std::string>{folder.path() / "lib", "/opt"});
+  CHECK(e.plugin_path == std::vector<std::string>{folder.path / "lib", "/opt"});
   CHECK(plugin_path_of(file, {}) == e.plugin_path);
 
   const overrides o{{"data.path=cifar", "experiment.plugin_path=build"}, {}};
@@ -378,7 +378,7 @@ TEST_CASE("plugin_path is read from a file whatever else is wrong with it") {
   CHECK(plugin_path_of(folder.write("b.toml", "[experiment"), {}).empty());
   CHECK(plugin_path_of(folder.write("c.toml", "experiment = 5"), {}).empty());
   CHECK(plugin_path_of(folder.write("d.toml", "[experiment]\nplugin_path = [5]"), {}).empty());
-  CHECK(plugin_path_of(folder.path() / "missing.toml", {{"experiment.plugin_path=/a"}, {}}) ==
+  CHECK(plugin_path_of(folder.path / "missing.toml", {{"experiment.plugin_path=/a"}, {}}) ==
         std::vector<std::string>{"/a"});
 }
 

@@ -31,6 +31,7 @@
 #include "launch/line_splitter.hpp"
 #include "launch/memory.hpp"
 #include "launch/process.hpp"
+#include "temporary_folder.hpp"
 
 using namespace regatta;
 
@@ -389,13 +390,9 @@ TEST_CASE("every rank gets CPUs of its own, or none") {
 
 TEST_CASE("control groups: v2 nested, v1, in containers, absent") {
   namespace fs = std::filesystem;
-  std::string pattern = (fs::temp_directory_path() / "regatta-cgroup-XXXXXX").string();
-  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-  const fs::path root = pattern;
-  const auto write = [&](const char* path, const char* text) {
-    fs::create_directories((root / path).parent_path());
-    std::ofstream(root / path) << text;
-  };
+  const test::temporary_folder folder;
+  const fs::path& root = folder.path;
+  const auto write = [&](const char* path, const char* text) { folder.write(path, text); };
   CHECK(std::isinf(cgroup_cpu_limit(root)));
 
   write("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
@@ -418,18 +415,13 @@ TEST_CASE("control groups: v2 nested, v1, in containers, absent") {
   CHECK(std::isinf(cgroup_cpu_limit(root)));
   write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "250000\n");
   CHECK(cgroup_cpu_limit(root) == doctest::Approx(2.5));
-  fs::remove_all(root);
 }
 
 TEST_CASE("memory: what control groups leave, and whether the kernel killed for it") {
   namespace fs = std::filesystem;
-  std::string pattern = (fs::temp_directory_path() / "regatta-memory-XXXXXX").string();
-  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-  const fs::path root = pattern;
-  const auto write = [&](const char* path, const char* text) {
-    fs::create_directories((root / path).parent_path());
-    std::ofstream(root / path) << text;
-  };
+  const test::temporary_folder folder;
+  const fs::path& root = folder.path;
+  const auto write = [&](const char* path, const char* text) { folder.write(path, text); };
   CHECK(available_bytes(root) == 0); // unknown
   write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
   CHECK(available_bytes(root) == 8000 * 1024);
@@ -468,7 +460,6 @@ TEST_CASE("memory: what control groups leave, and whether the kernel killed for 
   const oom_watch v1(root);
   write("sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
   CHECK(v1.verdict() == "the kernel ran out of memory (cgroup limit 5 MiB)");
-  fs::remove_all(root);
 }
 
 TEST_CASE("ranks are taken before the one who started them when memory runs out") {

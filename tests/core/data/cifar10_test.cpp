@@ -54,7 +54,7 @@ TEST_CASE("records are read in the files' order, normalised per channel") {
   folder.write("readme.html", "no record");
   const std::vector<rg_input> inputs{index("label", RG_U8, {1}, 10), values("flat", RG_F32, {3072}),
                                      values("image", RG_U8, {3, 32, 32})};
-  auto source = make_source(cifar10(folder.path(), false), inputs, 1);
+  auto source = make_source(cifar10(folder.path, false), inputs, 1);
   CHECK(source->size() == 8);
   CHECK_FALSE(source->constant());
   const auto batch = fill(*source, inputs, 0, 10, 0, 10);
@@ -70,11 +70,11 @@ TEST_CASE("records are read in the files' order, normalised per channel") {
       REQUIRE(std::abs(static_cast<double>(floats[k * image + i]) - expected) < 1e-5);
     }
   }
-  auto evaluation = make_evaluation_source(cifar10(folder.path()), inputs, 1);
+  auto evaluation = make_evaluation_source(cifar10(folder.path), inputs, 1);
   CHECK(evaluation->size() == 2);
   CHECK(fill(*evaluation, inputs, 0, 2, 0, 2).bytes[2][0] == 100);
   // One file by its name, too.
-  CHECK(make_source(cifar10(folder.path() / "test_batch.bin"), inputs, 1)->size() == 2);
+  CHECK(make_source(cifar10(folder.path / "test_batch.bin"), inputs, 1)->size() == 2);
 }
 
 TEST_CASE("shuffled: every sample once an epoch, N workers as one, evaluation in order") {
@@ -82,7 +82,7 @@ TEST_CASE("shuffled: every sample once an epoch, N workers as one, evaluation in
   folder.write("data_batch_1.bin", records(0, 30));
   folder.write("data_batch_2.bin", records(30, 10));
   folder.write("test_batch.bin", records(0, 10));
-  auto source = make_source(cifar10(folder.path()), bytes_and_label, 7);
+  auto source = make_source(cifar10(folder.path), bytes_and_label, 7);
   std::vector<int> epochs[2];
   for (std::uint64_t step = 0; step < 10; ++step) { // 80 samples: two epochs, batches across their border
     const auto whole = fill(*source, bytes_and_label, step, 8, 0, 8);
@@ -97,19 +97,19 @@ TEST_CASE("shuffled: every sample once an epoch, N workers as one, evaluation in
     std::ranges::sort(epoch);
     for (int i = 0; i < 40; ++i) CHECK(epoch[static_cast<std::size_t>(i)] == i);
   }
-  auto reseeded = make_source(cifar10(folder.path()), bytes_and_label, 8);
+  auto reseeded = make_source(cifar10(folder.path), bytes_and_label, 8);
   CHECK(fill(*reseeded, bytes_and_label, 0, 40, 0, 40).bytes != fill(*source, bytes_and_label, 0, 40, 0, 40).bytes);
-  auto evaluation = make_evaluation_source(cifar10(folder.path()), bytes_and_label, 7);
+  auto evaluation = make_evaluation_source(cifar10(folder.path), bytes_and_label, 7);
   for (std::uint64_t k = 0; k < 10; ++k) CHECK(fill(*evaluation, bytes_and_label, k, 1, 0, 1).bytes[0][0] == k);
 }
 
 TEST_CASE("what is wrong with a folder or a file is said, with its name") {
   const temporary_folder folder;
   const auto refused = [&](exit_code code, const std::vector<rg_input>& inputs = image_and_label) {
-    return failure_of([&] { make_source(cifar10(folder.path()), inputs, 1); }, code);
+    return failure_of([&] { make_source(cifar10(folder.path), inputs, 1); }, code);
   };
   CHECK(contains(refused(exit_code::usage), "holds no data_batch_*.bin"));
-  CHECK(contains(refused(exit_code::usage), folder.path().string()));
+  CHECK(contains(refused(exit_code::usage), folder.path.string()));
 
   folder.write("data_batch_1.bin", "");
   CHECK(contains(refused(exit_code::run), "data_batch_1.bin: is empty"));
@@ -130,22 +130,22 @@ TEST_CASE("what is wrong with a folder or a file is said, with its name") {
   CHECK(contains(refused(exit_code::usage, {values("image", RG_F32, {32, 32, 3})}), "takes 32x32x3"));
   CHECK(contains(refused(exit_code::usage, {values("image", RG_I32, {3, 32, 32})}), "neither f32 nor u8"));
   CHECK(contains(refused(exit_code::usage, {index("words", RG_I32, {20}, 1000)}), "takes 20 indices"));
-  CHECK(contains(
-      failure_of([&] { make_evaluation_source(cifar10(folder.path()), image_and_label, 1); }, exit_code::usage),
-      "holds no test_batch*.bin"));
+  CHECK(
+      contains(failure_of([&] { make_evaluation_source(cifar10(folder.path), image_and_label, 1); }, exit_code::usage),
+               "holds no test_batch*.bin"));
 
-  std::filesystem::create_directory(folder.path() / "data_batch_2.bin");
+  std::filesystem::create_directory(folder.path / "data_batch_2.bin");
   CHECK(contains(refused(exit_code::usage), "data_batch_2.bin"));
-  std::filesystem::remove(folder.path() / "data_batch_2.bin");
-  REQUIRE(::mkfifo((folder.path() / "data_batch_3.bin").c_str(), 0600) == 0); // must not wait for a writer
+  std::filesystem::remove(folder.path / "data_batch_2.bin");
+  REQUIRE(::mkfifo((folder.path / "data_batch_3.bin").c_str(), 0600) == 0); // must not wait for a writer
   CHECK(contains(refused(exit_code::usage), "data_batch_3.bin: is not a regular file"));
 }
 
 TEST_CASE("the made-up set reads back, is the same for the same seed, and has all classes") {
   const temporary_folder one, same, other;
-  CHECK(generate_cifar10_like(one.path() / "deep" / "er", 40, 1) == 0);
-  generate_cifar10_like(same.path(), 40, 1);
-  generate_cifar10_like(other.path(), 40, 2);
+  CHECK(generate_cifar10_like(one.path / "deep" / "er", 40, 1) == 0);
+  generate_cifar10_like(same.path, 40, 1);
+  generate_cifar10_like(other.path, 40, 2);
   std::set<std::string> contents;
   for (const std::string name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
                                  "data_batch_5.bin", "test_batch.bin"}) {
@@ -158,7 +158,7 @@ TEST_CASE("the made-up set reads back, is the same for the same seed, and has al
   const auto names = same.read("batches.meta.txt");
   CHECK(std::ranges::count(names, '\n') == 10);
 
-  auto source = make_source(cifar10(same.path()), image_and_label, 1);
+  auto source = make_source(cifar10(same.path), image_and_label, 1);
   CHECK(source->size() == 200);
   const auto batch = fill(*source, image_and_label, 0, 200, 0, 200);
   std::set<std::int64_t> labels;
@@ -172,9 +172,9 @@ TEST_CASE("the made-up set reads back, is the same for the same seed, and has al
 
 TEST_CASE("the made-up set can be learnt: the nearest mean of a class beats chance, but is not perfect") {
   const temporary_folder folder;
-  generate_cifar10_like(folder.path(), 400, 1);
-  auto train = make_source(cifar10(folder.path()), image_and_label, 1);
-  auto test = make_evaluation_source(cifar10(folder.path()), image_and_label, 1);
+  generate_cifar10_like(folder.path, 400, 1);
+  auto train = make_source(cifar10(folder.path), image_and_label, 1);
+  auto test = make_evaluation_source(cifar10(folder.path), image_and_label, 1);
   const auto seen = fill(*train, image_and_label, 0, 2000, 0, 2000);
   const auto x = seen.as<float>(0);
   std::vector<double> means(10 * image, 0.0);
@@ -205,7 +205,7 @@ TEST_CASE("a check of the data reads no more records than it asks for") {
   const temporary_folder folder;
   folder.write("data_batch_1.bin", records(0, 5));
   folder.write("data_batch_2.bin", records(5, 5));
-  data_config config = cifar10(folder.path(), false);
+  data_config config = cifar10(folder.path, false);
   for (const std::uint64_t first : {3, 7}) {
     config.first_records = first;
     CHECK(make_source(config, bytes_and_label, 1)->size() == first);

@@ -6,6 +6,7 @@
 #include "base/failure.hpp"
 #include "data/source.hpp"
 #include "experiment/experiment.hpp"
+#include "temporary_folder.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -109,34 +110,7 @@ inline bool contains(const std::string& text, const std::string& part) {
   return found;
 }
 
-// A temporary folder, removed with its files by the destructor.
-class temporary_folder {
-public:
-  temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "regatta-data-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~temporary_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return path_ / name;
-  }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-private:
-  std::filesystem::path path_;
-};
+using regatta::test::temporary_folder;
 
 // A format of lines and the inputs that it feeds.
 struct text_format {

@@ -13,11 +13,11 @@ using namespace regatta;
 
 TEST_CASE("any share of a batch is the same samples, on any number of threads, behind a queue or not") {
   const temporary_folder f;
-  generate_criteo_like(f.path(), 100, 1);
-  generate_words_like(f.path() / "words", 50, 3, 1);
-  generate_sentences_like(f.path() / "sentences", 20, 1);
-  generate_parallel_like(f.path() / "parallel", 60, 1);
-  generate_queries_like(f.path() / "queries", 60, 1);
+  generate_criteo_like(f.path, 100, 1);
+  generate_words_like(f.path / "words", 50, 3, 1);
+  generate_sentences_like(f.path / "sentences", 20, 1);
+  generate_parallel_like(f.path / "parallel", 60, 1);
+  generate_queries_like(f.path / "queries", 60, 1);
   const std::map<std::string, std::filesystem::path> files = {{"criteo", "train.tsv"},
                                                               {"words", "words/train.txt"},
                                                               {"sentences", "sentences/train.txt"},
@@ -25,7 +25,7 @@ TEST_CASE("any share of a batch is the same samples, on any number of threads, b
                                                               {"queries", "queries/train.tsv"}};
   for (const text_format& o : text_formats()) {
     CAPTURE(o.name);
-    data_config c = dataset(o.name, f.path() / files.at(o.name));
+    data_config c = dataset(o.name, f.path / files.at(o.name));
     const auto source = open(c, o.inputs);
     const filled whole = fill(*source, o.inputs, 3, 24, 0, 24);
     filled parts = fill(*source, o.inputs, 3, 24, 0, 8);
@@ -96,7 +96,7 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   wrong.queue_source = "random";
   check_data(wrong, inputs); // no file is read
   wrong.source = "dataset";
-  wrong.path = (f.path() / "gone").string();
+  wrong.path = (f.path / "gone").string();
   CHECK(refusal(wrong, inputs) ==
         "data.path: expected a file or a folder, got " + wrong.path + ", which does not exist");
 
@@ -113,17 +113,17 @@ TEST_CASE("data is opened and read before anything starts, and what is wrong is 
   }
   CHECK(contains(refusal(dataset("sentences", f.write("empty", "\n\n")), {index("tokens", RG_I32, {8}, 9)}),
                  "data.path: "));
-  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 5); // no vocabulary
+  CHECK(std::distance(std::filesystem::directory_iterator(f.path), {}) == 5); // no vocabulary
 }
 
 TEST_CASE("generated data is written whole, where data.path is missing and points to it") {
   const temporary_folder f;
-  data_config c = dataset("queries", f.path() / "set/train.tsv");
+  data_config c = dataset("queries", f.path / "set/train.tsv");
   CHECK(!data_to_generate(c)); // `generate` is not set
   c.generate = true;
   const auto missing = data_to_generate(c);
   REQUIRE(missing);
-  CHECK(missing->folder == f.path() / "set");
+  CHECK(missing->folder == f.path / "set");
   // A set of a few lines in place of the format's own, for time.
   const data_generator few{"queries", "a few", "train.tsv",
                            [](const std::filesystem::path& to) { generate_queries_like(to, 50, 1); }};
@@ -136,11 +136,11 @@ TEST_CASE("generated data is written whole, where data.path is missing and point
                                 generate_queries_like(to, 50, 1);
                                 throw failure(exit_code::run, "disk full");
                               }};
-  CHECK_THROWS_AS(write_generated_data(broken, f.path() / "other"), failure);
-  CHECK(!std::filesystem::exists(f.path() / "other"));
-  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 1); // no incomplete folder is left
+  CHECK_THROWS_AS(write_generated_data(broken, f.path / "other"), failure);
+  CHECK(!std::filesystem::exists(f.path / "other"));
+  CHECK(std::distance(std::filesystem::directory_iterator(f.path), {}) == 1); // no incomplete folder is left
 
-  c.path = (f.path() / "elsewhere.tsv").string();
+  c.path = (f.path / "elsewhere.tsv").string();
   CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("ends in train.tsv"), failure);
   c.format = "npy";
   CHECK_THROWS_WITH_AS(data_to_generate(c), doctest::Contains("there is no generator for"), failure);

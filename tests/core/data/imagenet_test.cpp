@@ -37,9 +37,9 @@ TEST_CASE("a small file that claims to be a huge image is refused before memory 
 
 TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unknown ones named") {
   const temporary_folder f;
-  generate_imagenet_like(f.path(), 3, 5, 64, 1);
-  data_config c = dataset("imagenet", f.path() / "train");
-  c.evaluation_path = (f.path() / "test").string();
+  generate_imagenet_like(f.path, 3, 5, 64, 1);
+  data_config c = dataset("imagenet", f.path / "train");
+  c.evaluation_path = (f.path / "test").string();
   const std::vector<rg_input> inputs{values("image", RG_F32, {3, 32, 32}), index("label", RG_I32, {}, 1000)};
   const auto source = open(c, inputs);
   CHECK(source->size() == 15);
@@ -56,9 +56,9 @@ TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unk
   image p{50, 40, std::vector<std::uint8_t>(std::size_t{3} * 50 * 40, 0)};
   for (std::size_t i = 0; i < p.pixels.size(); i += 3) p.pixels[i] = 200;
   const auto bytes = encode_jpeg(p, 95);
-  std::filesystem::create_directories(f.path() / "one/class000");
+  std::filesystem::create_directories(f.path / "one/class000");
   f.write("one/class000/x.JPG", std::string(bytes.begin(), bytes.end()));
-  c.evaluation_path = (f.path() / "one").string();
+  c.evaluation_path = (f.path / "one").string();
   const std::vector<rg_input> raw{values("image", RG_U8, {3, 32, 32})};
   const auto pixels = all(*make_evaluation_source(c, raw, 1), raw).as<std::uint8_t>(0);
   CHECK(std::abs(pixels[0] - 200) < 4);
@@ -72,7 +72,7 @@ TEST_CASE("imagenet: classes by folder, crops of the right size, damaged and unk
   const auto skipping = open(c, inputs);
   all(*skipping, inputs);
   CHECK(skipping->skipped() == 1);
-  std::filesystem::create_directories(f.path() / "one/dragon");
+  std::filesystem::create_directories(f.path / "one/dragon");
   CHECK(contains(failure_of([&] { make_evaluation_source(c, inputs, 1); }, exit_code::usage), "dragon"));
   CHECK(contains(failure_of([&] { open(c, {index("label", RG_I32, {}, 2)}); }, exit_code::usage), "3 classes"));
 }

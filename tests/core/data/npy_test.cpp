@@ -61,7 +61,7 @@ TEST_CASE("arrays of every type feed inputs of every fitting type") {
   folder.write("u1.npy", with_head(dictionary("|u1", "(3L, 2L)"), std::string("\x01\x02\xff\x00\x05\x06", 6)));
   const std::vector<rg_input> inputs{values("f4", RG_F32, {2}), values("f8", RG_F32, {2}), index("i4", RG_U8, {}, 8),
                                      index("i8", RG_I32, {}, 8), values("u1", RG_F32, {2})};
-  auto source = make_source(npy(folder.path()), inputs, 1);
+  auto source = make_source(npy(folder.path), inputs, 1);
   CHECK(source->size() == 3);
   const auto batch = fill(*source, inputs, 0, 3, 0, 3);
   CHECK(batch.as<float>(0) == std::vector<float>{0.5F, -1, 2, 3, 4, 1e30F});
@@ -73,7 +73,7 @@ TEST_CASE("arrays of every type feed inputs of every fitting type") {
   const std::vector<rg_input> integers{values("i4", RG_I64, {1}), values("i8", RG_I64, {}), index("i8", RG_I64, {}, 8),
                                        values("u1", RG_I32, {2}), values("i4", RG_I32, {}), values("u1", RG_U8, {2}),
                                        values("i8", RG_F32, {})};
-  auto more = make_evaluation_source(npy(folder.path()), integers, 1);
+  auto more = make_evaluation_source(npy(folder.path), integers, 1);
   const auto last = fill(*more, integers, 2, 1, 0, 1); // position 2, and only that
   CHECK(last.as<std::int64_t>(0) == std::vector<std::int64_t>{7});
   CHECK(last.as<std::int64_t>(1) == std::vector<std::int64_t>{3});
@@ -95,7 +95,7 @@ TEST_CASE("all inputs of a sample move together when shuffled") {
   folder.write("x.npy", with_head(dictionary("<f4", "(100,)"), bytes_of(x)));
   folder.write("y.npy", with_head(dictionary("<i4", "(100,)"), bytes_of(y)));
   const std::vector<rg_input> inputs{values("x", RG_F32, {}), index("y", RG_I32, {}, 100)};
-  auto config = npy(folder.path());
+  auto config = npy(folder.path);
   config.shuffle = true;
   auto source = make_source(config, inputs, 1);
   const auto batch = fill(*source, inputs, 0, 100, 0, 100);
@@ -107,7 +107,7 @@ TEST_CASE("all inputs of a sample move together when shuffled") {
 TEST_CASE("files that do not fit the model are refused with both sides named") {
   const temporary_folder folder;
   const auto refused = [&](const rg_input& input, exit_code code = exit_code::run) {
-    return failure_of([&] { make_source(npy(folder.path()), std::vector{input}, 1); }, code);
+    return failure_of([&] { make_source(npy(folder.path), std::vector{input}, 1); }, code);
   };
   CHECK(contains(refused(values("x", RG_F32, {2}), exit_code::usage), "x.npy: cannot be opened"));
   CHECK(contains(refused(values("../x", RG_F32, {2}), exit_code::usage), "name of a file"));
@@ -130,7 +130,7 @@ TEST_CASE("files that do not fit the model are refused with both sides named") {
   }
   folder.write("y.npy", with_head(dictionary("<f4", "(2,)"), bytes_of<float>({1, 2})));
   const std::vector<rg_input> both{values("x", RG_F32, {}), values("y", RG_F32, {})};
-  CHECK(contains(failure_of([&] { make_source(npy(folder.path()), both, 1); }, exit_code::run), "has 2 samples, but"));
+  CHECK(contains(failure_of([&] { make_source(npy(folder.path), both, 1); }, exit_code::run), "has 2 samples, but"));
 }
 
 TEST_CASE("an index that goes bad under a running job ends it, and no model reads it") {
@@ -140,9 +140,9 @@ TEST_CASE("an index that goes bad under a running job ends it, and no model read
   };
   folder.write("x.npy", with(2));
   const std::vector<rg_input> inputs{index("x", RG_I32, {}, 10)};
-  auto source = make_source(npy(folder.path()), inputs, 1);
+  auto source = make_source(npy(folder.path), inputs, 1);
   {
-    std::fstream file(folder.path() / "x.npy", std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(folder.path / "x.npy", std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(with(2).size() - 1));
     file.put(1);
   }

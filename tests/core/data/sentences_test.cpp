@@ -12,8 +12,8 @@ using namespace regatta;
 
 TEST_CASE("sentences: pairs, segments, 15 % targets of which four in five are masked") {
   const temporary_folder f;
-  generate_sentences_like(f.path(), 200, 1);
-  const data_config c = dataset("sentences", f.path() / "train.txt");
+  generate_sentences_like(f.path, 200, 1);
+  const data_config c = dataset("sentences", f.path / "train.txt");
   const std::vector<rg_input>& inputs = inputs_of("sentences");
   const auto source = open(c, inputs);
   const filled data = all(*source, inputs);
@@ -62,7 +62,7 @@ TEST_CASE("sentences: half of the pairs follow each other, the others are of two
   std::string vocabulary;
   for (std::size_t w = 0; w < document_of.size(); ++w) vocabulary += "w" + std::to_string(w) + " 1\n";
   f.write("train.txt", text);
-  data_config c = dataset("sentences", f.path() / "train.txt");
+  data_config c = dataset("sentences", f.path / "train.txt");
   c.vocabulary = f.write("words", vocabulary).string();
   c.shuffle = false;
   const std::vector<rg_input> inputs{index("tokens", RG_I32, {5}, 500), index("masked_labels", RG_I32, {1}, 500),
@@ -99,7 +99,7 @@ TEST_CASE("sentences: half of the pairs follow each other, the others are of two
 TEST_CASE("sentences: of one document the follower is never drawn by chance; without pairs there is nothing to read") {
   const temporary_folder f;
   f.write("train.txt", "a\nb\nc\n");
-  data_config c = dataset("sentences", f.path() / "train.txt");
+  data_config c = dataset("sentences", f.path / "train.txt");
   c.vocabulary = f.write("words", "a 1\nb 1\nc 1\n").string();
   c.shuffle = false;
   const std::vector<rg_input> inputs{index("tokens", RG_I32, {5}, 500), index("masked_labels", RG_I32, {1}, 500),

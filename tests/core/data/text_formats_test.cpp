@@ -65,22 +65,22 @@ TEST_CASE("formats refuse inputs that they cannot feed, files that are not there
     CAPTURE(format);
     CHECK(contains(failure_of([&] { open(dataset(format, text), {index("pixel", RG_I32, {}, 9)}); }, exit_code::usage),
                    "pixel"));
-    CHECK(contains(failure_of([&] { open(dataset(format, f.path() / "gone"), {}); }, exit_code::usage), "gone"));
+    CHECK(contains(failure_of([&] { open(dataset(format, f.path / "gone"), {}); }, exit_code::usage), "gone"));
   }
   data_config empty = dataset("criteo", f.write("e", ""));
   CHECK(contains(failure_of([&] { open(empty, {}); }, exit_code::run), "/e: expected at least one sample"));
   empty.path = text.string();
-  empty.evaluation_path = (f.path() / "e").string();
+  empty.evaluation_path = (f.path / "e").string();
   CHECK(contains(failure_of([&] { make_evaluation_source(empty, {}, 1); }, exit_code::run),
                  "/e: expected at least one sample"));
   CHECK(contains(failure_of([&] { open(dataset("criteo", text), {index("ids", RG_I32, {27}, 9)}); }, exit_code::usage),
                  "27"));
   CHECK(contains(failure_of([&] { open(dataset("words", text), {index("word", RG_I32, {2}, 9)}); }, exit_code::usage),
                  "word"));
-  CHECK(contains(failure_of([&] { open(dataset("parallel", f.path()), {}); }, exit_code::usage), "source.txt"));
+  CHECK(contains(failure_of([&] { open(dataset("parallel", f.path), {}); }, exit_code::usage), "source.txt"));
   f.write("source.txt", "a\nb\n");
   f.write("target.txt", "a\n");
-  CHECK(contains(failure_of([&] { open(dataset("parallel", f.path()), {}); }, exit_code::run), "translation"));
+  CHECK(contains(failure_of([&] { open(dataset("parallel", f.path), {}); }, exit_code::run), "translation"));
 }
 
 TEST_CASE("words: neighbours within the window, frequent first, rare ones out, frequent ones dropped at times") {
@@ -125,7 +125,7 @@ TEST_CASE("words: neighbours within the window, frequent first, rare ones out, f
   CHECK(static_cast<double>(with_the) / without == doctest::Approx(0.203 / 0.39).epsilon(0.15));
 
   // The vocabulary is kept, and made again when the text changes.
-  REQUIRE(std::filesystem::exists(f.path() / "text.2.vocabulary"));
+  REQUIRE(std::filesystem::exists(f.path / "text.2.vocabulary"));
   CHECK(f.read("text.2.vocabulary").find("\nthe 600\ncat 200\n") != std::string::npos);
   f.write("text", "new new words words\n");
   open(c, inputs);
@@ -142,7 +142,7 @@ TEST_CASE("parallel: source with its end, target shifted by one against its labe
   const temporary_folder f;
   f.write("source.txt", "a b\nc d e f g\n");
   f.write("target.txt", "x y\nx x x x x x\n");
-  data_config c = dataset("parallel", f.path());
+  data_config c = dataset("parallel", f.path);
   c.shuffle = false;
   const std::vector<rg_input> inputs{index("source", RG_I32, {4}, 100), index("target_in", RG_I32, {4}, 100),
                                      index("target_out", RG_I32, {4}, 100)};
@@ -194,34 +194,34 @@ TEST_CASE("a vocabulary is not written through a link that somebody else planted
   CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(name)));
   CHECK(f.read("text.1.vocabulary").starts_with("regatta-vocabulary 1 "));
   // Nothing else stays.
-  CHECK(std::distance(std::filesystem::directory_iterator(f.path()), {}) == 4);
+  CHECK(std::distance(std::filesystem::directory_iterator(f.path), {}) == 4);
 }
 
 #if REGATTA_SENTENCEPIECE
 TEST_CASE("subwords are trained once, kept, and the same for training and evaluation") {
   const temporary_folder f;
-  generate_parallel_like(f.path(), 300, 1);
-  data_config c = dataset("parallel", f.path() / "train");
+  generate_parallel_like(f.path, 300, 1);
+  data_config c = dataset("parallel", f.path / "train");
   c.tokens = "subwords";
-  c.evaluation_path = (f.path() / "test").string();
+  c.evaluation_path = (f.path / "test").string();
   const std::vector<rg_input> inputs{index("source", RG_I32, {16}, 80), index("target_in", RG_I32, {16}, 80)};
   const filled data = all(*open(c, inputs), inputs);
-  CHECK(std::filesystem::exists(f.path() / "train/source.txt.80.subwords"));
+  CHECK(std::filesystem::exists(f.path / "train/source.txt.80.subwords"));
   const auto ids = data.as<std::int32_t>(0);
   CHECK(*std::ranges::max_element(ids) > 20);
   CHECK(*std::ranges::max_element(ids) < 80);
-  const auto changed = std::filesystem::last_write_time(f.path() / "train/source.txt.80.subwords");
+  const auto changed = std::filesystem::last_write_time(f.path / "train/source.txt.80.subwords");
   const auto test = make_evaluation_source(c, inputs, 1);
   CHECK(all(*test, inputs).as<std::int32_t>(0)[0] > 4);
-  CHECK(std::filesystem::last_write_time(f.path() / "train/source.txt.80.subwords") == changed);
-  c.vocabulary = (f.path() / "train/source.txt.80.subwords").string(); // ours has the special ids
+  CHECK(std::filesystem::last_write_time(f.path / "train/source.txt.80.subwords") == changed);
+  c.vocabulary = (f.path / "train/source.txt.80.subwords").string(); // ours has the special ids
   CHECK(all(*open(c, inputs), inputs).as<std::int32_t>(0) == ids);
   // One of somebody else's, whose id 4 is a piece of a word.
-  const std::string other = (f.path() / "other").string();
+  const std::string other = (f.path / "other").string();
   REQUIRE(sentencepiece::SentencePieceTrainer::Train(
               "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3 --vocab_size=60 --hard_vocab_limit=false --minloglevel=2 "
               "--input=" +
-              (f.path() / "train/source.txt").string() + " --model_prefix=" + other)
+              (f.path / "train/source.txt").string() + " --model_prefix=" + other)
               .ok());
   c.vocabulary = other + ".model";
   CHECK(contains(failure_of([&] { open(c, inputs); }, exit_code::usage), "4 [MASK]"));

@@ -15,6 +15,7 @@
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
 #include "report/result_checks.hpp"
+#include "temporary_folder.hpp"
 
 using namespace regatta;
 using namespace regatta::test;
@@ -504,17 +505,7 @@ TEST_CASE(
 
 namespace {
 
-struct data_folder {
-  std::filesystem::path path;
-  data_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "regatta-data-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~data_folder() { std::filesystem::remove_all(path); }
-  void write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((path / name).parent_path());
-    std::ofstream(path / name) << text;
-  }
+struct data_folder : test::temporary_folder {
   json of(const std::string& format) const { return fingerprint_of_data(path.string(), format); }
 };
 

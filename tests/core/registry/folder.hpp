@@ -3,6 +3,8 @@
 // Plugin folders put together for one test.
 #pragma once
 
+#include "temporary_folder.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -12,36 +14,14 @@
 #include <string>
 #include <string_view>
 
-// A temporary folder, removed by the destructor. Plugins are copied into it, so that the loader sees separate files.
-class folder {
-public:
-  folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "regatta-abi-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-  ~folder() {
-    std::error_code ec;
-    std::filesystem::remove_all(path_, ec);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
-  // The test plugin of this name, under the same or another one.
+// A folder into which plugins are copied, so that the loader sees separate files.
+struct folder : regatta::test::temporary_folder {
+  // Copies the test plugin of this name, under the same or another one.
   std::filesystem::path add(const std::string& name, const std::string& as = {}) const {
-    const auto to = path_ / ((as.empty() ? name : as) + ".so");
+    const auto to = path / ((as.empty() ? name : as) + ".so");
     std::filesystem::copy_file(std::filesystem::path(ABI_PLUGINS) / (name + ".so"), to);
     return to;
   }
-  std::filesystem::path write(const std::string& name, std::string_view bytes) const {
-    const auto to = path_ / name;
-    std::ofstream(to, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return to;
-  }
-
-private:
-  std::filesystem::path path_;
 };
 
 inline std::string bytes_of(const std::string& plugin) {

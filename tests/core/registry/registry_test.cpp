@@ -21,8 +21,8 @@ namespace {
 
 // The registry's one-line error for a folder with the sound plugin and this file. Checks that the sound one is loaded.
 std::string reason_for(const folder& f, const std::filesystem::path& file) {
-  if (!std::filesystem::exists(f.path() / "good.so")) f.add("good");
-  const registry r({f.path()});
+  if (!std::filesystem::exists(f.path / "good.so")) f.add("good");
+  const registry r({f.path});
   REQUIRE(r.failures().size() == 1);
   CHECK(r.failures()[0].file == file);
   CHECK(r.failures()[0].reason.find('\n') == std::string::npos);
@@ -61,12 +61,12 @@ bool has(const std::string& text, std::string_view part) {
 TEST_CASE("a sound C99 plugin") {
   const folder f;
   f.add("good");
-  const registry r({f.path()});
+  const registry r({f.path});
   CHECK(r.failures().empty());
   const auto& c = r.find(kind::transport, "good");
   CHECK(c.summary == "a transport in C99");
   CHECK(c.plugin_name == "good");
-  CHECK(c.file == f.path() / "good.so");
+  CHECK(c.file == f.path / "good.so");
   CHECK((c.transport.poll == nullptr)); // it is described, nothing is loaded
   CHECK_FALSE(c.is_graph);
   const registry loading = r.loading();
@@ -81,7 +81,7 @@ TEST_CASE("a sound C99 plugin") {
 TEST_CASE("smaller structs: what they lack is null, what lies behind them is not read") {
   const folder f;
   f.add("older");
-  const registry r = registry({f.path()}).loading();
+  const registry r = registry({f.path}).loading();
   REQUIRE(r.failures().empty());
   const auto& c = r.find(kind::transport, "older");
   CHECK(c.transport.struct_size == sizeof(rg_transport));
@@ -98,7 +98,7 @@ TEST_CASE("smaller structs: what they lack is null, what lies behind them is not
 TEST_CASE("larger structs: what is added is left out; a kind of the future is told and does not hurt the rest") {
   const folder f;
   f.add("newer");
-  const registry r = registry({f.path()}).loading();
+  const registry r = registry({f.path}).loading();
   const auto& c = r.find(kind::transport, "newer");
   CHECK(c.transport.struct_size == sizeof(rg_transport));
   REQUIRE(c.parameters.size() == 2);
@@ -139,18 +139,18 @@ TEST_CASE("files that are no plugin for this machine") {
 TEST_CASE("names in the folder that are no files") {
   SUBCASE("a link to nothing") {
     const folder f;
-    std::filesystem::create_symlink("nowhere.so", f.path() / "link.so");
-    CHECK(has(reason_for(f, f.path() / "link.so"), "a link to a file that does not exist"));
+    std::filesystem::create_symlink("nowhere.so", f.path / "link.so");
+    CHECK(has(reason_for(f, f.path / "link.so"), "a link to a file that does not exist"));
   }
   SUBCASE("a folder") {
     const folder f;
-    std::filesystem::create_directory(f.path() / "folder.so");
-    CHECK(has(reason_for(f, f.path() / "folder.so"), "not a regular file"));
+    std::filesystem::create_directory(f.path / "folder.so");
+    CHECK(has(reason_for(f, f.path / "folder.so"), "not a regular file"));
   }
   SUBCASE("a pipe, which must not be waited for") {
     const folder f;
-    REQUIRE(::mkfifo((f.path() / "pipe.so").c_str(), 0600) == 0);
-    CHECK(has(reason_for(f, f.path() / "pipe.so"), "not a regular file"));
+    REQUIRE(::mkfifo((f.path / "pipe.so").c_str(), 0600) == 0);
+    CHECK(has(reason_for(f, f.path / "pipe.so"), "not a regular file"));
   }
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("two plugins of one folder with one id are both refused") {
   f.add("good", "a");
   f.add("good", "b");
   f.add("older");
-  const registry r({f.path()});
+  const registry r({f.path});
   REQUIRE(r.failures().size() == 2);
   CHECK(r.failures()[0].reason == "holds transport good, as b.so does: remove one of the two, or give it another id");
   CHECK(r.failures()[1].reason == "holds transport good, as a.so does: remove one of the two, or give it another id");
@@ -262,13 +262,13 @@ TEST_CASE("of two folders the first counts; the same file twice is one") {
   first.add("good");
   second.add("good", "again");
   second.add("older");
-  const registry r({first.path(), second.path(), first.path() / "."});
+  const registry r({first.path, second.path, first.path / "."});
   CHECK(r.failures().empty());
   CHECK(r.components().size() == 2);
-  CHECK(r.find(kind::transport, "good").file == first.path() / "good.so");
+  CHECK(r.find(kind::transport, "good").file == first.path / "good.so");
   REQUIRE(r.hidden().size() == 1);
-  CHECK(r.hidden()[0].file == second.path() / "again.so");
-  CHECK(r.hidden()[0].by == first.path() / "good.so");
+  CHECK(r.hidden()[0].file == second.path / "again.so");
+  CHECK(r.hidden()[0].by == first.path / "good.so");
 }
 
 TEST_CASE("files one by one, as a rank loads them") {
@@ -276,7 +276,7 @@ TEST_CASE("files one by one, as a rank loads them") {
   const auto good = f.add("good"), broken = f.write("broken.so", "no ELF");
   f.add("older"); // not asked for
   for (const auto t : {trust::tried, trust::untried}) {
-    const auto r = registry::of_files({good, broken, f.path() / "missing.so"}, t);
+    const auto r = registry::of_files({good, broken, f.path / "missing.so"}, t);
     CHECK(r.components().size() == 1);
     REQUIRE(r.failures().size() == 2);
     CHECK(has(r.failures()[1].reason, "no such file"));
@@ -290,10 +290,10 @@ TEST_CASE("what is not there is told with a near name and what is there") {
   f.add("good");
   f.add("older");
   f.write("broken.so", "no ELF");
-  const registry r({f.path()});
+  const registry r({f.path});
   CHECK_THROWS_WITH(r.find(kind::transport, "godo"),
                     ("there is no transport \"godo\", did you mean \"good\"? (there is good, older); not usable: " +
-                     (f.path() / "broken.so").string() +
+                     (f.path / "broken.so").string() +
                      ": not a shared object (no ELF file): remove it from the plugin folder")
                         .c_str());
   CHECK_THROWS_WITH_AS(r.find(kind::model, "x"), doctest::Contains("no models were found"), failure);
@@ -301,12 +301,12 @@ TEST_CASE("what is not there is told with a near name and what is there") {
 
 TEST_CASE("folders") {
   const folder a, b, c;
-  ::setenv("REGATTA_PLUGIN_PATH", (":" + b.path().string() + ":").c_str(), 1);
-  const auto found = plugin_folders({a.path().string()}, {c.path().string()});
+  ::setenv("REGATTA_PLUGIN_PATH", (":" + b.path.string() + ":").c_str(), 1);
+  const auto found = plugin_folders({a.path.string()}, {c.path.string()});
   REQUIRE(found.size() >= 3); // the one beside the program may be there or not
-  CHECK(found[0] == a.path());
-  CHECK(found[1] == b.path());
-  CHECK(found[2] == c.path());
+  CHECK(found[0] == a.path);
+  CHECK(found[1] == b.path);
+  CHECK(found[2] == c.path);
   ::setenv("REGATTA_PLUGIN_PATH", "/no/such/folder", 1);
   CHECK_THROWS_WITH(plugin_folders({}), "REGATTA_PLUGIN_PATH: /no/such/folder: no such folder");
   ::unsetenv("REGATTA_PLUGIN_PATH");
@@ -320,7 +320,7 @@ TEST_CASE("SHA-256 of a file") {
   const folder f;
   CHECK(sha256_of(f.write("abc", "abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK(sha256_of(f.write("none", "")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  CHECK_THROWS_AS(sha256_of(f.path() / "missing"), failure);
+  CHECK_THROWS_AS(sha256_of(f.path / "missing"), failure);
 }
 
 TEST_CASE("names of kinds") {

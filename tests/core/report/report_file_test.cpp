@@ -16,21 +16,14 @@
 #include "base/write_atomically.hpp"
 #include "report/record_file.hpp"
 #include "report/result_folder.hpp"
+#include "temporary_folder.hpp"
 
 using namespace regatta;
 using nlohmann::json;
+using test::temporary_folder;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct temporary_folder {
-  temporary_folder() {
-    std::string name = (fs::temp_directory_path() / "regatta-test-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~temporary_folder() { fs::remove_all(path); }
-  fs::path path;
-};
 
 std::string content_of(const fs::path& file) {
   std::ifstream in(file);

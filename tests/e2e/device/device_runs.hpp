@@ -76,7 +76,7 @@ inline void compare(const json& expected, const json& found) {
   }
 }
 
-inline void same_as_on_the_host(const scratch& s, const std::string& options,
+inline void same_as_on_the_host(const temporary_folder& s, const std::string& options,
                                 const std::vector<std::string>& orders = {"late"},
                                 const std::string& text = experiment) {
   const json expected = results(s, text, options);
@@ -88,7 +88,8 @@ inline void same_as_on_the_host(const scratch& s, const std::string& options,
 }
 
 // Returns how often the host waited for each rank's device in a run of two ranks, in ascending order.
-inline std::vector<int> waits(const scratch& s, const std::string& text, const std::string& options, int steps) {
+inline std::vector<int> waits(const temporary_folder& s, const std::string& text, const std::string& options,
+                              int steps) {
   fs::remove(s.path / "waits");
   results(s, text, options + " --set measure.steps=" + std::to_string(steps) + on_device,
           "REGATTA_FAKE_DEVICE_LOG=" + (s.path / "waits").string());

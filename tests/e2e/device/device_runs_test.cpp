@@ -10,14 +10,14 @@
 using namespace device_runs;
 
 TEST_CASE("every strategy learns the same over transports that reach the host's memory alone") {
-  const scratch s;
+  const temporary_folder s;
   const std::string strategies = "--sweep strategy.plugin=allreduce,sync_ps,async_ps,local_sgd,dgc";
   same_as_on_the_host(s, strategies);
   same_as_on_the_host(s, strategies + " --set transport.plugin=shm", {"1"});
 }
 
 TEST_CASE("over a transport that reaches the device's memory, ordered by fences alone") {
-  const scratch s;
+  const temporary_folder s;
   const std::string options = "--set optimizer.plugin=adam --set strategy.allreduce.lanes=1 --sweep "
                               "strategy.allreduce.algorithm=native,ring,sharded --sweep optimizer.clip_norm=0.0,0.5 ";
   const json expected = results(s, experiment, options + "--set transport.plugin=shm");
@@ -29,7 +29,7 @@ TEST_CASE("over a transport that reaches the device's memory, ordered by fences 
 }
 
 TEST_CASE("alone, and where a worker is its own server") {
-  const scratch s;
+  const temporary_folder s;
   same_as_on_the_host(s, "--set cluster.workers=1 --set transport.plugin=null --set strategy.plugin=none");
   same_as_on_the_host(s, "--set cluster.colocate=true --set cluster.servers=2 --sweep "
                          "strategy.plugin=sync_ps,async_ps");
@@ -38,7 +38,7 @@ TEST_CASE("alone, and where a worker is its own server") {
 }
 
 TEST_CASE("every optimiser, with and without clipping by the global norm") {
-  const scratch s;
+  const temporary_folder s;
   same_as_on_the_host(s, "--sweep optimizer.plugin=sgd,momentum,adagrad,adam --set optimizer.weight_decay=0.01");
   same_as_on_the_host(
       s, "--sweep strategy.plugin=allreduce,sync_ps --set optimizer.plugin=adam --set optimizer.clip_norm=0.5",
@@ -48,20 +48,20 @@ TEST_CASE("every optimiser, with and without clipping by the global norm") {
 }
 
 TEST_CASE("micro-batches; values that cross as bf16") {
-  const scratch s;
+  const temporary_folder s;
   same_as_on_the_host(s, "--set train.accumulate=4 --sweep strategy.plugin=allreduce,sync_ps");
   same_as_on_the_host(s, "--set strategy.allreduce.wire=bf16 --set strategy.sync_ps.wire=bf16 "
                          "--sweep strategy.plugin=allreduce,sync_ps --sweep cluster.colocate=true,false");
 }
 
 TEST_CASE("batches are read late, out of memory that is held; samples that never change once") {
-  const scratch s;
+  const temporary_folder s;
   same_as_on_the_host(s, "--sweep data.source=constant,random --sweep train.accumulate=1,4 --set measure.steps=8",
                       {"late", "1"});
 }
 
 TEST_CASE("evaluations, between steps and at the end, of a model with running statistics") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_cifar10_like(s.path / "data", 40, 1);
   const std::string data = "[data]\nsource = \"random\"";
   std::string text = std::string(experiment).substr(std::string(experiment).find(data) + data.size());
@@ -73,7 +73,7 @@ TEST_CASE("evaluations, between steps and at the end, of a model with running st
 }
 
 TEST_CASE("the host waits for the device between steps never") {
-  const scratch s;
+  const temporary_folder s;
   for (const std::string transport : {"tcp", "fake_link"}) {
     const std::string options = "--set strategy.allreduce.lanes=1 --set transport.plugin=" + transport;
     CHECK(waits(s, experiment, options, 3) == waits(s, experiment, options, 12));
@@ -81,7 +81,7 @@ TEST_CASE("the host waits for the device between steps never") {
 }
 
 TEST_CASE("what the sensors of each rank's device say, and how devices reach each other, is in the result") {
-  const scratch s;
+  const temporary_folder s;
   const json r = results(s, experiment, on_device);
   const json expected = {{"name", "fake"},
                          {"driver", "none"},
@@ -102,7 +102,7 @@ TEST_CASE("what the sensors of each rank's device say, and how devices reach eac
 }
 
 TEST_CASE("forward, backward and update are timed by the device's clock") {
-  const scratch s;
+  const temporary_folder s;
   const json alone = results(s, experiment,
                              "--set cluster.workers=1 --set strategy.plugin=none --set "
                              "transport.plugin=null --set train.accumulate=2" +

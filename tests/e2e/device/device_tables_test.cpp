@@ -22,7 +22,7 @@ const std::string ctr = with("plugin = \"ctr\"\nrows = 200\nhidden = [16]\n"),
 } // namespace
 
 TEST_CASE("whoever holds the rows, they train as on the CPU, over tcp and shm") {
-  const scratch s;
+  const temporary_folder s;
   const std::string strategies = "--sweep strategy.plugin=allreduce,sync_ps,async_ps";
   same_as_on_the_host(s, strategies, {"late", "1"}, ctr);
   same_as_on_the_host(s, strategies + " --set transport.plugin=shm", {"2"}, ctr);
@@ -30,7 +30,7 @@ TEST_CASE("whoever holds the rows, they train as on the CPU, over tcp and shm") 
 }
 
 TEST_CASE("alone, where a worker is its own server, and where workers drift apart") {
-  const scratch s;
+  const temporary_folder s;
   same_as_on_the_host(s, "--set cluster.workers=1 --set transport.plugin=null --set strategy.plugin=none",
                       {"late", "1"}, ctr);
   same_as_on_the_host(s,
@@ -42,7 +42,7 @@ TEST_CASE("alone, where a worker is its own server, and where workers drift apar
 }
 
 TEST_CASE("every optimiser; the norm over dense weights and rows together; micro-batches; bf16 on the wire") {
-  const scratch s;
+  const temporary_folder s;
   same_as_on_the_host(s, "--sweep optimizer.plugin=sgd,momentum,adagrad,adam --set optimizer.weight_decay=0.01",
                       {"late"}, ctr);
   same_as_on_the_host(s, "--sweep strategy.plugin=allreduce,sync_ps --set optimizer.clip_norm=0.05", {"late", "1"},
@@ -55,7 +55,7 @@ TEST_CASE("every optimiser; the norm over dense weights and rows together; micro
 }
 
 TEST_CASE("evaluations, between steps and at the end") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_criteo_like(s.path / "data", 200, 1);
   const std::string text =
       with("plugin = \"ctr\"\nrows = 200\nhidden = [16]\n",
@@ -66,12 +66,12 @@ TEST_CASE("evaluations, between steps and at the end") {
 }
 
 TEST_CASE("the host waits for the device between steps never, but goes on serving until a step's rows are there") {
-  const scratch s;
+  const temporary_folder s;
   CHECK(waits(s, ctr, "", 3) == waits(s, ctr, "", 12));
 }
 
 TEST_CASE("a strategy that mistakes a device's memory for the host's is refused, and nothing is touched") {
-  const scratch s;
+  const temporary_folder s;
   const std::string options =
       "--set cluster.workers=1 --set strategy.plugin=two_memories --set transport.plugin=null "
       "--sweep strategy.what=copy,add,rows,apply,norm,to_oneself,look,nothing --plugin-path " REGATTA_DEVICE_PLUGINS;
@@ -95,7 +95,7 @@ TEST_CASE("a strategy that mistakes a device's memory for the host's is refused,
 }
 
 TEST_CASE("a transport that reaches a device's memory alone is handed nothing of the host's") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << experiment;
   const outcome o = program(s, "run x.toml --out result --set strategy.plugin=two_memories --set strategy.what=across "
                                "--set transport.plugin=fake_link" +
@@ -105,7 +105,7 @@ TEST_CASE("a transport that reaches a device's memory alone is handed nothing of
 }
 
 TEST_CASE("over a transport that reaches a device's memory alone, models with tables are refused") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << ctr;
   const outcome o = program(
       s, "run x.toml --out result --set strategy.allreduce.lanes=1 --set transport.plugin=fake_link" + on_device);

@@ -42,7 +42,7 @@ struct ended {
 // The first case of the sweep hangs, the second does not.
 ended run_cases(const std::string& key, const std::string& hangs, const std::string& runs,
                 const std::string& options = "") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << two_workers;
   ended e;
   const std::string token = "HANG_TEST=" + s.path.string();
@@ -149,7 +149,7 @@ TEST_CASE("comm: a transport that stands still is named with its size, and the n
        {std::pair{"receive", "waits for its peers; first: receive from rank "}, std::pair{"send", "(RG_AGAIN)"},
         std::pair{"report", "waits for its peers; first: "}, std::pair{"poll", "does not return: hanging.so"}}) {
     CAPTURE(at);
-    const scratch s;
+    const temporary_folder s;
     const std::string token = "HANG_TEST=" + s.path.string();
     const outcome o = program(
         s,
@@ -179,7 +179,7 @@ TEST_CASE("comm: a transport that stands still is named with its size, and the n
 }
 
 TEST_CASE("steps of three seconds are no standstill") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << two_workers;
   const outcome o = program(s, "run x.toml --out r --progress never --plugin-path " HANGING_PLUGINS
                                " --set model.at=slow --set measure.timeout=auto --set measure.steps=2");
@@ -192,7 +192,7 @@ TEST_CASE("figures that are in stay in when a rank then hangs, crashes or exits"
                                  std::pair{"exit_crash", "killed by SIGSEGV after its result"},
                                  std::pair{"exit_code", "exited with code 3 after its result"}}) {
     CAPTURE(at);
-    const scratch s;
+    const temporary_folder s;
     std::ofstream(s.path / "x.toml") << two_workers;
     const outcome o =
         program(s, std::string("run x.toml --out r --progress never --format json --plugin-path " HANGING_PLUGINS
@@ -209,7 +209,7 @@ TEST_CASE("figures that are in stay in when a rank then hangs, crashes or exits"
 }
 
 TEST_CASE("a rank that is stopped before it connects is found") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << two_workers;
   const pid_t run = start(s, {REGATTA_PROGRAM, "run", "x.toml", "--out", "r", "--progress", "never", "--plugin-path",
                               HANGING_PLUGINS, "--set", "measure.steps=1000000", "--set", "measure.timeout=auto"});

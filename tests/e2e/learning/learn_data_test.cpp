@@ -40,7 +40,7 @@ double learnt(const json& results) {
 
 #if REGATTA_JPEG
 TEST_CASE("an mlp tells 5 classes of pictures apart, with threads and a queue in between") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_imagenet_like(s.path, 5, 60, 40, 1);
   const json r = results(s, R"(
 [model]
@@ -61,7 +61,7 @@ evaluation_path = "test"
 #endif
 
 TEST_CASE("ctr finds out who clicks") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_criteo_like(s.path, 20'000, 1);
   const json r = results(s, R"(
 [model]
@@ -79,7 +79,7 @@ evaluation_path = "test.tsv"
 }
 
 TEST_CASE("damaged records that are skipped are counted, and said") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_criteo_like(s.path, 50, 1);
   std::ofstream(s.path / "train.tsv", std::ios::app) << "no click at all\n";
   const json r = results(s, R"(
@@ -99,7 +99,7 @@ on_bad_record = "skip"
 }
 
 TEST_CASE("a schedule in epochs is that of as many steps, on servers too") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_cifar10_like(s.path / "data", 48, 1); // 240 samples: 10 steps of 24
   const std::string toml = R"(
 [model]

@@ -9,7 +9,7 @@
 using namespace regatta::test;
 
 TEST_CASE("a tiny transformer translates 40 words with a perplexity below 2 after 300 steps of 32") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_parallel_like(s.path / "data", 20'000, 1);
   const auto [fp32, bf16] =
       learnt(s, {.model = "plugin = \"transformer\"\nlayers = 1\nhidden = 64\nheads = 4\nvocabulary = 100\n"
@@ -25,7 +25,7 @@ TEST_CASE("a tiny transformer translates 40 words with a perplexity below 2 afte
 }
 
 TEST_CASE("a tiny bert finds 35 % of masked words after 300 steps of 32") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_sentences_like(s.path / "data", 2'000, 1);
   const auto [fp32, bf16] =
       learnt(s, {.model = "plugin = \"bert\"\nlayers = 1\nhidden = 64\nheads = 4\nvocabulary = 200\npositions = 24\n"
@@ -43,7 +43,7 @@ TEST_CASE("a tiny bert finds 35 % of masked words after 300 steps of 32") {
 // Each loss is a mean over all words that count in the global batch: a worker with short sentences, or few masked
 // words, weighs less than the other one. Means of workers' or of micro-batches' means would be something else.
 TEST_CASE("workers whose shares differ in words train as one worker does, in however many parts") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_parallel_like(s.path / "parallel", 100, 1);
   regatta::generate_sentences_like(s.path / "sentences", 50, 1);
   const std::string transformer = R"(
@@ -117,7 +117,7 @@ baseline = false
 }
 
 TEST_CASE("bert's throughput counts words, not masks, where batches are counted in tokens") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_sentences_like(s.path / "data", 50, 1);
   const json r = results(s, R"(
 [model]

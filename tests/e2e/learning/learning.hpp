@@ -21,7 +21,7 @@ struct lesson {
 };
 
 // The metric in fp32 and in bf16, which is emulated where the CPU has none. Checks that the loss halved, at least.
-inline std::array<double, 2> learnt(const scratch& s, const lesson& l) {
+inline std::array<double, 2> learnt(const temporary_folder& s, const lesson& l) {
   const std::string steps = std::to_string(l.steps);
   const std::string toml =
       "[model]\n" + l.model + "[data]\nsource = \"dataset\"\n" + l.data +
@@ -44,7 +44,7 @@ inline std::array<double, 2> learnt(const scratch& s, const lesson& l) {
 // Trains on images of ten classes, with seed 1. Checks that most unseen images are classified correctly, in either
 // precision.
 inline void reads_pictures(lesson l) {
-  const scratch s;
+  const temporary_folder s;
   generate_cifar10_like(s.path / "data", 400, 1);
   l.data = "format = \"cifar10\"\npath = \"data\"\nevaluation_path = \"data\"\n";
   l.metric = "top1";

@@ -14,7 +14,7 @@ using namespace regatta::test;
 namespace {
 
 // The result of a run of `model` on files of `format` in the folder data.
-json trained(const scratch& s, const std::string& model, const std::string& format, const std::string& rest) {
+json trained(const temporary_folder& s, const std::string& model, const std::string& format, const std::string& rest) {
   return results(s, "[model]\n" + model + "[data]\nsource = \"dataset\"\nformat = \"" + format +
                         "\"\npath = \"data/train.tsv\"\nevaluation_path = \"data/test.tsv\"\n" + rest)
       .at(0);
@@ -23,7 +23,7 @@ json trained(const scratch& s, const std::string& model, const std::string& form
 } // namespace
 
 TEST_CASE("ctr tells clicks of unseen lines with an AUC of 0.75 after 300 steps of 100") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_criteo_like(s.path / "data", 10000, 1);
   std::vector<double> reached;
   for (const char* precision : {"fp32", "bf16"}) {
@@ -54,7 +54,7 @@ baseline = false
 }
 
 TEST_CASE("simnet_bow puts 20 pairs in order for one that it does not, after 400 steps of 100") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_queries_like(s.path / "data", 40000, 1);
   std::vector<double> reached;
   for (const char* precision : {"fp32", "bf16"}) {
@@ -85,7 +85,7 @@ baseline = false
 }
 
 TEST_CASE("word2vec brings words nearer to their neighbours than to noise, by 0.6, after 400 steps of 200") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_words_like(s.path / "data", 5000, 100, 1);
   const json r = results(s, R"(
 [model]
@@ -120,7 +120,7 @@ baseline = false
 }
 
 TEST_CASE("two workers train ctr as one does, whoever brings the rows") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_criteo_like(s.path / "data", 2000, 1);
   const auto run = [&](const std::string& cluster) {
     return trained(s, "plugin = \"ctr\"\nrows = 5003\nhidden = [32]\n", "criteo", cluster + R"(

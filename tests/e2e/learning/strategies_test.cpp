@@ -61,7 +61,7 @@ double reached(const json& result) {
 } // namespace
 
 TEST_CASE("every strategy learns what synchronous training learns") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_cifar10_like(s.path / "data", 400, 1);
   const json all = results(s, experiment);
   std::map<std::string, json> by;
@@ -97,7 +97,7 @@ TEST_CASE("every strategy learns what synchronous training learns") {
 }
 
 TEST_CASE("sparse tables: async_ps and geo_ps tell clicks as well as sync_ps does") {
-  const scratch s;
+  const temporary_folder s;
   regatta::generate_criteo_like(s.path / "data", 10000, 1);
   const json all = results(s, R"(
 [model]
@@ -145,7 +145,7 @@ k = 10
 }
 
 TEST_CASE("what a strategy cannot do with this optimiser is refused before anything starts") {
-  const scratch s;
+  const temporary_folder s;
   std::ofstream(s.path / "x.toml") << "[model]\nplugin = \"mlp\"\n[cluster]\nworkers = 2\n";
   for (const auto& [options, why] : std::vector<std::pair<std::string, std::string>>{
            {"dgc --set strategy.momentum=0.9 --set optimizer.plugin=momentum", "keep one of them"},
@@ -166,7 +166,7 @@ TEST_CASE("what a strategy cannot do with this optimiser is refused before anyth
 
 // No time is looked at, but how many steps the slow one has done when the other is through.
 TEST_CASE("a straggler: nobody waits for it under async_ps, everybody does under allreduce") {
-  const scratch s;
+  const temporary_folder s;
   const std::string text = R"(
 [model]
 plugin = "mlp"
@@ -215,7 +215,7 @@ k = 5
 // Bytes as the transport counts them, headers included: what one side has sent by the region's end the other has
 // received, and no more.
 TEST_CASE("servers send in the region what workers receive in it, and receive what workers send") {
-  const scratch s;
+  const temporary_folder s;
   const json all = results(s, R"(
 [model]
 plugin = "mlp"
@@ -261,7 +261,7 @@ bucket = 4096
 // the first step, with its compilation, is followed by such a sleep, too: a long step with a small factor costs less time
 // than a short one with a large factor.
 TEST_CASE("a straggler is waited for, not communicated with, under every strategy that synchronises") {
-  const scratch s;
+  const temporary_folder s;
   const std::string text = R"(
 [model]
 plugin = "mlp"

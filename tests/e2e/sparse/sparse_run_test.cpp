@@ -42,7 +42,7 @@ const std::string alone = "--set strategy.plugin=none --set transport.plugin=nul
 } // namespace
 
 TEST_CASE("a sparse table trains as a dense one does, with every optimiser whose untouched rows stay as they are") {
-  const scratch s;
+  const temporary_folder s;
   // Momentum and Adam move a dense row on in steps that do not touch it; sparse, they wait.
   for (const char* optimizer : {"optimizer.plugin=sgd", "optimizer.plugin=adagrad"})
     for (const char* accumulate : {"1", "3"}) {
@@ -58,13 +58,13 @@ TEST_CASE("a sparse table trains as a dense one does, with every optimiser whose
 }
 
 TEST_CASE("a model of tables alone trains") {
-  const scratch s;
+  const temporary_folder s;
   const auto curve = curve_of(results(s, tiny, alone + "--set model.bias=false --set optimizer.plugin=sgd"));
   CHECK(curve.back() < 0.7 * curve.front());
 }
 
 TEST_CASE("tokens of a batch are counted once, with sparse tables too") {
-  const scratch s;
+  const temporary_folder s;
   const auto tokens_of_sample = [&](const std::string& options) {
     const json r = results(s, tiny, alone + "--set train.batch_unit=tokens --set train.batch=96 " + options).at(0);
     CHECK(r.at("throughput").at("unit") == "tokens/s");
@@ -80,13 +80,13 @@ TEST_CASE("tokens of a batch are counted once, with sparse tables too") {
 }
 
 TEST_CASE("clipping takes the norm over tables and dense tensors together") {
-  const scratch s;
+  const temporary_folder s;
   const std::string options = alone + "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 --set model.sparse=";
   same_curve(curve_of(results(s, tiny, options + "true")), curve_of(results(s, tiny, options + "false")), 1e-6);
 }
 
 TEST_CASE("N workers train tables as one does, whoever holds the rows, over tcp and shm") {
-  const scratch s;
+  const temporary_folder s;
   for (const std::string with : {"--set optimizer.plugin=adam --set optimizer.lr=0.05 ",
                                  "--set optimizer.plugin=momentum --set train.accumulate=2 --set model.bias=false ",
                                  "--set optimizer.plugin=sgd --set optimizer.clip_norm=0.3 "}) {
