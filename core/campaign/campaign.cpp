@@ -184,7 +184,7 @@ campaign::outcome campaign::run_once(const case_config& c, finished_run done) {
     done.plugins = files_.verified(run.job.files);
     progress_.phase = done.role == "case" ? "" : done.role;
     progress_.step = 0;
-    progress_.steps = run.job.warmup + run.job.steps;
+    progress_.steps = run.job.steps ? run.job.warmup + run.job.steps : 0; // unknown with measure.seconds
     run_begin_ = rg::steady_ns();
     show({});
     if (hooks_.begin_run)

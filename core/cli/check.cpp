@@ -139,7 +139,7 @@ int list(const target& t, const check_options& o) {
         rows.push_back({one.name, s.tested ? title_of(s) : "file", one.expected});
       }
   if (o.json)
-    print_output(fmt::format("{}\n", out.dump(2)));
+    print_output(fmt::format("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
   else
     print_output(indented({{"test"}, {"of"}, {"expected"}}, std::move(rows)));
   return 0;

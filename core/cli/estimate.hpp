@@ -22,8 +22,6 @@ struct machine_speed {
 };
 // Measures this machine. Takes some tens of milliseconds. [main]
 machine_speed measure_machine();
-// Measures and returns machine_speed::flops alone. [main]
-double measure_flops();
 
 struct time_estimate {
   double seconds = 0;     // elapsed, on a machine that does nothing else

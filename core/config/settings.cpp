@@ -124,6 +124,7 @@ private:
     } else if (node.is == toml_node::kind::table && is_inner_table(path)) {
       for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
     } else if (const auto name = find_name(path, at_key, components_, wrong_)) {
+      if (layer == setting::layer::set) drop_sweeps_of(path);
       setting s{node, at_value, layer};
       if (fits(path, *name, s))
         all_.values.insert_or_assign(path, std::move(s));
@@ -166,7 +167,6 @@ private:
     const auto& [path, value] = *parsed;
     if (split(path)[0] == "sweep")
       return wrong_.add({"--set", {}}, path, "a sweep is given by --sweep PATH=VALUE,VALUE,...");
-    drop_sweeps_of(path);
     take(path, value.node, setting::layer::set, "--set");
   }
 

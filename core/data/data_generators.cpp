@@ -67,7 +67,8 @@ void write_generated_data(const data_generator& data, const fs::path& where) {
                     fs::perm_options::add);
     fs::rename(partial, folder, error);
     // Another campaign may have made the same data in the meantime.
-    if (error && fs::is_empty(folder)) throw failure(exit_code::run, folder.string() + ": " + error.message());
+    if (std::error_code none; error && (!fs::exists(folder, none) || fs::is_empty(folder, none)))
+      throw failure(exit_code::run, folder.string() + ": " + error.message());
     if (error) fs::remove_all(partial);
   } catch (...) {
     fs::remove_all(partial, error);

@@ -45,9 +45,8 @@ public:
 
   void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
             std::span<void* const> out) override {
-    const std::uint64_t micro = taken_ % request_.micros;
     if (!producer_.joinable() || step != taken_ / request_.micros || global_batch != request_.global_batch ||
-        samples != request_.samples || first != request_.first + micro * samples)
+        samples != request_.samples || first != request_.first + taken_ % request_.micros * samples)
       throw failure(exit_code::plugin,
                     fmt::format("the queue was not asked for step {} sample {} when it was planned", step, first));
     {

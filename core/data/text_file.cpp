@@ -19,7 +19,8 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
     const std::string name = i->path().filename().string(), extension = i->path().extension().string();
-    if (i->is_regular_file() && name[0] != '.' && extension != ".vocabulary" && extension != ".subwords")
+    std::error_code unreadable; // such as a loop of links
+    if (i->is_regular_file(unreadable) && name[0] != '.' && extension != ".vocabulary" && extension != ".subwords")
       files.push_back(i->path());
   }
   if (error) throw failure(exit_code::usage, fmt::format("{}: cannot be listed: {}", path.string(), error.message()));

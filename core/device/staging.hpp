@@ -21,6 +21,7 @@ public:
   void* reserve(std::uint64_t bytes) {
     if (bytes > bytes_) {
       memory_ = nullptr;
+      bytes_ = 0; // grow() may throw
       memory_ = grow(bytes);
       bytes_ = bytes;
     }

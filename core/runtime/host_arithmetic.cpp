@@ -127,7 +127,7 @@ rg_status strategy_host::select(const rg_op& op) {
   const bool on_device = regions_.on_device(op.source);
   if (on_device) seen = device_operations_.pinned_pair();
   w.found = on_device ? static_cast<std::uint64_t*>(seen.get()) : &found;
-  *w.found = found;
+  *w.found = op.source.count ? found : 0; // a device skips empty work
   if (const rg_status s = compute(op, w); s < 0) return s;
   if (on_device) {
     device_operations_.add(op, std::move(seen));

@@ -59,6 +59,7 @@ TEST_CASE("a queue hands on what its source fails with") {
   c.queue_source = "dataset";
   const std::vector<rg_input> inputs{index("label", RG_I32, {}, 2)};
   const auto queue = open(c, inputs);
+  CHECK(contains(failure_of([&] { fill(*queue, inputs, 0, 4, 0, 4); }, exit_code::plugin), "step 0"));
   queue->plan({4, 0, 4, 1});
   CHECK(contains(failure_of([&] { fill(*queue, inputs, 0, 4, 0, 4); }, exit_code::run), "x.tsv:2: the label"));
 }

@@ -67,6 +67,9 @@ TEST_CASE("formats refuse inputs that they cannot feed, files that are not there
                    "pixel"));
     CHECK(contains(failure_of([&] { open(dataset(format, f.path / "gone"), {}); }, exit_code::usage), "gone"));
   }
+  std::filesystem::create_directory(f.path / "loop");
+  std::filesystem::create_symlink("link", f.path / "loop/link");
+  CHECK(contains(failure_of([&] { open(dataset("criteo", f.path / "loop"), {}); }, exit_code::usage), "holds no file"));
   data_config empty = dataset("criteo", f.write("e", ""));
   CHECK(contains(failure_of([&] { open(empty, {}); }, exit_code::run), "/e: expected at least one sample"));
   empty.path = text.string();

@@ -239,6 +239,28 @@ TEST_CASE("deferred updates wait for the norm of all owners") {
   CHECK(w == std::vector<float>{-4.5F, -6, 0, 0});
 }
 
+TEST_CASE("an update of no elements adds nothing to the sum of squares, also if the processor skips empty work") {
+  struct skipping final : processor {
+    void* allocate(std::uint64_t bytes) override { return on_host.allocate(bytes); }
+    void* allocate_shared(std::uint64_t bytes) override { return on_host.allocate_shared(bytes); }
+    bool run(const rg_work& w) override { return w.count == 0 || on_host.run(w); }
+    void copy(void* to, const void* from, std::uint64_t bytes) override { on_host.copy(to, from, bytes); }
+  } unit;
+  auto c = configured("sgd");
+  c.clip_norm = 1000;
+  std::vector<float> w(4, 0);
+  optimizer o(c, 1, {{0, 4, 1, 1}}, unit);
+  o.own(0, 4, w.data());
+  const std::vector<float> g{3, 4, 1, 2};
+  o.apply(0, std::span(g).first(2), 0);
+  o.apply(2, std::span(g).last(2), 0);
+  CHECK(partial(o).sum_of_squares == 30);
+  CHECK(o.commit({0, 30}, 0));
+  o.apply(0, g, 1);
+  o.apply(4, {}, 1);
+  CHECK(partial(o).sum_of_squares == 30);
+}
+
 TEST_CASE("the sum of squares does not follow the order of applies") {
   auto c = configured("sgd");
   c.clip_norm = 1;
