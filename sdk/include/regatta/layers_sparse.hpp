@@ -114,7 +114,7 @@ inline value cosine(value a, value b, const std::string& name = "") {
 // Losses; each must be the network's last node, except inside sum_of_losses(). softmax_cross_entropy_auc() takes
 // logits [2] and a label from index(name, 2); pairwise_hinge() takes two scores, each [1].
 inline value softmax_cross_entropy_auc(value logits, value label, std::int64_t buckets = 4096) {
-  if (logits.dims() != shape{2}) detail::bad_layer("loss", "the area under the curve is of two classes");
+  if (logits.dims() != shape{2}) detail::bad_layer("loss", "the area under the curve needs two logits");
   detail::expect_rank(label, 0, "loss");
   return logits.net().node("softmax_cross_entropy_auc", "loss", {logits, label}, {},
                            {{"buckets", static_cast<double>(buckets)}}, {});

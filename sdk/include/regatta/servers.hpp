@@ -31,7 +31,7 @@ public:
     // Every server needs a part of the first bucket, since a worker says goodbye there. With sparse tables it says
     // goodbye in a request for rows instead.
     if (!c.tables() && part(0, 0).count == 0)
-      throw error(RG_E_CONFIG, "the model has too few weights to be cut over " + std::to_string(servers_) +
+      throw error(RG_E_CONFIG, "the model has too few weights to be divided among " + std::to_string(servers_) +
                                    " servers: use at most " + std::to_string((c.arena().count + 15) / 16));
   }
   std::size_t buckets() const { return buckets_.size(); }
