@@ -171,7 +171,7 @@ private:
     std::memcpy(said.of_to.data(), token_of(to), sizeof(token));
     proof out;
     if (authenticate_->mac(authenticate_->context, &said, sizeof said, out.data()) != RG_OK)
-      throw rg::error(RG_E_OPERATION, "unix: the engine made no proof");
+      throw rg::error(RG_E_OPERATION, "unix: the engine failed to compute a MAC");
     return out;
   }
   static bool equal(const proof& a, const proof& b) { // takes the same time wherever they differ

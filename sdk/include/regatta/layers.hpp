@@ -397,7 +397,7 @@ inline value sigmoid(value x) {
 // Multiplies each channel of x by its factor in s.
 inline value scale_channels(value x, value s) {
   detail::expect_rank(x, 3, "scale_channels");
-  if (s.dims() != shape{x.dims()[0]}) detail::bad_layer("scale_channels", "takes one factor a channel");
+  if (s.dims() != shape{x.dims()[0]}) detail::bad_layer("scale_channels", "needs one factor per channel");
   return x.net().node("scale_channels", "", {x, s}, {}, {}, x.dims());
 }
 
