@@ -226,14 +226,14 @@ void print_layers(const network_summary& n) {
         {l.name, l.op, shape_text(l.shape), l.parameters ? grouped(l.parameters) : "-", operations_text(l.operations)});
   rows.push_back({"total", "", "", grouped(n.parameters), operations_text(n.operations)});
   print_output(fmt::format(
-      "\nlayers (a sample's output; operations a sample, forward and backward)\n{}",
+      "\nlayers (output of a sample; operations per sample, forward and backward)\n{}",
       indented({{"layer"}, {"op"}, {"output"}, {"parameters", true}, {"operations", true}}, std::move(rows))));
 }
 
 void print_network(const network_summary& n) {
   if (n.layers.empty())
-    print_output(fmt::format("\n{} parameters; operations a sample, forward and backward: {}\n", grouped(n.parameters),
-                             operations_text(n.operations)));
+    print_output(fmt::format("\n{} parameters; operations per sample, forward and backward: {}\n",
+                             grouped(n.parameters), operations_text(n.operations)));
   else
     print_layers(n);
   for (const auto& t : n.tables)

@@ -83,7 +83,7 @@ std::vector<std::vector<std::string>> rows_of(const experiment& e, const campaig
     if (c.refused.empty())
       rows.push_back({std::to_string(i + 1), label_of(e.cases[i]), std::to_string(c.ranks), duration(c.time),
                       human_bytes(static_cast<double>(c.memory)),
-                      c.flops_known ? "" : "without the model's own work: it does not tell its FLOPs"});
+                      c.flops_known ? "" : "without the model's own work: its FLOPs are unknown"});
     else
       rows.push_back(
           {std::to_string(i + 1), label_of(e.cases[i]), "-", "-", "-", "skipped: " + join(lines_of(c.refused), "; ")});

@@ -70,7 +70,8 @@ void print(const registry& plugins, const std::vector<std::filesystem::path>& fo
   if (!plugins.hidden().empty()) {
     print_output("hidden by a folder that comes first\n");
     for (const auto& h : plugins.hidden())
-      print_output(fmt::format("  {} {} of {}: {} counts\n", name_of(h.kind), h.id, h.file.string(), h.by.string()));
+      print_output(
+          fmt::format("  {} {} of {}: {} is used instead\n", name_of(h.kind), h.id, h.file.string(), h.by.string()));
     print_output("\n");
   }
   if (!plugins.failures().empty()) {

@@ -79,7 +79,8 @@ int dispatch(int argc, char** argv) {
   run_app->add_option("--out", run.out, "folder for the results (default: results/NAME-TIME)")->type_name("DIR");
   run_app->add_flag("--resume", run.resume,
                     "go on with the campaign in the folder of --out: run what is missing there");
-  run_app->add_option("--format", run.format, "of standard output: console, markdown, csv, json")->type_name("FORMAT");
+  run_app->add_option("--format", run.format, "format of standard output: console, markdown, csv, json")
+      ->type_name("FORMAT");
   run_app->add_option("--progress", run.progress, "a live line on standard error: auto, always, never")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
@@ -130,7 +131,9 @@ int dispatch(int argc, char** argv) {
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   check_app->add_option("--seed", check.seed, "seed of the random numbers of the tests (default: 1)")->type_name("N");
-  check_app->add_option("--reference", check.reference, "of a model: compare gradients with these, NAME.npy a tensor")
+  check_app
+      ->add_option("--reference", check.reference,
+                   "of a model: compare its gradients with DIR/NAME.npy, one file for each tensor")
       ->type_name("DIR");
   check_app
       ->add_option(
@@ -146,13 +149,13 @@ int dispatch(int argc, char** argv) {
   check_app->add_option("--with", check.with)->allow_extra_args(false)->group("");
   check_app->footer(
       "Each test runs in a process of its own. Exit codes: 0 all passed; 1 some failed; 2 command line wrong;\n"
-      "3 the plugin is missing or cannot be loaded; 77 nothing of substance could be tested. --list says what each\n"
+      "3 the plugin is missing or cannot be loaded; 77 nothing of a component could be tested. --list says what each\n"
       "test expects; conformance.md says more (docs/ of the source, share/doc/regatta/ of an installation).");
   takes_plugins(check_app);
 
   comm_options communication;
   CLI::App* comm_app = app.add_subcommand("comm", "measure transports and collectives alone, by size");
-  comm_app->add_option("--transport", communication.transports, "ids, with commas between")
+  comm_app->add_option("--transport", communication.transports, "ids, separated by commas")
       ->type_name("ID,...")
       ->delimiter(',')
       ->capture_default_str();
@@ -173,7 +176,7 @@ int dispatch(int argc, char** argv) {
       ->capture_default_str();
   comm_app->add_option("--min", communication.least, "the smallest message")->type_name("SIZE")->capture_default_str();
   comm_app->add_option("--max", communication.most, "the largest message")->type_name("SIZE")->capture_default_str();
-  comm_app->add_option("--factor", communication.factor, "from one size to the next")
+  comm_app->add_option("--factor", communication.factor, "factor from one size to the next")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
   comm_app
@@ -181,7 +184,7 @@ int dispatch(int argc, char** argv) {
                    "how long a rank that waits spins before it sleeps; 0s: it blocks at once")
       ->type_name("TIME")
       ->capture_default_str();
-  comm_app->add_option("--seconds", communication.seconds, "to measure each size for")
+  comm_app->add_option("--seconds", communication.seconds, "how long each size is measured")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
   comm_app
@@ -199,18 +202,19 @@ int dispatch(int argc, char** argv) {
   comm_app->add_option("--set", communication.set, "a parameter of a transport, such as tcp.chunk=4096 (repeatable)")
       ->type_name("ID.NAME=VALUE")
       ->allow_extra_args(false);
-  comm_app->add_option("--interface", communication.interface, "whose address ranks listen on")->capture_default_str();
+  comm_app->add_option("--interface", communication.interface, "network interface that ranks listen on")
+      ->capture_default_str();
   comm_app->add_flag("--no-pin", communication.no_pin, "do not pin ranks to CPUs");
-  comm_app->add_option("--format", communication.format, "of standard output: console, markdown, csv, json")
+  comm_app->add_option("--format", communication.format, "format of standard output: console, markdown, csv, json")
       ->type_name("FORMAT")
       ->capture_default_str();
   comm_app->footer(comm::formulas());
   takes_plugins(comm_app);
 
   std::string data_format, data_folder;
-  CLI::App* data_app = app.add_subcommand("data", "data sets for trying things out");
+  CLI::App* data_app = app.add_subcommand("data", "generate small data sets");
   data_app->require_subcommand(1);
-  CLI::App* make_app = data_app->add_subcommand("make", "write learnable data, always the same");
+  CLI::App* make_app = data_app->add_subcommand("make", "write learnable data, the same bytes every time");
   make_app->add_option("FORMAT", data_format, "as in data.format")->required()->type_name("");
   make_app->add_option("DIR", data_folder, "a folder that is missing or empty")->required()->type_name("");
   make_app->footer(formats_of_data());

@@ -105,14 +105,15 @@ std::string heading_of(const json& context) {
 } // namespace
 
 std::string formulas() {
-  return "time      of the slowest rank, an operation; `send`: half of there and back\n"
+  return "time      per operation, of the slowest rank; `send`: half of a round trip\n"
          "algbw     size / time\n"
          "busbw     algbw x 2(n-1)/n for allreduce, x (n-1)/n for reducescatter and allgather, x 1 for broadcast and\n"
-         "          send, x 2 for push_pull (there and back)\n"
-         "#wrong    elements that differ from what they must be, of two checked operations\n"
-         "CPU       of all ranks together, an operation\n"
-         "size      of the whole buffer: reducescatter and allgather leave or take an n-th of it at each rank\n"
-         "push_pull all ranks but the last push to it; it adds up in the order of ranks and sends the sum to all\n";
+         "          send, x 2 for push_pull (both directions)\n"
+         "#wrong    wrong elements in the results of two checked operations\n"
+         "CPU       per operation, of all ranks together\n"
+         "size      of the whole buffer: each rank gets (reducescatter) or contributes (allgather) 1/n of it\n"
+         "push_pull all ranks but the last send to the last one, which sums in the order of ranks and sends the sum "
+         "back\n";
 }
 
 json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_rank) {

@@ -192,11 +192,10 @@ private:
     if (!c.data.path.empty()) return require_file(p, "data.path", c.data.path);
     if (p.spoiled("data.path")) return;
     wrong_.add(p.where(why), "data.path",
-               trained
-                   ? fmt::format("must be given with {}: a file or a folder", with)
-                   : fmt::format("must be given with data.evaluation_path and data.format = \"{}\": what is trained "
-                                 "on, where vocabulary and classes are taken from",
-                                 c.data.format));
+               trained ? fmt::format("must be given with {}: a file or a folder", with)
+                       : fmt::format("must be given with data.evaluation_path and data.format = \"{}\": the training "
+                                     "data, from which vocabulary and classes are taken",
+                                     c.data.format));
   }
 
   void require_file(const point& p, const std::string& key, const std::string& path) {

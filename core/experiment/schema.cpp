@@ -124,7 +124,7 @@ std::vector<schema_key> make_schema() {
                          "process")
           .one_of(sources),
       POINT(data.queue_source, "source that a queue prefetches").one_of(queued),
-      POINT(data.prefetch, "micro-batches that a queue prefetches").range(1, 1024),
+      POINT(data.prefetch, "micro-batches that a queue or a stream prefetches").range(1, 1024),
       POINT(data.content, "values of generated inputs").one_of(contents),
       POINT(data.zipf, "Zipf exponent of generated words; 0: uniform").range(0, 10),
       POINT(data.format, "file format of a dataset: docs/data.md").one_of(formats),
@@ -134,7 +134,7 @@ std::vector<schema_key> make_schema() {
                            "`regatta data make` does"),
       POINT(data.shuffle, "read a dataset in a new random order in every epoch"),
       POINT(data.threads, "threads of a rank that read a dataset").range(1, 256),
-      POINT(data.on_bad_record, "error: a damaged record ends the run; skip: the next one takes its place")
+      POINT(data.on_bad_record, "error: a damaged record ends the run; skip: the next record is read instead")
           .one_of(bad_records),
       POINT(data.tokens, "tokens of a text: words between spaces, or sentencepiece's subwords").one_of(token_kinds),
       POINT(data.vocabulary, "file of a vocabulary; none: built from the training text, and kept beside it"),
@@ -142,11 +142,12 @@ std::vector<schema_key> make_schema() {
       POINT(data.window, "for words: largest distance of a context word").range(1, 1000),
       POINT(data.subsample, "for words: subsampling threshold, as a fraction of all words; 0: none is dropped")
           .range(0, 1),
-      POINT(data.endpoint, "for stream: where the producer binds its PUSH socket of ZeroMQ's; {worker} in it is the "
-                           "worker's number"),
-      POINT(data.producer, "for stream: a shell command that worker 0 (with {worker} in the endpoint: each worker) "
-                           "starts and ends; {endpoint}, {batch} (samples of a micro-batch), {worker} and {folder} (of "
-                           "this file) are replaced; none: the producer runs already"),
+      POINT(data.endpoint, "for stream: address at which the producer binds its ZeroMQ PUSH socket; {worker} in it "
+                           "stands for the worker's number"),
+      POINT(data.producer,
+            "for stream: shell command of the producer, which worker 0 (with {worker} in the "
+            "endpoint: each worker) starts and ends; in it {endpoint}, {batch} (samples of a "
+            "micro-batch), {worker} and {folder} (of this file) are replaced; none: the producer is already running"),
       make_row(
           "data.timeout", [](experiment&, case_config& c) { return config_member(&c.data.timeout_ns); },
           "for stream: longest time to wait for a batch")
@@ -155,9 +156,11 @@ std::vector<schema_key> make_schema() {
 
       POINT(train.batch, "samples or tokens a step: of each worker (weak scaling) or of all together (strong)")
           .range(1, 1 << 20),
-      POINT(train.batch_unit, "unit of batch; tokens: as many samples as have that many token positions")
+      POINT(train.batch_unit,
+            "unit of batch; tokens: positions of the model's largest index input, rounded down to whole samples")
           .one_of(batch_units),
-      POINT(train.scaling, "weak: batch is per worker; strong: batch is global and must divide by the workers")
+      POINT(train.scaling,
+            "weak: batch is per worker; strong: batch is global and must be a multiple of cluster.workers")
           .one_of(scalings),
       POINT(train.accumulate, "micro-batches that a worker's batch is split into; their gradients are exchanged once")
           .range(1, 65536),
@@ -173,8 +176,8 @@ std::vector<schema_key> make_schema() {
 
       POINT(optimizer.plugin, "the rule by which weights are updated").one_of(optimizers),
       POINT(optimizer.lr, "learning rate").range(0, unlimited),
-      POINT(optimizer.momentum, "for momentum").range(0, 1),
-      POINT(optimizer.nesterov, "for momentum: look ahead"),
+      POINT(optimizer.momentum, "for momentum: its coefficient").range(0, 1),
+      POINT(optimizer.nesterov, "for momentum: Nesterov's variant"),
       POINT(optimizer.weight_decay, "L2 penalty, added to the gradient").range(0, unlimited),
       POINT(optimizer.beta1, "for adam: decay of the first moment").below(1),
       POINT(optimizer.beta2, "for adam: decay of the second moment").below(1),
@@ -185,12 +188,13 @@ std::vector<schema_key> make_schema() {
           .one_of(schedules),
       POINT(optimizer.schedule.unit, "unit of lengths: steps, or epochs of the dataset").one_of(schedule_units),
       POINT(optimizer.schedule.warmup, "length over which lr rises to its full value").range(0, unlimited),
-      POINT(optimizer.schedule.start, "fraction of lr at the begin of the warm-up").range(0, 1),
-      POINT(optimizer.schedule.milestones, "for step: where lr is multiplied by factor").range(0, unlimited),
-      POINT(optimizer.schedule.factor, "for step and exponential").range(0, unlimited),
+      POINT(optimizer.schedule.start, "fraction of lr at the beginning of the warm-up").range(0, 1),
+      POINT(optimizer.schedule.milestones, "for step: lengths after which lr is multiplied by factor")
+          .range(0, unlimited),
+      POINT(optimizer.schedule.factor, "for step and exponential: factor on lr").range(0, unlimited),
       POINT(optimizer.schedule.every, "for exponential: length after which lr is multiplied by factor")
           .range(0, unlimited),
-      POINT(optimizer.schedule.length, "for linear: where lr has fallen to its end").range(0, unlimited),
+      POINT(optimizer.schedule.length, "for linear: length after which lr has fallen to its end").range(0, unlimited),
       POINT(optimizer.schedule.end, "for linear: fraction of lr at the end").range(0, unlimited),
       POINT(optimizer.schedule.model_size, "for noam: number of features of a position").range(1, largest_count),
 
@@ -203,7 +207,7 @@ std::vector<schema_key> make_schema() {
           "how bytes move between ranks; parameters as for strategies"),
 
       POINT(cluster.workers, "ranks that train").range(1, 4096),
-      POINT(cluster.servers, "parameter servers, if the strategy has any; else none is started").range(0, 4096),
+      POINT(cluster.servers, "number of parameter servers; strategies without servers start none").range(0, 4096),
       POINT(cluster.colocate, "server k runs in worker k's process"),
       POINT(cluster.threads, "compute threads of a rank").range(1, 1024),
       POINT(cluster.pin, "bind each rank to its own cores"),
@@ -227,8 +231,9 @@ std::vector<schema_key> make_schema() {
       POINT(measure.evaluate_every, "steps between two evaluations, which are not timed; 0: only after the last step")
           .range(0, largest_count),
       POINT(measure.target, "value that the model's metric must reach; 0: none"),
-      POINT(measure.timeout, "longest time without any progress of a rank, then the case fails; auto: 30 s or 20 usual "
-                             "steps within the steps, minutes elsewhere; none: for debuggers")
+      POINT(measure.timeout,
+            "longest time without any progress of a rank, then the case fails; auto: during the steps 30 s "
+            "or 20 usual steps, minutes at other times; none: for debuggers")
           .one_of(timeouts)
           .range(1e8, 1e15)
           .unit(RG_UNIT_NANOSECONDS),

@@ -15,7 +15,7 @@ public:
     std::int64_t features = 32;
   };
   static constexpr auto fields =
-      rg::fields(rg::field("features", &parameters::features, "numbers that a sample has").range(1, 1 << 20));
+      rg::fields(rg::field("features", &parameters::features, "features of a sample").range(1, 1 << 20));
 
   // [main] With setup.purpose == RG_PURPOSE_INIT the instance is only asked for shapes and initial weights, e.g. on a
   // server. Memory for activations is therefore allocated in bind().

@@ -80,7 +80,7 @@ public:
     authenticate_ = static_cast<const rg_authenticate*>(host->extension(host->context, RG_EXT_AUTHENTICATE));
     if (!authenticate_) throw rg::error(RG_E_CONFIG, "unix: the engine offers no " RG_EXT_AUTHENTICATE);
     if (::getrandom(token_.data(), token_.size(), 0) != static_cast<ssize_t>(token_.size()))
-      fail_with_errno(RG_E_OPERATION, "unix: no random bytes");
+      fail_with_errno(RG_E_OPERATION, "unix: cannot read random bytes");
     const auto [address, length] = address_of(token_.data());
     if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) || ::listen(listener_, SOMAXCONN))
       fail_with_errno(RG_E_OPERATION, "unix: cannot listen");
@@ -114,7 +114,7 @@ public:
       proof theirs;
       if (peer < world_.rank &&
           (!read_all(s, &theirs, sizeof theirs, until.left()) || !equal(theirs, prove(peer, world_.rank, lane, blobs))))
-        throw rg::error(RG_E_PEER, rank_name(peer) + " does not prove who it is");
+        throw rg::error(RG_E_PEER, rank_name(peer) + " failed authentication");
     });
   }
 
@@ -171,7 +171,7 @@ private:
     std::memcpy(said.of_to.data(), token_of(to), sizeof(token));
     proof out;
     if (authenticate_->mac(authenticate_->context, &said, sizeof said, out.data()) != RG_OK)
-      throw rg::error(RG_E_OPERATION, "unix: the engine made no proof");
+      throw rg::error(RG_E_OPERATION, "unix: the engine failed to compute a MAC");
     return out;
   }
   static bool equal(const proof& a, const proof& b) { // takes the same time wherever they differ

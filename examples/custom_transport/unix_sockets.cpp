@@ -97,7 +97,7 @@ public:
       }
     }
     channels_.clear();
-    if (until.left() == 0) throw rg::error(RG_TIMEOUT, "unix: not all peers have said goodbye");
+    if (until.left() == 0) throw rg::error(RG_TIMEOUT, "unix: not all peers have closed before the deadline");
   }
 
   rg_counters counters() const { return counters_; }

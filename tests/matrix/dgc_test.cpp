@@ -215,7 +215,8 @@ TEST_CASE("it reports its times and bytes, and says when it sends more than dens
   s.parameters["sparsity"] = {0.75};
   simulate(plugins(), s);
   REQUIRE(said.size() == 1);
-  CHECK(said[0].find("at sparsity 0.75 and 8 workers more bytes cross than without compression") != std::string::npos);
+  CHECK(said[0].find("at sparsity 0.75 and 8 workers more bytes are sent than without compression") !=
+        std::string::npos);
 }
 
 TEST_CASE("momentum twice, another optimiser's rule, and clipping by global norm are refused") {

@@ -31,7 +31,7 @@ void graph_compiler::compile_nodes() {
     if (std::exchange(n.done, true)) continue;
     if (n.op == "sum_of_losses") { // model::step adds the losses up
       n.expect(!n.inputs.empty(), "has too few inputs");
-      for (std::uint32_t i : n.inputs) n.expect(nodes_[i].is_loss, "adds up what is no loss");
+      for (std::uint32_t i : n.inputs) n.expect(nodes_[i].is_loss, "has an input that is not a loss");
       continue;
     }
     const std::size_t losses = compiled_.losses.size();
@@ -49,9 +49,10 @@ void graph_compiler::check_end() const {
   for (std::size_t k = 0; k < last; ++k) {
     const node& n = nodes_[k];
     if (n.is_loss)
-      n.expect(n.consumers == std::vector<std::size_t>{last}, "is a loss, but not added to the last one");
+      n.expect(n.consumers == std::vector<std::size_t>{last},
+               "is a loss, but neither the last layer nor an input of sum_of_losses");
     else
-      n.expect(n.op == "input" || !n.consumers.empty(), "is read by nobody");
+      n.expect(n.op == "input" || !n.consumers.empty(), "has an output that no layer reads");
   }
 }
 

@@ -44,7 +44,7 @@ struct node {
   // Returns an attribute that must be a whole number of 0 to 10^9.
   std::size_t count(const char* key) const {
     const double d = attr(key);
-    expect(d >= 0 && d <= 1e9 && d == std::floor(d), "an attribute is no whole number");
+    expect(d >= 0 && d <= 1e9 && d == std::floor(d), "an attribute must be a whole number from 0 to 1e9");
     return static_cast<std::size_t>(d);
   }
   // Elements of the output of one sample.

@@ -20,7 +20,7 @@ void check_ids(const rg_tensor& table, const rg_batch& b, const std::int32_t* id
 
 void not_brought(const rg_tensor& table, const rg_batch& b, std::int32_t id) {
   throw rg::error(RG_E_PLUGIN, std::string(table.name) + ": row " + std::to_string(id) + " of step " +
-                                   std::to_string(b.step) + " is not among those that were brought");
+                                   std::to_string(b.step) + " is not among the rows that the step got");
 }
 
 std::uint64_t sparse_table::most_rows(std::size_t batch, const rg_tensor& table) const {

@@ -26,7 +26,7 @@ inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t
     return;
   }
   if (t.init != RG_INIT_UNIFORM && t.init != RG_INIT_NORMAL)
-    throw rg::error(RG_E_CONFIG, tensor.name + ": unknown way to start, number " + std::to_string(t.init));
+    throw rg::error(RG_E_CONFIG, tensor.name + ": unknown rg_tensor.init, number " + std::to_string(t.init));
   const bool normal = t.init == RG_INIT_NORMAL;
   for (std::uint64_t i = first / 4 * 4; i < first + out.size(); i += 4) {
     const auto four = normal ? rg::random_normals(seed, i / 4, tensor.graph_index, rg::stream_init)
@@ -40,7 +40,7 @@ inline void start(const graph_tensor& tensor, std::uint64_t first, std::uint64_t
 // them. Throws rg::error: RG_E_PLUGIN if the tensor is no sparse table, else as start().
 inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> rows, std::uint64_t seed,
                        std::span<float> out) {
-  if (!t.sparse) throw rg::error(RG_E_PLUGIN, t.name + " is no table: it has no rows to start");
+  if (!t.sparse) throw rg::error(RG_E_PLUGIN, t.name + " is no table: it has no rows to initialise");
   const std::size_t dim = t.row();
   for (std::size_t i = 0; i < rows.size(); ++i) start(t, rows[i] * dim, seed, out.subspan(i * dim, dim));
 }
@@ -48,7 +48,10 @@ inline void start_rows(const graph_tensor& t, std::span<const std::uint64_t> row
 // Throws rg::error, RG_E_PLUGIN, unless `runs`: the call `what` needs an instance that can run, and this one was
 // created for shapes and initial values only (RG_PURPOSE_INIT).
 inline void check_runs(bool runs, const char* what) {
-  if (!runs) throw rg::error(RG_E_PLUGIN, std::string(what) + ": this instance was made for shapes and starts only");
+  if (!runs)
+    throw rg::error(RG_E_PLUGIN,
+                    std::string(what) +
+                        ": the instance was created with RG_PURPOSE_INIT, which has only describe() and init()");
 }
 
 // Throws rg::error, RG_E_PLUGIN, unless `memory` has weights for every tensor but sparse tables, and gradients for

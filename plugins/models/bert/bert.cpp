@@ -20,15 +20,16 @@ struct bert {
   static constexpr auto fields = rg::fields(
       rg::field("size", &parameters::size, "base: 12 layers, hidden 768, 12 heads; large: 24, 1024, 16")
           .one_of("base", "large"),
-      rg::field("layers", &parameters::layers, "layers; 0: as the size has").range(0, 1000),
-      rg::field("hidden", &parameters::hidden, "features of a word, 4 times as many inside a layer; 0: as the size has")
+      rg::field("layers", &parameters::layers, "number of layers; 0: that of `size`").range(0, 1000),
+      rg::field("hidden", &parameters::hidden,
+                "features of a position, 4 times as many inside a layer; 0: those of `size`")
           .range(0, 65536),
-      rg::field("heads", &parameters::heads, "of the attention; must divide hidden; 0: as the size has").range(0, 1024),
-      rg::field("vocabulary", &parameters::vocabulary, "words").range(3, 10000000),
+      rg::field("heads", &parameters::heads, "attention heads; must divide hidden; 0: those of `size`").range(0, 1024),
+      rg::field("vocabulary", &parameters::vocabulary, "tokens in the vocabulary").range(3, 10000000),
       rg::field("positions", &parameters::positions, "positions that have an embedding").range(1, 65536),
       rg::field("sequence", &parameters::sequence, "positions of a sample, at most `positions`").range(1, 65536),
       rg::field("predictions", &parameters::predictions, "masked positions of a sample").range(1, 65536),
-      rg::field("dropout", &parameters::dropout, "probability, of sub-layers' outputs, embeddings and attention")
+      rg::field("dropout", &parameters::dropout, "dropout probability of sub-layers' outputs, embeddings and attention")
           .range(0, 0.99));
 
   void build(rg::network& net, const parameters& p) const {

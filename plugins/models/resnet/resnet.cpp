@@ -18,13 +18,14 @@ struct parameters {
 };
 
 constexpr auto fields = rg::fields(
-    rg::field("input", &parameters::input, "what the images are; decides size, stem and classes")
+    rg::field("input", &parameters::input,
+              "data set that the images come from; sets their size, the stem and the classes")
         .one_of("imagenet", "cifar10"),
     rg::field("depth", &parameters::depth, "layers with weights: 18, 34, 50, 101 or 152").range(18, 152),
-    rg::field("classes", &parameters::classes, "number of classes; 0: as the input has, 1000 or 10").range(0, 1000000),
+    rg::field("classes", &parameters::classes, "number of classes; 0: 1000 (imagenet), 10 (cifar10)").range(0, 1000000),
     rg::field("width", &parameters::width, "channels of the first stage; 64 as published").range(1, 1024),
     rg::field("zero_init", &parameters::zero_init,
-              "start the last batch norm of each block with scale 0, so that the block begins as identity"));
+              "initialise the scale of each block's last batch norm with 0, so that the block begins as the identity"));
 
 struct stages {
   int blocks[4];

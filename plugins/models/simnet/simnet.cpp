@@ -18,11 +18,13 @@ struct simnet_bow {
     bool sparse = true;
   };
   static constexpr auto fields = rg::fields(
-      rg::field("vocabulary", &parameters::vocabulary, "number of words; word 0 pads short texts").range(2, 1e9),
-      rg::field("dim", &parameters::dim, "elements of a word's embedding").range(1, 4096),
+      rg::field("vocabulary", &parameters::vocabulary, "tokens in the vocabulary; token 0 is padding").range(2, 1e9),
+      rg::field("dim", &parameters::dim, "elements of a token's embedding").range(1, 4096),
       rg::field("hidden", &parameters::hidden, "elements of a text's vector").range(1, 65536),
-      rg::field("length", &parameters::length, "words of a text, with its padding").range(1, 65536),
-      rg::field("margin", &parameters::margin, "how much nearer the right title is wanted").range(0, 2),
+      rg::field("length", &parameters::length, "tokens of a text, including padding").range(1, 65536),
+      rg::field("margin", &parameters::margin,
+                "margin of the hinge loss between the cosines of the right and the wrong title")
+          .range(0, 2),
       rg::field("embedding_lr", &parameters::embedding_lr, "factor on the embedding's learning rate").range(0, 1e6),
       rg::field("sparse", &parameters::sparse, "train and exchange only the rows that a batch touches"));
 

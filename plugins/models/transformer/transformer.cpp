@@ -22,17 +22,19 @@ struct transformer {
                 "base: hidden 512, inner 2048, 8 heads, dropout 0.1; big: 1024, 4096, 16, 0.3")
           .one_of("base", "big"),
       rg::field("layers", &parameters::layers, "layers of the encoder, and of the decoder").range(1, 100),
-      rg::field("hidden", &parameters::hidden, "features of a word; 0: as the size has").range(0, 65536),
-      rg::field("inner", &parameters::inner, "features between a layer's two dense ones; 0: 4 times hidden")
+      rg::field("hidden", &parameters::hidden, "features of a position; 0: those of `size`").range(0, 65536),
+      rg::field("inner", &parameters::inner,
+                "features between the two dense layers of a feed-forward block; 0: 4 times hidden")
           .range(0, 262144),
-      rg::field("heads", &parameters::heads, "of the attention; must divide hidden; 0: as the size has").range(0, 1024),
-      rg::field("vocabulary", &parameters::vocabulary, "words, of both languages together").range(3, 10000000),
-      rg::field("sequence", &parameters::sequence, "words of a sentence, in both languages").range(1, 65536),
+      rg::field("heads", &parameters::heads, "attention heads; must divide hidden; 0: those of `size`").range(0, 1024),
+      rg::field("vocabulary", &parameters::vocabulary, "tokens in the vocabulary, which both languages share")
+          .range(3, 10000000),
+      rg::field("sequence", &parameters::sequence, "positions of a sentence, in both languages").range(1, 65536),
       rg::field("dropout", &parameters::dropout,
                 "probability, of every sub-layer's output and of the sums of embeddings "
                 "and positions; -1: as the size has")
           .range(-1, 0.99),
-      rg::field("smoothing", &parameters::smoothing, "of the labels").range(0, 0.99));
+      rg::field("smoothing", &parameters::smoothing, "label smoothing").range(0, 0.99));
 
   void build(rg::network& net, const parameters& p) const {
     const bool big = p.size == "big";

@@ -14,17 +14,19 @@ struct vgg16 {
     bool batch_norm = true;
     double dropout = 1;
   };
-  static constexpr auto fields =
-      rg::fields(rg::field("input", &parameters::input, "what the images are; decides size, head and classes")
-                     .one_of("cifar10", "flowers", "imagenet"),
-                 rg::field("classes", &parameters::classes, "number of classes; 0: as the input has, 10, 102 or 1000")
-                     .range(0, 1000000),
-                 rg::field("width", &parameters::width,
-                           "channels of the first block, and all others in proportion; 64 as published")
-                     .range(1, 1024),
-                 rg::field("batch_norm", &parameters::batch_norm, "batch norm before each ReLU; imagenet never has it"),
-                 rg::field("dropout", &parameters::dropout, "factor on every dropout probability; 0 turns dropout off")
-                     .range(0, 1));
+  static constexpr auto fields = rg::fields(
+      rg::field("input", &parameters::input,
+                "data set that the images come from; sets their size, the head and the classes")
+          .one_of("cifar10", "flowers", "imagenet"),
+      rg::field("classes", &parameters::classes, "number of classes; 0: 10 (cifar10), 102 (flowers), 1000 (imagenet)")
+          .range(0, 1000000),
+      rg::field("width", &parameters::width,
+                "channels of the first block, and all others in proportion; 64 as published")
+          .range(1, 1024),
+      rg::field("batch_norm", &parameters::batch_norm,
+                "batch norm before each ReLU; no effect with imagenet, which has none"),
+      rg::field("dropout", &parameters::dropout, "factor on every dropout probability; 0 turns dropout off")
+          .range(0, 1));
 
   // Comments show the shape of one sample, channels x height x width, for cifar10 images of 32 x 32; flowers and
   // imagenet have 224 x 224.

@@ -40,12 +40,14 @@ public:
     std::int64_t negatives = 5;
     double noise_exponent = 0.75;
   };
-  static constexpr auto fields = rg::fields(
-      rg::field("vocabulary", &parameters::vocabulary, "words").range(2, 1e9),
-      rg::field("dim", &parameters::dim, "elements of a word's vector").range(1, 65536),
-      rg::field("negatives", &parameters::negatives, "words of the noise for each pair")
-          .range(1, parts::most_targets - 1),
-      rg::field("noise_exponent", &parameters::noise_exponent, "noise comes with (a word's count)^this").range(0, 8));
+  static constexpr auto fields =
+      rg::fields(rg::field("vocabulary", &parameters::vocabulary, "words in the vocabulary").range(2, 1e9),
+                 rg::field("dim", &parameters::dim, "elements of a word's vector").range(1, 65536),
+                 rg::field("negatives", &parameters::negatives, "negative samples for each pair")
+                     .range(1, parts::most_targets - 1),
+                 rg::field("noise_exponent", &parameters::noise_exponent,
+                           "negative samples are drawn in proportion to (a word's count)^this")
+                     .range(0, 8));
 
   word2vec(const rg_host*, const parameters& p, const rg_model_setup& setup)
       : dim_(static_cast<std::size_t>(p.dim)), negatives_(static_cast<std::size_t>(p.negatives)),

@@ -38,7 +38,7 @@ struct allreduce {
                 "auto: sharded if shards are large, else the transport's own if it has one, else by bucket size and "
                 "number of workers")
           .one_of("auto", "native", "ring", "halving_doubling", "recursive_doubling", "hierarchical", "sharded"),
-      rg::field("wire", &parameters::wire, "what gradients are sent as; sums are rounded to it on the way")
+      rg::field("wire", &parameters::wire, "wire type of gradients; partial sums are rounded to it, too")
           .one_of("fp32", "bf16", "fp16"));
 
   static rg_plan plan(const parameters& p, const rg_cluster&) {
@@ -127,8 +127,8 @@ private:
     if (name == "hierarchical" && !groups)
       throw rg::error(RG_E_CONFIG,
                       "algorithm = \"hierarchical\": expected several hosts with equally many workers, got "
-                      "other ones: use \"ring\" or \"auto\", or let cluster.hosts = 2 pretend that there "
-                      "are two");
+                      "other ones: use \"ring\" or \"auto\", or set cluster.hosts = 2 to treat the ranks "
+                      "as two hosts");
     std::uint64_t largest = 0; // elements, of the buckets that recursive doubling exchanges
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       chosen.push_back(group            ? algorithm::native

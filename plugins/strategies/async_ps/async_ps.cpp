@@ -26,12 +26,12 @@ struct async_ps {
   };
   static constexpr auto fields = rg::fields(
       rg::field("bound", &parameters::bound,
-                "steps that a worker may be ahead of the slowest; 0: none, synchronous; -1: any number")
+                "steps that a worker may be ahead of the slowest one; 0: none; -1: any number")
           .range(-1, 1e9),
       rg::field("bucket", &parameters::bucket, "bytes of gradients pushed at once, over all servers")
           .unit(RG_UNIT_BYTES)
           .range(64, 1e10),
-      rg::field("ahead", &parameters::ahead, "pushes of each worker that a server has memory for").range(1, 64));
+      rg::field("ahead", &parameters::ahead, "pushes of each worker for which a server has memory").range(1, 64));
 
   static rg_plan plan(const parameters& p, const rg_cluster& c) {
     if (c.flags & RG_HOST_DEFERRED)

@@ -40,19 +40,21 @@ struct dgc {
     std::int64_t lanes = 2;
   };
   static constexpr auto fields = rg::fields(
-      rg::field("sparsity", &parameters::sparsity, "share of a tensor that is not sent, one after the other in warm-up")
+      rg::field("sparsity", &parameters::sparsity,
+                "fraction of a tensor that is not sent; the values but the last are for the ramp-up, in order")
           .range(0, 0.999999),
-      rg::field("rampup_begin_step", &parameters::rampup_begin_step, "steps without compression at first")
+      rg::field("rampup_begin_step", &parameters::rampup_begin_step, "steps without compression at the beginning")
           .range(0, 1e12),
       rg::field("rampup_step", &parameters::rampup_step,
-                "steps at each sparsity before the last; 0: the last from the start")
+                "steps at each sparsity but the last; 0: only the last is used")
           .range(0, 1e12),
-      rg::field("dense_below", &parameters::dense_below, "tensors with fewer elements go dense").range(1, 1e12),
+      rg::field("dense_below", &parameters::dense_below, "tensors with fewer elements are sent without compression")
+          .range(1, 1e12),
       rg::field("clip_norm", &parameters::clip_norm,
-                "largest norm of a tensor's gradient over all workers; each clips to this over sqrt(workers); 0: off")
+                "largest norm of a tensor's gradient; each worker clips to this / sqrt(workers); 0: no clipping")
           .range(0, 1e12),
-      rg::field("momentum", &parameters::momentum, "instead of the optimiser's, which is then to be sgd").range(0, 1),
-      rg::field("exchange", &parameters::exchange, "among the workers, or through parameter servers")
+      rg::field("momentum", &parameters::momentum, "momentum coefficient, if optimizer.plugin is \"sgd\"").range(0, 1),
+      rg::field("exchange", &parameters::exchange, "allgather: among the workers; servers: through parameter servers")
           .one_of("allgather", "servers"),
       rg::field("lanes", &parameters::lanes, "tensors that are exchanged at once").range(1, 8));
 
@@ -207,7 +209,7 @@ private:
       }
       if (with > without)
         comm.warn("dgc: at sparsity " + short_text(p.sparsity[i]) + " and " + std::to_string(comm.workers()) +
-                  " workers more bytes cross than without compression: " +
+                  " workers more bytes are sent than without compression: " +
                   std::to_string(static_cast<std::uint64_t>(with / 1000)) + " kB a step instead of " +
                   std::to_string(static_cast<std::uint64_t>(without / 1000)) + " kB");
     }

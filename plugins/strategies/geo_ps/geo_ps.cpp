@@ -33,11 +33,11 @@ struct geo_ps {
     std::string merge = "add";
   };
   static constexpr auto fields = rg::fields(
-      rg::field("k", &parameters::k, "batches between two pushes").range(1, 1e9),
+      rg::field("k", &parameters::k, "steps between two pushes").range(1, 1e9),
       rg::field("bucket", &parameters::bucket, "bytes pushed at once, over all servers")
           .unit(RG_UNIT_BYTES)
           .range(64, 1e10),
-      rg::field("ahead", &parameters::ahead, "pushes of each worker that a server has memory for").range(1, 64),
+      rg::field("ahead", &parameters::ahead, "pushes of each worker for which a server has memory").range(1, 64),
       rg::field("merge", &parameters::merge,
                 "add: a worker keeps its own progress and adds the others', as in PaddlePaddle; replace: it takes the "
                 "servers' weights")
@@ -242,4 +242,4 @@ private:
 
 RG_PLUGIN("geo_ps", "0.1.0",
           rg::strategy<geo_ps>("geo_ps",
-                               "workers train alone and push the difference to parameter servers every k batches"))
+                               "workers train alone and push the difference to parameter servers every k steps"))

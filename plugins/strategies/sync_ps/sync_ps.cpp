@@ -41,10 +41,11 @@ struct sync_ps {
       rg::fields(rg::field("bucket", &parameters::bucket, "bytes of gradients pushed at once, over all servers")
                      .unit(RG_UNIT_BYTES)
                      .range(64, 1e10),
-                 rg::field("ahead", &parameters::ahead, "buckets a server has receives posted for").range(1, 64),
-                 rg::field("wire", &parameters::wire, "what gradients and weights are sent as; servers keep fp32")
+                 rg::field("ahead", &parameters::ahead, "buckets of each worker for which a server has posted receives")
+                     .range(1, 64),
+                 rg::field("wire", &parameters::wire, "wire type of gradients and weights; servers keep fp32")
                      .one_of("fp32", "bf16", "fp16"),
-                 rg::field("early", &parameters::early, "the next step begins while weights still come"));
+                 rg::field("early", &parameters::early, "the next step begins before all weights have arrived"));
 
   static rg_plan plan(const parameters&, const rg_cluster&) {
     rg_plan plan{};

@@ -31,9 +31,9 @@ public:
     std::string inside = "shm";
     std::string between = "tcp";
   };
-  static constexpr auto fields =
-      rg::fields(rg::field("inside", &parameters::inside, "the transport between ranks of one host, with its defaults"),
-                 rg::field("between", &parameters::between, "the transport between hosts, with its defaults"));
+  static constexpr auto fields = rg::fields(
+      rg::field("inside", &parameters::inside, "transport between ranks of one host, with default parameters"),
+      rg::field("between", &parameters::between, "transport between hosts, with default parameters"));
 
   auto_transport(const rg_host* host, const parameters& p) : inside_(host, p.inside), between_(host, p.between) {}
 

@@ -15,7 +15,7 @@ public:
   };
   static constexpr auto fields = rg::fields(
       rg::field("share", &parameters::share,
-                "ranks may share a GPU: NCCL is told that each has a host of its own, and uses sockets; for tests"));
+                "ranks may share a GPU: NCCL sees each rank on a host of its own, and uses sockets; for tests"));
 
   nccl_transport(const rg_host* host, const parameters& p)
       : transport([host, share = p.share](std::uint32_t rank) {

@@ -20,7 +20,7 @@ public:
   rg_blob listen(const rg_world& world) {
     if (world.peer_count > 0)
       throw rg::error(RG_E_CONFIG,
-                      "transport null connects nobody: expected a strategy that sends nothing, got one that does: "
+                      "transport null connects no ranks: expected a strategy that sends nothing, got one that does: "
                       "choose another transport, such as \"shm\" or \"tcp\"");
     return {};
   }
@@ -55,4 +55,4 @@ private:
 
 } // namespace
 
-RG_PLUGIN("null", "0.1.0", rg::transport<null_transport>("null", "connects nobody: for runs without communication"))
+RG_PLUGIN("null", "0.1.0", rg::transport<null_transport>("null", "connects no ranks: for runs without communication"))

@@ -57,15 +57,16 @@ public:
     std::int64_t quantum = 0;
   };
   static constexpr auto fields = rg::fields(
-      rg::field("over", &parameters::over, "the transport inside, with its defaults"),
-      rg::field("bandwidth", &parameters::bandwidth, "of each rank, in and out alike")
+      rg::field("over", &parameters::over, "inner transport, with default parameters"),
+      rg::field("bandwidth", &parameters::bandwidth, "of each rank, in each direction")
           .unit(RG_UNIT_BITS_PER_SECOND)
           .range(1e3, 1e15),
       rg::field("latency", &parameters::latency, "added to every message").unit(RG_UNIT_NANOSECONDS).range(0, 10e9),
-      rg::field("jitter", &parameters::jitter, "added to that, uniformly from 0; the order on a lane stays")
+      rg::field("jitter", &parameters::jitter,
+                "largest extra latency, drawn uniformly from 0; the order on a lane is kept")
           .unit(RG_UNIT_NANOSECONDS)
           .range(0, 10e9),
-      rg::field("quantum", &parameters::quantum, "bytes that go at once; 0: what takes 250 us, 4 KiB to 1 MiB")
+      rg::field("quantum", &parameters::quantum, "bytes sent at once; 0: as many as take 250 us, from 4 KiB to 1 MiB")
           .unit(RG_UNIT_BYTES)
           .range(0, 1 << 30));
 
@@ -467,4 +468,4 @@ private:
 } // namespace
 
 RG_PLUGIN("shaped", "0.1.0",
-          rg::transport<shaped>("shaped", "another transport with a limited rate, latency and jitter"))
+          rg::transport<shaped>("shaped", "another transport with limited bandwidth, latency and jitter"))

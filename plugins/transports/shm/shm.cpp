@@ -48,14 +48,14 @@ public:
   };
   static constexpr auto fields = rg::fields(
       rg::field("heap", &parameters::heap,
-                "address space for regions, a rank; pages are taken when used; 0: the machine's memory, at most 64 GiB")
+                "address space of a rank's regions; memory is taken when used; 0: the machine's memory, at most 64 GiB")
           .range(0, 1LL << 44)
           .unit(RG_UNIT_BYTES),
-      rg::field("ring", &parameters::ring, "room for messages on their way, a peer, lane and direction")
+      rg::field("ring", &parameters::ring, "buffer of messages in flight, per peer, lane and direction")
           .range(16 << 10, 1 << 30)
           .unit(RG_UNIT_BYTES),
       rg::field("eager", &parameters::eager,
-                "messages up to this size are copied, larger ones read in the sender's memory")
+                "messages up to this size are copied into the ring; larger ones are read from the sender's memory")
           .range(0, 1 << 20)
           .unit(RG_UNIT_BYTES));
 

@@ -41,14 +41,15 @@ public:
     std::int64_t socket_buffer = 0;
   };
   static constexpr auto fields = rg::fields(
-      rg::field(
-          "chunk", &parameters::chunk,
-          "bytes a connection moves, twice as many to end a message, before others, the urgent ones first, have a turn")
+      rg::field("chunk", &parameters::chunk,
+                "bytes that a connection moves (twice as many to end a message) before others have a turn, urgent "
+                "lanes first")
           .unit(RG_UNIT_BYTES)
           .range(4096, 1 << 30),
-      rg::field("depth", &parameters::depth, "sends, and receives, that may be posted on one lane to one peer")
+      rg::field("depth", &parameters::depth, "sends, and as many receives, that may be posted for one peer and lane")
           .range(1, 1 << 20),
-      rg::field("socket_buffer", &parameters::socket_buffer, "size of the kernel's buffers; 0: as it thinks fit")
+      rg::field("socket_buffer", &parameters::socket_buffer,
+                "size of the kernel's socket buffers; 0: the kernel's default")
           .unit(RG_UNIT_BYTES)
           .range(0, 1 << 30));
 

@@ -2,7 +2,7 @@
 //
 // The C++ layer for executors. An executor compiles a graph into a model: an instance of a class as in
 // regatta/model.hpp, except that its constructor may have any parameters. compile() reports errors by throwing
-// rg::error, and must not return null.
+// rg::error, with the status and text that abi/model.h defines at rg_executor.compile, and must not return null.
 //
 //   struct interpreter {
 //     using model = interpreted;

@@ -47,8 +47,8 @@
 //              updates state = momentum * state + (1 - momentum) * batch's; evaluation uses the states.
 //   dropout    zeroes an element with probability p and scales the rest by 1 / (1 - p); identity in evaluation.
 //              Element e (canonical) of the sample with index s in the global batch of step t is kept if
-//              the 16 bits number e % 8 of random_bits(derive_seed(seed, t, layer, stream_dropout), s, e / 8) are at
-//              least round(p * 65536); bits number 2k and 2k + 1 are the lower and the upper half of word k.
+//              16-bit half e % 8 of random_bits(derive_seed(seed, t, layer, stream_dropout), s, e / 8) is at least
+//              round(p * 65536); halves 2k and 2k + 1 are the lower and the upper half of word k.
 //   max_pool   padding is never the maximum. The gradient goes to the first of equal maxima.
 //   avg_pool   divides by the number of elements that are not padding.
 //   scale_channels  multiplies each channel of x by its factor in s, separately for each sample.
@@ -97,10 +97,10 @@ private:
 struct weight_options {
   std::uint32_t kind = RG_TENSOR_DENSE;
   std::uint32_t init = RG_INIT_CONSTANT;
-  double a = 0, b = 0; // by init: constant a; uniform from a to b; normal with mean a and standard deviation b
-  float decay = 1;
-  float lr_scale = 1;
-  bool compressible = true;
+  double a = 0, b = 0;      // by init: constant a; uniform from a to b; normal with mean a and standard deviation b
+  float decay = 1;          // factor on the optimizer's weight decay; 0: no decay
+  float lr_scale = 1;       // factor on the learning rate
+  bool compressible = true; // strategies may compress the gradient
 };
 
 // [main] A network under construction. Throws rg::error (RG_E_CONFIG) for a shape of more than RG_MAX_DIMS dimensions
@@ -113,7 +113,8 @@ public:
 
   // Sets the plural name of a sample: "images", "words".
   void unit(std::string name) { unit_ = std::move(name); }
-  // Names the input whose indices are the tokens of a sample, by which throughput is counted; index 0 is padding.
+  // Names the input whose indices are the tokens of a sample, by which throughput is counted; index 0 is padding, and
+  // is not counted.
   void tokens(value input) { tokens_input_ = input.node() + 1; }
 
   // Inputs must be added before all other nodes. Adds an input of numbers; `dims` is the shape of one sample.
@@ -396,7 +397,7 @@ inline value sigmoid(value x) {
 // Multiplies each channel of x by its factor in s.
 inline value scale_channels(value x, value s) {
   detail::expect_rank(x, 3, "scale_channels");
-  if (s.dims() != shape{x.dims()[0]}) detail::bad_layer("scale_channels", "takes one factor a channel");
+  if (s.dims() != shape{x.dims()[0]}) detail::bad_layer("scale_channels", "needs one factor per channel");
   return x.net().node("scale_channels", "", {x, s}, {}, {}, x.dims());
 }
 

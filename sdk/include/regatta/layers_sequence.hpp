@@ -24,9 +24,9 @@
 //                          key [S,D],
 //                          value [S,D],
 //                          indices [S]
-//   select_positions            x [T,D],        -                                  -                        [M,D]
+//   select_positions       x [T,D],        -                                  -                        [M,D]
 //                          indices [M]
-//   first_position            x [T,D]         -                                  -                        [1,D]
+//   first_position         x [T,D]         -                                  -                        [1,D]
 //   token_cross_entropy    logits [T,V],   -                                  smoothing, accuracy      []
 //                          labels [T]
 //
@@ -116,7 +116,7 @@ inline value tanh(value x) {
 struct attention_options {
   std::int64_t heads = 1;
   bool causal = false;
-  double dropout = 0;
+  double dropout = 0;   // probability that an attention probability is zeroed; at least 0 and less than 1
   double deviation = 0; // standard deviation of the projections' initial weights; 0: 1 / sqrt(D)
   bool bias = true;     // the projections have biases, without weight decay; attend() ignores this and `deviation`
 };

@@ -33,8 +33,8 @@
 //   cosine            a . b / (|a| |b|); 0, without gradients, if |a| |b| is under 1e-12.
 //   softmax_cross_entropy_auc  the loss of softmax_cross_entropy. The metric is "auc", the area under the curve of true
 //                     over false positives, from histograms of the probability of class 1: `buckets` of equal width,
-//                     samples within one count as ties. Evaluation sums: negatives by bucket, positives by bucket,
-//                     samples, loss.
+//                     2 to 1000000; samples within one count as ties. NaN if the data has one class only. Evaluation
+//                     sums: negatives by bucket, positives by bucket, samples, loss.
 //   pairwise_hinge    the loss max(0, margin - positive + negative). The metric is "pos_neg_ratio": pairs in the right
 //                     order (positive > negative) over all other pairs, or over 1 if there are none.
 //                     Evaluation sums: pairs in the right order, samples, loss.
@@ -111,10 +111,10 @@ inline value cosine(value a, value b, const std::string& name = "") {
   return a.net().node("cosine", name, {a, b}, {}, {}, {1});
 }
 
-// Losses; each must be the network's last node, except inside sum_of_losses(). The first takes logits [2] and a label
-// from index(name, 2), the second two scores [1].
+// Losses; each must be the network's last node, except inside sum_of_losses(). softmax_cross_entropy_auc() takes
+// logits [2] and a label from index(name, 2); pairwise_hinge() takes two scores, each [1].
 inline value softmax_cross_entropy_auc(value logits, value label, std::int64_t buckets = 4096) {
-  if (logits.dims() != shape{2}) detail::bad_layer("loss", "the area under the curve is of two classes");
+  if (logits.dims() != shape{2}) detail::bad_layer("loss", "the area under the curve needs two logits");
   detail::expect_rank(label, 0, "loss");
   return logits.net().node("softmax_cross_entropy_auc", "loss", {logits, label}, {},
                            {{"buckets", static_cast<double>(buckets)}}, {});

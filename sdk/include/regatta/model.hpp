@@ -86,9 +86,9 @@ struct step_ended {
 class hooks {
 public:
   explicit hooks(const rg_hooks* h) noexcept : hooks_(h ? copy_versioned(*h) : rg_hooks{}) {}
-  // To be called before dense weight `tensor` is first read in this step; may wait until the weight has arrived. On
-  // devices work that reads the weight or writes its gradient must be ordered after the returned fence, unless that is
-  // 0; on the host it returns 0. Throws step_ended.
+  // To be called before dense weight `tensor` is first read in this step; on devices for every dense tensor. May wait
+  // until the weight has arrived. On devices work that reads the weight or writes its gradient must be ordered after
+  // the returned fence, unless that is 0; on the host it returns 0. Throws step_ended.
   rg_fence need(std::uint32_t tensor) const {
     rg_fence after = 0;
     rg_status s = RG_OK;
@@ -100,7 +100,8 @@ public:
     return after;
   }
   // Reports that the gradients of the dense tensors up to and including `tensor` are final once `fence` has passed (0:
-  // now), and that this step reads their weights no more. In the last micro-batch only, with ascending tensors.
+  // now), and that this step reads their weights no more. To be called in the last micro-batch (RG_BATCH_LAST) only,
+  // with ascending tensors up to the last dense one.
   void ready(std::uint32_t tensor, rg_fence fence = 0) const {
     if (hooks_.ready) hooks_.ready(hooks_.context, tensor, fence);
   }
@@ -358,7 +359,7 @@ template <class M> rg_component model(const char* id, const char* summary) {
     return {};
 }
 
-// Returns the component of model M, which is a graph, for RG_PLUGIN.
+// Returns the component of model M, which is a graph and has a default constructor, for RG_PLUGIN.
 template <class M> rg_component graph_model(const char* id, const char* summary) {
   static_assert(detail::models::has_build<M>, "a graph model needs: void build(rg::network&, const parameters&) const");
   if constexpr (detail::models::has_build<M>)

@@ -10,8 +10,8 @@
 //   };
 //
 // The member functions are those of rg_transport (abi/transport.h), with the contexts and lifetimes given there. They
-// throw rg::error with the inner transport's status on failure, without a text: the inner transport has reported the
-// text to the host already.
+// throw rg::error with the inner transport's status on failure (close() also with RG_TIMEOUT), without a text: the
+// inner transport has reported the text to the host already.
 #pragma once
 
 #include <regatta/plugin.hpp>

@@ -148,8 +148,8 @@ inline std::uint64_t storage_of(const rg_tensor& t) noexcept {
 
 // ------------------------------------------------------------------------------------------------------ logging ---
 
-// [any] Writes lines to the engine's log; without a host it drops them. `host` must outlive it. Failures are thrown,
-// not logged.
+// [any] Writes texts, one line each, to the engine's log; without a host it drops them. `host` must outlive it. For
+// failures throw rg::error instead.
 class logger {
 public:
   explicit logger(const rg_host* host = nullptr) : host_(host) {}
@@ -302,7 +302,8 @@ template <class C> parameters_t<C> read_parameters(const rg_value* values) {
   return p;
 }
 
-// [any] Returns the table of C's parameters for its rg_component. The table is built once and never freed.
+// [any] Returns the table of C's parameters for its rg_component. The table is built once and is valid as long as the
+// plugin is loaded.
 template <class C> std::span<const rg_param> parameter_table() {
   static const auto table = [] {
     struct {

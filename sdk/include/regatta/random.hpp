@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counter-based random numbers: a number is a pure function of a seed and of an address (where it is used). So it is
-// the same on every rank, in whatever order numbers are drawn, and for any number of ranks. Philox 4x32-10 of Salmon,
+// Counter-based random numbers: a number is a pure function of a seed and of an address (where it is used); the order
+// of draws and the number of ranks have no effect. Bits, uniforms and indices are equal on every machine; normals use
+// log, cos and sin of the C library, and may differ between two libraries in the last bits. Philox 4x32-10 of Salmon,
 // Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 3.3.
 //
 //   auto four = rg::random_normals(seed, element / 4, tensor, rg::stream_init);
@@ -39,8 +40,9 @@ constexpr bits4 random_bits(std::uint64_t seed, std::uint64_t a, std::uint32_t b
                 static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
-// Returns a seed for a longer address than (a, b, c): derive_seed(seed, step, layer, purpose), whose numbers are then
-// addressed by (sample, element). It is the first 64 of the random_bits() at this address, so draw no numbers there.
+// Returns a seed for numbers that need a longer address than (a, b, c): under derive_seed(seed, step, layer, purpose) a
+// number has the address (sample, element). The seed consists of the first two words of random_bits(seed, a, b, c), so
+// draw no numbers at (a, b, c) under `seed`.
 constexpr std::uint64_t derive_seed(std::uint64_t seed, std::uint64_t a, std::uint32_t b = 0,
                                     std::uint32_t c = 0) noexcept {
   const bits4 r = random_bits(seed, a, b, c);
@@ -77,7 +79,7 @@ inline std::array<float, 4> random_normals(std::uint64_t seed, std::uint64_t a, 
 }
 
 // Returns an integer from 0 to range - 1, from a word of random bits; range is at least 1. The probabilities differ by
-// at most a factor of 1 + range / 2^32 (Lemire's multiplication in place of a remainder).
+// at most a factor of 1 + 1 / floor(2^32 / range) (Lemire's multiplication in place of a remainder).
 constexpr std::uint32_t to_index(std::uint32_t bits, std::uint32_t range) noexcept {
   return static_cast<std::uint32_t>(std::uint64_t{bits} * range >> 32);
 }

@@ -23,15 +23,15 @@ inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_
 class shards {
 public:
   // For the strategy's constructor. Sets the buckets of `c`, each of at most `bytes` bytes over all servers, but at
-  // least 64 for each server. Owns nothing. Requires at least one server. Throws rg::error (RG_E_CONFIG) if a model
-  // without sparse tables has too few weights for the servers.
+  // least 64 for each server. Does not call own_as_server(). Requires at least one server. Throws rg::error
+  // (RG_E_CONFIG) if a model without sparse tables has too few weights for the servers.
   shards(comm& c, std::int64_t bytes)
       : buckets_(c.make_buckets(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 64 * c.servers()))),
         servers_(c.servers()), server_(c.cluster().server) {
     // Every server needs a part of the first bucket, since a worker says goodbye there. With sparse tables it says
     // goodbye in a request for rows instead.
     if (!c.tables() && part(0, 0).count == 0)
-      throw error(RG_E_CONFIG, "the model has too few weights to be cut over " + std::to_string(servers_) +
+      throw error(RG_E_CONFIG, "the model has too few weights to be divided among " + std::to_string(servers_) +
                                    " servers: use at most " + std::to_string((c.arena().count + 15) / 16));
   }
   std::size_t buckets() const { return buckets_.size(); }

@@ -2,22 +2,22 @@
 //
 // Loops over arrays that use the widest vectors of the CPU on which they run.
 //
-// RG_SIMD before a function definition compiles it once per instruction set (AVX-512, AVX2, baseline); the loader chooses
-// one when it loads the program or the plugin. With clang, with sanitizers and on other processors it does nothing. Such
-// a function must be free and no template. The functions that it calls are inlined where their definition is known;
-// others are compiled once, for the baseline.
+// RG_SIMD before a function definition compiles it once per instruction set (AVX-512, AVX2, baseline); the loader
+// chooses one when it loads the program or the plugin. With clang, with sanitizers and on other processors it does
+// nothing. The function must be a free function and not a template. The functions that it calls are inlined where their
+// definition is known; others are compiled once, for the baseline.
 //
-// Results are bit-identical on every instruction set if the file is compiled with -ffp-contract=off (AVX-512 and FMA have
-// fused multiply-adds) and without -ffast-math.
+// Results are bit-identical on every instruction set if the file is compiled with -ffp-contract=off (AVX-512 and FMA
+// have fused multiply-adds) and without -ffast-math.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
 
-// Sanitizers are not initialised when the loader runs the resolvers of these functions. Clang 14 gives a multi-versioned
-// function another name than its declaration. Instruction sets are named instead of micro-architectures ("arch=..."),
-// because the latter need a resolver that knows each of them.
+// Sanitizers are not initialised when the loader runs the resolvers of these functions. Clang 14 gives a
+// multi-versioned function another name than its declaration. Instruction sets are named instead of micro-architectures
+// ("arch=..."), because the latter need a resolver that knows each of them.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_THREAD__) &&                                  \
     !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
 #define RG_SIMD __attribute__((target_clones("avx512f", "avx2", "default"), flatten))
@@ -39,8 +39,8 @@ template <class V> [[gnu::always_inline]] inline void store(void* to, const V& v
   std::memcpy(to, &value, sizeof value);
 }
 
-// Calls step(v, i) for consecutive ranges that cover `count` elements; i is the first element of a range. The type of v,
-// an lvalue for the step's use, tells its length: vector16, vector4 or float.
+// Calls step(v, i) for consecutive ranges that cover `count` elements; i is the first element of a range. v is an
+// lvalue for the step's use, with undefined content; its type gives the range's length: vector16, vector4 or float.
 template <class F> [[gnu::always_inline]] inline void for_each_vector(std::size_t count, const F& step) noexcept {
   std::size_t i = 0;
   vector16 sixteen;

@@ -6,7 +6,7 @@
 //     struct parameters { std::int64_t bucket = 4 << 20; };
 //     static constexpr auto fields = rg::fields(rg::field("bucket", &parameters::bucket, "bytes sent at once"));
 //     static rg_plan plan(const parameters&, const rg_cluster&);       // [any] what the strategy needs and does
-//     // [any] whether ranks a and b ever exchange messages; optional: all do
+//     // [any] whether ranks a and b ever exchange messages; without talks(), all do
 //     static bool talks(const parameters&, const rg_cluster&, std::uint32_t a, std::uint32_t b);
 //     mine(rg::comm&, const parameters&);                              // [main] allocates, owns, sets buckets
 //     void begin_step(std::uint64_t step);                             // optional
@@ -22,8 +22,9 @@
 //     rg::task<> pull_rows(rg::step_rows rows);                        // the same between steps, for an evaluation
 //
 // plan and talks depend on their arguments alone. The constructor runs in [main]; all other functions run on the rank's
-// loop, one at a time, so they need no locks. abi/strategy.h defines when each is called. A coroutine's activity ends
-// when the coroutine does; several may be suspended at once, e.g. serve() and end_step() of a rank in both roles.
+// loop, one at a time, so they need no locks. abi/strategy.h defines when each is called. On devices the engine orders
+// operations on gradients after the fence of on_gradient. A coroutine's activity ends when the coroutine does; several
+// may be suspended at once, e.g. serve() and end_step() of a rank in both roles.
 // Errors are thrown as rg::error, and end the run. `comm` outlives the strategy; `parameters` is valid in the
 // constructor only.
 #pragma once

@@ -101,7 +101,8 @@ private:
 
 // The purpose of a worker's request to a server. A request is one message: the purpose, the number of rows of each
 // table, and the row numbers, table by table. The server answers with one message, the rows' weights in the same order;
-// the push is one message with their gradients. If the request has no rows, there is neither an answer nor a push.
+// the push is one message with their gradients. If the request has no rows, there is neither an answer nor a push. A
+// goodbye is the purpose alone.
 enum class row_request : std::int64_t { step = 1, pull = 2, goodbye = 3 };
 
 // A worker's side, if servers hold the tables. No other messages may be on the lanes `to_servers` and `to_workers`,
@@ -142,7 +143,7 @@ public:
       co_await p.sent;
     }
   }
-  // Sends the gradients of the rows of the last pull(), which are final. Ends when they have been sent.
+  // Sends the gradients of the rows of the last pull(). Requires that they are final. Ends when they have been sent.
   task<> push() {
     for (std::uint32_t s = 0; s < comm.servers(); ++s) {
       part& p = parts_[s];
@@ -264,8 +265,8 @@ public:
     }
     if (p.elements) co_await comm.send(w, sub(p.values, 0, p.elements), to_workers_);
   }
-  // Answers worker w until it has requested, and got, the rows of a step (returns true) or says goodbye (returns
-  // false). Requires sparse tables.
+  // Answers worker w's requests up to one for the rows of a step (returns true when they have been sent) or a goodbye
+  // (returns false). Requires sparse tables.
   task<bool> answer(std::uint32_t w) {
     for (;;) {
       const row_request why = co_await asked(w);

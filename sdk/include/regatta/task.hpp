@@ -127,7 +127,7 @@ template <> struct promise<void> : promise_base {
 // A coroutine, which starts when it is awaited. co_await, at most once for each task, runs it to its end, and returns
 // its value or throws its exception. A task owns its frame: destroying a task that has not ended destroys its frame,
 // and the tasks that it awaits; operations that it submitted go on. References among a coroutine's parameters must be
-// valid until the task ends.
+// valid until the task ends. A default-constructed task has no coroutine: it must not be awaited or started.
 template <class T> class [[nodiscard]] task {
 public:
   using promise_type = detail::promise<T>;

@@ -15,7 +15,7 @@
 //     std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out);
 //     void wake() noexcept;                                   // [any]
 //     void cancel(std::uint32_t peer);                        // [loop]
-//     void close(std::uint64_t timeout_ns);                   // [main]
+//     void close(std::uint64_t timeout_ns);                   // [main] past timeout_ns: throws rg::error(RG_TIMEOUT)
 //     rg_counters counters();                                 // [loop] struct_size need not be set
 //
 //     // Optional:

@@ -350,14 +350,14 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
         rg::softmax_cross_entropy(x, y);
         rg::softmax_cross_entropy(x, y);
       },
-      "is a loss, but not added to the last one");
+      "is a loss, but neither the last layer nor an input of sum_of_losses");
   refuse(
       [](rg::network& net) {
         auto x = net.values("image", {4});
         auto y = net.index("label", 4);
         rg::sum_of_losses({rg::softmax_cross_entropy(x, y), x});
       },
-      "adds up what is no loss");
+      "has an input that is not a loss");
   for (const char* op : {"flatten", "relu", "sigmoid", "softsign"})
     refuse(
         [op](rg::network& net) {
@@ -383,7 +383,7 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
         x = net.node("conv2d", "odd", {x}, {w}, {{"kernel", 3}, {"stride", 1}, {"padding", 1}}, {16, 9, 8});
         rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4), y);
       },
-      "layer odd (conv2d): its output has not the size");
+      "layer odd (conv2d): its output's size does not");
   refuse(
       [](rg::network& net) {
         auto x = net.values("image", {3, 8, 8});
@@ -391,7 +391,7 @@ TEST_CASE("a graph that contradicts itself is refused with the layer's name") {
         x = net.node("avg_pool", "odd", {x}, {}, {{"kernel", 2}, {"stride", 2}, {"padding", 0}}, {4, 4, 4});
         rg::softmax_cross_entropy(rg::dense(rg::flatten(x), "out", 4), y);
       },
-      "layer odd (avg_pool): makes as many channels as it takes");
+      "layer odd (avg_pool): must have as many output channels as input channels");
   refuse(
       [](rg::network& net) {
         auto x = net.values("image", {4});

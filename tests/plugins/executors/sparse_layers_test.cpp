@@ -250,14 +250,14 @@ TEST_CASE("layers that do not fit are refused") {
         const rg::value e = bad.node("sparse_embedding", "odd", {i}, {t}, {{"padding", -1}}, {9});
         rg::softmax_cross_entropy_auc(rg::dense(e, "out", 2), label);
       },
-      "layer odd (sparse_embedding): its output has not the size");
+      "layer odd (sparse_embedding): its output's size does not");
   refuse(
       [](rg::network& bad) {
         const rg::value i = bad.indices("ids", {2}, 9), label = bad.index("label", 2);
         const auto t = rg::sparse_table(bad, "table", 9, 4);
         rg::softmax_cross_entropy_auc(rg::dense(rg::embedding_bag(i, "odd", t, 9), "out", 2), label);
       },
-      "layer odd (embedding_bag): the id for padding is no row of the table");
+      "layer odd (embedding_bag): the padding id must be -1 or a row of the table");
   refuse(
       [](rg::network& bad) {
         const rg::value i = bad.values("ids", {2}), label = bad.index("label", 2);

@@ -133,7 +133,7 @@ value* compiler::make_output(std::size_t k) {
 
 void compiler::add_input(std::size_t k) {
   const rg_input& in = program_.inputs[k];
-  nodes_[k].expect(in.type == RG_F32 || in.type == RG_I32, "comes as RG_F32 or RG_I32");
+  nodes_[k].expect(in.type == RG_F32 || in.type == RG_I32, "must be of type RG_F32 or RG_I32");
   value* v = make_output(k);
   v->type = dtype::f32;
   v->layout.channels_last = false;
@@ -143,9 +143,9 @@ void compiler::add_input(std::size_t k) {
 value* compiler::input(const node& n, std::size_t i) {
   n.expect(i < n.inputs.size(), "has too few inputs");
   value* v = values_[n.inputs[i]];
-  n.expect(v != nullptr, "takes a value that another layer keeps to itself");
+  n.expect(v != nullptr, "reads the output of a layer that stores none");
   if (v->input < 0) return v;
-  n.expect(program_.inputs[static_cast<std::size_t>(v->input)].type == RG_F32, "takes numbers there");
+  n.expect(program_.inputs[static_cast<std::size_t>(v->input)].type == RG_F32, "needs an input of type RG_F32 there");
   const precision& p = program_.computes;
   if (p.type == dtype::f32 && !(p.channels_last && v->shape.size() == 3)) return v;
   value*& copy = converted_[v];
@@ -162,7 +162,7 @@ value* compiler::indices(const node& n, std::size_t i, std::size_t elements) {
   value* v = values_[n.inputs[i]];
   n.expect(v && v->input >= 0 && program_.inputs[static_cast<std::size_t>(v->input)].type == RG_I32 &&
                v->elements() == elements,
-           "takes an input of the network's there: RG_I32, one for each of its elements");
+           "needs an input of the network there, of type RG_I32, with one index for each of its elements");
   return v;
 }
 

@@ -23,7 +23,7 @@ std::optional<function> fused_function(compiler& c, std::size_t& k) {
   const std::vector<std::size_t>& shape = c.at(k).shape;
   k = c.at(k).consumers[0];
   c.at(k).done = true;
-  c.at(k).expect(c.at(k).shape == shape, "its output has not the shape of its input");
+  c.at(k).expect(c.at(k).shape == shape, "its output must have the shape of its input");
   return f;
 }
 
@@ -45,7 +45,7 @@ void compile_addition(compiler& c, std::size_t k) {
 void compile_flatten(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.input(n, 0);
-  n.expect(n.shape == std::vector{in->elements()}, "must make one dimension of all");
+  n.expect(n.shape == std::vector{in->elements()}, "its output must be one dimension of all elements");
   value* out = c.make_output(k);
   if (in->layout.channels_last && in->layout.spatial > 1 && in->layout.channels > 1) {
     c.emit<relayout>(n.name, std::vector{in}, out);

@@ -18,7 +18,7 @@ void compile_token_loss(compiler& c, std::size_t k) {
   n.expect(c.source(n, 0).shape.size() == 2, "takes a sequence: positions and features");
   value* logits = c.input(n, 0);
   value* labels = c.indices(n, 1, positions(*logits));
-  n.expect(logits->input < 0, "takes what a layer makes");
+  n.expect(logits->input < 0, "needs logits that a layer computes, not an input of the network");
   c.emit<token_cross_entropy>(n.name, logits, labels, c.make_output(k), executors::read_smoothing(n),
                               n.attr("accuracy") != 0);
 }

@@ -30,7 +30,7 @@ void compile_batch_norm(compiler& c, std::size_t k) {
     relu = true;
     last = c.at(last).consumers[0];
     c.at(last).done = true;
-    c.at(last).expect(c.at(last).shape == n.shape, "its output has not the shape of its input");
+    c.at(last).expect(c.at(last).shape == n.shape, "its output must have the shape of its input");
   }
   c.emit<batch_norm>(n.name, in, residual, c.make_output(last), t, n.attr("epsilon"), n.attr("momentum"), relu);
 }

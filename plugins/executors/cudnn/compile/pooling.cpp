@@ -15,7 +15,7 @@ void compile_pooling(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   const executors::window_shape s = executors::read_window(c, n);
   value* in = c.input(n, 0);
-  n.expect(n.shape[0] == in->shape[0], "makes as many channels as it takes");
+  n.expect(n.shape[0] == in->shape[0], "must have as many output channels as input channels");
   const window w{.height = side(in->shape[1]),
                  .width = side(in->shape[2]),
                  .out_height = side(n.shape[1]),

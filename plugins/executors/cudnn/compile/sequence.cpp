@@ -12,9 +12,9 @@ value* sequence_input(compiler& c, const node& n, std::size_t i) {
 void compile_select_positions(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = sequence_input(c, n, 0);
-  n.expect(n.shape.size() == 2 && n.shape[1] == features(*in), "its output has not the features of its input");
+  n.expect(n.shape.size() == 2 && n.shape[1] == features(*in), "its output must have the features of its input");
   value* indices = n.op == "select_positions" ? c.indices(n, 1, n.shape[0]) : nullptr;
-  n.expect(indices || n.shape[0] == 1, "makes one position");
+  n.expect(indices || n.shape[0] == 1, "must have one output position");
   c.emit<select_positions>(n.name, in, indices, c.make_output(k));
 }
 

@@ -16,8 +16,9 @@ attention::attention(std::string name, value* query, value* key, value* values, 
 void attention::prepare(device& d) {
   if (shape_.dropout > 0) {
     if (scores() > UINT32_MAX)
-      throw rg::error(RG_E_UNSUPPORTED, name_ + ": more scores to drop than its kernels count: take a smaller batch or "
-                                                "shorter sequences");
+      throw rg::error(RG_E_UNSUPPORTED,
+                      name_ + ": too many scores for the 32-bit counters of its kernels: use a smaller batch or "
+                              "shorter sequences");
     dropout_.reserve(d.varying);
   }
   flash_ = flash_attention::of(d.planning, {.type = d.computes.type,

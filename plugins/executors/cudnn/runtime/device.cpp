@@ -55,7 +55,7 @@ device::device(std::int32_t index, const precision& p) : computes(p), index_(ind
     int major = 0;
     cuda::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index), "asking for a capability");
     if (major < 8)
-      throw rg::error(RG_E_UNSUPPORTED, "this GPU has neither bf16 nor TF32: they came with compute capability 8.0; "
+      throw rg::error(RG_E_UNSUPPORTED, "this GPU has neither bf16 nor TF32, which need compute capability 8.0; "
                                         "set train.precision to \"fp32\" or \"fp16\"");
   }
   try {

@@ -53,7 +53,7 @@ void model::prepare(const rg_graph& graph, const rg_model_setup& setup) {
   for (const auto& v : program_.values)
     if (program_.batch * v->elements() >> 32)
       throw rg::error(RG_E_UNSUPPORTED, "layer " + v->name + ": " + std::to_string(program_.batch * v->elements()) +
-                                            " elements, and kernels count in 32 bits: a smaller batch");
+                                            " elements, but kernels count in 32 bits: use a smaller batch");
   for (auto& o : program_.ops) o->prepare(*device_);
   factors_.reserve(device_->varying, program_.losses.size());
   unscaled_.reserve(device_->varying, 1);
@@ -161,7 +161,8 @@ rg_model_info model::describe() {
 void model::init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, std::span<float> out) {
   const weight& w = *program_.weights.at(tensor);
   if (!rows.empty()) return executors::start_rows(w, rows, seed, out);
-  if (out.size() < w.elements) throw rg::error(RG_E_PLUGIN, w.name + ": too little room for its start");
+  if (out.size() < w.elements)
+    throw rg::error(RG_E_PLUGIN, w.name + ": the buffer for its initial values is too small");
   executors::start(w, 0, seed, out.first(w.elements));
 }
 

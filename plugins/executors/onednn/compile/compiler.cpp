@@ -136,7 +136,7 @@ void compiler::add(std::unique_ptr<op> o) {
 value* compiler::stored(const node& n, std::size_t i) {
   n.expect(i < n.inputs.size(), "has too few inputs");
   value* v = values_[n.inputs[i]];
-  n.expect(v != nullptr, "takes a value that another layer keeps to itself");
+  n.expect(v != nullptr, "reads the output of a layer that stores none");
   return v;
 }
 
@@ -155,7 +155,7 @@ value* compiler::indices(const node& n, std::size_t i, std::size_t elements) {
   value* v = input(n, i);
   n.expect(v->input >= 0 && program_.inputs[static_cast<std::size_t>(v->input)].type == RG_I32 &&
                v->elements() == elements,
-           "takes an input of the network's there: RG_I32, one for each of its elements");
+           "needs an input of the network there, of type RG_I32, with one index for each of its elements");
   return v;
 }
 
@@ -187,7 +187,7 @@ value* compiler::as_type(value* v, bool half) {
 
 void compiler::add_input(std::size_t k) {
   const rg_input& in = program_.inputs[k];
-  nodes_[k].expect(in.kind == RG_INPUT_INDEX || in.type == RG_F32, "numbers come as RG_F32");
+  nodes_[k].expect(in.kind == RG_INPUT_INDEX || in.type == RG_F32, "values must be of type RG_F32");
   values_[k] = make_value(nodes_[k].name, nodes_[k].shape, true);
   values_[k]->input = static_cast<int>(k);
 }

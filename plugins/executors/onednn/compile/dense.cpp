@@ -21,8 +21,9 @@ bool only_multiplied(compiler& c, const node& n) {
 void compile_dense(compiler& c, std::size_t k) {
   const node &n = c.at(k), &source = c.source(n, 0);
   const bool sequence = source.shape.size() == 2;
-  n.expect(source.shape.size() == n.shape.size() && (sequence || n.shape.size() == 1), "takes and makes vectors");
-  n.expect(!sequence || n.shape[0] == source.shape[0], "makes as many positions as it takes");
+  n.expect(source.shape.size() == n.shape.size() && (sequence || n.shape.size() == 1),
+           "needs an input and an output of 1 or 2 dimensions");
+  n.expect(!sequence || n.shape[0] == source.shape[0], "must have as many output positions as input positions");
   value* in = c.stored(n, 0);
   if (sequence) in = c.as_type(in, c.dev().half); // dense_gemms rounds vectors
   const std::size_t outputs = n.shape.back();
@@ -33,7 +34,7 @@ void compile_dense(compiler& c, std::size_t k) {
   if (const node* next = c.follower(k)) f = function_named(next->op);
   if (f != elementwise_function::none) {
     last = n.consumers[0];
-    c.at(last).expect(c.at(last).shape == n.shape, "its output has not the shape of its input");
+    c.at(last).expect(c.at(last).shape == n.shape, "its output must have the shape of its input");
     c.at(last).done = true;
   }
   c.output(last) = c.make_value(n.name, n.shape, sequence);

@@ -30,7 +30,7 @@ void compile_add(compiler& c, std::size_t k) {
 void compile_flatten(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* in = c.input(n, 0);
-  n.expect(n.shape.size() == 1 && n.shape[0] == in->elements(), "must make one dimension of all");
+  n.expect(n.shape.size() == 1 && n.shape[0] == in->elements(), "its output must be one dimension of all elements");
   if (!in->plain && in->spatial() == 1) {
     c.output(k) = in; // one position: blocks are already rows of channels
   } else if (in->input >= 0 && in->elements() % c.lanes() == 0) {

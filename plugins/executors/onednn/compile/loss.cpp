@@ -18,7 +18,7 @@ void compile_token_loss(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   value* logits = c.sequence(n, 0);
   value* labels = c.indices(n, 1, logits->positions());
-  n.expect(logits->input < 0, "takes what a layer makes");
+  n.expect(logits->input < 0, "needs logits that a layer computes, not an input of the network");
   c.output(k) = c.make_value(n.name, {1});
   c.emit<token_cross_entropy>(n.name, logits, labels, c.output(k), executors::read_smoothing(n),
                               n.attr("accuracy") != 0, c.dev());

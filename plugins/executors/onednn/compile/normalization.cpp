@@ -24,7 +24,7 @@ void take(compiler& c, std::size_t k, batch_norm_stages& s) {
   if (n.op == "max_pool") {
     s.pool = true;
     n.expect(n.shape == std::vector<std::size_t>{in.shape[0], in.shape[1] / 2, in.shape[2] / 2},
-             "its output has not half the size of its input");
+             "its output must have half the size of its input");
     return;
   }
   executors::expect_same_shape(c, n);

@@ -7,7 +7,7 @@ namespace onednn {
 void compile_pooling(compiler& c, std::size_t k) {
   const node& n = c.at(k);
   const pool_shape s{executors::read_window(c, n), n.op == "avg_pool"};
-  n.expect(n.shape[0] == c.source(n, 0).shape[0], "makes as many channels as it takes");
+  n.expect(n.shape[0] == c.source(n, 0).shape[0], "must have as many output channels as input channels");
   value* in = c.either(n, 0);
   c.emit<pooling>(n.name, in, c.make_output(k, in->half), s, c.dev());
 }

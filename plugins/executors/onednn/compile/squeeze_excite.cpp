@@ -18,7 +18,7 @@ void compile_squeeze(compiler& c, std::size_t k) {
     value* factors = c.blocked(n, 1);
     n.expect(n.shape == first.shape && n.shape.size() == 3 &&
                  c.source(n, 1).shape == std::vector<std::size_t>{n.shape[0]},
-             "takes a map and one factor a channel");
+             "needs an image and one factor per channel");
     c.emit<channel_scale>(n.name, in, factors, c.output(k), c.dev());
   }
 }

@@ -32,7 +32,7 @@ enum {
   RG_OK = 0,
   RG_DONE = 1,      /* only of rg_strategy_host.submit(): the operation has ended, and no completion follows */
   RG_AGAIN = 2,     /* not now; of a transport's send, recv or collective: no room, the engine queues and retries it */
-  RG_TIMEOUT = 3,   /* only of a transport's close(): the deadline passed; the engine ignores that */
+  RG_TIMEOUT = 3,   /* only of a transport's close(): the deadline passed; the run fails */
   RG_E_CONFIG = -1, /* the experiment cannot run as configured; its file has to change: exit code 2 */
   RG_E_OPERATION = -2,   /* this operation failed; the instance remains usable */
   RG_E_PEER = -3,        /* a peer is gone or broke the protocol; exchanges with other peers can go on */
