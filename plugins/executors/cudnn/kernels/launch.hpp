@@ -16,7 +16,7 @@
 
 namespace cudnn {
 
-// The index of an element. model::prepare() rejects activations for which 32 bits do not suffice; weights are unchecked.
+// An index of elements. model::prepare() rejects activations for which 32 bits do not suffice; weights are unchecked.
 using index_t = std::uint32_t;
 
 #ifdef __CUDACC__
