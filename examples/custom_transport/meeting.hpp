@@ -46,6 +46,7 @@ private:
   int fd_;
 };
 
+// A limit in nanoseconds on the time since construction; left() is 0 once it has passed.
 class deadline {
 public:
   explicit deadline(std::uint64_t ns) : start_(std::chrono::steady_clock::now()), ns_(ns) {}
@@ -64,7 +65,7 @@ inline timespec to_timespec(std::uint64_t ns) {
   return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
 }
 
-// Reads exactly `bytes` bytes. Returns false if they do not arrive within the time.
+// Reads exactly `bytes` bytes. Returns false if they do not arrive in time, the peer closes, or recv() fails.
 inline bool read_all(int fd, void* to, std::size_t bytes, std::uint64_t timeout_ns) {
   const timespec t = to_timespec(timeout_ns);
   const timeval limit = {t.tv_sec, t.tv_nsec / 1000 + 1}; // 0 would mean no limit
@@ -74,8 +75,8 @@ inline bool read_all(int fd, void* to, std::size_t bytes, std::uint64_t timeout_
 
 class meeting {
 public:
-  // Opens a socket for peers. An abstract name (its first byte is 0) is in no directory, and ends with the last
-  // descriptor: nothing remains, however a rank dies.
+  // Opens a socket for peers. Keeps a reference to `world`. An abstract name (its first byte is 0) is in no directory,
+  // and ends with the last descriptor: nothing remains, however a rank dies.
   meeting(const rg_host* host, const rg_world& world) : world_(world) {
     authenticate_ = static_cast<const rg_authenticate*>(host->extension(host->context, RG_EXT_AUTHENTICATE));
     if (!authenticate_) throw rg::error(RG_E_CONFIG, "unix: the engine offers no " RG_EXT_AUTHENTICATE);
@@ -86,11 +87,12 @@ public:
       fail_with_errno(RG_E_OPERATION, "unix: cannot listen");
   }
 
-  // The bytes that the engine passes to every peer.
+  // The bytes that the engine passes to every peer; valid as long as this object.
   rg_blob blob() const { return {token_.data(), token_.size()}; }
 
-  // Connects to peers with lower ranks and accepts those with higher ranks. `socket(peer, lane)` is where each
-  // connection is stored.
+  // Connects to peers with lower ranks and accepts those with higher ranks. `blobs` is indexed by rank. Each connection
+  // is stored in `socket(peer, lane)`, which must be -1 before. Throws rg::error, RG_E_PEER, if a peer does not connect
+  // in time or fails to prove that it belongs to the run.
   void connect(std::span<const rg_blob> blobs, std::uint64_t timeout_ns,
                const std::function<descriptor&(std::uint32_t, std::uint32_t)>& socket) {
     const deadline until(timeout_ns);

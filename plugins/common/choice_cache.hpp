@@ -10,14 +10,14 @@ namespace plugins {
 // Results of autotuning that are kept between runs, so that kernels or algorithms are timed once. The cache is a text
 // file: a heading, then one line "key, algorithm, why" per result, separated by tabs. It may be deleted at any time. A
 // file with another heading or of more than 8 MiB, and lines of another form, are ignored: those results are then
-// measured again. One thread at a time; several processes may use one file.
+// measured again. One thread at a time; several processes may use one file, where simultaneous saves may lose results.
 class choice_cache {
 public:
   // Reads the file, if there is one; a failure counts as no results. `owner` is the name of the plugin. With an empty
   // path the cache neither reads nor writes a file.
   choice_cache(std::string owner, std::filesystem::path file);
-  // Returns $XDG_CACHE_HOME/regatta/OWNER-choices, else ~/.cache/regatta/OWNER-choices; empty if neither variable holds an
-  // absolute path.
+  // Returns $XDG_CACHE_HOME/regatta/OWNER-choices, else $HOME/.cache/regatta/OWNER-choices; empty if neither variable
+  // holds an absolute path.
   static std::filesystem::path usual_file(const std::string& owner);
 
   const std::filesystem::path& file() const { return file_; }

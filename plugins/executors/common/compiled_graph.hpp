@@ -35,11 +35,12 @@ struct compiled_graph {
   // while this object lives unchanged.
   rg_model_info describe() const;
   // For each of `tables`, in order, collects the rows that the batch reads and sets an element of `out`, which needs
-  // tables.size() of them. Their pointers are valid until the next call. Throws as sparse_table::collect().
+  // tables.size() of them. Their pointers are valid until the next call. Requires sparse_table::prepare() of each.
+  // Throws as sparse_table::collect().
   void rows(const rg_batch& b, std::span<rg_rows> out) const;
   // Returns the first loss's metric; `sums` has metric_sums elements.
   double metric(std::span<const double> sums) const;
-  // For each loss that is a mean over labels, adds the labels of the batch that count to counts[count_kind].
+  // For each loss that is a mean over labels, adds measured::count() of the batch to counts[count_kind].
   void count(const rg_batch& b, std::span<std::uint64_t> counts) const;
 };
 

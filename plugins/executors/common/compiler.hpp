@@ -27,12 +27,12 @@ public:
 
 protected:
   // Reads the nodes, and sets c's inputs, unit and tokens_input. Nodes refer to texts of `g`, so g must outlive this
-  // object, as must c. Throws rg::error, RG_E_CONFIG, if the nodes are inconsistent.
+  // object, as must c. Throws rg::error, RG_E_CONFIG, if the nodes or tokens_input are inconsistent.
   graph_compiler(const rg_graph& g, compiled_graph& c);
 
   // Calls compile_node() for each node in order, except for sums of losses and for nodes whose node::done an earlier
   // call has set. Throws rg::error, RG_E_CONFIG, if the graph does not end in a loss or in the sum of all losses, or if
-  // another node has no consumer; and as compile_node().
+  // another node, other than an input, has no consumer; and as compile_node().
   void compile_nodes();
   // Makes an op of node k, which may be an input, and sets node::done of later nodes that the op computes as well. A
   // loss must be added to the compiled_graph in this call. Throws rg::error: RG_E_CONFIG if the node is inconsistent,

@@ -28,7 +28,7 @@ struct node {
   bool done = false;                  // an op computes this node already
   bool is_loss = false;               // set once the node is done
 
-  // Throws rg::error, RG_E_CONFIG, with the node's name; so do the functions below.
+  // Throws rg::error, RG_E_CONFIG, with the node's name; so do expect(), attr() and count() if they fail.
   [[noreturn]] void fail(const std::string& why) const {
     throw rg::error(RG_E_CONFIG, "layer " + name + " (" + std::string(op) + "): " + why);
   }
@@ -89,8 +89,8 @@ struct graph_tensor {
 // node has an invalid shape, reads a node that does not come before it or a tensor that does not exist, or if the
 // inputs are not the first nodes.
 std::vector<node> read_nodes(const rg_graph& g);
-// Returns tensor `number` of the graph, with its name copied and info.storage in canonical layout. Throws rg::error,
-// RG_E_CONFIG, if its shape or kind is invalid.
+// Returns tensor `number` of the graph, with its name copied and info.storage in canonical layout. `number` must be
+// less than g.tensor_count. Throws rg::error, RG_E_CONFIG, if its shape or kind is invalid.
 graph_tensor read_tensor(const rg_graph& g, std::uint32_t number);
 
 } // namespace executors

@@ -23,9 +23,10 @@ class kernel_choices {
 public:
   // `executor` names the cache file. `mode` is RG_KERNELS_FIXED or RG_KERNELS_TIMED. `given` is the text of another
   // instance's model::kernels(), with lines "NAME: ALGORITHM" or "NAME: ALGORITHM IMPLEMENTATION", or null; it is read
-  // only here, and only if timed. `machine` names everything besides a shape that determines a kernel's speed: library,
-  // device, threads. `log` must outlive this object. Throws RG_E_CONFIG if `given` has another form. Timed and cached
-  // choices are logged at debug level.
+  // only here, and only if timed. An empty text names no choice, and still counts as `given` for the cache file.
+  // `machine` names everything besides a shape that determines a kernel's speed: library, device, threads. `log` must
+  // outlive this object. Throws RG_E_CONFIG if `given` has another form. Timed and cached choices are logged at debug
+  // level.
   kernel_choices(const std::string& executor, std::uint32_t mode, const char* given, std::string machine,
                  const rg::logger& log);
   // Saves the results of timing in the user's cache file; a failure is only logged, at debug level. Instances with
@@ -50,7 +51,8 @@ public:
   // Returns the algorithm that `given` names for `name`, else that of the cache for `shape` if timed, else null. The
   // pointer is valid until the next remember() or choose().
   const std::string* known(const std::string& name, const std::string& shape) const;
-  // Adds a timed choice to the cache. `why` is for readers of the file. The texts must contain no tab and no newline.
+  // Keeps a timed choice for known(), and, if this instance uses the cache file, for the file. `why` is for readers of
+  // the file. The texts must contain no tab and no newline.
   void remember(const std::string& shape, const std::string& algorithm, const std::string& why);
 
 private:

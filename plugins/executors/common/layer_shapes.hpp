@@ -24,7 +24,8 @@ window_shape read_window(const graph_compiler& c, const node& n);
 // Returns the probability that an element becomes 0, in [0, 1), and the number of the layer, for its random stream.
 std::pair<double, std::uint32_t> read_dropout(const node& n);
 
-// Attention; inputs 0 to 2 are queries, keys and values, which must be sequences. The features divide into `heads`.
+// Attention; inputs 0 to 2 are queries, keys and values. Requires, unchecked, that they are sequences. The features
+// divide into `heads`.
 struct attention_shape {
   std::size_t heads;
   bool causal;
@@ -33,7 +34,8 @@ struct attention_shape {
 };
 attention_shape read_attention(const graph_compiler& c, const node& n);
 
-// A lookup of the rows of ids, which concatenates them or sums them. `table` must have two dimensions.
+// A lookup of the rows of ids, which concatenates them or sums them. Requires, unchecked, that `table` has two
+// dimensions.
 struct lookup_shape {
   std::size_t ids; // per sample
   bool sum;

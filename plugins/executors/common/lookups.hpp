@@ -29,7 +29,7 @@ struct sparse_table {
 
   // Returns an upper bound for the rows that one batch of `batch` samples touches.
   std::uint64_t most_rows(std::size_t batch, const rg_tensor& table) const;
-  // Allocates all memory that collect() and take() need. `most` is the result of most_rows().
+  // Allocates all memory that collect() and take() need; both require this call. `most` is the result of most_rows().
   void prepare(const rg_tensor& table, std::uint64_t most);
   // Sets `touched` to the rows that the valid samples of a batch read. Throws rg::error, RG_E_OPERATION, for an id
   // outside of the table.

@@ -41,8 +41,8 @@ void compile_token_loss(compiler& c, std::size_t k);
 void compile_auc(compiler& c, std::size_t k);
 void compile_hinge(compiler& c, std::size_t k);
 
-// Returns the elementwise function that is the only consumer of node k, and sets k to its node; none if the consumer is
-// something else.
+// If the only consumer of node k is an elementwise function, returns the function, marks the consumer as done and sets
+// k to it; else returns none. Throws rg::error, RG_E_CONFIG, if the consumer has another shape than node k.
 std::optional<function> fused_function(compiler& c, std::size_t& k);
 // Returns input i of n, and throws rg::error, RG_E_CONFIG, unless it is a sequence: positions and features.
 value* sequence_input(compiler& c, const node& n, std::size_t i);
@@ -69,8 +69,8 @@ public:
   // The value of node k; null while the node is not compiled, and for good if a fused op keeps the value to itself.
   value*& output(std::size_t k) { return values_[k]; }
   // Returns floating-point input i of n, in the model's precision and in the layout that ops expect; for an input of
-  // the network this may emit a conversion. Throws rg::error, RG_E_CONFIG, if there is no such input or it is not
-  // floating-point.
+  // the network this may emit a conversion. Throws rg::error, RG_E_CONFIG, if there is no such input, it is not
+  // floating-point, or a fused op keeps it to itself.
   value* input(const node& n, std::size_t i);
   // Returns input i of n. Throws rg::error, RG_E_CONFIG, unless that is an input of the network, of type RG_I32, with
   // `elements` elements per sample.

@@ -14,8 +14,8 @@ struct attention_args {
   std::size_t samples;
   std::uint32_t heads, queries, keys;
   bool causal;
-  float factor; // multiplies the scores
-  const std::int32_t* keys_of;
+  float factor;                // multiplies the scores; not negative
+  const std::int32_t* keys_of; // [samples, keys]
 };
 // Writes the probabilities, and to `dropped`, if it is not null, the probabilities after dropout, scaled by draw.scale.
 // Without dropout draw.seed is null, and `dropped` may be.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for lookups in tables. The conventions of elementwise.hpp hold.
+// Kernels for lookups in tables. The conventions of elementwise.hpp hold: kernels are enqueued on stream s, and sizes
+// and ids are not checked.
 #pragma once
 
 #include "kernels/dtype.hpp"
@@ -9,9 +10,9 @@
 
 namespace cudnn::kernels {
 
-// y[i] = scale * table[ids[i]] + first[i % period] + second[i % period], rows of `size` elements. first and second may
-// be null; they are embeddings of positions. An id below 0 is padding: its table row counts as zeros. Other ids must be
-// rows of the table. period must not be 0.
+// y[i] = scale * table[ids[i]] + first[i % period] + second[i % period], rows of `size` elements; y, of type t, is
+// overwritten. first and second may be null; they are embeddings of positions. An id below 0 is padding: its table row
+// counts as zeros. Other ids must be rows of the table. period must not be 0.
 struct gather_args {
   const float* table;
   const std::int32_t* ids;
@@ -22,18 +23,19 @@ struct gather_args {
 };
 // For i < count.
 void gather(cudaStream_t s, dtype t, const gather_args& g, void* y, std::size_t count);
-// y[s] = the sum of the table rows of the `each` ids of sample s, in the order of the ids. Ignores g.scale, g.first,
-// g.second and g.period.
+// y[i] = the sum of the table rows of the `each` ids of sample i, in the order of the ids; y, of type t, is
+// overwritten. Ignores g.scale, g.first, g.second and g.period.
 void gather_sums(cudaStream_t s, dtype t, const gather_args& g, std::uint32_t each, void* y, std::size_t samples);
 
 // The ids of a batch sorted by row (ops/row_order.hpp), in device memory. For k < *count, rows[k] is named by the ids
-// at indices order[begin[k]] to order[begin[k + 1] - 1], ascending.
+// at indices order[begin[k]] to order[begin[k + 1] - 1], ascending; so begin has *count + 1 entries.
 struct row_groups {
   const std::int32_t *count, *rows, *begin, *order;
   std::size_t most; // upper bound of *count
 };
 // gradient[rows[k]] += scale * the sum of dy[index / each] over the indices of the ids that name the row, in their
-// order; rows of `size` elements. `each`: ids for one row of dy, 1 after gather(). Rows without an id are not written.
+// order; rows of `size` elements. `each`: ids for one row of dy, of type t; 1 after gather(). Rows without an id are
+// not written.
 void scatter(cudaStream_t s, dtype t, const row_groups& n, const void* dy, std::uint32_t each, std::uint32_t size,
              float scale, float* gradient);
 

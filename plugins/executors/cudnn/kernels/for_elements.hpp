@@ -80,9 +80,9 @@ template <class F, class... S> struct element_loop {
 } // namespace detail
 
 // Enqueues on the stream a kernel that calls f(i, value of each operand) for every i < n: it loads all operands of
-// element i, calls f, and stores them in the order of the arguments. Two operands of the same type may have exactly the
-// same memory; otherwise they must not overlap. Requires n < 2^32, and memory that remains valid until the kernel has
-// run.
+// element i, calls f, and stores them in the order of the arguments. Two operands with the same element type may have
+// exactly the same memory; otherwise they must not overlap. Requires n < 2^32, and memory that remains valid until the
+// kernel has run.
 template <class F, class... S> void for_elements(cudaStream_t s, std::size_t n, F f, S... operands) {
   for_each(s, n, detail::element_loop<F, S...>{f, std::tuple<S...>(operands...)});
 }

@@ -2,7 +2,7 @@
 //
 // Launches kernels: a loop over elements, or a thread block per row. Compiled as C++, kernels run on the emulated GPU
 // of tests, where a few threads of a row take turns; the declarations then have the same contracts. Included by .cu
-// files only.
+// files and the emulated GPU only. Sizes are not checked; device::check_launch() reports launch errors.
 #pragma once
 
 #include "kernels/dtype.hpp"
@@ -16,19 +16,21 @@
 
 namespace cudnn {
 
-using index_t = std::uint32_t; // of elements; model::prepare() refuses tensors for which 32 bits do not suffice
+// An index of elements. model::prepare() rejects activations for which 32 bits do not suffice; weights are unchecked.
+using index_t = std::uint32_t;
 
 #ifdef __CUDACC__
 
 // The threads that work on one row, as one of them sees it. This thread's elements are first(), first() + step(), ...;
-// leads() is true in one thread of the block.
+// the kernel has to stop at the end of the row. leads() is true in exactly one thread of the block.
 class block {
 public:
   __device__ index_t first() const { return threadIdx.x; }
   __device__ index_t step() const { return blockDim.x; }
   __device__ bool leads() const { return threadIdx.x == 0; }
   // Reduce `mine` of all threads of the block, always in the same order, and return the result to all of them. All
-  // threads must call the same reductions in the same order.
+  // threads must call the same reductions in the same order; one without elements passes a neutral value. T: a number
+  // of 4 or 8 bytes. The result of least() and most() is unspecified if there is a NaN.
   template <class T> __device__ T sum(T mine) const {
     return reduce(mine, [](T a, T b) { return a + b; });
   }
@@ -75,15 +77,16 @@ template <class F> __global__ void row_loop(index_t rows, F f) {
 
 } // namespace detail
 
-// Enqueues a kernel that calls f(i) once for every i < n, in any order and in parallel. f is copied. n < 2^32.
+// Enqueues a kernel that calls f(i) once for every i < n, in any order and in parallel; none if n is 0. f is copied;
+// memory to which it points must stay valid until the kernel has run. Requires n < 2^32.
 template <class F> void for_each(cudaStream_t s, std::size_t n, F f) {
   constexpr unsigned threads = 256;
   const std::size_t wanted = (n + threads - 1) / threads;
   if (n)
     detail::loop<<<static_cast<unsigned>(wanted < 65535 ? wanted : 65535), threads, 0, s>>>(static_cast<index_t>(n), f);
 }
-// Enqueues a kernel that calls f(block, row) for every row < rows, in each thread of the block, with a number of
-// threads that suits rows of `width` elements. f is copied. rows < 2^32.
+// Enqueues a kernel that calls f(block, row) for every row < rows, in each thread of the block that has the row.
+// `width`, the elements of a row, only determines the number of threads. f as in for_each(). Requires rows < 2^32.
 template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t width, F f) {
   const unsigned threads = width <= 64 ? 32 : width <= 512 ? 128 : 512;
   if (rows)
@@ -91,7 +94,7 @@ template <class F> void for_rows(cudaStream_t s, std::size_t rows, std::size_t w
                                                                                             f);
 }
 
-// Adds one to *at. The threads of a warp with the same address share one atomic operation.
+// Adds one to *at, atomically, in a kernel. The threads of a warp with the same address share one atomic operation.
 REGATTA_DEVICE inline void count_one(unsigned long long* at) {
   const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(at));
   if (threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(same)) - 1))
@@ -103,7 +106,8 @@ REGATTA_DEVICE inline void count_one(unsigned long long* at) {
 // The emulated GPU of tests (tests/gpu/emulated). Enqueues `work`, which runs when the stream reaches it.
 void later(cudaStream_t s, std::function<void()> work);
 // team() calls f(0) to f(team_threads - 1), in threads that take turns, and returns when all have returned. Within f,
-// meet() waits until all threads have called it, and shared() returns memory of all of them, 8 bytes per thread.
+// meet() waits until all threads have called it, and shared() returns memory of all of them, 8 bytes per thread. The
+// program aborts if a thread returns while another one waits in meet(); f must not throw.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) // sanitizers do not know the stacks of these threads
 constexpr index_t team_threads = 1;
 #else

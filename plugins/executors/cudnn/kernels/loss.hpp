@@ -12,9 +12,9 @@
 
 namespace cudnn::kernels {
 
-// Softmax and cross-entropy over rows of `classes` logits. Rows whose label is `ignored` have loss 0 and gradient 0
-// (-1, which is no label: all rows count). The target is 1 - smoothing for the label, plus smoothing / classes for
-// every class.
+// Softmax and cross-entropy over rows of `classes` logits. Rows whose label is `ignored` have loss 0 and gradient 0;
+// with ignored = -1, which is no label, all rows count. The target is 1 - smoothing for the label, plus smoothing /
+// classes for every class.
 struct cross_entropy_args {
   std::size_t rows;
   std::uint32_t classes;

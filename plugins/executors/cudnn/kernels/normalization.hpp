@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for batch norm and layer norm. The conventions of elementwise.hpp hold. p is the layout of the image of a
-// sample; a feature vector is an image with spatial = 1.
+// sample; a feature vector is an image with spatial = 1. For batch norm, `partials` is scratch of partials_of() floats
+// (channel_sums.hpp).
 #pragma once
 
 #include "kernels/element_functions.hpp"

@@ -155,7 +155,8 @@ struct planner {
 // the result is kept in p.known, and a later call with the same description returns it without a look at g and d.
 std::shared_ptr<const plan> first_plan(planner& p, const std::string& what, graph& g, const demands& d = {});
 
-// A plan with the addresses of one op; one thread at a time. It is false, and has no other functions, without a plan.
+// A plan with the addresses of one op; one thread at a time. Without a plan it is false, and workspace() and run() must
+// not be called.
 class execution {
 public:
   execution() = default;

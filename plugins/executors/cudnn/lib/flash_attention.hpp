@@ -30,7 +30,7 @@ public:
     void* out;         // written by forward(), read by backward()
     float* statistics; // [sample, head, query]: log of the sum of exponentials; written and read as `out`
     // [sample, head, query, key], same type: 1 if dropout keeps the probability, else 0. Null: forward() without
-    // dropout; backward() requires it if flash_shape::dropout > 0.
+    // dropout. Must be null if flash_shape::dropout is 0; else backward() requires it.
     const void* kept;
   };
   // `out`, the output's gradient, is read. The gradients of query, key and value are overwritten; none may be null.

@@ -57,8 +57,8 @@ public:
             const operands& o);
   // Returns the epilogue that compute() includes; the caller has to do the rest.
   gemm_epilogue does() const { return described_.does; }
-  // Enqueues c = a b, or with `add` c += a b, with the epilogue does(). Addresses may differ from those of plan().
-  // Throws rg::error, RG_E_DEVICE.
+  // Enqueues c = a b, or with `add` c += a b, with the epilogue does(); `add` does not hold for the sums, which are
+  // overwritten. Addresses may differ from those of plan(). Throws rg::error, RG_E_DEVICE.
   void compute(const device& d, const operands& o, bool add) const;
 
 private:

@@ -54,7 +54,8 @@ private:
 };
 
 // The rows of a sparse or dense table that the ids of a sample name: concatenated, or with `sum` summed. vary() throws
-// rg::error, RG_E_OPERATION, for an id that is no row, or whose row of a sparse table the engine did not bring.
+// rg::error: RG_E_OPERATION for an id that is no row, RG_E_PLUGIN if its row of a sparse table is missing in the
+// window.
 class lookup : public op {
 public:
   // `padding`: the id that stands for zeros instead of a row; -1: there is none.

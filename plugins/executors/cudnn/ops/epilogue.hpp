@@ -31,9 +31,9 @@ public:
   // The two halves of backward(), in this order.
   void through_function(device& d, const void* y, void* dy) const;
   void sum_bias(device& d, const void* dy, bool add) const;
-  // Returns the epilogue, bias included, that a GEMM or convolution can compute in place of forward(); `none` if
-  // there is none. The only function possible is ReLU: others need the sum kept or
-  // differ from cuBLASLt's, whose GELU is the approximation by tanh.
+  // Returns the epilogue, bias included, that a GEMM or convolution can compute in place of forward(); `none` if there
+  // is none. The only function possible is ReLU: others need the sum kept or differ from cuBLASLt's, whose GELU is the
+  // approximation by tanh.
   gemm_epilogue fused_epilogue() const;
 
 private:

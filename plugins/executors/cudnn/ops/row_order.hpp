@@ -22,9 +22,9 @@ public:
 
   // Groups ids[0 .. count); an id is the number of a row, and ids below 0 are skipped. Returns the number R of distinct
   // rows. Writes these rows, ascending, to rows[0 .. R), and the bounds of the groups to begin[0 .. R]. The ids of
-  // rows[k] are ids[order[i]] for begin[k] <= i < begin[k + 1]; within a group order[i] ascends. `rows` and `order`
-  // need space for count elements, `begin` for count + 1. Requires count < 2^31. Allocates nothing if count is at most
-  // the constructor's `most`.
+  // rows[k] are ids[order[i]] for begin[k] <= i < begin[k + 1]; within a group order[i] ascends. `rows` needs space for
+  // R elements, `begin` for R + 1, `order` for count. Requires count < 2^31. Allocates nothing if count is at most the
+  // constructor's `most`.
   std::int32_t sort(const std::int32_t* ids, std::size_t count, std::int32_t* rows, std::int32_t* begin,
                     std::int32_t* order) {
     keys_.clear();
