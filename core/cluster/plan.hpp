@@ -30,8 +30,8 @@ rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const clust
                 const optimizer_config& config, plugin_host& host, const std::string& id);
 
 // Prepares `config` for a strategy that computes the momentum itself (RG_PLAN_MOMENTUM): the engine keeps plain SGD,
-// and the momentum coefficient is returned. Returns 0 and changes nothing for other strategies. Throws failure (usage)
-// for an optimizer that cannot be divided like this.
+// and the momentum coefficient is returned. Returns 0 and changes nothing for other strategies, and for plain SGD.
+// Throws failure (usage) for an optimizer that cannot be divided like this.
 double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, optimizer_config& config);
 
 } // namespace regatta
