@@ -19,7 +19,7 @@ inline constexpr int deepest_json = 64;
 // [any] Returns the value of a whole text. Throws failure (run) if it is not exactly one JSON value in UTF-8, or if
 // arrays and objects nest more than `max_depth` levels deep.
 nlohmann::json parse_json(std::string_view text, int max_depth = deepest_json);
-// [any] As parse_json(), for CBOR.
+// [any] As parse_json(), for CBOR. Does not check that strings are UTF-8: dump() throws on such a string by default.
 nlohmann::json parse_cbor(std::span<const std::uint8_t> bytes, int max_depth = deepest_json);
 
 // Returns the text, or null if it is empty.

@@ -81,10 +81,10 @@ concept has_members = requires(T& x) {
   each_member(x, detail::any_visitor{});
 };
 
-// [any] Returns member `key` of an object. T is bool, a number, std::string, json, or a std::vector, std::map by string
-// std::pair or std::optional (null: std::nullopt) of these. A floating-point T accepts any number, an integral T only
-// an integer that fits. Throws failure (run), which names the key, if `object` is no object, or the member is missing
-// or of another type.
+// [any] Returns member `key` of an object. T is bool, a number, std::string, json, or of these a std::vector, a
+// std::map with string keys, a std::pair or a std::optional (null: std::nullopt). A floating-point T accepts any
+// number, an integral T only an integer that fits. Throws failure (run), which names the key, if `object` is no object,
+// or the member is missing or of another type.
 template <class T> T member(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (found == object.end()) throw failure(exit_code::run, fmt::format("\"{}\" is missing", key));
@@ -115,7 +115,8 @@ template <has_members T> nlohmann::json members_to_json(const T& from) {
   return object;
 }
 
-// [any] Assigns the members that members_to_json() wrote. Throws failure (run), which names the key, as member() does.
+// [any] Assigns the members that members_to_json() wrote. Throws failure (run), which names the key, as member() does;
+// the members before it are then already assigned.
 template <has_members T> void take_members(const nlohmann::json& object, T& to) {
   each_member(to, [&object]<class M>(const char* key, M& value) {
     if constexpr (has_members<M>)

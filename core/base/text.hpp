@@ -13,10 +13,10 @@ namespace regatta {
 // string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// Returns the candidate that `name` most likely means; empty if none is near. A candidate that begins with `name` is
-// near if `name` has three or more letters; the first of these is returned. Else the candidate with the least edit
-// distance is returned, the first of several; a distance of a third of the name's length is allowed, and of 1 in short
-// names. Case is ignored, and '-' equals '_'. Names and candidates of more than 200 bytes are never near.
+// Returns the candidate that `name` most likely means; empty if none is near: an equal one; else, if `name` has three
+// or more bytes, the first that begins with it; else the one with the least edit distance, the first of several. A
+// distance of a third of the name's length is allowed, and of 1 in short names. Case is ignored, and '-' equals '_'.
+// Names and candidates of more than 200 bytes are never near.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
 // Returns `, did you mean "x"?`, or an empty text if no candidate is near.

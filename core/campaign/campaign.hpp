@@ -33,7 +33,7 @@ struct campaign_hooks {
   // the current run, for the error message of a failure; "" if there is none.
   std::function<void(const std::string& name)> begin_run = {};
   std::function<std::string(std::uint32_t rank)> log_file = {};
-  // A run ended, or a case failed; `record` has been added to the campaign's records.
+  // A run ended, kernels were timed, or a case failed; `record` has been added to the campaign's records.
   std::function<void(const nlohmann::json& record)> record;
   launcher_ranks* launcher = nullptr; // processes of another launcher; null: each run starts its own ranks
 };
@@ -51,7 +51,9 @@ public:
   // other repeats do not run. Call it once.
   bool run();
 
-  int worst_exit_code() const { return worst_; } // of all failures; 0: none, or only cases that a sweep skips
+  // Returns the worst exit code of all failures and of cases that this machine cannot run (77); 0: none, or only cases
+  // that a sweep skips because of a failure (usage).
+  int worst_exit_code() const { return worst_; }
 
 private:
   struct planned;

@@ -42,7 +42,8 @@ case_config baseline_of(const case_config& c);
 case_config contention_of(const case_config& c);
 // Returns true if the case is one worker with strategy "none" itself, so that it needs no baseline.
 bool is_baseline(const case_config& c);
-// Returns true if the case has a contention control if it has a baseline: several workers, and a strategy but "none".
+// Returns true for several workers and a strategy other than "none". Only such a case has a contention control, and
+// only if it has a baseline.
 bool has_control(const case_config& c);
 // Returns all runs of one repeat: the case; then, with measure.baseline, its baseline and its contention control if it
 // has them.

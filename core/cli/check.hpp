@@ -20,9 +20,10 @@ struct check_options {
 };
 
 // Runs `regatta check` and prints the report. Returns 1 if a test failed; else 77 if all tests of a component's
-// behaviour were skipped; else 0. Throws failure before any test: usage if options are wrong or --only
-// names no test, plugin if the file or component is missing or cannot be used. With write_reference it throws failure
-// (run or skipped) if no reference is written. [main]
+// behaviour were skipped; else 0. For a transport that needs a launcher, its processes but the first print nothing and
+// return 0. Throws failure before any test: usage if options are wrong or --only names no test, plugin if the file or
+// component is missing or cannot be used. With write_reference it throws failure (run or skipped) if no reference is
+// written. [main]
 int check_verb(const check_options& options);
 
 } // namespace regatta

@@ -14,7 +14,7 @@ struct comm_options {
   // `timeout`: as measure.timeout. `log`: the level up to which messages of ranks are shown.
   std::string least = "8B", most = "64MiB", spin = "0s", format = "console", interface = "lo", timeout = "auto",
               log = "warning";
-  unsigned factor = 4;  // ratio of a size to the one before
+  unsigned factor = 4;  // ratio of a size to the one before; at least 2
   double seconds = 0.2; // to measure each size, about (comm::plan)
   bool no_pin = false;  // ranks may run on any CPU
   std::vector<std::string> plugin_path;
@@ -22,7 +22,7 @@ struct comm_options {
 };
 
 // Runs `regatta comm`: measures each transport with each number of ranks and prints the results. A run that fails is
-// reported, and the others go on; the exit code is then the worst of their codes. Returns 4 if a result was wrong.
+// reported, and the others go on. Returns the worst of the failed runs' codes and, if a result was wrong, 4; else 0.
 // Throws failure if options are wrong or a plugin is missing, before any run starts, or if the user interrupts. [main]
 int comm_verb(const comm_options& options);
 

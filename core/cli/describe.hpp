@@ -12,7 +12,7 @@ namespace regatta {
 // two workers and a server. `set` ("name=value") changes parameters of the described instance; values are parsed as
 // JSON, else taken as strings. Prints capabilities only if every parameter without default is given and the component
 // can run on this machine. Returns 0. Throws failure: usage for an unknown kind or a wrong value, plugin for a missing
-// component or a plugin that crashes. [main]
+// component or a plugin that crashes, skipped for a model without graph that cannot run on this machine. [main]
 int describe_verb(const std::vector<std::filesystem::path>& folders, const std::string& component, bool json,
                   const std::vector<std::string>& set = {});
 

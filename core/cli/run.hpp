@@ -21,8 +21,8 @@ struct run_options {
 };
 
 // Runs `regatta run` and prints the results. Returns the exit code: 0, that of the worst failed case, wrong (4),
-// skipped (77) if no case could run, or interrupted (130). Throws failure for errors found before any rank starts.
-// [main]
+// run (1) if results could not be written, skipped (77) if no case could run, or interrupted (130). Throws failure for
+// errors found before any rank starts. [main]
 int run_verb(const run_options& options);
 
 } // namespace regatta

@@ -23,15 +23,15 @@ bool talks(const rg_strategy& strategy, const rg_value* values, const rg_cluster
 std::vector<std::uint32_t> peers_of(const rg_strategy& strategy, const rg_value* values, const rg_cluster& all,
                                     std::uint32_t rank);
 
-// Returns the strategy's plan with defaults filled in: at least one lane, a period of at least 1. `id` names the
-// strategy in errors. Throws failure: (plugin) if the plan contradicts itself, else as check() does for plan()'s
-// status.
+// Returns the strategy's plan for this layout and optimizer (momentum, clipping), with defaults filled in: at least one
+// lane, a period of at least 1. `id` names the strategy in errors. Throws failure: (plugin) if the plan contradicts
+// itself, else as check() does for plan()'s status.
 rg_plan plan_of(const rg_strategy& strategy, const rg_value* values, const cluster_layout& layout,
                 const optimizer_config& config, plugin_host& host, const std::string& id);
 
 // Prepares `config` for a strategy that computes the momentum itself (RG_PLAN_MOMENTUM): the engine keeps plain SGD,
-// and the momentum coefficient is returned. Returns 0 and changes nothing for other strategies. Throws failure (usage)
-// for an optimizer that cannot be divided like this.
+// and the momentum coefficient is returned. Returns 0 and changes nothing for other strategies, and for plain SGD.
+// Throws failure (usage) for an optimizer that cannot be divided like this.
 double hand_over_momentum(const rg_plan& plan, const std::string& strategy_id, optimizer_config& config);
 
 } // namespace regatta

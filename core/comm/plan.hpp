@@ -26,7 +26,7 @@ struct plan {
   std::uint32_t ranks = 2;
   std::uint64_t spin_ns = 0;         // how long a waiting rank polls before it sleeps
   std::vector<operation> operations; // native ones that the transport lacks are skipped
-  std::vector<std::uint64_t> counts; // sizes of the messages, in fp32 elements
+  std::vector<std::uint64_t> counts; // sizes of the messages, in fp32 elements; at least one
   double seconds = 0.2;              // to measure each size, about: with 5 to 5000 iterations
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns the measurements of ranks into tables. Schema regatta.comm/1:
-//   { "schema", "context": { regatta, git, build, date, command, hosts, warnings },
+//   { "schema", "context": { regatta, git, build, date, command, hosts, plugins, warnings },
 //     "results": [ { transport, op, algorithm (null: there is only one), ranks, wait ("blocking" | "spinning"), bytes,
 //                    iterations, seconds: { median, p99, min }, algorithm_bandwidth, bus_bandwidth, wrong,
 //                    cpu_seconds } ],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TOML as a tree that keeps the position of every key and value. Only document.cpp includes TOML++, because TOML++ does
-// not keep the order of keys, and its assertions must not end the program.
+// TOML as a tree that keeps the position of every key and value. Only toml_document.cpp includes TOML++, because
+// TOML++ does not keep the order of keys, and its assertions must not end the program.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,8 @@ public:
   // address, else run. The calling thread is the one that dumps show as main. If the connection is lost later (the
   // coordinator was killed), this process has 1 s to end; then the control thread ends it by _exit.
   control_client(const std::string& host, std::uint16_t port, std::uint32_t rank, blob secret, status_page page);
-  ~control_client(); // waits at most 1 s until queued messages are passed to the kernel; not on the control thread
+  // Waits at most 1 s until queued messages are passed to the kernel. Must not run on the control thread.
+  ~control_client();
 
   // This rank's number, and the number of ranks of the case.
   std::uint32_t rank() const noexcept;
@@ -67,8 +68,8 @@ public:
   // Collective calls are not allowed afterwards.
   void result(const nlohmann::json& j);
   // [any] Reports why this rank ends; the coordinator ends the case. `code` is an exit_code. Returns once the message
-  // was passed to the kernel, after at most 1 s, so that the process may end at once. Never throws. Of `why` the first
-  // 64 KiB are sent.
+  // was passed to the kernel, after at most 1 s, so that the process may end at once; on the control thread it only
+  // queues the message. Never throws. Of `why` the first 64 KiB are sent.
   void failed(const std::string& why, int code, blame b = blame::own) noexcept;
   // [any] Queues a line for the coordinator's standard error or log; `level` is RG_LOG_*. The line is lost if the
   // connection is. Of a line above 64 KiB the rest is left out, and the line says how many bytes that is.

@@ -29,10 +29,12 @@ std::unique_ptr<data_source> make_synthetic(std::vector<data_input> inputs, std:
 std::unique_ptr<data_source> make_queue(std::vector<data_input> inputs, std::unique_ptr<data_source> of,
                                         std::uint64_t prefetch);
 // Micro-batches from another process, which binds a ZeroMQ PUSH socket at data.endpoint; at most data.prefetch of them
-// wait here. plan() connects and, with data.producer, starts that process; the destructor kills it. fill() ignores step
-// and position: it takes the next message, and throws failure (run) if none comes within data.timeout.
+// wait here. plan() connects and, with data.producer, starts that process (worker 0 only, unless data.endpoint contains
+// "{worker}"); the destructor kills it. fill() ignores step and position: it takes the next message, and throws failure
+// (run) if none comes within data.timeout.
 std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config);
-// `path` is a file, or a folder with data_batch_*.bin (train) or test_batch*.bin (evaluation).
+// `path` is a file, or a folder with data_batch_*.bin (train) or test_batch*.bin (evaluation). `first_records`: how
+// many records are used; 0: all.
 std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
                                           data_split split, bool shuffle, std::uint64_t seed,
                                           std::uint64_t first_records);

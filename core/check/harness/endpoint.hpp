@@ -103,7 +103,8 @@ public:
                         std::uint64_t count, std::uint32_t flags = 0);
   // Begin the collective `f` on `count` elements of `type` at byte `offset` of `m`; `group` is a number from
   // rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES. try_collective() returns every status.
-  // collective() polls while the status is RG_AGAIN, throws timed_out after `operation_timeout`, and returns the cookie.
+  // collective() polls while the status is RG_AGAIN, throws timed_out after `operation_timeout`, and returns the
+  // cookie.
   using collective_function = rg_status (*rg_collectives::*)(void*, const rg_collective*);
   rg_status try_collective(collective_function f, std::uint32_t group, const memory& m, std::uint64_t offset,
                            std::uint32_t type, std::uint64_t count, std::uint32_t root, std::uint64_t& cookie);

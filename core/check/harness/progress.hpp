@@ -19,7 +19,7 @@ void report_progress() noexcept;
 // report_progress_to(). It is 0 before report_progress_to() and at least 1 afterwards. [any]
 std::uint64_t progress_count() noexcept;
 
-// Factor of all time limits: a sanitizer makes plugins several times time_limit_factor.
+// Factor of all time limits: a sanitizer makes plugins several times slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t time_limit_factor = 4;
 #else

@@ -27,8 +27,8 @@ public:
   // A barrier: returns when every rank has called it as often. Throws failed if another rank has failed, and timed_out
   // if no call of the plugin returns in any rank for operation_timeout + peer_failure_timeout.
   void barrier();
-  // As barrier(), and polls the transport about a thousand times a second meanwhile. Throws timed_out after that time in
-  // any case.
+  // As barrier(), and polls the transport about a thousand times a second meanwhile. Throws timed_out after that time
+  // in any case.
   void barrier_polling();
 
 private:
@@ -46,16 +46,16 @@ struct rank_group_shape {
 // Makes this process one of `size` processes of a launcher (regatta.launcher/1): later calls of errors_of_ranks() use
 // these processes, and this one has rank `rank` in every rank group. All processes must run the same tests in the same
 // order; a process without a rank in a group waits for its end. The processes share memory through the file
-// `shared_file`, which is removed once all have joined. Throws failed if process 0 does not join within 60 s, and
-// timed_out if another one does not within 240 s. Call it once. [main]
+// `shared_file`, which is removed once all have joined. Throws failed if that file belongs to another user, or if
+// process 0 does not join within 60 s; and timed_out if another one does not within 240 s. Call it once. [main]
 void join_launcher_ranks(const std::filesystem::path& shared_file, std::uint32_t rank, std::uint32_t size);
 
 // Connects the ranks, runs the body on each at the same time, each in its own thread or process, and closes. Returns
 // one line for each rank that failed, "rank 1: ..."; ranks that gave up because of it are left out, and "every rank:
 // ..." stands for the same error in all. A process that a signal kills is "rank 1: signal 9". Whatever the body throws
 // is an error of its rank, also skipped. With ranks_as::processes, all are killed if they hang (hang_watch with
-// rank_call_limit). Throws timed_out, in place of returning, if a rank hung or an operation did not end in time; skipped
-// if the transport connects no ranks or a launcher started too few. [main]
+// rank_call_limit), but only after report_progress_to(). Throws timed_out, in place of returning, if a rank hung or an
+// operation did not end in time; skipped if the transport connects no ranks or a launcher started too few. [main]
 std::vector<std::string> errors_of_ranks(const subject& which, const rank_group_shape& shape,
                                          const std::function<void(member&)>& body);
 
