@@ -120,7 +120,7 @@ struct measure_config {
 struct case_config {
   std::vector<std::pair<std::string, nlohmann::json>> swept; // in the order of the sweep: "train.batch" -> 64, as
                                                              // written; without parameters of plugins not chosen
-  std::string name;
+  std::string name;                                          // of the experiment, the same in all cases
   std::uint64_t seed = 1;
   component_choice model, strategy{"allreduce", {}}, transport{"shm", {}};
   data_config data;
@@ -136,8 +136,8 @@ struct case_config {
 nlohmann::json to_json(const case_config& c);
 case_config case_from_json(const nlohmann::json& j);
 
-// The extra table of [report]: the keys whose values head its rows and columns, and the figure (report_values.hpp) or
-// key in its cells. All empty: no extra table.
+// The extra table of [report]: the keys whose values head its rows and columns, and the figure
+// (config/report_values.hpp) or key in its cells. All empty: no extra table.
 struct report_config {
   std::string rows, columns, value;
 };
