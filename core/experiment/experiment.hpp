@@ -107,7 +107,8 @@ struct cluster_config {
 inline constexpr std::int64_t most_measured_steps = 100'000'000, steps_reserved = 1'000'000;
 
 struct measure_config {
-  std::int64_t warmup = 5, steps = 30; // steps before and in the timed region
+  // Steps before and in the timed region, at least: the strategy may need more warm-up, or whole periods.
+  std::int64_t warmup = 5, steps = 30;
   double seconds = 0; // not 0: in place of `steps`, as many steps as take about so long at the warm-up's pace
   std::int64_t repeats = 3;
   bool baseline = true;            // run the baseline beside each repeat
