@@ -26,9 +26,9 @@ void generate_imagenet_like(const std::filesystem::path& dir, std::uint32_t clas
 // criteo: train.tsv with `lines` lines, and test.tsv. The probability of a click is a logistic function of a weighted
 // sum of some of the integers and categories.
 void generate_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed);
-// words: train.txt with `lines` lines of 12 words of one topic, and test.txt. Topic 7 has the twins "t7a" and "t7b",
-// which have the same neighbours, so that their vectors become similar, and the words "t7w0" to "t7w3". Words without
-// topic ("f0" ...) are mixed in by a Zipf distribution.
+// words: train.txt with `lines` lines of 12 words of one topic, and test.txt. Each topic K has the twins "tKa" and
+// "tKb", which have the same neighbours, so that their vectors become similar, and the words "tKw0" to "tKw3". Words
+// without topic ("f0" ...) are mixed in by a Zipf distribution.
 void generate_words_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint32_t topics,
                          std::uint64_t seed);
 // sentences: train.txt with `documents` documents of 6 to 12 sentences, and test.txt. A document has one of 16 topics.

@@ -13,8 +13,9 @@ namespace regatta {
 class producer {
 public:
   // Starts `/bin/sh -c command` in a process group of its own; it shares this process's standard input, output and
-  // error. SIGKILL ends all processes of the group when the shell, this object or this process ends, however it ends.
-  // Throws failure (run) if no process can be made; a command that is not found is reported by ended().
+  // error. SIGKILL ends all processes of the group when this object or this process ends, however it ends, and when
+  // ended() reports the end of the shell. Throws failure (run) if no process can be made; ended() reports a command
+  // that is not found.
   explicit producer(std::string command);
   ~producer();
   producer(const producer&) = delete;

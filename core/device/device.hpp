@@ -3,7 +3,7 @@
 // A device as its executor offers it (regatta/device.h), and the engine's use of its streams. Stream `computing`
 // executes the work of strategies and the optimizer in the order of enqueueing, so this work needs no fences. Copies
 // from and to the host have streams of their own. Only fences order work of different streams: callers enqueue them
-// with wait_for() and wait_for_stream() (staging.hpp), and need not make the host wait.
+// with wait_for() and wait_for_stream(), as staging.cpp does, and need not make the host wait.
 #pragma once
 
 #include "memory/processor.hpp"
@@ -26,7 +26,7 @@ namespace regatta {
 class device final : public processor {
 public:
   // `watching` computes nothing: it waits for fences of other streams in order to notify the host. `streams` is the
-  // number of streams
+  // number of streams.
   enum stream : std::uint32_t { computing, to_host, from_host, watching, streams };
 
   // [main] Opens device `index` (counted from 0, as device_of() in rank/model.hpp) by the executor's `functions`, which
@@ -72,7 +72,8 @@ public:
   own_memory allocate_own(std::uint64_t bytes);
 
   // Enqueues `work` in a stream; RG_OP_COPY (between any two kinds of memory) too. The struct is read during the call;
-  // the memory that it names must stay until the stream has executed it. Work on no elements is dropped.
+  // the memory that it names must stay until the stream has executed it. Work on no elements is dropped, so that
+  // NORM and SELECT write no result.
   void run(stream s, const rg_work& work);
   // Makes later work of `s` wait for a fence of this device, a model or a transport; 0: does nothing.
   void wait_for(stream s, rg_fence fence);

@@ -27,7 +27,7 @@ public:
     }
     return memory_;
   }
-  // Returns the memory; null before the first reserve().
+  // Returns the memory; null before the first reserve() of more than 0 bytes.
   void* get() const noexcept { return memory_; }
 
 private:

@@ -107,7 +107,8 @@ struct cluster_config {
 inline constexpr std::int64_t most_measured_steps = 100'000'000, steps_reserved = 1'000'000;
 
 struct measure_config {
-  std::int64_t warmup = 5, steps = 30; // steps before and in the timed region
+  // Steps before and in the timed region, at least: the strategy may need more warm-up, or whole periods.
+  std::int64_t warmup = 5, steps = 30;
   double seconds = 0; // not 0: in place of `steps`, as many steps as take about so long at the warm-up's pace
   std::int64_t repeats = 3;
   bool baseline = true;            // run the baseline beside each repeat
@@ -120,7 +121,7 @@ struct measure_config {
 struct case_config {
   std::vector<std::pair<std::string, nlohmann::json>> swept; // in the order of the sweep: "train.batch" -> 64, as
                                                              // written; without parameters of plugins not chosen
-  std::string name;
+  std::string name;                                          // of the experiment, the same in all cases
   std::uint64_t seed = 1;
   component_choice model, strategy{"allreduce", {}}, transport{"shm", {}};
   data_config data;
@@ -136,8 +137,8 @@ struct case_config {
 nlohmann::json to_json(const case_config& c);
 case_config case_from_json(const nlohmann::json& j);
 
-// The extra table of [report]: the keys whose values head its rows and columns, and the figure (report_values.hpp) or
-// key in its cells. All empty: no extra table.
+// The extra table of [report]: the keys whose values head its rows and columns, and the figure
+// (config/report_values.hpp) or key in its cells. All empty: no extra table.
 struct report_config {
   std::string rows, columns, value;
 };

@@ -47,8 +47,8 @@ component_choice& choice_of(case_config& c, plugin_section s);
 const component_choice& choice_of(const case_config& c, plugin_section s);
 
 // [any] expectation() returns the values that the key takes, for messages: "an integer from 1 to 64". accept() returns
-// the value in the form that is stored (a time "5ms" as 5000000 ns; one string for a list as a list), std::nullopt if
-// the key does not take it.
+// the value in the form that is stored (a time "5ms" as 5000000 ns, or as text if the key takes words too; one string
+// for a list as a list), std::nullopt if the key does not take it.
 std::string expectation(const schema_key& key);
 std::optional<nlohmann::json> accept(const schema_key& key, const nlohmann::json& given);
 

@@ -15,7 +15,7 @@ double cgroup_cpu_limit(const std::filesystem::path& root = "/");
 
 struct cpu_assignment {
   std::vector<std::vector<int>> cpus; // by rank, `threads` each; all empty: ranks are not pinned
-  std::size_t available = 0;          // the smaller of affinity mask and quota, in whole CPUs (1.5 counts as 1)
+  std::size_t available = 0;          // smaller of affinity mask and quota, in whole CPUs (1.5 counts as 1); at least 1
   bool oversubscribed = false;        // ranks times threads exceed `available`
 };
 

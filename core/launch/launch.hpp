@@ -68,11 +68,11 @@ struct launch_result {
   bool interrupted = false;                                    // SIGINT, SIGTERM or SIGHUP
 };
 
-// [main] Runs the ranks, and returns when all have ended. Within 5 s of a rank's death no process that it started is
-// left. A rank that fails is not thrown, but returned in `failure`. Until launch() returns, SIGINT, SIGTERM and SIGHUP
-// end the run, and a second signal ends the program (launch/interruption.hpp; a signal that came before, within an
-// interruption of the caller, counts as the first). Meanwhile SIGPIPE is ignored, and SIGCHLD has its default action.
-// Only one launch at a time in a process. Throws failure (run) if it cannot listen or start a process.
+// [main] Runs the ranks, and returns when all have ended. Within 5 s of a rank's death no process that launch() started
+// is left. A rank that fails is not thrown, but returned in `failure`. Until launch() returns, SIGINT, SIGTERM and
+// SIGHUP end the run, and a second signal ends the program (launch/interruption.hpp; a signal that came before, within
+// an interruption of the caller, counts as the first). Meanwhile SIGPIPE is ignored, and SIGCHLD has its default
+// action. Only one launch at a time in a process. Throws failure (run) if it cannot listen or start a process.
 launch_result launch(const launch_plan& plan, const launch_hooks& hooks);
 
 } // namespace regatta

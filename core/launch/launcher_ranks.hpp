@@ -93,9 +93,9 @@ struct launcher_request_handlers {
 
 // Returns null if there is no launcher. Under a launcher, process 0 forks, and the function returns the campaign's side
 // in the child, once all processes have connected. It does not return in the launcher's processes themselves: they call
-// `handlers` on request until the campaign ends, and then exit, process 0 with the campaign's exit code and the others
-// with 0. Throws failure as find_launcher_process() does, and failure (run) if not all processes are on this host. Call
-// it before there are threads, because it forks. [main]
+// `handlers` on request until the campaign ends, and then exit, process 0 with the campaign's exit code (1 if a signal
+// killed the campaign) and the others with 0. Throws failure as find_launcher_process() does, and failure (run) if not
+// all processes are on this host. Call it before there are threads, because it forks. [main]
 std::unique_ptr<launcher_ranks> start_under_launcher(const launcher_request_handlers& handlers);
 
 } // namespace regatta

@@ -19,8 +19,8 @@ struct core_independence {
   double copy = 0; // copies of 16 MiB, more than a core's private caches hold
   // True: other processes used one of the CPUs in every measurement of both at once, so `fma` or `copy` may be too low.
   bool disturbed = false;
-  // Round trip of a cache line between the two CPUs: the least mean over 50 trips. std::nullopt if 50 trips took more
-  // than 100 ms.
+  // Round trip of a cache line between the two CPUs: the least mean over 50 trips. std::nullopt if the first 50 trips
+  // took more than 100 ms.
   std::optional<double> line_round_trip_seconds;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes the machine that a result was measured on. Values that cannot be read are null.
+// Describes the machine that a result was measured on. Values that cannot be read are null, lists empty.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

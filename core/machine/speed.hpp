@@ -15,8 +15,8 @@ float multiply_add(std::size_t rounds, float a, float b);
 // [any] Returns the multiply-adds of one core in FLOP/s, the best of three measurements of some milliseconds.
 double measure_flops();
 
-// [any] Returns the bytes that one core reads and writes in a second when it copies memory, the best of 20
-// measurements.
+// [any] Returns the bytes that one core reads and writes in a second when it copies 4 MiB, which its caches
+// may hold; the best of 20 measurements.
 double measure_copy_rate();
 
 } // namespace regatta

@@ -32,7 +32,7 @@ std::optional<std::string> build_warning();
 bool has_figures(const nlohmann::json& entry);
 
 // [any] Returns the fingerprint of a case as an object. Two cases with an equal member are comparable in that respect:
-//   model       hash of plugin and parameters       optimizer   hash of rule, coefficients, scaling of the rate
+//   model       hash of plugin and parameters       optimizer   hash of rule, schedule, other settings
 //   synchrony   synchronous, asynchronous, independent (several workers under `none`)
 //   precision   type that the model computes in     kernels     hash of `kernels`, the chosen ones (null if empty)
 //   data        hash of the samples of a step: source, content, order, seed; and of the size of a worker's batch, for

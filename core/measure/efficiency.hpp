@@ -16,8 +16,9 @@
 //   lost[p] = (time[p] - r * baseline.time[p]) / T
 // Their sum is 1 - r * baseline.T / T. That equals 1 - efficiency except for effects that no worker's steps show, such
 // as one worker leaving the barrier later than another; lost["other"] takes that remainder, so that the shares sum to
-// 1 - efficiency exactly. `lost` and `efficiency.median` come from the same repeats: the middle one, or the mean of the
-// two in the middle. So do `time` and `samples_per_second.median`.
+// 1 - efficiency exactly. `lost` and `efficiency.median` come from the same repeats: the one with the middle
+// efficiency, or the mean of the two in the middle. `time` and `samples_per_second.median` come from the repeats with
+// the middle samples/s in the same way.
 #pragma once
 
 #include <optional>

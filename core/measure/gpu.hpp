@@ -17,7 +17,7 @@ namespace regatta {
 struct gpu_figures {
   std::string name, driver;
   std::optional<double> utilisation;                           // 0 to 1
-  std::optional<double> memory_used_bytes, memory_total_bytes; // the last reading; of all processes
+  std::optional<double> memory_used_bytes, memory_total_bytes; // the last reading; used by all processes together
   std::optional<double> memory_peak_bytes;                     // the highest memory_used_bytes
   std::optional<double> sm_clock_hz, memory_clock_hz;
   std::optional<double> power_watts;         // energy over time if the GPU counts energy
@@ -26,7 +26,8 @@ struct gpu_figures {
 
 // An object with a key for each member, null if unknown.
 nlohmann::json to_json(const gpu_figures& g);
-gpu_figures gpu_from_json(const nlohmann::json& j); // throws nlohmann::json::exception
+// Returns what to_json() wrote. Throws failure (run) if a member is missing or of another type.
+gpu_figures gpu_from_json(const nlohmann::json& j);
 
 // Combines the figures of one rank from several runs: the maximum of memory_peak_bytes and of temperature_celsius, the
 // median of all other numbers, and the first run's names. Runs in which a number is unknown do not count for it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The measurements of one rank in one run. The rank fills a record and sends it to the coordinator as JSON; figures.hpp
-// computes the run's figures from the records of all ranks. docs/measurement.md defines each number.
+// The measurements of one rank in one run. The rank fills a record and sends it to the coordinator as JSON;
+// run_figures.hpp computes the run's figures from the records of all ranks. docs/measurement.md defines each number.
 //
 // Times are nanoseconds of the host's steady clock, so times of two ranks on one host can be compared.
 #pragma once

@@ -3,8 +3,7 @@
 // Computes the figures of one run from the records of its ranks.
 //
 // Timed region. A worker's region lasts from its return from the barrier after warm-up to the end of its last timed
-// step.
-// Evaluations are not part of it.
+// step. Evaluations are not part of it.
 //   synchronous: the run's region is as long as the longest region of a worker; all steps count.
 //   asynchronous: it is as long as the shortest region of a worker; the steps that each worker completed within that
 //   time from the begin of its own region count.

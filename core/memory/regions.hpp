@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory regions of one rank's strategy. They are allocated here, registered with the transport if it can access them,
-// never move, and live as long as their table. [main] except where noted. Guard values lie before and after the bytes
-// of each region, in the same allocation: find_damage() detects writes there.
+// The memory regions of one rank's strategy. They are allocated here, registered with the transport if it can access
+// them, never move, and live as long as their table. [main] except where noted. Guard values lie before and after the
+// bytes of each region, in the same allocation: find_damage() detects writes there.
 #pragma once
 
 #include <cstdint>

@@ -26,13 +26,13 @@ struct scratch {
 void top_k(std::span<const float> x, std::span<std::int32_t> indices, std::span<float> values, scratch& memory);
 
 // Writes the indices (to `indices`) and values of all elements with a magnitude above that of `threshold`, in ascending
-// order of index. Returns their number, or std::nullopt if there are more than indices.size(); the contents of `indices`
-// are then undefined. Requires as many `values` as indices.
+// order of index. Returns their number, or std::nullopt if there are more than indices.size(); the contents of
+// `indices` are then undefined. Requires as many `values` as indices.
 std::optional<std::size_t> above(std::span<const float> x, float threshold, std::span<std::int32_t> indices,
                                  std::span<float> values);
 
-// For each i in order: y[indices[i]] = a, or y[indices[i]] += a * x[i]. An index may occur several times. Return false if
-// an index lies outside y; then nothing was written. axpy_at() requires as many x as indices.
+// For each i in order: y[indices[i]] = a, or y[indices[i]] += a * x[i]. An index may occur several times. Return false
+// if an index lies outside y; then nothing was written. axpy_at() requires as many x as indices.
 bool fill_at(std::span<float> y, std::span<const std::int32_t> indices, float a) noexcept;
 bool axpy_at(std::span<float> y, std::span<const std::int32_t> indices, float a, std::span<const float> x) noexcept;
 

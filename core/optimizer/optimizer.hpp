@@ -7,7 +7,7 @@
 // last bit of the norm (a sum of doubles) depend on the split.
 //
 // Weights, gradients and state lie in the processor's memory. On a device an update is enqueued, and nothing waits for
-// it.
+// it: gradients must stay unchanged until the device has executed it.
 //
 // One thread at a time: [loop], or [main] before the first step.
 #pragma once
@@ -67,7 +67,8 @@ public:
   // Returns the size of the state arrays of all owned ranges.
   std::uint64_t state_bytes() const noexcept;
 
-  // Returns a text that identifies everything about the update except the slices: equal texts mean equal algorithms.
+  // Returns a text that identifies the update except for slices, number of workers and steps of an epoch: if these are
+  // equal too, equal texts mean equal algorithms.
   std::string fingerprint() const;
 
 private:
