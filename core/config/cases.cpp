@@ -202,7 +202,8 @@ private:
     std::error_code error;
     if (std::filesystem::exists(path, error)) return;
     wrong_.add(p.where(key), key,
-               fmt::format("expected a file or a folder, got {}, {}; paths are relative to the file's folder",
+               fmt::format("expected a file or a folder, got {}, {}; paths start at the file's folder, those of --set "
+                           "at the working directory",
                            toml_literal(one_line(path)),
                            error ? "which cannot be read: " + error.message() : "which is not there"));
   }

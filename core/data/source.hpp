@@ -37,15 +37,6 @@ public:
   };
   virtual void plan(const request&) {}
 
-  // [any] Returns how the values of input number `input` in a step are computed, for a model that generates them on its
-  // device; fill() then accepts null as that input's buffer. The result's kind is 0 if only fill() can provide them:
-  // for an input either in all steps or in none. Its table is valid as long as this source.
-  virtual rg_made generated_input(std::uint64_t /*step*/, std::size_t /*input*/) const noexcept {
-    rg_made none{};
-    none.struct_size = sizeof none;
-    return none;
-  }
-
   // [any] Returns whether every step has the same samples, so that a buffer need not be filled again.
   virtual bool constant() const noexcept { return false; }
 

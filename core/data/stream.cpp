@@ -97,11 +97,14 @@ private:
   // Interval at which the process that data.producer started is checked while no batch arrives.
   static constexpr std::chrono::milliseconds look_again{200};
 
+  // Replaces each `mark`, and returns whether there was one.
   static bool replace(std::string& text, std::string_view mark, const std::string& by) {
-    const auto at = text.find(mark);
-    if (at == std::string::npos) return false;
-    text.replace(at, mark.size(), by);
-    return true;
+    bool found = false;
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += by.size()) {
+      text.replace(at, mark.size(), by);
+      found = true;
+    }
+    return found;
   }
 
   void wait_for(zmq::message_t& part) {

@@ -79,19 +79,9 @@ public:
   void fill(std::uint64_t step, std::uint64_t, std::uint64_t first, std::uint64_t samples,
             std::span<void* const> out) override {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!out[i]) continue;
       const std::uint64_t seed = seed_of(step, i);
       for (std::uint64_t k = 0; k < samples; ++k) fill_sample(i, {seed, first + k}, out[i], k);
     }
-  }
-
-  rg_made generated_input(std::uint64_t step, std::size_t i) const noexcept override {
-    if (inputs_[i].kind != RG_INPUT_VALUES || inputs_[i].type != RG_F32) return data_source::generated_input(step, i);
-    auto m = rg::make_versioned<rg_made>();
-    m.kind = zeros_ ? RG_MADE_ZEROS : normals_ ? RG_MADE_LOOKED_UP : RG_MADE_UNIFORM;
-    m.seed = seed_of(step, i);
-    m.table = normals_ ? normals_->quantiles() : nullptr;
-    return m;
   }
 
   bool constant() const noexcept override { return constant_; }

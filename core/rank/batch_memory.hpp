@@ -14,18 +14,12 @@
 namespace regatta {
 
 // Holds one buffer per input for a batch of `samples`. With a `reader` the buffers are its pinned memory, which the
-// device frees when it is destroyed. Inputs that a device generates (`made`, one per input or empty) have no buffer.
+// device frees when it is destroyed.
 class batch_memory {
 public:
-  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr,
-               std::span<const rg_made> made = {})
+  batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr)
       : samples_(samples) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const rg_input& in = inputs[i];
-      if (!made.empty() && made[i].kind) {
-        pointers_.push_back(nullptr);
-        continue;
-      }
+    for (const rg_input& in : inputs) {
       std::uint64_t elements = samples;
       for (std::uint32_t d = 0; d < in.ndim; ++d) elements *= static_cast<std::uint64_t>(in.shape[d]);
       const std::uint64_t bytes = elements * rg::size_of(in.type);
@@ -38,7 +32,7 @@ public:
     }
   }
 
-  // Returns the buffers, by input; null for an input that a device generates.
+  // Returns the buffers, by input.
   std::span<void* const> pointers() const { return pointers_; }
 
   // Returns a batch over this memory with no step, seed, counts or tables set. Valid as long as this object.

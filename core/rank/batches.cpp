@@ -23,15 +23,11 @@ batches::batches(session& s)
   if (kinds > RG_MAX_COUNTS)
     throw failure(exit_code::plugin,
                   fmt::format("model {} counts {} kinds, more than {}", s.job.config.model.id, kinds, RG_MAX_COUNTS));
-  if (s.device() && (s.model().info().flags & RG_MODEL_MAKES_VALUES)) {
-    for (std::size_t i = 0; i < s.model().inputs().size(); ++i) made_.push_back(s.data().generated_input(0, i));
-    if (std::ranges::none_of(made_, [](const rg_made& m) { return m.kind != 0; })) made_.clear();
-  }
   const std::uint64_t turns = s.device() && !constant_ ? 3 : 1;
   slots_.resize((whole_ ? turns : 1) + summed_);
   for (slot& one : slots_) {
     for (std::uint64_t m = 0; m < (whole_ ? micros_ : turns); ++m)
-      one.micros.emplace_back(s.model().inputs(), samples_, s.device(), made_);
+      one.micros.emplace_back(s.model().inputs(), samples_, s.device());
     one.mine.resize(kinds);
     one.global.resize(kinds);
   }
@@ -132,10 +128,8 @@ rg_batch batches::micro(std::uint64_t m) {
   b.first_sample = first_ + m * samples_;
   b.global_samples = session_.job.global_batch();
   b.seed = session_.job.config.seed;
-  b.flags = (m ? RG_BATCH_ACCUMULATE : 0) | (m + 1 == micros_ ? RG_BATCH_LAST : 0) |
-            (session_.device() ? RG_BATCH_HELD : 0) | (constant_ && step_ ? RG_BATCH_SAME : 0);
-  for (std::size_t i = 0; i < made_.size(); ++i) made_[i] = session_.data().generated_input(step_, i);
-  b.made = made_.empty() ? nullptr : made_.data();
+  b.flags =
+      (m ? RG_BATCH_ACCUMULATE : 0) | (m + 1 == micros_ ? RG_BATCH_LAST : 0) | (session_.device() ? RG_BATCH_HELD : 0);
   b.global_counts = counted_ ? of(step_).global.data() : nullptr;
   return b;
 }

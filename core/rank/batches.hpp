@@ -72,7 +72,6 @@ private:
   const std::uint64_t micros_, samples_, first_; // micro-batches per step, samples of each, index of the first sample
   const bool counted_, summed_, whole_;          // summed: in every step; whole: keeps all micro-batches of a step
   const bool constant_;                          // every pass has the same samples
-  std::vector<rg_made> made_;                    // per input, how the device generates it; empty: it generates none
   std::vector<slot> slots_;                      // used in rotation by steps
   std::uint64_t step_ = 0;                       // the step that was begun
   std::size_t tokens_input_ = 0;

@@ -35,6 +35,7 @@ constexpr known_quantity known[] = {
     {"server_update", "s/step", "rank"},
     {"drain_seconds", "s", "global"},
     {"bytes", "B/step", "rank"},
+    {"given_bytes", "B", "global"},
     {"memory_peak_bytes", "B", "rank"},
     {"cpu_seconds", "s", "rank"},
     {"loss", "loss", "global"},

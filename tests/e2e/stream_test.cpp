@@ -98,6 +98,9 @@ TEST_CASE("data.producer is started for a run and ended with it") {
   const std::string text = complaint(s, "20s", " --set data.producer='\"false\"'");
   INFO(text);
   CHECK(text.find("data.producer exited with code 1: false") != std::string::npos);
+  const std::string twice = complaint(s, "20s", " --set data.producer='\"expr {batch} + {batch}\"'");
+  INFO(twice);
+  CHECK(twice.find("data.producer exited with code 0: expr 8 + 8") != std::string::npos);
 }
 
 TEST_CASE("a producer of other shapes, and one that is silent, end the run with a reason") {

@@ -247,7 +247,7 @@ private:
       ::check(MPI_Test(&all, &met, MPI_STATUS_IGNORE), "close", RG_E_PEER);
       if (met) return;
       if (static_cast<std::uint64_t>((clock::now() - start).count()) >= timeout_ns)
-        throw rg::error(RG_E_PEER, "mpi: not all ranks have closed within " + std::to_string(timeout_ns / 1'000'000) +
+        throw rg::error(RG_TIMEOUT, "mpi: not all ranks have closed within " + std::to_string(timeout_ns / 1'000'000) +
                                        " ms of this one");
       ::sched_yield();
     }

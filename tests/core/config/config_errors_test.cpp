@@ -296,7 +296,7 @@ TEST_CASE("data that is not there") {
         "relative to "
         "the file's folder\n"
         "f.toml:7:19: error: data.evaluation_path: expected a file or a folder, got \"/no where\", which is not there; "
-        "paths are relative to the file's folder");
+        "paths start at the file's folder, those of --set at the working directory");
   CHECK(after_model("[data]\nsource = \"queue\"\nqueue_source = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
             .starts_with("f.toml:7:8: error: data.path: "));
   CHECK(after_model(npy + "path = \".\"\n") == "");

@@ -14,6 +14,7 @@
 #include "recompute.hpp"
 #include "report/context.hpp"
 #include "report/data_fingerprint.hpp"
+#include "report/quantity.hpp"
 #include "report/result_checks.hpp"
 #include "temporary_folder.hpp"
 
@@ -129,6 +130,7 @@ TEST_CASE("[report] may name every figure of an entry, and no other") {
   for (const std::string& path : report_values()) {
     CAPTURE(path);
     CHECK(std::ranges::find(figures, path) != figures.end());
+    CHECK(quantity_of(e, path).unit != "none");
   }
   CHECK(is_report_value("strategy.staleness.mean"));
   for (const char* none : {"", "time", "strategy", "strategy.x", "strategy..mean", "strategy.x.y.mean", "efficienc"})

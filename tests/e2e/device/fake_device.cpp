@@ -157,8 +157,7 @@ public:
         throw rg::error(RG_E_PLUGIN, "the windows of tables are not in pinned memory");
     double* const loss = &losses_[steps_++ % losses_.size()];
     gpu_.add(stream_, [this, mine, loss] {
-      // As on a device, inputs are read now, and with RG_BATCH_SAME not at all.
-      if (!(mine->batch.flags & RG_BATCH_SAME)) keep(*mine);
+      keep(*mine); // as on a device, inputs are read now
       mine->batch.inputs = kept_.data();
       auto none = rg::make_versioned<rg_hooks>();
       auto result = rg::make_versioned<rg_step_result>();
