@@ -14,7 +14,8 @@
 namespace regatta {
 
 // Holds one buffer per input for a batch of `samples`. With a `reader` the buffers are its pinned memory, which the
-// device frees when it is destroyed. Inputs that a device generates (`made`, one per input or empty) have no buffer.
+// device frees when it is destroyed. `made` has an element per input, or is empty; an input whose element has a kind
+// other than 0 is generated on the device and has no buffer.
 class batch_memory {
 public:
   batch_memory(const std::vector<rg_input>& inputs, std::uint64_t samples, device* reader = nullptr,

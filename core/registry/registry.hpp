@@ -56,7 +56,8 @@ struct component {
   rg_strategy strategy;
 };
 
-// A file that could not be used, and the reason: one line, without newline.
+// A file that cannot be used, and the reason: one line, without newline. Also a file of which only a component of a
+// newer interface cannot be used.
 struct unusable {
   std::filesystem::path file;
   std::string reason;
@@ -98,7 +99,7 @@ public:
   const component& described(enum kind k, std::string_view id) const;
   // Returns the component; its functions are null in a registry that only describes. The reference is valid as long as
   // the registry. Throws failure (plugin) if there is none: with the components that exist, a near name, and the
-  // entries of failures() that may be the reason.
+  // entries of failures() that may be the reason; also if the file cannot be loaded (loading()).
   const component& find(enum kind k, std::string_view id) const;
 
 private:

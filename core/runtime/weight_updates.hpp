@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The optimizer's work of one rank on the arena, in both of its roles, and the time that it takes. [loop]
+// The two optimizers of a rank: one updates the elements of the arena that it owns as a worker, the other those that it
+// owns as a server. `as_server` selects one of them in all functions. Also measures the time of updates. [loop]
 #pragma once
 
 #include "device/device.hpp"
@@ -18,19 +19,23 @@ namespace regatta {
 
 class weight_updates {
 public:
-  // Computes on `unit`, which is `d` if that is not null. Both must outlive this object.
+  // The arguments of optimizer's constructor, which throws failure (usage), for both roles. `d` is null on the host; on
+  // a device, `unit` and `d` are the same object. `unit` and `d` must outlive this object.
   weight_updates(const optimizer_config& config, std::uint32_t workers, const std::vector<optimizer_slice>& slices,
                  processor& unit, device* d);
 
+  // Returns the role's optimizer. Updates through it leave no span for collect_spans().
   optimizer& role(bool as_server) { return as_server ? *server_ : *worker_; }
-  bool deferred() const { return worker_->deferred(); }
-  // Updates the weights from element `first` of the arena on.
+  bool deferred() const { return worker_->deferred(); } // as optimizer::deferred(), which is equal in both roles
+  // As optimizer::apply(): updates elements [first, first + gradient.size()) or, if deferred(), only computes their
+  // norm and keeps them for commit(). Throws failure (plugin) if the role does not own them.
   void apply(bool as_server, std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
-  // Executes the updates that wait for the norm `total` over all ranks.
+  // As optimizer::commit(): executes the role's deferred updates, or drops them if `total` is not finite. Requires
+  // deferred(). `total` is the norm of all gradients, over all ranks.
   void commit(bool as_server, const arithmetic::norm& total, std::uint64_t step);
 
-  // Calls f(), and adds the time that it takes on this thread to the role's update time. Work on a device counts only
-  // with the time for enqueueing it.
+  // Calls f(), returns its result, and adds its wall time to ns(as_server), also if it throws. apply() and commit() add
+  // nothing themselves. Where f() enqueues work on a device, only the time of enqueueing is added.
   template <class F> auto measure(bool as_server, F&& f) {
     struct stopwatch {
       std::uint64_t& total;
@@ -39,15 +44,16 @@ public:
     } const running{ns_[as_server]};
     return f();
   }
-  // Returns the time that measure() has added since the start.
+  // Returns the nanoseconds that measure() has added for this role since construction.
   std::uint64_t ns(bool as_server) const { return ns_[as_server]; }
-  // Replaces `out` by the time spans of the worker's updates on the device since the last call, the first 600 of them;
-  // empty if the device has no timing marks. The old memory of `out` is reused for the next spans.
+  // Replaces the content of `out` by a pair of timing marks for each apply() and commit() as worker since the last call
+  // (at most the first 600); empty without a device or timing marks. This object keeps the old memory of `out`.
   void collect_spans(std::vector<device::span>& out);
+  // Returns the bytes of optimizer state of both roles, without that of sparse tables.
   std::uint64_t state_bytes() const { return worker_->state_bytes() + server_->state_bytes(); }
 
 private:
-  template <class F> void mark(bool as_server, F&& f); // calls f() and records its span on the device
+  template <class F> void mark(bool as_server, F&& f); // calls f(); as worker, keeps its span on the device
 
   device* device_;
   std::unique_ptr<optimizer> worker_, server_;
