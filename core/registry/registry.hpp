@@ -32,7 +32,7 @@ std::optional<kind> kind_of(std::string_view name) noexcept; // of "model" or "m
 
 // A checked component: texts are not null (except defaults and choices), and the parameter table is consistent. In a
 // registry that only describes, all functions are null, `extension` too. In one that loads, these are not null:
-//  - model without graph: all except evaluate, metric, canonical, from_canonical and kernels
+//  - model without graph: create, destroy, describe, init, bind and step; evaluate too if metric is not null
 //  - executor: all, and those of executor_model as for a model, without create
 //  - transport: all except now and extension
 //  - strategy: plan, talks, create, destroy and completed

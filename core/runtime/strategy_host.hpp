@@ -51,8 +51,8 @@ struct strategy_host_setup {
   bool ghosts = false; // buffers have a size but no bytes
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
-  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns. Null with
-  // ghosts.
+  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns, to `out` in
+  // host memory. May be null with ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
   // [loop] Writes the initial weights of rows of a sparse table, when they are first requested.
   sparse_tables::init_function initial_rows;
@@ -64,8 +64,8 @@ public:
   enum activity : std::uint64_t { begin_step = 1, end_step = 2, serve = 3, finish = 4, pull_rows = 5 };
 
   // [main] Lays out the arena and allocates and registers its memory, zeroed. Throws failure: (plugin) if the model has
-  // no weights or an invalid table, else if memory is not available. A worker then writes the initial weights and calls
-  // start().
+  // no weights or an invalid table, else if memory is not available. A worker then writes the initial weights to
+  // weights(); every rank then calls start().
   explicit strategy_host(strategy_host_setup setup);
   ~strategy_host();
   strategy_host(const strategy_host&) = delete;
