@@ -63,7 +63,7 @@ public:
   transport_instance instance();
   // Returns the instance's extension, or null. Requires create().
   const void* extension(const char* id) const;
-  // [loop] Returns the counters since connect(); all 0 if the transport has none.
+  // [loop] Returns the counters since connect().
   rg_counters counters();
   // [any] Makes a poll() of the instance return. Does nothing while there is no instance.
   void wake() noexcept;

@@ -104,8 +104,8 @@ public:
   // [loop] Begins an activity of the strategy. Its end comes at once, or during a later poll(); done() returns whether
   // the activity is over or never began. In each step: begin_step, gradients_ready() up to the arena's end, end_step.
   // begin_step and pull_rows use the rows that were last set in tables(). `step` is ignored by serve, finish and
-  // pull_rows. Throws failure if the activity fails before it waits for anything, and (plugin) if the strategy has no
-  // pull_rows(); a later failure makes poll() throw.
+  // pull_rows. Throws failure if the activity fails before it waits for anything, (plugin) if the strategy has no
+  // pull_rows(), and as require_success() if anything failed before; a later failure makes poll() throw.
   void begin(activity a, std::uint64_t step);
   bool done(activity a) const { return !running_[a]; }
   // [loop] Throws the first failure that the strategy reported, even if begin() or poll() threw it before. Call it once
