@@ -13,8 +13,8 @@
 
 namespace regatta {
 
-// All functions are [compute]. end_step() and wait_until_at_most() throw failure (wrong) if the sum of a step's losses,
-// all of which are known, is not finite.
+// All functions are [compute]. end_step() and wait_until_at_most() throw failure (wrong) if the complete sum of a
+// step's losses is not finite.
 class pending_losses {
 public:
   // Writes loss_sums and loss_counts of `record`. All must outlive this object.
