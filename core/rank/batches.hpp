@@ -26,8 +26,8 @@ public:
   // for every step, in order. Throws failure (run) if the case ends.
   static void attend(session& s, std::uint64_t step);
 
-  // [main] `s` is open and outlives this object. Throws failure (plugin) if the model's functions, counts and inputs do
-  // not fit together.
+  // [main] Workers only. `s` is open and outlives this object. Throws failure (plugin) if the model's functions, counts
+  // and inputs do not fit together.
   explicit batches(session& s);
 
   // Sets the number of steps: `end` and later steps are not read ahead. Call it after the warm-up, when it is known.
@@ -37,7 +37,8 @@ public:
   // [compute] Begins `step`: 0, 1, ... in order. Reads its batch unless it was read ahead. Its counts are known when
   // this returns. Throws failure, also (run) if the case ends while it waits.
   void begin(std::uint64_t step);
-  // [compute] Reads the batch of the step after the current one, if there is one, while a device computes.
+  // [compute] Reads the batch of the step after the current one, if there is one, while a device computes. Requires a
+  // device and a model with sparse tables: otherwise it may overwrite the current batch. begin() reads ahead itself.
   void read_ahead();
   // [compute] Returns micro-batch `m` of the step that was begun, reading it if necessary: call it with ascending m. It
   // is valid until the next call of begin() or micro(); where the model counts or has sparse tables, all micro-batches

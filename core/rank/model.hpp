@@ -29,7 +29,7 @@ rg_model_setup model_setup_of(const case_config& c, std::uint64_t batch, std::ui
 const component& executor_for(const registry& plugins, const std::string& device);
 
 // Returns the index of the device that a rank computes on: devices are assigned to ranks in rotation. 0 on the CPU, and
-// if the executor does not list devices. Throws failure (skipped) without an executor, or if counting devices fails.
+// if the executor does not list devices. Throws failure: (skipped) without an executor, as check() if counting fails.
 std::int32_t device_of(const registry& plugins, const std::string& device, std::uint32_t rank);
 
 // Opens memory and arithmetic of device `index`. Returns null on the CPU, and if the executor does not offer them: its
@@ -40,8 +40,9 @@ std::unique_ptr<device> open_device(const registry& plugins, const std::string& 
 
 class model_instance {
 public:
-  // `plugins` must outlive this object; `setup` and its `kernel_choices` only this call. Throws failure with the plugin's own
-  // text, (plugin) if the description is invalid, (skipped) if the model or `device` needs an executor that is missing.
+  // `plugins` must outlive this object; `setup` and its `kernel_choices` only this call. Throws failure with the
+  // plugin's own text; (plugin) if the description is invalid; (skipped) if the graph's executor for `device` is
+  // missing, or if a model without graph should compute elsewhere than on the CPU.
   model_instance(const registry& plugins, const component_choice& choice, const std::string& device,
                  const rg_model_setup& setup, const plugin_host::log_function& log);
   ~model_instance();
@@ -64,8 +65,9 @@ public:
   // Elements in the outputs of all nodes, per sample; 0 for a model that is no graph.
   std::uint64_t node_elements() const { return node_elements_; }
   bool has_tables() const; // sparse ones
-  // Writes the initial weights of a tensor in the model's layout (rg::storage_of elements), or those of some rows of a
-  // sparse table, one after the other. They depend only on `seed`. Throws failure.
+  // Writes the initial weights of a tensor in the model's layout (rg::storage_of elements) to `out` in host memory, or
+  // those of some rows of a sparse table, one after the other. They depend only on `seed`. Throws failure. [any], one
+  // thread at a time for each instance.
   void init(std::uint32_t tensor, std::uint64_t seed, float* out);
   void init(std::uint32_t tensor, std::span<const std::uint64_t> rows, std::uint64_t seed, float* out);
 

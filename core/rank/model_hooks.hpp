@@ -27,7 +27,8 @@ public:
   model_hooks& operator=(const model_hooks&) = delete;
 
   // [compute] Calls the model's step(). `last`: the batch is the last of step `n`, so its gradients are those of the
-  // step. Throws failure, also (plugin) if the model breaks the rules of the hooks.
+  // step. Throws failure, also (plugin) if the model breaks the rules of the hooks; that one is already reported to the
+  // coordinator, unless a ready() is missing. Calls of ready() are checked, and take effect, only if `last`.
   void run(const rg_batch& batch, std::uint64_t n, bool last, rg_step_result& result);
 
 private:

@@ -20,13 +20,14 @@ namespace regatta {
 class model_memory {
 public:
   // `d` is null on the host. Both must outlive this object. After bind() the model keeps pointers into this object's
-  // memory. `seed` is that of the initial values.
+  // memory and the strategy's arena. `seed` is that of the initial values.
   model_memory(model_instance& model, device* d, std::uint64_t seed) : model_(model), device_(d), seed_(seed) {}
 
   // [main] Workers only. Initialises the weights in the arena of `strategy`, allocates and initialises the states, and
   // passes all pointers to the model. `kind` is that of the memory (RG_MEMORY_*). Tells `control` what it does.
   void bind(strategy_host& strategy, std::uint32_t kind, control_client& control);
-  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns.
+  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns, to `out` in
+  // host memory.
   void initialise(const rg_arena& arena, std::uint64_t first, std::uint64_t count, float* out);
   // [main] Averages the states over the workers. Collective on the control channel: ranks that are no workers call
   // evaluation::attend() instead. Waits for a device.

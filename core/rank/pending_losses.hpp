@@ -13,13 +13,14 @@
 
 namespace regatta {
 
-// All functions are [compute] and throw failure: (wrong) if the sum of a step's losses is not finite.
+// All functions are [compute]. end_step() and wait_until_at_most() throw failure (wrong) if the complete sum of a
+// step's losses is not finite.
 class pending_losses {
 public:
   // Writes loss_sums and loss_counts of `record`. All must outlive this object.
   pending_losses(session& s, strategy_loop& loop, rank_record& record) : session_(s), loop_(loop), record_(record) {}
 
-  void begin_step();
+  void begin_step(); // of steps 0, 1, ... in order, before the step's first add()
   // Adds the loss of a micro-batch to step `n`, at once or when the device has computed it.
   void add(std::uint64_t n, const rg_step_result& result);
   // Call it after the step's last micro-batch.
@@ -27,7 +28,7 @@ public:
   // Returns whether the loss of the micro-batch that was added last was pending.
   bool last_is_pending() const { return last_is_pending_; }
   // Waits until at most `most` losses are pending, so that the compute thread is never more than `most` passes ahead of
-  // the device.
+  // the device. If it has to wait, it releases the strategy afterwards. Throws also as strategy_loop::run_until().
   void wait_until_at_most(std::size_t most);
 
 private:

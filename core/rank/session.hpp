@@ -54,7 +54,7 @@ public:
   }
   strategy_host& strategy() { return *strategy_host_; }
   const strategy_host& strategy() const { return *strategy_host_; }
-  // [loop] Returns the transport's counters since open(); all 0 if it has none.
+  // [loop] Returns the transport's counters since open().
   rg_counters counters() { return transport_.counters(); }
   state_report& report() { return report_; }
   // [any] Makes strategy_host::poll() return. Does nothing before the transport exists.

@@ -15,7 +15,8 @@
 
 namespace regatta {
 
-// All functions are [compute]; they allocate nothing once the largest number of rows has come.
+// All functions are [compute], on the thread that holds the strategy. They allocate nothing for a number of rows that
+// came before.
 class step_rows {
 public:
   // Both must outlive this object.
@@ -23,7 +24,8 @@ public:
 
   // Sets the rows that one batch touches. Throws failure.
   void set(const rg_batch& batch);
-  // Sets the rows that any of the step's `micro_batches` touches; batch(m) returns them. Throws failure.
+  // Sets the union of the rows that the step's micro-batches touch. batch(m) returns micro-batch m; it is called for
+  // each m below `micro_batches`, in order. Throws failure.
   void set(std::uint64_t micro_batches, const std::function<rg_batch(std::uint64_t m)>& batch);
 
 private:

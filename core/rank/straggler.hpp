@@ -23,8 +23,8 @@ public:
     if (more_ > 0) since_ = rg::steady_ns();
   }
   // [compute] Sleeps for (factor - 1) times the time since the last call of resume() or compute(). A sleep below 0.5 ms
-  // is added to the next one, because the kernel cannot keep to it; with `last`, at the end of a pass, it is not put
-  // off.
+  // is added to the next one, because the kernel cannot keep to it; with `last`, at the end of a forward or backward
+  // pass, it is not put off.
   void compute(bool last) noexcept {
     if (!(more_ > 0)) return;
     owed_ += static_cast<std::int64_t>(more_ * static_cast<double>(rg::steady_ns() - since_));

@@ -31,8 +31,8 @@ loaded_plugin load_plugin(const std::filesystem::path& file);
 nlohmann::json try_plugin(const std::filesystem::path& file, const std::function<void(const char*)>& stage);
 
 // Checks and copies a description: ABI version, sizes, parameter tables, required functions. The copy still points to
-// functions and texts of the plugin, which must stay loaded. `file` becomes component::file. Throws as load_plugin()
-// does.
+// functions and texts of the plugin, which must stay loaded. `description` must not be null; `file` becomes
+// component::file. Throws as load_plugin() does.
 loaded_plugin read_description(const rg_plugin* description, const std::filesystem::path& file);
 
 } // namespace regatta

@@ -43,8 +43,8 @@ private:
 // skipped, RG_E_PLUGIN plugin, others run; RG_E_PEER and RG_E_CANCELLED throw peer_failure. [any]
 void check(rg_status status, plugin_host& host, std::string_view what);
 
-// As check(), but RG_TIMEOUT throws failure (run) too: for a call after whose deadline the engine cannot go on, such as a
-// transport's connect() and close(). [any]
+// As check(), but RG_TIMEOUT throws failure (run) too: for a call after whose deadline the engine cannot go on, such as
+// a transport's connect() and close(). [any]
 void check_in_time(rg_status status, plugin_host& host, std::string_view what);
 
 // Calls `f`, which calls a plugin and returns an rg_status, then check(). An exception of the plugin, which the

@@ -32,7 +32,7 @@ std::optional<kind> kind_of(std::string_view name) noexcept; // of "model" or "m
 
 // A checked component: texts are not null (except defaults and choices), and the parameter table is consistent. In a
 // registry that only describes, all functions are null, `extension` too. In one that loads, these are not null:
-//  - model without graph: all except evaluate, metric, canonical, from_canonical and kernels
+//  - model without graph: create, destroy, describe, init, bind and step; evaluate too if metric is not null
 //  - executor: all, and those of executor_model as for a model, without create
 //  - transport: all except now and extension
 //  - strategy: plan, talks, create, destroy and completed
@@ -56,7 +56,8 @@ struct component {
   rg_strategy strategy;
 };
 
-// A file that could not be used, and the reason: one line, without newline.
+// A file that cannot be used, and the reason: one line, without newline. Also a file of which only a component of a
+// newer interface cannot be used.
 struct unusable {
   std::filesystem::path file;
   std::string reason;
@@ -98,7 +99,7 @@ public:
   const component& described(enum kind k, std::string_view id) const;
   // Returns the component; its functions are null in a registry that only describes. The reference is valid as long as
   // the registry. Throws failure (plugin) if there is none: with the components that exist, a near name, and the
-  // entries of failures() that may be the reason.
+  // entries of failures() that may be the reason; also if the file cannot be loaded (loading()).
   const component& find(enum kind k, std::string_view id) const;
 
 private:

@@ -8,8 +8,9 @@
 
 namespace regatta {
 
-// Returns a view of no rank of a cluster of two workers and a server on one host. Commands without a run, such as
-// `describe`, call a strategy's plan() and talks() with it.
+// Returns a cluster of two workers and a server on one host, seen from none of its ranks: `rank` is UINT32_MAX,
+// `worker` and `server` are -1. Commands without a run, such as `describe`, call a strategy's plan() and talks() with
+// it.
 inline rg_cluster sample_cluster() {
   static constexpr std::uint32_t server_rank[] = {2}, host_of[] = {0, 0, 0};
   auto cluster = rg::make_versioned<rg_cluster>();

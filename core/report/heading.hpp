@@ -13,10 +13,10 @@ namespace regatta {
 std::vector<std::vector<std::string>> heading_of(const nlohmann::json& result,
                                                  const std::vector<std::string>& constant);
 
-// Returns the warnings, each once, with the cases that it concerns.
+// Returns the warnings, each once: those of the campaign, then those of cases with the case or the number of cases.
 std::vector<std::string> warnings_of(const nlohmann::json& result);
-// Returns the items of the last line: "1 of 4 cases failed", "replicas identical" or "REPLICAS DIFFER", "result checks
-// passed" or "RESULT CHECKS FAILED" (check_results()).
+// Returns the items of the last line, as far as they apply: "1 of 4 cases failed" and the like, "replicas identical" or
+// "REPLICAS DIFFER", "result checks passed" or "RESULT CHECKS FAILED" (check_results()).
 std::vector<std::string> verdict_of(const nlohmann::json& result);
 
 } // namespace regatta

@@ -19,8 +19,8 @@ struct quantity {
 quantity quantity_of(const nlohmann::json& entry, const std::string& path);
 
 // Returns `result` with a member "report" in every entry: {"path", "value", "unit", "scope"} of the figure that
-// [report] names. The value is null for an entry without figures, an unknown unit too. Changes nothing if [report]
-// names none.
+// [report] names. "value" is null for an entry without figures; "unit" is null if it is unknown. Changes nothing if
+// [report] names no figure.
 nlohmann::json with_report(nlohmann::json result);
 
 } // namespace regatta

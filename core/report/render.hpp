@@ -28,9 +28,9 @@ std::string render(const nlohmann::json& result, format f, const render_options&
 
 // Parts of render(), which tests and other reports use directly.
 std::string render_csv(const nlohmann::json& result); // one row per case, JSON paths as headers
-// Returns a table of [report]'s value, rows and columns for each combination of the other swept values, each with a
-// title. Divides a table into blocks of columns if it is wider than `width` (0: never). Empty if [report] lacks one of
-// the three.
+// Returns a table with a title for each combination of the swept values that are neither [report]'s rows nor its
+// columns; the cells are [report]'s value. Divides a table into blocks of columns if it is wider than `width` (0:
+// never). Empty if [report] lacks rows, columns or value.
 std::string render_pivot(const nlohmann::json& result, bool markdown, std::size_t width = 0);
 
 } // namespace regatta

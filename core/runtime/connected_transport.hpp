@@ -7,8 +7,8 @@
 //
 // Ownership: holds the instance, and everything that the instance may point to until it is destroyed: its host, its
 // parameters, rg_authenticate, rg_world. It therefore cannot move.
-// Threads: wake() is [any], also before create() and during destroy(); everything else is [main], except where
-// noted.
+// Threads: wake() is [any], also before create() and after destroy(), but no call of it may be in progress when
+// destroy() begins; everything else is [main], except where noted.
 // Errors: all functions throw failure with the transport's own text, as check() in registry/plugin_host.hpp does; the
 // text begins with "transport ID".
 #pragma once
@@ -63,7 +63,7 @@ public:
   transport_instance instance();
   // Returns the instance's extension, or null. Requires create().
   const void* extension(const char* id) const;
-  // [loop] Returns the counters since connect(); all 0 if the transport has none.
+  // [loop] Returns the counters since connect().
   rg_counters counters();
   // [any] Makes a poll() of the instance return. Does nothing while there is no instance.
   void wake() noexcept;

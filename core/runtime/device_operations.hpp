@@ -25,13 +25,15 @@ public:
     pinned_.pop_back();
     return memory;
   }
-  // Waits, without blocking, for all work that is enqueued in stream `computing`; that work writes `result`.
+  // Adds an operation, which completes when all work that stream `computing` has so far is done; that work writes
+  // `result`. Does not block; the device then calls wake().
   void add(const rg_op& op, device::host_memory result) {
     device_->wait_for_stream(device::watching, device::computing);
     operations_.push_back({op, device_->record(device::watching), std::move(result)});
     device_->notify(device::watching); // notify() comes after record(), so that the woken thread finds the fence passed
   }
-  // Calls complete(op, result) for each operation that the device has completed, in order.
+  // Calls complete(op, result) for each operation that the device has completed, in order. `complete` must not call
+  // add().
   template <class F> void complete_passed(F&& complete) {
     const auto passed = std::find_if(operations_.begin(), operations_.end(),
                                      [&](const operation& o) { return !device_->passed(o.fence); });

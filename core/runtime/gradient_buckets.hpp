@@ -58,8 +58,9 @@ public:
     return bucket{index, fences_.empty() ? 0 : fences_[index]};
   }
 
-  // Returns the fence for which work that reads elements up to `last` must wait. 0: a caller already waits for it, or
-  // next_ready() has not returned the bucket, so that the strategy does not read it yet. With fences only.
+  // Returns the fence for which work that reads elements up to and including `last` must wait. 0: an earlier call of
+  // this step returned it, or next_ready() has not returned the bucket, so that the strategy does not read it yet.
+  // Requires fences.
   rg_fence fence_to_wait_for(std::uint64_t last) {
     const auto index = static_cast<std::uint32_t>(std::ranges::upper_bound(ends_, last) - ends_.begin());
     if (index < waited_ || index >= next_) return 0;

@@ -11,7 +11,7 @@
 
 namespace regatta {
 
-// Operations that complete at a given time, in the order of their times. [loop]
+// Operations that complete at a given time, in the order of their times. All times are in ns of one clock. [loop]
 class operation_timers {
 public:
   // Completes operation `cookie` at time `at` with `bytes`; of two with one time, the first that was added first.

@@ -51,8 +51,8 @@ struct strategy_host_setup {
   bool ghosts = false; // buffers have a size but no bytes
   // holds weights, gradients and the strategy's buffers; the rows of sparse tables stay with the host. null: no device
   regatta::device* device = nullptr;
-  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns. Null with
-  // ghosts.
+  // [main] Writes the initial weights of elements [first, first + count) of the arena, which a server owns, to `out` in
+  // host memory. May be null with ghosts.
   std::function<void(std::uint64_t first, std::uint64_t count, float* out)> initial_weights;
   // [loop] Writes the initial weights of rows of a sparse table, when they are first requested.
   sparse_tables::init_function initial_rows;
@@ -64,8 +64,8 @@ public:
   enum activity : std::uint64_t { begin_step = 1, end_step = 2, serve = 3, finish = 4, pull_rows = 5 };
 
   // [main] Lays out the arena and allocates and registers its memory, zeroed. Throws failure: (plugin) if the model has
-  // no weights or an invalid table, else if memory is not available. A worker then writes the initial weights and calls
-  // start().
+  // no weights or an invalid table, else if memory is not available. A worker then writes the initial weights to
+  // weights(); every rank then calls start().
   explicit strategy_host(strategy_host_setup setup);
   ~strategy_host();
   strategy_host(const strategy_host&) = delete;
@@ -104,8 +104,8 @@ public:
   // [loop] Begins an activity of the strategy. Its end comes at once, or during a later poll(); done() returns whether
   // the activity is over or never began. In each step: begin_step, gradients_ready() up to the arena's end, end_step.
   // begin_step and pull_rows use the rows that were last set in tables(). `step` is ignored by serve, finish and
-  // pull_rows. Throws failure if the activity fails before it waits for anything, and (plugin) if the strategy has no
-  // pull_rows(); a later failure makes poll() throw.
+  // pull_rows. Throws failure if the activity fails before it waits for anything, (plugin) if the strategy has no
+  // pull_rows(), and as require_success() if anything failed before; a later failure makes poll() throw.
   void begin(activity a, std::uint64_t step);
   bool done(activity a) const { return !running_[a]; }
   // [loop] Throws the first failure that the strategy reported, even if begin() or poll() threw it before. Call it once

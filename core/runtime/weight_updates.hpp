@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The optimizer's work of one rank on the arena, in both of its roles, and the time that it takes. [loop]
+// The two optimizers of a rank: of the arena's elements that it owns as a worker, and of those that it owns as a
+// server; `as_server` selects one. Also measures the time of updates. [loop]
 #pragma once
 
 #include "device/device.hpp"
@@ -18,19 +19,22 @@ namespace regatta {
 
 class weight_updates {
 public:
-  // Computes on `unit`, which is `d` if that is not null. Both must outlive this object.
+  // Arguments and failures as of optimizer's constructor. `d` is null if `unit` is the host, else the same object as
+  // `unit`. Both must outlive this object.
   weight_updates(const optimizer_config& config, std::uint32_t workers, const std::vector<optimizer_slice>& slices,
                  processor& unit, device* d);
 
   optimizer& role(bool as_server) { return as_server ? *server_ : *worker_; }
-  bool deferred() const { return worker_->deferred(); }
-  // Updates the weights from element `first` of the arena on.
+  bool deferred() const { return worker_->deferred(); } // equal in both roles
+  // As optimizer::apply(): updates elements [first, first + gradient.size()); if deferred(), only computes the
+  // gradient's norm, and the gradient must not change until commit().
   void apply(bool as_server, std::uint64_t first, std::span<const float> gradient, std::uint64_t step);
-  // Executes the updates that wait for the norm `total` over all ranks.
+  // As optimizer::commit(): executes the role's deferred updates, or drops them if `total`, the norm over all ranks, is
+  // not finite. Requires deferred().
   void commit(bool as_server, const arithmetic::norm& total, std::uint64_t step);
 
-  // Calls f(), and adds the time that it takes on this thread to the role's update time. Work on a device counts only
-  // with the time for enqueueing it.
+  // Calls f() and adds its wall time to ns(as_server); apply() and commit() add nothing themselves. Of work on a device
+  // only the time of enqueueing is added.
   template <class F> auto measure(bool as_server, F&& f) {
     struct stopwatch {
       std::uint64_t& total;
@@ -39,15 +43,15 @@ public:
     } const running{ns_[as_server]};
     return f();
   }
-  // Returns the time that measure() has added since the start.
+  // Returns the sum of measure() for this role since construction, in ns.
   std::uint64_t ns(bool as_server) const { return ns_[as_server]; }
-  // Replaces `out` by the time spans of the worker's updates on the device since the last call, the first 600 of them;
-  // empty if the device has no timing marks. The old memory of `out` is reused for the next spans.
+  // Replaces the content of `out` by the device's begin and end marks of each apply() and commit() as worker since the
+  // last call, at most the first 600; empty without timing marks. The next spans reuse the old memory of `out`.
   void collect_spans(std::vector<device::span>& out);
-  std::uint64_t state_bytes() const { return worker_->state_bytes() + server_->state_bytes(); }
+  std::uint64_t state_bytes() const { return worker_->state_bytes() + server_->state_bytes(); } // no sparse tables
 
 private:
-  template <class F> void mark(bool as_server, F&& f); // calls f() and records its span on the device
+  template <class F> void mark(bool as_server, F&& f); // calls f(); as worker, keeps its span on the device
 
   device* device_;
   std::unique_ptr<optimizer> worker_, server_;

@@ -43,7 +43,7 @@ struct simulation_setup {
 };
 
 struct simulation_result {
-  std::vector<std::vector<float>> weights; // final weights, by worker
+  std::vector<std::vector<float>> weights; // final weights of the whole arena, by worker; empty with ghosts
   // Rows of the table that differ from their initial values, by rank and row number: in the worker role and in the
   // server role.
   std::vector<std::map<std::uint64_t, std::vector<float>>> worker_rows, server_rows;
@@ -55,9 +55,9 @@ struct simulation_result {
   std::size_t left_over = 0;                    // operations of the network that never ended
 };
 
-// Runs to the end. Throws std::runtime_error on a deadlock, if weights change while a step still reads them, or if
-// ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also (plugin) if the
-// strategy wrote outside of its buffers. Requires that plugins.find() loads.
+// Runs to the end. Throws std::runtime_error on a deadlock or after 100 million rounds, if weights change while a step
+// still reads them, or if ghosts are requested and the strategy works on bytes; and failure as strategy_host does, also
+// (plugin) if the strategy wrote outside of its buffers. Requires that plugins.find() loads.
 simulation_result simulate(const registry& plugins, const simulation_setup& setup);
 
 // Reference: the same training on one worker, with gradients summed in the order of the workers, in double. Of the

@@ -8,8 +8,8 @@
 // A send's buffer is read at the latest moment that rg_transport allows, when the send ends: a strategy that writes a
 // buffer too early computes a different result.
 //
-// All functions are called on one thread. A native collective takes the time of a ring, but does not use the links. It
-// throws std::logic_error if the members of a group call collectives in different orders.
+// All functions are called on one thread. A native collective takes the time of a ring, but does not use the links; the
+// call throws std::logic_error if the members of a group call collectives in different orders.
 #pragma once
 
 #include <cstdint>

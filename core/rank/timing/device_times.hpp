@@ -47,7 +47,8 @@ public:
   void backward(rg_fence f) { backward_ = f; }
   void pass_ends(rg_fence f);
   void step_ends(std::uint64_t step, std::vector<device::span> updates, const host_part& host);
-  // Returns a mark of the present time: it passes at once, not after the enqueued work. 0 if nothing is measured.
+  // Returns a mark of the present time: it passes at once, not after the enqueued work. Requires that stream `watching`
+  // has no pending work. 0 if nothing is measured.
   rg_fence now();
   // Returns an empty vector for the next step_ends(); it reuses the memory of a collected step.
   std::vector<device::span> spare() { return std::exchange(spare_, {}); }

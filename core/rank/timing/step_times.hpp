@@ -5,8 +5,9 @@
 //
 // In a step the calls come in this order; those in brackets only for a model with sparse tables:
 //   begin_step, input_read, [rows_known, rows_arrived,]
-//   for each micro-batch: micro_batch_begins, pass_begins, {forward | backward | waited_for_weights}, pass_ends,
-//   [next_input_read,] exchange_begins, end_step.
+//   for each micro-batch: micro_batch_begins, pass_begins, {forward | waited_for_weights}, backward_reported,
+//     {waited_for_weights}, backward_begins, pass_ends, device_pass_ends if the loss is pending on a device,
+//   [next_input_read,] exchange_begins, update_begins, end_step.
 #pragma once
 
 #include "measure/rank_record.hpp"
@@ -32,14 +33,14 @@ public:
   void rows_arrived();
   void micro_batch_begins();
 
-  // The model's step() begins. Until backward() everything counts as the forward pass.
+  // The model's step() begins. Until backward_begins() everything counts as the forward pass, except waits for weights.
   void pass_begins();
-  // The model reports a phase; `fence` is its mark on the device, or 0. backward() is split in two because the compute
-  // thread may wait for weights between the model's report and the backward pass.
+  // The model reports a phase; `fence` is its mark on the device, or 0. The backward pass has two functions because the
+  // compute thread may wait for weights between the model's report and the pass.
   void forward(rg_fence fence) { device_times_.forward(fence); }
   void backward_reported(rg_fence fence) { device_times_.backward(fence); }
   void backward_begins();
-  // The compute thread waited for weights from `from` until `to`.
+  // The compute thread waited for weights from `from` until `to` (rg::steady_ns).
   void waited_for_weights(std::int64_t from, std::int64_t to);
   // The model's step() has returned.
   void pass_ends();
@@ -48,7 +49,8 @@ public:
 
   // The host has read the next step's batch while the device computes.
   void next_input_read() { host_.read = device_times_.now(); }
-  // Call it before the thread acquires the strategy, and begins the update: both belong to the exchange.
+  // Call exchange_begins() before the thread acquires the strategy for the exchange, and update_begins() when it holds
+  // it: end_step() counts the worker's updates from there on as the step's update.
   void exchange_begins();
   void update_begins() { updated_before_ = strategy_.worker_update_ns(); }
   // Returns the times of step `n`, with the pause before it.
