@@ -11,7 +11,8 @@
 //
 // Both nonces are random, so that recorded handshakes cannot be replayed. The role is part of the signed data, so that
 // a signature cannot be returned to its sender. The token names the listener, so that a connection meant for an earlier
-// listener on the same port is rejected. The connecting side proves itself first: an unauthenticated peer gets no signature.
+// listener on the same port is rejected. The connecting side proves itself first: an unauthenticated peer gets no
+// signature.
 #pragma once
 
 #include "descriptor.hpp"
