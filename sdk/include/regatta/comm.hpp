@@ -123,7 +123,7 @@ public:
   span_of_arena whole() const { return {0, arena_->count}; }
   rg_buffer weights(span_of_arena s) const { return sub(arena_->weights, s.first, s.count); }
   rg_buffer gradients(span_of_arena s) const { return sub(arena_->gradients, s.first, s.count); }
-  // The sparse tables, and rows first .. first + count of a table's windows.
+  // The sparse tables, and rows [first, first + count) of a table's windows.
   std::uint32_t tables() const { return arena_->table_count; }
   rg_table table(std::uint32_t t) const { return copy_versioned(at_stride(arena_->tables, t)); }
   rg_buffer row_numbers(std::uint32_t t, std::uint64_t first, std::uint64_t count) const {
@@ -146,7 +146,7 @@ public:
     check(host_->alloc(host_->context, type, count, &b), "alloc");
     return b;
   }
-  // Allocates in host memory, wherever the arena is: for row numbers and the values of rows.
+  // As alloc(), but in host memory wherever the arena is: for row numbers and the values of rows.
   rg_buffer alloc_on_host(std::uint64_t count, std::uint32_t type = RG_F32) {
     const bool there = host_->struct_size > offsetof(rg_strategy_host, alloc_on_host) && host_->alloc_on_host;
     if (!there) return alloc(count, type);
