@@ -236,9 +236,9 @@ public:
     return collective(RG_OP_BROADCAST, group, target, root);
   }
 
-  // Arithmetic on RG_F32, done in the memory where the buffers are, which must be the same (host or device). fill:
-  // target = value; copy, of any type: target = source; axpy: target += a * source; scale: target *= a; clip: scales
-  // target down to the Euclidean norm `norm` if its norm is larger.
+  // Arithmetic on RG_F32, done in the memory where the buffers are, which must be the same (host or device). Source and
+  // target have the same length. fill: target = value; copy, of any type: target = source; axpy: target += a * source;
+  // scale: target *= a; clip: scales target down to the Euclidean norm `norm` if its norm is larger and finite.
   operation fill(rg_buffer target, double value) { return arithmetic(RG_OP_FILL, target, {}, value); }
   operation copy(rg_buffer target, rg_buffer source) { return arithmetic(RG_OP_COPY, target, source, 0); }
   operation axpy(rg_buffer target, double a, rg_buffer source) { return arithmetic(RG_OP_AXPY, target, source, a); }
@@ -265,13 +265,13 @@ public:
     return arithmetic(RG_OP_AXPY, target, source, a, index);
   }
   // Writes the values.count elements of `source` with the largest magnitude to `values`, and their indices to `index`
-  // (RG_I32, as many), in ascending order of index.
+  // (RG_I32, as many), in ascending order of index. `source` has at least as many elements, and at most 2^31 - 1.
   operation top_k(rg_buffer source, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_TOP_K, values, source, 0, index);
   }
-  // Writes all elements of `source` with a magnitude above `threshold` to `values`, and their indices to `index`, in
-  // ascending order of index. co_await returns the bytes of the values. More than values.count such elements are an
-  // error that ends the run.
+  // Writes all elements of `source` (at most 2^31 - 1) with a magnitude above `threshold` to `values`, and their
+  // indices to `index` (RG_I32, as long as `values`), in ascending order of index. co_await returns the bytes of the
+  // values. More than values.count such elements are an error that ends the run.
   operation select(rg_buffer source, double threshold, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_SELECT, values, source, threshold, index);
   }
