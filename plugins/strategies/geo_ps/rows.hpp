@@ -295,7 +295,7 @@ private:
   rg::task_group exchanging_;
 };
 
-// The server's side. It does nothing if the model has no sparse tables.
+// The server's side. Without sparse tables, only construct it.
 class row_server {
 public:
   // Call it in the strategy's constructor, on every rank; only a server allocates memory. `k` is the number of steps in
@@ -311,7 +311,8 @@ public:
   }
 
   // Receives the periods of worker w, adds its differences and answers, until the worker has finished. Run one for each
-  // worker. Records the staleness of each period: the periods that other workers pushed since the last answer to w.
+  // worker, on a server, if the model has sparse tables; `self` must outlive it. Records the staleness of each period:
+  // the periods that other workers pushed since the last answer to w.
   static rg::task<> attend(row_server& self, std::uint32_t w) {
     rg::comm& comm = self.comm;
     customer& from = self.customers_[w];

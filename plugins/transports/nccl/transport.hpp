@@ -29,6 +29,7 @@ namespace nccl {
 
 // regatta/transport.hpp specifies the public member functions. After an error in poll(), split() or close(), and after
 // cancel(), which ends the operations with all peers, all communicators are aborted, and posts return RG_E_CANCELLED.
+// After an error, operations that were posted before complete only in cancel().
 class transport {
 public:
   // Called by listen() with this rank, to make the medium.

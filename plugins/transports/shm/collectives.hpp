@@ -40,7 +40,7 @@ enum class collective : std::uint64_t { all_reduce, reduce_scatter, all_gather, 
 struct request {
   collective what;
   std::byte* address;           // valid until the completion; in or outside the heap
-  std::uint64_t count, element; // of the buffer: elements, and bytes of one element
+  std::uint64_t count, element; // of the buffer: elements, and bytes of one element (4 if floats are summed)
   std::uint64_t root;           // broadcast: index of the root among the members
   std::uint64_t cookie;
 

@@ -17,8 +17,8 @@ namespace shm {
 // [loop]; wake_up() also [any].
 class doorbell {
 public:
-  // Returns the descriptor, which this object owns, and marks it as armed. It stays readable until disarm(). `peers`
-  // must be all connected peers; later calls ignore them. Throws RG_E_OPERATION.
+  // Returns the descriptor, which this object owns, and marks it as armed. Once readable, it stays so until disarm().
+  // `peers` must be all connected peers, which outlive this object; later calls ignore them. Throws RG_E_OPERATION.
   int arm(const std::vector<peer*>& peers) {
     if (!epoll_) {
       epoll_ = file_descriptor(::epoll_create1(EPOLL_CLOEXEC));

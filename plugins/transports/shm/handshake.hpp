@@ -34,7 +34,7 @@ struct connected_peer {
 class rendezvous {
 public:
   // Listens, if `world` has peers; `host` must outlive this object. Throws RG_E_CONFIG if the host does not offer
-  // RG_EXT_AUTHENTICATE, RG_E_OPERATION if there can be no socket.
+  // RG_EXT_AUTHENTICATE, RG_E_OPERATION if there can be no socket, RG_E_DEVICE if there are no random numbers.
   rendezvous(const rg_host* host, const rg_world& world);
 
   // Returns the data with which peers find this rank; valid as long as this object.

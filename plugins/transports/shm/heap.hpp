@@ -20,8 +20,8 @@ public:
   // Returns zeroed memory whose pages are allocated, page-aligned, or aligned to 2 MiB from that size on. `bytes` is
   // rounded up to pages, and may be 0. Throws RG_E_OPERATION if the heap or the machine's memory runs out.
   void* allocate(std::uint64_t bytes);
-  // Returns the pages of an allocation to the system. No peer may read them any more. Null and addresses that
-  // allocate() did not return are ignored.
+  // Returns the pages of an allocation to the system. Requires that no peer accesses them any more. Null and addresses
+  // that allocate() did not return are ignored.
   void free(void* address) noexcept;
 
   // Returns whether the bytes lie in this heap's address space, allocated or not.

@@ -9,7 +9,8 @@
 // skipped, and the record's status tells the sender, unless the message was eager: then its send has completed before.
 //
 // A peer is lost when it has closed, cancelled this rank, died, or broken the protocol. Messages that it sent before
-// can still be received, because its memory stays mapped; everything else ends with RG_E_PEER.
+// can still be received, because its memory stays mapped; everything else ends with RG_E_PEER. If it cancelled this
+// rank, messages in its heap are lost too; if it broke the protocol, all messages are.
 #pragma once
 
 #include "control.hpp"
@@ -100,7 +101,7 @@ public:
   }
 
   std::uint32_t rank() const noexcept { return rank_; }
-  bool is_lost() const noexcept { return lost_; }
+  bool is_lost() const noexcept { return lost_; } // also after cancel()
   // Says how the peer was lost: "rank 3 died". Requires is_lost().
   std::string loss() const { return "rank " + std::to_string(rank_) + " " + how_lost_; }
   bool is_gone() const noexcept { return gone_; } // its process or instance has ended: it touches no memory

@@ -69,8 +69,9 @@ public:
 
   // Queue an operation of `bytes`, or of up to `capacity` bytes. progress() or abandon() appends its completion with
   // `cookie` to common::finished; `data` must stay valid until then. Receives take the peer's messages in order: they
-  // store the bytes in `data`, or with `adds` add them to it as fp32. A message longer than `capacity` completes the
-  // receive with RG_E_OPERATION, and progress() throws. Require !ended(), and for sends no finish_sending() before.
+  // store the bytes in `data`, or with `adds` add them to it as fp32. A message that is longer than `capacity`, or with
+  // `adds` no whole number of floats, completes the receive with RG_E_OPERATION, and progress() throws. Require
+  // !ended(), and for sends at most longest_message bytes and no finish_sending() before.
   void post_send(const void* data, std::uint64_t bytes, std::uint64_t cookie);
   void post_receive(void* data, std::uint64_t capacity, bool adds, std::uint64_t cookie);
 

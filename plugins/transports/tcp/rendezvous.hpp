@@ -11,7 +11,8 @@
 //
 // Both nonces are random, so that recorded handshakes cannot be replayed. The role is part of the signed data, so that
 // a signature cannot be returned to its sender. The token names the listener, so that a connection meant for an earlier
-// listener on the same port is rejected. The connecting side proves itself first: an unauthenticated peer gets no signature.
+// listener on the same port is rejected. The connecting side proves itself first: an unauthenticated peer gets no
+// signature.
 #pragma once
 
 #include "descriptor.hpp"
@@ -36,7 +37,8 @@ public:
   // Listens on an ephemeral port of world.address, or of 127.0.0.1 if that is null. `buffer_bytes` is the size of each
   // socket's send and receive buffer; 0: the kernel's default. `host` and `world`, including its list of peers in
   // ascending order, must outlive the object. Throws RG_E_UNSUPPORTED if the host does not offer
-  // "regatta.authenticate/1", and RG_E_CONFIG if the address is not numeric or cannot be listened on.
+  // "regatta.authenticate/1", RG_E_CONFIG if the address is not numeric or cannot be listened on, and RG_E_OPERATION if
+  // there are no random numbers.
   rendezvous(const rg_host* host, const rg_world& world, std::uint64_t buffer_bytes);
   ~rendezvous();
 

@@ -132,9 +132,10 @@ private:
 };
 
 // All-reduce by recursive doubling (Thakur et al., 2005, section 4.5): log2(n) steps, in which partners at distances 1,
-// 2, 4, ... exchange the whole buffer and add. The least steps: for small buffers, and for two ranks, where it sends as
-// many bytes as the ring. `scratch`: a buffer of its own, at least as large, of the same type. Every member computes
-// the sums itself, by the same tree; a + b equals b + a to the bit (except for the payload of a NaN).
+// 2, 4, ... exchange the whole buffer and add; if n is no power of two, log2(n) rounded down, and two steps more. The
+// least steps: for small buffers, and for two ranks, where it sends as many bytes as the ring. `scratch`: a buffer of
+// its own, at least as large, of the same type. Every member computes the sums itself, by the same tree; a + b equals
+// b + a to the bit (except for the payload of a NaN).
 inline task<> recursive_doubling_all_reduce(comm& comm, std::span<const std::uint32_t> members, std::size_t me,
                                             rg_buffer buffer, rg_buffer scratch, std::uint32_t lane,
                                             std::uint32_t wire = 0) {

@@ -123,7 +123,7 @@ public:
   span_of_arena whole() const { return {0, arena_->count}; }
   rg_buffer weights(span_of_arena s) const { return sub(arena_->weights, s.first, s.count); }
   rg_buffer gradients(span_of_arena s) const { return sub(arena_->gradients, s.first, s.count); }
-  // The sparse tables, and rows first .. first + count of a table's windows.
+  // The sparse tables, and rows [first, first + count) of a table's windows.
   std::uint32_t tables() const { return arena_->table_count; }
   rg_table table(std::uint32_t t) const { return copy_versioned(at_stride(arena_->tables, t)); }
   rg_buffer row_numbers(std::uint32_t t, std::uint64_t first, std::uint64_t count) const {
@@ -146,7 +146,7 @@ public:
     check(host_->alloc(host_->context, type, count, &b), "alloc");
     return b;
   }
-  // Allocates in host memory, wherever the arena is: for row numbers and the values of rows.
+  // As alloc(), but in host memory wherever the arena is: for row numbers and the values of rows.
   rg_buffer alloc_on_host(std::uint64_t count, std::uint32_t type = RG_F32) {
     const bool there = host_->struct_size > offsetof(rg_strategy_host, alloc_on_host) && host_->alloc_on_host;
     if (!there) return alloc(count, type);
@@ -236,9 +236,9 @@ public:
     return collective(RG_OP_BROADCAST, group, target, root);
   }
 
-  // Arithmetic on RG_F32, done in the memory where the buffers are, which must be the same (host or device). fill:
-  // target = value; copy, of any type: target = source; axpy: target += a * source; scale: target *= a; clip: scales
-  // target down to the Euclidean norm `norm` if its norm is larger.
+  // Arithmetic on RG_F32, done in the memory where the buffers are, which must be the same (host or device). Source and
+  // target have the same length. fill: target = value; copy, of any type: target = source; axpy: target += a * source;
+  // scale: target *= a; clip: scales target down to the Euclidean norm `norm` if its norm is larger and finite.
   operation fill(rg_buffer target, double value) { return arithmetic(RG_OP_FILL, target, {}, value); }
   operation copy(rg_buffer target, rg_buffer source) { return arithmetic(RG_OP_COPY, target, source, 0); }
   operation axpy(rg_buffer target, double a, rg_buffer source) { return arithmetic(RG_OP_AXPY, target, source, a); }
@@ -265,13 +265,13 @@ public:
     return arithmetic(RG_OP_AXPY, target, source, a, index);
   }
   // Writes the values.count elements of `source` with the largest magnitude to `values`, and their indices to `index`
-  // (RG_I32, as many), in ascending order of index.
+  // (RG_I32, as many), in ascending order of index. `source` has at least as many elements, and at most 2^31 - 1.
   operation top_k(rg_buffer source, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_TOP_K, values, source, 0, index);
   }
-  // Writes all elements of `source` with a magnitude above `threshold` to `values`, and their indices to `index`, in
-  // ascending order of index. co_await returns the bytes of the values. More than values.count such elements are an
-  // error that ends the run.
+  // Writes all elements of `source` (at most 2^31 - 1) with a magnitude above `threshold` to `values`, and their
+  // indices to `index` (RG_I32, as long as `values`), in ascending order of index. co_await returns the bytes of the
+  // values. More than values.count such elements are an error that ends the run.
   operation select(rg_buffer source, double threshold, rg_buffer index, rg_buffer values) {
     return arithmetic(RG_OP_SELECT, values, source, threshold, index);
   }

@@ -79,11 +79,13 @@ typedef struct rg_update {
  *   NORM        target[0] = number of non-finite elements of source, target[1] = sum of squares of the finite ones;
  *               target is two RG_F64, to which RG_OP_ADD adds both. The order of the sum depends on count alone
  *   CONVERT     target (type) = source (source_type), between RG_F32 and RG_F16 or RG_BF16, to nearest, ties to even;
- *               if both are RG_F32: source rounded as `wire` (RG_F16, RG_BF16) would; RG_OP_ADD adds, to RG_F32 only
+ *               if both are RG_F32: source rounded as `wire` (RG_F16, RG_BF16) would. RG_OP_ADD adds the converted or
+ *               rounded values, to RG_F32 only
  *   APPLY       does `update`; target are the weights, source the gradients
- *   TOP_K       index, target = indices and values of the index_count elements of source (count elements) with the
- *               largest magnitude, in ascending order of index; of equal ones the first; NaN is the largest
- *   SELECT      index, target = indices and values of the first index_count elements of source of magnitude > a;
+ *   TOP_K       index (RG_I32), target = indices and values of the index_count elements of source (count elements)
+ *               with the largest magnitude, in ascending order of index; of equal ones the first; NaN is the largest
+ *   SELECT      index (RG_I32), target = indices and values of the first index_count elements of source (count
+ *               elements) of magnitude > a, in ascending order of index;
  *               *found = the number of all such elements, which may be larger than index_count
  *   GATHER      target[i] = source[index[i]]; index (RG_I64) has index_count elements, and a row has `row` elements
  *   SCATTER     target[index[i]] = source[i], with the same sizes; RG_OP_ADD adds
