@@ -49,10 +49,11 @@ std::string source_positions::reason_of(const failure& f) const {
 }
 
 std::string source_positions::before_line(const std::string& text) const {
-  const auto with = [&](const std::string& place) {
-    return place.starts_with("--") ? fmt::format("{} {}", place, text) : fmt::format("{}: error: {}", place, text);
-  };
   const std::string key = leading_key(text);
+  const auto with = [&](const std::string& place) {
+    if (!place.starts_with("--")) return fmt::format("{}: error: {}", place, text);
+    return text.starts_with(key) ? fmt::format("{} {}", place, text) : fmt::format("{} {}: {}", place, key, text);
+  };
   if (key.empty()) return with(file_);
   for (const std::string& name : {key, key.substr(0, key.find('.'))})
     if (const std::string* place = find(name)) return with(*place);

@@ -55,6 +55,8 @@ std::string elf_problem(const std::filesystem::path& file) {
     return fs::is_symlink(fs::symlink_status(file, ec))
                ? "a link to a file that does not exist: build or install it again"
                : "no such file: build it, or correct the path";
+  if (status.type() == fs::file_type::none)
+    return fmt::format("cannot be read ({}): check its permissions", ec.message());
   // Opening a FIFO or a device can block for ever.
   if (!fs::is_regular_file(status)) return "not a regular file: remove it from the plugin folder";
   std::ifstream in(file, std::ios::binary);

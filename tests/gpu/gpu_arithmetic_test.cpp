@@ -245,6 +245,11 @@ TEST_CASE("conversions are the host's") {
     d.run(w);
     conversion::round(half, x);
     check_same(d.read(dx, n), x);
+    w.target = dwide;
+    w.flags = RG_OP_ADD; // a server's own push, rounded as those that cross the wire
+    d.run(w);
+    for (std::size_t i = 0; i < n; ++i) wide[i] += x[i];
+    check_same(d.read(dwide, n), wide);
   }
 }
 

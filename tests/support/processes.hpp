@@ -18,7 +18,12 @@
 namespace regatta::test {
 
 // Until what does not happen is a failure; seconds would do, but not where many tests share two cores.
+// Programs with a sanitizer take ten times as long to start and to load a plugin.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::chrono::seconds patience{240};
+#else
 constexpr std::chrono::seconds patience{30};
+#endif
 
 // Starts the command in the folder; its standard error goes to the file "err".
 inline pid_t start(const temporary_folder& s, std::vector<std::string> command) {

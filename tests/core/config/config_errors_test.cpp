@@ -357,6 +357,9 @@ TEST_CASE("what is found out later is said with the place in the file") {
   CHECK(before("model mlp: no such depth") == "f.toml:2:10: error: model mlp: no such depth"); // the key that chose it
   CHECK(before("out of memory") == "f.toml: error: out of memory");
   CHECK(case_config{}.written.before("data.path: x") == "data.path: x");
+  const experiment chosen = load(mlp, {{"strategy.plugin=async_ps"}, {}});
+  CHECK(chosen.cases[0].written.before("strategy async_ps: no clipping") ==
+        "--set strategy.plugin: strategy async_ps: no clipping");
 }
 
 TEST_CASE("options") {

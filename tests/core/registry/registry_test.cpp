@@ -152,6 +152,11 @@ TEST_CASE("names in the folder that are no files") {
     REQUIRE(::mkfifo((f.path / "pipe.so").c_str(), 0600) == 0);
     CHECK(has(reason_for(f, f.path / "pipe.so"), "not a regular file"));
   }
+  SUBCASE("a link to itself") {
+    const folder f;
+    std::filesystem::create_symlink("loop.so", f.path / "loop.so");
+    CHECK(has(elf_problem(f.path / "loop.so"), "cannot be read (Too many levels of symbolic links)"));
+  }
 }
 
 TEST_CASE("headers of noise never crash") {

@@ -12,14 +12,14 @@ template <class F> void for_parts(std::size_t n, const F& f) {
   for (std::size_t first = 0; first < n; first += most) f(first, n - first < most ? n - first : most);
 }
 
-template <class T> void round_of(cudaStream_t s, T*, float* y, const float* x, std::size_t n) {
+template <class T> void round_of(cudaStream_t s, T*, float* y, const float* x, std::size_t n, bool add) {
   const auto f = [] REGATTA_DEVICE(index_t, float xi, float& yi) {
     T narrow;
     put(&narrow, xi);
     yi = to_float(narrow);
   };
   for_parts(n, [&](std::size_t first, std::size_t part) {
-    for_elements(s, part, f, in<float>{x + first}, out<float>{y + first});
+    for_elements(s, part, f, in<float>{x + first}, out<float>{y + first, add});
   });
 }
 
@@ -105,8 +105,8 @@ void accumulate(cudaStream_t s, float* u, float a, const float* g, float* v, std
   });
 }
 
-void round(cudaStream_t s, dtype wire, float* y, const float* x, std::size_t n) {
-  by_type(wire, [&](auto* of) { round_of(s, of, y, x, n); });
+void round(cudaStream_t s, dtype wire, float* y, const float* x, std::size_t n, bool add) {
+  by_type(wire, [&](auto* of) { round_of(s, of, y, x, n, add); });
 }
 
 void norm(cudaStream_t s, const float* x, std::size_t n, double* out, bool add, double* scratch) {

@@ -27,8 +27,8 @@ void axpy_at(cudaStream_t s, float* y, std::size_t size, const std::int32_t* ind
 void scale(cudaStream_t s, float* y, float a, std::size_t n);
 // u = a u + g, then v += u
 void accumulate(cudaStream_t s, float* u, float a, const float* g, float* v, std::size_t n);
-// y = x, rounded to the wire type and back; y may be x
-void round(cudaStream_t s, dtype wire, float* y, const float* x, std::size_t n);
+// y = x, or with `add` y += x, where x is rounded to the wire type and back; y may be x
+void round(cudaStream_t s, dtype wire, float* y, const float* x, std::size_t n, bool add);
 
 // out[0] = count of elements that are not finite, out[1] = sum of squares of the others; with `add` both are added to
 // out. scratch: norm_scratch doubles, of this stream alone.

@@ -104,12 +104,12 @@ void engine_device::copy(std::uint32_t stream, void* to, const void* from, std::
 
 void engine_device::convert(const lane& l, const rg_work& w) const {
   const dtype to = dtype_of(w.type), from = dtype_of(w.source_type);
+  const bool add = (w.flags & RG_OP_ADD) != 0;
   if (to == dtype::f32 && from == dtype::f32) {
     kernels::round(l.stream, dtype_of(w.wire), static_cast<float*>(w.target), static_cast<const float*>(w.source),
-                   w.count);
+                   w.count, add);
     return;
   }
-  const bool add = (w.flags & RG_OP_ADD) != 0;
   if (add && to != dtype::f32) unsupported("conversion that adds to a reduced type");
   // In parts, because kernels count in 32 bits.
   constexpr std::uint64_t most = std::uint64_t{1} << 31;
