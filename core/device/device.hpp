@@ -9,6 +9,7 @@
 #include "memory/processor.hpp"
 #include "registry/plugin_host.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -129,7 +130,7 @@ private:
   rg_device functions_;
   std::mutex calls_, mutex_; // mutex_ guards wake_
   std::function<void()> wake_;
-  bool silent_ = false;
+  std::atomic<bool> silent_ = false; // set by silence(), read under calls_
   void* self_ = nullptr;
 };
 

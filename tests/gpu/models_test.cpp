@@ -100,6 +100,14 @@ TEST_CASE("a loss scale that is too large comes down until gradients are finite"
   CHECK(bias() == doctest::Approx(1).epsilon(1e-3));
 }
 
+TEST_CASE("a weight of more elements than kernels count is refused, where a kernel converts it") {
+  rg::network net;
+  const rg::value x = net.values("x", {65536}), label = net.index("label", 2);
+  rg::softmax_cross_entropy(rg::dense(rg::dense(x, "wide", 65536), "out", 2), label);
+  CHECK_THROWS_WITH(reference::executed(executor_plugin, *net.graph(), {.batch = 1, .precision = RG_BF16}),
+                    "tensor wide.weight: 4294967296 elements, but kernels count in 32 bits");
+}
+
 TEST_CASE("algorithms that were timed are told, and taken where they are given") {
   rg::network net;
   const rg::value image = net.values("image", {3, 6, 6}), label = net.index("label", 3);

@@ -72,7 +72,7 @@ template <class F> __global__ void loop(index_t n, F f) {
 }
 template <class F> __global__ void row_loop(index_t rows, F f) {
   const block b;
-  for (index_t r = blockIdx.x; r < rows; r += gridDim.x) f(b, r);
+  for (std::size_t r = blockIdx.x; r < rows; r += gridDim.x) f(b, static_cast<index_t>(r)); // index_t could wrap
 }
 
 } // namespace detail

@@ -46,14 +46,18 @@ model::~model() {
 
 void model::prepare(const rg_graph& graph, const rg_model_setup& setup) {
   if (setup.batch == 0) throw rg::error(RG_E_CONFIG, "a batch needs at least one sample");
-  device_.emplace(setup.device, program_.computes);
-  if (setup.debug == RG_DEBUG_SYNC) check_.emplace(*device_, program_, graph);
-  fences_.emplace();
-  timed_fences_.emplace(fences::kind::timed);
   for (const auto& v : program_.values)
     if (program_.batch * v->elements() >> 32)
       throw rg::error(RG_E_UNSUPPORTED, "layer " + v->name + ": " + std::to_string(program_.batch * v->elements()) +
                                             " elements, but kernels count in 32 bits: use a smaller batch");
+  for (const auto& w : program_.weights)
+    if ((w->copied || program_.computes.type == dtype::f16) && w->elements >> 32) // converted or unscaled by a kernel
+      throw rg::error(RG_E_UNSUPPORTED, "tensor " + w->name + ": " + std::to_string(w->elements) +
+                                            " elements, but kernels count in 32 bits");
+  device_.emplace(setup.device, program_.computes);
+  if (setup.debug == RG_DEBUG_SYNC) check_.emplace(*device_, program_, graph);
+  fences_.emplace();
+  timed_fences_.emplace(fences::kind::timed);
   for (auto& o : program_.ops) o->prepare(*device_);
   factors_.reserve(device_->varying, program_.losses.size());
   unscaled_.reserve(device_->varying, 1);
