@@ -49,6 +49,18 @@ void write_npy(const fs::path& file, const std::vector<T>& numbers, const char* 
 
 } // namespace
 
+TEST_CASE("no part of a step is negative, also if the model reports no phases") {
+  const temporary_folder s;
+  const json r = results(s, counting,
+                         "--set strategy.plugin=sync_ps --set transport.plugin=tcp --set cluster.workers=2 "
+                         "--set cluster.servers=1",
+                         "COUNTING_WITHOUT_PHASES=1");
+  for (const auto& [name, seconds] : r.at(0).at("time").items()) {
+    CAPTURE(name);
+    CHECK(seconds.get<double>() >= 0);
+  }
+}
+
 TEST_CASE("counts are those of the global batch, however workers share it and in however many parts") {
   const temporary_folder s;
   const json one = results(s, counting, alone);

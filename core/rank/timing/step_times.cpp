@@ -60,8 +60,9 @@ void step_times::waited_for_weights(std::int64_t from, std::int64_t to) {
 
 void step_times::pass_ends() {
   const std::int64_t now = rg::steady_ns();
-  step_.forward += backward_ - pass_ - wait_; // includes everything before the backward pass
+  step_.forward += backward_ - pass_; // includes everything before the backward pass
   step_.backward += now - backward_;
+  (backward_ > pass_ ? step_.forward : step_.backward) -= wait_; // a model may report no phases: all is backward
   if (!step_.stalled) step_.stalled_at = wait_at_;
   step_.stalled += wait_;
   waits_ += wait_;
