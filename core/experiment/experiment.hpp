@@ -60,7 +60,7 @@ struct train_config {
   std::string device = "cpu";         // cpu | cuda
   std::string kernels = "timed";      // timed: autotune | fixed: no choice depends on a timing
   bool graphs = true;                 // capture and replay CUDA graphs
-  std::string debug = "none";         // none | sync: wait for a GPU after every op; check status and finite results
+  std::string debug = "none";         // none | sync: after every op wait for a GPU, compare its results with the CPU's
 };
 
 // The learning rate over a run; formulas: optimizer/schedule.hpp. `warmup`, `milestones`, `every` and `length` are in
@@ -73,7 +73,7 @@ struct schedule_config {
   double factor = 0.1, every = 0;
   double length = 0, end = 0;
   std::int64_t model_size = 512;
-  double epoch_steps = 0; // steps of one epoch, which the ranks compute; 0: the data has no epochs. Not a key
+  double epoch_steps = 0; // steps of one epoch, which the ranks compute; 0: not yet, or no epochs. Not a key
 };
 
 struct optimizer_config {
@@ -132,8 +132,9 @@ struct case_config {
   source_positions written; // positions of keys for messages; not part of the JSON
 };
 
-// [any] Convert a case to and from the JSON that ranks receive. It leaves out `written`, each choice's `given`, and
-// members that are not keys. case_from_json() throws failure (run) if the JSON is no complete case.
+// [any] Convert a case to and from the JSON that ranks receive: all keys, the parameters of the chosen plugins, and
+// `swept`. It leaves out `written`, each choice's `given`, and members marked "Not a key". case_from_json() throws
+// failure (run) if the JSON is no complete case.
 nlohmann::json to_json(const case_config& c);
 case_config case_from_json(const nlohmann::json& j);
 

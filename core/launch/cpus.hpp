@@ -20,8 +20,9 @@ struct cpu_assignment {
 };
 
 // Assigns each rank `threads` CPUs of its own from this thread's affinity mask: first one hardware thread of each core,
-// then the second ones. Pins no rank if `pin` is false or the mask has fewer than ranks * threads CPUs: the scheduler
-// shares CPUs more fairly than a fixed assignment. Fills `available` and `oversubscribed` in any case.
+// then the second ones. Assigns none if `pin` is false or the mask has fewer than ranks * threads CPUs: the scheduler
+// shares CPUs more fairly than a fixed assignment. A quota below ranks * threads does not prevent pinning. Fills
+// `available` and `oversubscribed` in any case.
 cpu_assignment assign_cpus(std::size_t ranks, std::size_t threads, bool pin);
 
 } // namespace regatta

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks the hooks need() and ready() of rg_hooks, which a model calls in its step(). Both must name tensors of the
-// model. A micro-batch must call ready() with ascending tensors, each at most once. ready(t) also covers all tensors
-// before t. The last micro-batch of a step must cover every dense tensor. All functions but the constructor are
-// [compute]. A check costs a few comparisons and allocates nothing while the rules are kept.
+// model. In the last micro-batch of a step the model must call ready() with ascending tensors, each at most once, and
+// cover every dense tensor; ready(t) also covers all tensors before t. In other micro-batches the worker ignores calls
+// of ready() and does not check them. All functions but the constructor are [compute]. A check costs a few comparisons
+// and allocates nothing while the rules are kept.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,12 @@
 // Records where a worker's step spends its time. The worker calls a function at the end of each phase; the clocks are
 // read here. docs/measurement.md defines the figures.
 //
-// In a step the calls come in this order; those in brackets only for a model with sparse tables:
+// In a step the calls come in this order; those in brackets only for a model with sparse tables. Braces mean none or
+// several, in any order:
 //   begin_step, input_read, [rows_known, rows_arrived,]
 //   for each micro-batch: micro_batch_begins, pass_begins, {forward | waited_for_weights}, backward_reported,
 //     {waited_for_weights}, backward_begins, pass_ends, device_pass_ends if the loss is pending on a device,
+//     (neither backward_reported nor backward_begins if the model reports no backward pass)
 //   [next_input_read,] exchange_begins, update_begins, end_step.
 #pragma once
 
@@ -26,14 +28,16 @@ public:
   step_times(strategy_host& strategy, device* d) : strategy_(strategy), device_times_(d) {}
 
   void begin_step();
-  // The batch is in memory.
+  // The batch is in memory. The time until rows_known(), if it is called, counts as the forward pass.
   void input_read();
   // The rows of sparse tables that the step touches are known, and are requested now.
   void rows_known();
   void rows_arrived();
+  // The time until pass_begins() counts as input.
   void micro_batch_begins();
 
-  // The model's step() begins. Until backward_begins() everything counts as the forward pass, except waits for weights.
+  // The model's step() begins. Until backward_begins() everything counts as the forward pass, except waits for weights;
+  // without a call of backward_begins() all of the pass counts as the backward pass.
   void pass_begins();
   // The model reports a phase; `fence` is its mark on the device, or 0. The backward pass has two functions because the
   // compute thread may wait for weights between the model's report and the pass.
@@ -56,12 +60,13 @@ public:
   // Returns the times of step `n`, with the pause before it.
   step_time end_step(std::uint64_t n);
 
-  // Adds the wait until now, for weights that arrive after the end of step `of`, to that step.
+  // Adds the wait until now, for weights that arrive after the end of step `of`, to that step, which then ends now.
   static void weights_arrived(step_time& of);
   // Replaces the host's times, which only cover enqueueing, by those of the device, for the steps of `record` that it
   // has completed since the last call. `warmup` is the number of the first of record.steps. Does not wait.
   void collect_device_times(rank_record& record, std::uint64_t warmup);
-  // As device_times::pause().
+  // Call it after collect_device_times() when the device has done all its work: the time until the next pass, such as
+  // an evaluation, does not count as idle time of the device.
   void pause_device() { device_times_.pause(); }
   // The next step reports `ns` as the pause before it.
   void paused(std::int64_t ns) { paused_ = ns; }

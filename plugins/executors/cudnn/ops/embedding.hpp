@@ -10,8 +10,8 @@
 
 namespace cudnn {
 
-// The ids of a batch, grouped by the table row that they name, in the staging: the argument `row_groups` of scatter()
-// in embedding.hpp.
+// The ids of a batch, grouped by the table row that they name, in the staging: what kernels::scatter()
+// (kernels/embedding.hpp) takes as row_groups.
 class grouped_ids {
 public:
   // Reserves space, from op::prepare(), for at most `ids` ids per batch and a table of `rows` rows.
@@ -19,7 +19,9 @@ public:
   // Groups ids[0 .. count) and writes the result to the staging, from op::vary(). An id is the number of a row; ids
   // below 0 are skipped.
   void vary(const std::int32_t* ids, std::size_t count);
-  // The members of row_groups; the addresses are in device memory, and valid once the staging is allocated.
+  // For k < *count(), the ids that name row rows()[k] are those at indices order()[begin()[k]] to
+  // order()[begin()[k + 1] - 1] of the argument of vary(). The addresses are in device memory, and valid once the
+  // staging is allocated. most() is an upper bound of *count().
   const std::int32_t* count() const { return header_.device(); }
   const std::int32_t* rows() const { return rows_.device(); }
   const std::int32_t* begin() const { return begin_.device(); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A compiled network: its tensors, and its ops in the order of the forward pass. Activations are row-major (NCHW for
-// images); with precision::channels_last, in every precision but fp32, images are NHWC.
+// images). If precision::channels_last is set, as it is for every precision but fp32, images are NHWC, except in the
+// batch's inputs.
 #pragma once
 
 #include "../common/compiled_graph.hpp"
@@ -43,11 +44,12 @@ inline std::uint32_t features(const value& v) {
 }
 
 // A tensor of the model. `data` and `gradient` are fp32 in device memory, in canonical layout; with precision fp16 the
-// gradient contains the loss scale. Their addresses change in bind(), and those of a sparse table also before a step.
+// gradient contains the loss scale. A state has no gradient (null). bind() may change the addresses, and a step may
+// change those of a sparse table before it runs ops.
 struct weight : executors::graph_tensor {
   explicit weight(executors::graph_tensor&& t) : graph_tensor(std::move(t)) {}
   // Whether there is a copy for GEMMs and convolutions, in the precision of the model; filters may be channels-last.
-  // The model updates it in every pass, before the first op that uses the weight.
+  // The model updates it in every forward pass, before the first op that uses the weight.
   bool copied = false;
   image_layout layout,
       copy_layout; // layout of a filter in `data` and in `copy`: [out channels] images of [in channels]
@@ -93,19 +95,20 @@ public:
   // to the size that this op needs. Called once, before attach(); values and weights have no memory yet. Throws
   // rg::error, RG_E_UNSUPPORTED, if the op is too large for its kernels.
   virtual void prepare(device&) {}
-  // [main] Chooses kernels; may run them and overwrite activations and gradients. Called once, after all ops are
-  // prepared and all values and weights have memory, in the order of the forward pass. Throws rg::error,
-  // RG_E_UNSUPPORTED, if a library has no kernel. Addresses in the scratch and of values are final, but those of
-  // weights are not.
+  // [main] Chooses kernels; may run them, overwrite activations and gradients, and grow the workspace. Called once,
+  // after all ops are prepared and all values and weights have memory, in the order of the forward pass. Throws
+  // rg::error, RG_E_UNSUPPORTED, if a library has no kernel. Addresses in the scratch and of values are final, but
+  // those of weights are not.
   virtual void attach(device&, kernel_choices&) {}
   // [compute] Writes to the staging the data that changes from step to step, and checks the batch. Called before each
   // forward pass, for all ops before any of them runs. Throws rg::error, RG_E_OPERATION, for bad input.
   virtual void vary(const run&) {}
-  // [compute] Enqueue a pass in the device's stream and return at once. Training captures them as a CUDA graph, so they
-  // must enqueue the same work with the same arguments in every training step with the same run::accumulate; data that
-  // changes is in the staging. backward() follows the forward pass in training, in reverse order, if the output needs
-  // a gradient. It may overwrite the gradient of the output, writes those of the inputs that have one (dx() not null),
-  // adds where edge::add is set, and writes or adds those of the weights (adds()).
+  // [compute] Enqueue a pass in the device's stream and return at once. Training captures them as CUDA graphs. So
+  // forward() must enqueue the same work with the same arguments in every training step, and backward() in every one
+  // with the same run::accumulate; data that changes is in the staging. backward() follows the forward pass in
+  // training, in reverse order, if the output needs a gradient. It may overwrite the gradient of the output, writes
+  // those of the inputs that have one (dx() not null), adds where edge::add is set, and writes or adds those of the
+  // weights (adds()).
   virtual void forward(device& d, const run& r) = 0;
   virtual void backward(device& d, const run& r) = 0;
   // Returns the floating-point operations per sample of the forward and backward pass; a multiply-add counts as two.
@@ -153,7 +156,7 @@ public:
 protected:
   // Writes share_ to the staging, from vary().
   void set_share(const run& r) { *share_.host() = static_cast<float>(r.loss_scale / divisor(r.batch)); }
-  staged<float> share_; // weight of one row in the gradient: the loss scale / divisor
+  staged<float> share_; // factor on the gradient of each counted sample or label: the loss scale / divisor()
 };
 
 // compile() fills in everything except `computes` and `batch`.
