@@ -3,8 +3,8 @@
 // Batch norm with the ReLU, dropout, residual or 2x2 max pooling after it, and layer norm with the dropout and the
 // residual before it, in as few passes over memory as possible.
 //
-// Images are blocked: [sample][channel block][height][width][lane]. A lane is a channel within its block. A mask has one
-// word per vector of lanes, [sample][channel block][height][width], with bit l for lane l.
+// Images are blocked: [sample][channel block][height][width][lane]. A lane is a channel within its block. A mask of
+// batch norm has one word per vector of lanes, [sample][channel block][height][width], with bit l for lane l.
 #pragma once
 
 #include "kernels/bf16.hpp"
@@ -19,8 +19,9 @@ using mask_word = std::uint16_t;
 inline constexpr std::size_t max_lanes = 16;
 
 // Stages of a forward pass, in this order. norm: x * a + b per channel; residual: + r; relu; then either pool: maximum
-// of 2x2 windows with stride 2, never with a residual; or dropout: multiplies the elements that `mask` marks by
-// `scale`, and sets the others to 0. record: afterwards sets `mask` to the elements of x through which gradients flow.
+// of 2x2 windows with stride 2, never with a residual, for even height and width only; or dropout: multiplies the
+// elements that `mask` marks by `scale`, and sets the others to 0. record: afterwards sets `mask` to the elements of x
+// through which gradients flow.
 enum : unsigned {
   with_norm = 1,
   with_relu = 2,
@@ -32,8 +33,8 @@ enum : unsigned {
 };
 
 // Operands of a pass over one channel block of some samples. Strides are elements (of a mask: words) from sample to
-// sample; r, dx and dr use x_stride, dy uses y_stride. Pointers that a pass does not use may be null; without a mask
-// all elements are kept. Elements are of type T in memory; arithmetic is fp32.
+// sample; r, dx and dr use x_stride, dy uses y_stride. Pointers that a pass does not use may be null. Without pooling,
+// reduce and backward also take a null mask: all elements are kept. Elements are of type T in memory.
 template <class T> struct batch_norm_pass {
   std::size_t samples = 0, height = 0, width = 0; // before pooling
   const T* x = nullptr;                           // [samples, height, width, lane]
@@ -66,7 +67,7 @@ template <class T> struct batch_norm_kernels {
 
 // z = keep(x) * keep_scale + residual; y = z, or the layer norm of z over each row of `size` elements. Rows are
 // contiguous. A null mask means z = x + residual, a null residual adds nothing. Without `scale` there is no layer norm,
-// and bias, normal and inverse are not used. y may be x.
+// and bias, normal and inverse are not used. y may be x. The mask has one bit per element (kernels/dropout.hpp).
 struct layer_norm_pass {
   std::size_t rows = 0, size = 0;
   const std::uint8_t* mask = nullptr;
@@ -79,9 +80,9 @@ struct layer_norm_pass {
   float* inverse = nullptr;              // [rows]: 1 / deviation
 };
 
-// The backward pass of layer_norm_pass, with its mask, scale, normal and inverse: computes dz from dy, and adds to dscale
-// and dbias if there is a layer norm. Stores dx = keep(dz) * keep_scale and dresidual = dz. dx may be dy; dx or
-// dresidual is null if it is not wanted.
+// The backward pass of layer_norm_pass, with its mask, scale, normal and inverse: computes dz from dy, and adds to
+// dscale and dbias if there is a layer norm. Stores dx = keep(dz) * keep_scale and dresidual = dz. One of the two may
+// be dy; either is null if it is not wanted.
 struct layer_norm_gradient_pass {
   std::size_t rows = 0, size = 0;
   const std::uint8_t* mask = nullptr;
