@@ -48,9 +48,10 @@ void find_indices(const row_set& set, std::span<const std::uint32_t> rows, std::
 
 // Forward and backward pass over all pairs. Adds the gradients, times `scale`, to those of rows that `known` marks;
 // overwrites those of other rows and marks them. Does not change weights. Noise that equals the context is ignored.
-// `zeros` points to dim + 1 zeros. Returns the loss, not scaled: the sum of -log s(x) over contexts and -log s(-x) over
-// noise, where x = input row . output row + bias and s is the logistic function. Requires p.targets_each from 1 to 64,
-// which is not checked.
+// `zeros` points to dim + 1 zeros, which are read as the start sum of rows that `known` does not mark. Returns the
+// loss, not scaled: the sum of -log s(x) over contexts and -log s(-x) over noise, where x = input row . output row +
+// bias and s is the logistic function. Loss and gradients differ in their last bits between instruction sets. Requires
+// p.targets_each from 1 to 64, which is not checked.
 double train(const windows& w, const pairs& p, const float* zeros, known_rows known, float scale) noexcept;
 
 } // namespace word2vec_parts

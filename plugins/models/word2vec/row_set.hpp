@@ -9,8 +9,8 @@
 namespace word2vec_parts {
 
 // A set of table rows, one bit each, that numbers its members from 0 in ascending order. It orders thousands of rows
-// within microseconds, where sorting takes hundreds of microseconds. Order of calls: clear(), insert() for all members,
-// finish(), then rows() and index_of(). Not thread-safe.
+// within microseconds, where sorting takes hundreds of microseconds; finish() reads the bits of the whole table. Order
+// of calls: clear(), insert() for all members, finish(), then rows() and index_of(). Not thread-safe.
 class row_set {
 public:
   // Members must be below `rows`.

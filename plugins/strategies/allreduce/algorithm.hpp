@@ -28,8 +28,8 @@ inline algorithm algorithm_named(std::string_view name) {
 }
 
 // The time of an all-reduce by the model of Thakur, Rabenseifner and Gropp (Optimization of collective communication
-// operations in MPICH, 2005, section 3) is s alpha + b beta + a gamma, with s messages one after the other, b bytes sent
-// and a bytes added on the longest path. Both functions return it in units of beta: as a number of bytes.
+// operations in MPICH, 2005, section 3) is s alpha + b beta + a gamma, with s messages one after the other, b bytes
+// sent and a bytes added on the longest path. The public functions return it in units of beta: as a number of bytes.
 //
 // Only the ratios count. A message costs as much as 32 KiB: one way over loopback TCP it takes 5 to 30 us, at 2 to 4
 // GB/s. A sum costs half of sending (it reads two floats and writes one, at memory bandwidth).
@@ -55,9 +55,10 @@ private:
   double folds_; // 1: some ranks give their data to another one first and get the sum last (n is not p), else 0
 };
 
-// Returns the algorithm over messages that is expected to be the fastest for a bucket. `several_hosts`: the ranks are on
-// several hosts, with the same number of at least two on each; then the hierarchical algorithm sends the fewest bytes
-// between hosts. Depends on its arguments alone, so that all ranks and all runs choose the same.
+// Returns the algorithm over messages that is expected to be the fastest for a bucket of `bytes`. `several_hosts`: the
+// ranks are on several hosts, with the same number of at least two on each; then it is recursive doubling for small
+// buckets, else the hierarchical algorithm, which sends the fewest bytes between hosts. Depends on its arguments alone,
+// so that all ranks and all runs choose the same. Requires at least 2 ranks.
 inline algorithm fastest(std::uint64_t bytes, std::uint64_t ranks, bool several_hosts) {
   const cost_model cost(ranks);
   const auto size = static_cast<double>(bytes);

@@ -13,11 +13,12 @@
 
 #include <vector>
 
-// A bucket's tasks run once per step, on all workers. References that are passed must outlive the object.
+// A bucket's tasks run once per step, on all workers. References that are passed must outlive the object, and the
+// object its tasks.
 class sharded_update {
 public:
   // Call it in the strategy's constructor. `members` are the ranks of all workers in ascending order, this one at index
-  // `me`. `on_device`: the weights are not in host memory.
+  // `me`. `on_device`: the weights are on a device or are ghosts, not in host memory.
   sharded_update(rg::comm& c, const std::vector<rg::span_of_arena>& buckets, const std::vector<std::uint32_t>& members,
                  std::size_t me, bool on_device)
       : comm_(c), buckets_(buckets), members_(members), me_(me) {
@@ -35,7 +36,7 @@ public:
   // Sums and updates this worker's shard of bucket b, whose gradients must be ready. Without deferred updates it also
   // exchanges the new weights, so that the whole bucket is new at its end; otherwise exchange_weights() does that after
   // commit(). Receives are posted before sends, so that messages arrive directly in place. `lane` must be the same on
-  // all workers; it is not used if is_native().
+  // all workers and carry no other bucket until the end; it is not used if is_native().
   static rg::task<> update(sharded_update& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     const rg_buffer mine = self.comm_.gradients(self.shard(b, self.me_));
     if (self.is_native()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels for one direction of a convolution. All read and write the same layouts, so that one can replace another.
+// Kernels for one direction of a convolution. All read and write the same layouts, so that one can replace another: x
+// is blocked by channels, or row-major with plain_input; y is blocked; w is as convolution_weight_layout() returns.
 #pragma once
 
 #include "runtime/program.hpp"
@@ -20,7 +21,7 @@ struct convolution_shape {
   std::size_t kernel, stride, padding;        // the same for height and width
   bool plain_input = false;                   // x is row-major, as the batch supplies it
   bool bias = false;                          // adds a bias in the forward pass and computes its gradient
-  bool half = false; // x (unless plain_input) and y are bf16 in memory; weights are multiplied as bf16
+  bool half = false; // x (unless plain_input) and y are bf16 in memory; all kernels but Winograd multiply in bf16
 
   double flops() const { // of one direction, for one sample
     return 2.0 * static_cast<double>(channels * outputs * kernel * kernel * out_height * out_width);
@@ -36,7 +37,7 @@ struct convolution_shape {
 // w and bias (in w and bias). `bias` is null if convolution_shape::bias is false; direction::data ignores it.
 struct convolution_operands {
   void* x;
-  float *w, *bias;
+  float *w, *bias; // fp32 even with convolution_shape::half
   void* y;
   bool add_to_w, add_to_bias; // direction::weights: add to w and to bias instead of overwriting; others ignore both
   std::byte* scratch;         // scratch_bytes() of the kernel, aligned to 64 bytes
@@ -69,16 +70,17 @@ desc convolution_weight_layout(const device& dev, const convolution_shape& s);
 // pairs saves at least half of the work.
 bool mostly_padding(const convolution_shape& s);
 
-// Returns all kernels for this convolution and direction, at least one; RG_KERNELS_FIXED takes the first. `weights` is
-// the result of convolution_weight_layout(). Kernels keep a reference to `dev`. Throws RG_E_UNSUPPORTED if there is
-// none.
+// Returns the kernels for this convolution and direction, at least one, with different runs(); RG_KERNELS_FIXED takes
+// the first. Reference code is among them only if there is no other kernel. `weights` is the result of
+// convolution_weight_layout(), `batch` the samples of every run(). Kernels keep a reference to `dev`. Throws
+// RG_E_UNSUPPORTED if there is none, and dnnl::error where oneDNN fails for another reason.
 std::vector<std::unique_ptr<convolution_kernel>> convolution_candidates(const device& dev, const convolution_shape& s,
                                                                         const desc& weights, std::size_t batch,
                                                                         direction d);
 
 // Convolution in bf16 as a GEMM with the unfolded input: one row per output position, with the inputs of all its taps
 // (convolution_gemm.cpp). Requires s.half. Returns null if the input is row-major, or channels or outputs are no
-// multiple of 16, or the CPU's channel block (dev.kernels->lanes) is not 16.
+// multiple of 16, or the CPU's channel block (dev.kernels->lanes) is not 16. Throws dnnl::error.
 std::unique_ptr<convolution_kernel> make_matmul_kernel(const device& dev, const convolution_shape& s,
                                                        const desc& weights, std::size_t batch, direction d);
 

@@ -3,8 +3,8 @@
 // Batch norm with the ReLU, dropout, residual or 2x2 max pooling after it, and layer norm with the dropout and the
 // residual before it, in as few passes over memory as possible.
 //
-// Images are blocked: [sample][channel block][height][width][lane]. A lane is a channel within its block. A mask has
-// one word per vector of lanes, [sample][channel block][height][width], with bit l for lane l.
+// Images are blocked: [sample][channel block][height][width][lane]. A lane is a channel within its block. A mask of
+// batch norm has one word per vector of lanes, [sample][channel block][height][width], with bit l for lane l.
 #pragma once
 
 #include "kernels/bf16.hpp"
@@ -67,9 +67,9 @@ template <class T> struct batch_norm_kernels {
 };
 
 // z = keep(x) * keep_scale + residual; y = z, or the layer norm of z over each row of `size` elements. Rows are
-// contiguous. A null mask means z = x + residual, a null residual adds nothing. 8 readable bytes must follow a mask
-// (kernels/dropout.hpp). Without `scale` there is no layer norm,
-// and bias, normal and inverse are not used. y may be x.
+// contiguous. A null mask means z = x + residual, a null residual adds nothing. The mask has one bit per element, and 8
+// readable bytes must follow it (kernels/dropout.hpp). Without `scale` there is no layer norm, and bias, normal and
+// inverse are not used. y may be x.
 struct layer_norm_pass {
   std::size_t rows = 0, size = 0;
   const std::uint8_t* mask = nullptr;
@@ -83,28 +83,3 @@ struct layer_norm_pass {
 };
 
 // The backward pass of layer_norm_pass, with its mask, scale, normal and inverse: computes dz from dy, and adds to
-// dscale and dbias if there is a layer norm. Stores dx = keep(dz) * keep_scale and dresidual = dz. dx may be dy; dx or
-// dresidual is null if it is not wanted.
-struct layer_norm_gradient_pass {
-  std::size_t rows = 0, size = 0;
-  const std::uint8_t* mask = nullptr;
-  std::size_t first_bit = 0;
-  float keep_scale = 1;
-  const float *dy = nullptr, *scale = nullptr, *normal = nullptr, *inverse = nullptr;
-  float *dx = nullptr, *dresidual = nullptr, *dscale = nullptr, *dbias = nullptr;
-};
-
-struct normalization_kernels {
-  batch_norm_kernels<float> float_batch_norm;
-  batch_norm_kernels<bf16> half_batch_norm;
-  template <class T> const batch_norm_kernels<T>& batch_norm() const {
-    if constexpr (std::is_same_v<T, float>)
-      return float_batch_norm;
-    else
-      return half_batch_norm;
-  }
-  void (*layer_norm)(const layer_norm_pass&);
-  void (*layer_norm_gradient)(const layer_norm_gradient_pass&);
-};
-
-} // namespace onednn

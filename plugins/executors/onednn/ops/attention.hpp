@@ -8,11 +8,12 @@ namespace onednn {
 
 using executors::attention_shape;
 
-// Multi-head attention: dropout(softmax(q k^T / sqrt(d))) v for each head; d is the number of features of a head, and
-// head h has the features h d to (h + 1) d - 1. Keys at whose position `indices`, the batch's tokens, has 0 are
-// ignored; with attention_shape::causal, so are keys after the query's position. If all keys of a query are ignored,
-// its output is 0. Each thread computes one head of one sample at a time, so that the probabilities stay in the cache.
-// If the device computes in bf16, inputs, output and the operands of all GEMMs are bf16; the softmax is fp32.
+// Multi-head attention: dropout(softmax(q k^T / sqrt(d))) v for each head, with dropout in training only; d is the
+// number of features of a head, and head h has the features h d to (h + 1) d - 1. Queries, keys, values and output are
+// row-major sequences with equally many features. `indices` is an input of type RG_I32 with one token per key. Keys of
+// token 0 are ignored; with attention_shape::causal, so are keys after the query's position. If all keys of a query are
+// ignored, its output is 0. Each thread computes one head of one sample at a time, so that probabilities stay in the
+// cache. With device::half, queries, keys, values, output and the operands of all GEMMs are bf16; the softmax is fp32.
 class attention final : public op {
 public:
   attention(std::string name, value* query, value* key, value* values, value* indices, value* out,
@@ -52,8 +53,8 @@ private:
   void* gradient(std::size_t i, std::size_t at) const { return inputs_[i].from->at(inputs_[i].gradient, at); }
   // Calls f(sample, head, workspace) for every head of every sample, on the device's threads.
   template <class F> void each_head(const F& f);
-  // Returns a matrix [queries, keys] as a GEMM's operand: the matrix itself, or its copy in w.rounded if the device
-  // computes in bf16.
+  // Returns a matrix [queries, keys] as a GEMM's operand: the matrix itself, or, if the device computes in bf16, its
+  // copy in w.rounded, which the next call overwrites.
   const void* operand(const workspace& w, const float* matrix) const;
 
   const device& dev_;

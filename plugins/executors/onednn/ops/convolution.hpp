@@ -6,11 +6,12 @@
 namespace onednn {
 
 // A two-dimensional convolution, plus a bias. prepare() chooses a kernel for each direction that is needed and logs a
-// warning if oneDNN has only reference code for it; it throws RG_E_UNSUPPORTED if there is no kernel.
+// warning if it is oneDNN's reference code; it throws RG_E_UNSUPPORTED if there is no kernel. Requires the result of
+// convolution_weight_layout() in w->layout before prepare(). The output is blocked by channels.
 class convolution final : public op {
 public:
   // `bias` is null if there is none, or if the batch norm after this op takes it over. s.bias and s.half are
-  // ignored: `bias` and the type of `out` decide.
+  // ignored: `bias` and the type of `out` decide. s.plain_input must equal in->plain.
   convolution(std::string name, value* in, value* out, const convolution_shape& s, weight* w, weight* bias,
               const device& dev);
   void prepare(const preparation&) override;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of single elements, addition, concatenation, the cosine of two vectors, and conversions of type and layout.
+// All but addition and conversion take and return fp32 values only.
 #pragma once
 
 #include "runtime/program.hpp"
 
 namespace onednn {
 
-// y = f(x) for every element, where f is not fused into a dense layer.
+// y = f(x) for every element of a sequence, where f is not fused into a dense layer.
 class elementwise final : public op {
 public:
   elementwise(std::string name, value* in, value* out, elementwise_function f, const device& dev)
@@ -23,7 +24,7 @@ private:
   std::size_t rows_ = 0;
 };
 
-// y = a + b, all three of one type, fp32 or bf16.
+// y = a + b, all three of one layout and one type, fp32 or bf16.
 class addition final : public op {
 public:
   addition(std::string name, value* a, value* b, value* out, const device& dev)
@@ -39,8 +40,8 @@ private:
   std::size_t count_ = 0;
 };
 
-// Converts a value from fp32 to bf16 or from bf16 to fp32; the input's value::half decides. The backward pass converts
-// the gradient in the opposite direction.
+// Converts a value from fp32 to bf16 or from bf16 to fp32; the input's value::half decides. The layout stays. The
+// backward pass converts the gradient in the opposite direction.
 class conversion final : public op {
 public:
   conversion(std::string name, value* in, value* out, const device& dev) : op(std::move(name), {in}, out), dev_(dev) {}

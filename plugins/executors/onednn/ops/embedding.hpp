@@ -7,9 +7,9 @@
 
 namespace onednn {
 
-// Rows of a table times `scale`, plus an unscaled embedding of the position: learned (`positions`, a table with a row per
-// position, or null), sinusoidal, both, or none. `indices` is an input of type RG_I32; forward() throws RG_E_OPERATION
-// if an index is no row of the table.
+// Rows of a table times `scale`, plus an unscaled embedding of the position: learned (`positions`, a table with a row
+// per position, or null), sinusoidal, both, or none. `indices` is an input of type RG_I32; forward() throws
+// RG_E_OPERATION if an index, also one of a padding sample, is no row of the table.
 class token_embedding final : public op {
 public:
   token_embedding(std::string name, value* indices, value* out, weight* table, weight* positions, double scale,
@@ -31,7 +31,7 @@ private:
 
 // Selects positions of a sequence: those in the input `indices`, of type RG_I32, or the first ones if `indices` is
 // null; as many as the output has. A position may be selected several times. forward() throws RG_E_OPERATION for a
-// position that the sequence does not have.
+// position that the sequence does not have, also in a padding sample.
 class take_positions final : public op {
 public:
   take_positions(std::string name, value* in, value* indices, value* out, const device& dev)
@@ -51,7 +51,7 @@ private:
   const std::int32_t* indices_ = nullptr;
 };
 
-// Returns the batch's indices for `input`, an input of the network; they are valid as long as the batch. Throws
+// Returns all indices of the batch for `input`, an input of the network; they are valid as long as the batch. Throws
 // RG_E_OPERATION if an index of the first `samples` samples is less than 0, or `range` or more.
 const std::int32_t* checked_indices(const run& r, const value& input, std::size_t samples, std::size_t range);
 
@@ -79,7 +79,7 @@ private:
   bool sum_;
   std::size_t batch_ = 0, ids_, dim_; // ids a sample, elements of a row
   slot slot_ = no_slot;
-  std::uint32_t* at_ = nullptr; // [batch, ids]: numbers of their rows in this step's table
+  std::uint32_t* at_ = nullptr; // [batch, ids]: numbers of their rows in this step's table; no_row: zeros
 };
 
 // Points a sparse table to the rows and gradients that the engine supplies for a step or an evaluation; they must stay

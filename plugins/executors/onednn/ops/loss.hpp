@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses, in which a network ends.
+// Losses, in which a network ends. forward() sets the loss's element of run::losses in training and adds to run::sums
+// in an evaluation, where it ignores padding samples; it does not write the output. Logits and scores are fp32.
 #pragma once
 
 #include "runtime/program.hpp"
 
 namespace onednn {
 
-// Cross-entropy of the softmax of fp32 logits [batch, classes]. The second input has one label per sample, an int32
-// from 0 to classes - 1; forward() throws rg::error (RG_E_OPERATION) for any other. The metric is top-1 accuracy.
+// Cross-entropy of the softmax of logits [batch, classes]. `label` is an input of type RG_I32 with one label per
+// sample, from 0 to classes - 1; forward() throws RG_E_OPERATION for any other. The metric is top-1 accuracy.
 class cross_entropy final : public loss {
 public:
   cross_entropy(std::string name, value* logits, value* label, value* out, const device& dev);
@@ -27,8 +28,8 @@ private:
 
 // Softmax and cross-entropy over a vocabulary at every position of a sequence of logits. `smoothing` is the part of the
 // target's probability that is spread evenly over the vocabulary. `labels` is an input of type RG_I32; positions with
-// label 0 are ignored. The metric is masked accuracy if `accuracy`, else perplexity. forward() throws RG_E_OPERATION
-// for a label outside of the vocabulary.
+// label 0 are ignored. The metric is the accuracy over the other positions if `accuracy`, else their perplexity without
+// smoothing. forward() throws RG_E_OPERATION for a label outside of the vocabulary.
 class token_cross_entropy final : public loss {
 public:
   token_cross_entropy(std::string name, value* logits, value* labels, value* out, double smoothing, bool accuracy,
@@ -43,7 +44,7 @@ private:
   double smoothing_;
   std::size_t batch_ = 0;
   const std::int32_t* labels_ = nullptr;
-  std::vector<double> losses_, plain_losses_; // by row
+  std::vector<double> losses_, plain_losses_; // by row; plain: without smoothing
   std::vector<float> shifts_;                 // log of the sum of exponentials, by row
 };
 
@@ -63,7 +64,7 @@ private:
 };
 
 // max(0, margin - positive + negative); both inputs are one score per sample. A pair is in order if positive >
-// negative; the metric is the number of pairs in order divided by the number of the other pairs.
+// negative; the metric is the number of pairs in order divided by that of the other pairs, or by 1 if there is none.
 class pairwise_hinge final : public loss {
 public:
   pairwise_hinge(std::string name, value* positive, value* negative, value* out, double margin)

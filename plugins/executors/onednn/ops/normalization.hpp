@@ -7,8 +7,8 @@
 
 namespace onednn {
 
-// The stages of fused_batch_norm. Without `norm`, the weights are null and epsilon and momentum are not used. `pool` and
-// `dropout` exclude each other.
+// The stages of fused_batch_norm. Without `norm`, the weights are null and epsilon and momentum are not used. `pool`
+// and `dropout` exclude each other.
 struct batch_norm_stages {
   bool norm = false, relu = false, pool = false;
   double epsilon = 0, momentum = 0;
@@ -20,12 +20,14 @@ struct batch_norm_stages {
   std::uint32_t layer = 0; // of the dropout, for its random stream
 };
 
-// Batch norm, addition of a residual, ReLU, then dropout or 2x2 max pooling, each optional, in one op. T: type of
-// activations in memory, float or bf16. Statistics and coefficients are fp32.
+// Batch norm, addition of a residual, ReLU, then dropout or 2x2 max pooling, each optional, in one op, on values
+// blocked by channels. T: type of activations in memory, float or bf16. Statistics and coefficients are fp32. An
+// evaluation uses the running mean and variance, and no dropout.
 template <class T> class fused_batch_norm final : public op {
 public:
   // `residual`, of the input's shape and type, is added after batch norm. It may be null, and must be null with pooling
-  // or without batch norm. s.momentum is the weight of the old running mean and variance in each step's update.
+  // or without batch norm. s.momentum is the weight of the old running mean and variance in each step's update; the
+  // batch's variance is divided by the number of elements, not by one less.
   fused_batch_norm(std::string name, value* in, value* residual, value* out, const batch_norm_stages& s,
                    const device& dev);
   void plan(memory_plan&) override;
@@ -74,6 +76,7 @@ struct layer_norm_stages {
   double epsilon = 0;
 };
 
+// On fp32 sequences; the layer norm is over the features of a position. An evaluation has no dropout.
 class fused_layer_norm final : public op {
 public:
   fused_layer_norm(std::string name, value* in, value* out, const layer_norm_stages& s, const device& dev);

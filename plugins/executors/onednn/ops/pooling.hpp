@@ -10,7 +10,8 @@ struct pool_shape : executors::window_shape {
   bool average; // else maximum; an average does not count padding
 };
 
-// Pooling with any window, by oneDNN's primitives. Compilation fuses 2x2 max pooling into fused_batch_norm where it can.
+// Pooling with any square window, by oneDNN's primitives. Input and output are blocked by channels and of one type.
+// Compilation fuses 2x2 max pooling into fused_batch_norm where it can.
 class pooling final : public op {
 public:
   pooling(std::string name, value* in, value* out, const pool_shape& s, const device& dev);

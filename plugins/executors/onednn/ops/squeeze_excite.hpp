@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layers of squeeze-and-excitation: averages of channels, a sigmoid, and scaling of channels.
+// The layers of squeeze-and-excitation: averages of channels, a sigmoid, and scaling of channels. All inputs and
+// outputs are fp32 and blocked by channels, see `value`.
 #pragma once
 
 #include "runtime/program.hpp"
@@ -21,7 +22,7 @@ private:
   std::size_t batch_ = 0;
 };
 
-// 1 / (1 + exp(-x)) of every element.
+// 1 / (1 + exp(-x)) of every element, on the calling thread.
 class sigmoid final : public op {
 public:
   sigmoid(std::string name, value* in, value* out) : op(std::move(name), {in}, out) {}
@@ -34,7 +35,7 @@ private:
   std::size_t count_ = 0;
 };
 
-// Multiplies input 0, [channels, height, width], by input 1, [channels]: one factor per channel of every sample.
+// Multiplies `in`, [channels, height, width], by `factors`, [channels]: one factor per channel of every sample.
 class channel_scale final : public op {
 public:
   channel_scale(std::string name, value* in, value* factors, value* out, const device& dev)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of a program except its weights: one block, planned once. Slots that are not live at the same time share
-// bytes.
+// Memory of a program's activations, their gradients, the ops' slots and the scratch: one block, planned once. Slots
+// that are not live at the same time may share bytes.
 #pragma once
 
 #include "runtime/program.hpp"
@@ -19,9 +19,9 @@ using aligned_bytes = std::unique_ptr<std::byte[], free_delete>;
 // std::bad_alloc.
 aligned_bytes allocate_zeroed(std::size_t bytes);
 
-// Assigns offsets to slots. First request slots with request(), then call allocate() once, then at_slot() and scratch(), then
-// release(). A time is the index of an op in the forward pass (0 to ops - 1) or, since the backward pass runs the ops
-// in reverse order, 2 * ops - 1 minus that index.
+// Assigns offsets to slots. First request slots with request(), then call allocate() once, then at_slot() and
+// scratch(), then release(). A time is the index of an op in the forward pass (0 to ops - 1) or, since the backward
+// pass runs the ops in reverse order, 2 * ops - 1 minus that index.
 class memory_plan {
 public:
   memory_plan(std::size_t ops, std::size_t batch) : ops_(ops), batch_(batch) {}
@@ -42,14 +42,14 @@ public:
   // Gives every slot its offset and allocates the block, zeroed, with `extra` bytes of scratch behind the slots. Throws
   // std::bad_alloc.
   void allocate(std::size_t extra);
-  // Returns the slot's address, aligned to 64 bytes; null for no_slot. Call it after allocate() and before release(); the
-  // address stays valid as long as the block.
+  // Returns the slot's address, aligned to 64 bytes; null for no_slot. Call it after allocate() and before release();
+  // the address stays valid as long as the block.
   template <class T = float> T* at_slot(slot s) const {
     return s == no_slot ? nullptr : reinterpret_cast<T*>(block_.get() + slots_[s].offset);
   }
   // Address of the scratch; as at_slot().
   std::byte* scratch() const { return block_.get() + planned_; }
-  // Size of the block.
+  // Size of the block, after allocate().
   std::size_t bytes() const { return planned_ + extra_; }
   // Hands the block over to the caller.
   aligned_bytes release() { return std::move(block_); }

@@ -78,10 +78,10 @@ template <class F> void parallel([[maybe_unused]] const device& d, std::size_t t
 using slot = std::size_t;
 inline constexpr slot no_slot = ~slot{0};
 
-// An activation of the whole batch. `dims` are those of one sample: channels, height and width of an image, positions and
-// features of a sequence, or the features of a vector, with 1 for the others. Inputs and sequences are row-major
+// An activation of the whole batch. `dims` are those of one sample: channels, height and width of an image, positions
+// and features of a sequence, or the features of a vector, with 1 for the others. Inputs and sequences are row-major
 // (`plain`). All else is blocked by channels: [block][height][width][lane]; a blocked vector of features is row-major
-// with rows padded to whole blocks. Padding holds zeros or is never read.
+// with rows padded to whole blocks. Padding holds zeros, or no result depends on it.
 struct value {
   std::string name;
   std::array<std::size_t, 3> dims{1, 1, 1};
@@ -195,7 +195,8 @@ public:
   // Returns the floating-point operations of forward and backward pass together for one sample, as the direct algorithm
   // needs them; 0 if they do not matter.
   virtual double flops() const { return 0; }
-  // Appends a line "NAME: ALGORITHM IMPLEMENTATION\n" for each kernel that was chosen; kernel_choices reads these lines.
+  // Appends a line "NAME: ALGORITHM IMPLEMENTATION\n" for each kernel that was chosen; kernel_choices reads these
+  // lines.
   virtual void report(std::string&) const {}
 
   const std::string& name() const { return name_; }
