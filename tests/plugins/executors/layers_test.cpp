@@ -156,6 +156,28 @@ const std::vector<layer_case>& cases() {
          const value factors = rg::dense(rg::flatten(x), "f", 20);
          return rg::scale_channels(rg::conv2d(x, "a", 20), factors);
        }},
+      {"scaled channels of an input",
+       {20, 6, 6},
+       4,
+       [](value x) {
+         const value factors = rg::dense(rg::flatten(x), "f", 20);
+         return rg::scale_channels(x, factors);
+       }},
+      {"scaled channels of an image that is read later, too",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         x = rg::conv2d(x, "a", 20);
+         const value factors = rg::dense(rg::global_avg_pool(x), "f", 20);
+         return rg::add(rg::scale_channels(x, factors), x);
+       }},
+      {"a gradient behind channels that fill no vector",
+       {3, 6, 6},
+       4,
+       [](value x) {
+         x = rg::relu(rg::batch_norm(rg::conv2d(x, "a", 20, {.bias = false}), "n"));
+         return rg::dense(rg::global_avg_pool(rg::conv2d(x, "b", 20)), "d", 4);
+       }},
       {"squeeze and excitation",
        {3, 6, 6},
        4,

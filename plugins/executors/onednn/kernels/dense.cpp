@@ -5,6 +5,7 @@
 #include "tuning/kernel_choices.hpp"
 
 #include <chrono>
+#include <cstring>
 #include <span>
 
 namespace onednn {
@@ -104,6 +105,11 @@ void dense_gemms::weight_gradient(const void* x, const void* dy, float* dw, bool
 }
 
 void dense_gemms::data_gradient(const float* w, const void* dy, void* dx, bool add) {
+  // Lanes behind the last input would keep what another tensor left there, and a convolution before reads them.
+  const std::size_t size = shape_.x_half ? sizeof(bf16) : sizeof(float);
+  for (std::size_t r = 0; !add && shape_.x_stride > shape_.inputs && r < shape_.rows; ++r)
+    std::memset(static_cast<std::byte*>(dx) + (r * shape_.x_stride + shape_.inputs) * size, 0,
+                (shape_.x_stride - shape_.inputs) * size);
   data_gradient_[add].run(*dev_, copies_y() ? dev_->scratch : dy, dev_->half ? static_cast<const void*>(w_) : w, dx,
                           nullptr, dev_->scratch + gemm_scratch_at_);
 }

@@ -16,7 +16,7 @@ public:
   void plan(memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
-  bool backward_in_place() const override { return true; }
+  bool backward_in_place(std::size_t) const override { return true; }
 
 private:
   const device& dev_;
@@ -33,7 +33,7 @@ public:
   void forward(run&) override;
   void backward(run&) override;
   bool forward_in_place() const override { return inputs_[0].from != inputs_[1].from; }
-  bool backward_in_place() const override { return true; }
+  bool backward_in_place(std::size_t) const override { return true; }
 
 private:
   const device& dev_;

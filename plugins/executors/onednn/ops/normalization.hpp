@@ -35,8 +35,7 @@ public:
   void forward(run&) override;
   void backward(run&) override;
   bool forward_in_place() const override { return !stages_.norm && !stages_.pool; }
-  bool backward_in_place() const override { return !stages_.pool; }
-  std::size_t in_place_input() const override { return inputs_.size() - 1; }
+  bool backward_in_place(std::size_t input) const override { return !stages_.pool && input + 1 == inputs_.size(); }
 
 private:
   struct totals {
@@ -85,7 +84,7 @@ public:
   void forward(run&) override;
   void backward(run&) override;
   bool forward_in_place() const override { return !stages_.residual || stages_.residual != inputs_[0].from; }
-  bool backward_in_place() const override { return true; }
+  bool backward_in_place(std::size_t) const override { return true; }
 
 private:
   const device& dev_;

@@ -29,7 +29,7 @@ public:
   void plan(memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
-  bool backward_in_place() const override { return true; }
+  bool backward_in_place(std::size_t) const override { return true; }
 
 private:
   std::size_t count_ = 0;
@@ -43,7 +43,8 @@ public:
   void plan(memory_plan&) override;
   void forward(run&) override;
   void backward(run&) override;
-  bool backward_in_place() const override { return true; }
+  // Not the factors: their gradient is written while other channels of the output's are still read.
+  bool backward_in_place(std::size_t input) const override { return input == 0; }
 
 private:
   const device& dev_;

@@ -95,7 +95,7 @@ void plan_gradients(program& p, memory_plan& plan) {
     const std::size_t now = plan.backward_time(k);
     const slot mine = o.output().gradient_slot;
     if (mine != no_slot) plan.extend(mine, now);
-    bool reuse = o.backward_in_place() && mine != no_slot;
+    bool reuse = mine != no_slot;
     for (std::size_t i = 0; i < o.inputs().size(); ++i) {
       edge& e = o.inputs()[i];
       value& v = *e.from;
@@ -108,7 +108,7 @@ void plan_gradients(program& p, memory_plan& plan) {
       else if (o.gradient_over_input() && i == 0 && v.consumers == 1 && v.input < 0)
         e.buffer = v.data_slot; // kept until this op
       else {
-        const bool here = reuse && i >= o.in_place_input();
+        const bool here = reuse && o.backward_in_place(i);
         e.buffer = here ? mine : plan.request(v.stride * p.batch * v.element_bytes(), now, now);
         reuse = reuse && !here;
       }

@@ -182,16 +182,14 @@ public:
   virtual std::size_t scratch_bytes() const { return 0; }
   // Whether the output may use the memory of input 0.
   virtual bool forward_in_place() const { return false; }
-  // Whether one input's gradient may use the memory of the output's gradient; in_place_input() says which.
-  virtual bool backward_in_place() const { return false; }
+  // Whether the gradient of this input may use the memory of the output's gradient. Of several such inputs, the first
+  // one that needs a gradient of its own does.
+  virtual bool backward_in_place(std::size_t /*input*/) const { return false; }
   // Whether backward() may write the gradient of input 0 over the data of input 0, which then no other op reads.
   virtual bool gradient_over_input() const { return false; }
   // Whether backward() itself adds to an input's gradient where edge::add is set. Otherwise it overwrites, and the
   // model adds; see edge::own.
   virtual bool adds_gradients() const { return false; }
-  // For backward_in_place(): the lowest index of an input that may share. Of the inputs from here on, the first one
-  // that needs a gradient of its own shares.
-  virtual std::size_t in_place_input() const { return 0; }
   // Returns the floating-point operations of forward and backward pass together for one sample, as the direct algorithm
   // needs them; 0 if they do not matter.
   virtual double flops() const { return 0; }
