@@ -20,7 +20,7 @@ struct convolution_shape {
   std::size_t kernel, stride, padding;        // the same for height and width
   bool plain_input = false;                   // x is row-major, as the batch supplies it
   bool bias = false;                          // adds a bias in the forward pass and computes its gradient
-  bool half = false; // x (unless plain_input) and y are bf16 in memory; weights are multiplied as bf16
+  bool half = false; // x (unless plain_input) and y are bf16 in memory; kernels may multiply in bf16 or in fp32
 
   double flops() const { // of one direction, for one sample
     return 2.0 * static_cast<double>(channels * outputs * kernel * kernel * out_height * out_width);
@@ -71,7 +71,7 @@ bool mostly_padding(const convolution_shape& s);
 
 // Returns all kernels for this convolution and direction, at least one; RG_KERNELS_FIXED takes the first. `weights` is
 // the result of convolution_weight_layout(). Kernels keep a reference to `dev`. Throws RG_E_UNSUPPORTED if there is
-// none.
+// none, and dnnl::error.
 std::vector<std::unique_ptr<convolution_kernel>> convolution_candidates(const device& dev, const convolution_shape& s,
                                                                         const desc& weights, std::size_t batch,
                                                                         direction d);
