@@ -5,7 +5,8 @@
 
 namespace cudnn {
 
-// Multiplies the first input, an image, by the second, which has one factor per sample and channel.
+// Multiplies each element of the first input, an image, by the factor of its sample and channel. The second input holds
+// the factors, one element per channel and sample. The compiler checks the shapes.
 class channel_scale : public op {
 public:
   using op::op;

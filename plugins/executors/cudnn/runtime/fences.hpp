@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fences are CUDA events from a ring that is created in advance. An event is reused after `count` records of its ring;
-// rg_fence (regatta/abi/base.h) requires that a fence stays valid for at least 256 further records. All functions throw
-// rg::error, RG_E_DEVICE, for an error of CUDA, also of earlier work on the device.
+// rg_fence (regatta/abi/base.h) requires that a fence stays valid for at least 256 further records. Functions that
+// call CUDA throw rg::error, RG_E_DEVICE, if it reports an error, also one of earlier work on the device.
 #pragma once
 
 #include "../../common/cuda_devices.hpp"
@@ -63,7 +63,7 @@ inline bool passed(rg_fence f) {
 }
 
 // Returns the nanoseconds from `from` to `to`, negative if `to` passed first. Requires that both fences are of kind
-// timed, on the same device, and have passed.
+// timed, on the same device, and have passed; fence 0 is not allowed.
 inline double elapsed(rg_fence from, rg_fence to) {
   float ms = 0; // CUDA's resolution is about 0.5 us
   cuda::check(cudaEventElapsedTime(&ms, event_of(from), event_of(to)), "reading the time between events");

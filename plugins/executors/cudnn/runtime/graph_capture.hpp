@@ -27,10 +27,10 @@ public:
   // Enqueues the work of `launch`: kernels, copies between pinned or device memory, and fills. `launch` must enqueue
   // the same work with the same arguments in every call, only in `s`. The first call of run() calls it directly,
   // because libraries load kernels at first use. The second call captures its work and replays it; later calls only
-  // replay. If CUDA refuses the capture, or `launch` throws during it, `refused` gets the reason, and this and later
-  // calls call `launch` directly. Several captured graphs may share `refused`: while it is not empty, nothing more is
-  // captured, but existing graphs are replayed. Throws what a direct call of `launch` throws, and rg::error,
-  // RG_E_DEVICE, if a replay cannot be enqueued.
+  // replay and do not call `launch`. If CUDA refuses the capture, or `launch` throws a std::exception during it,
+  // `refused` gets the reason, and this call (after the attempt) and all later ones call `launch` directly. Several
+  // captured graphs may share `refused`: while it is not empty, nothing more is captured, but existing graphs are
+  // replayed. Throws what a direct call of `launch` throws, and rg::error, RG_E_DEVICE, if a replay cannot be enqueued.
   template <class F> void run(cudaStream_t s, const F& launch, std::string& refused) {
     if (!graph_ && refused.empty() && std::exchange(launched_, true)) capture(s, launch, refused);
     if (graph_)

@@ -22,14 +22,16 @@ public:
   // `inputs`: one per input, in the order of rg_batch::inputs. Every batch must have room for `samples` samples, and
   // all of them are copied. Creates a stream on the current device, which must be `d`; `d` must outlive this object.
   input_upload(const device& d, std::vector<input> inputs, std::size_t samples);
+  // Requires that the device's stream is idle.
   ~input_upload();
   input_upload(const input_upload&) = delete;
   input_upload& operator=(const input_upload&) = delete;
 
-  // Enqueues the copies of a batch; an input that is null keeps its content. Later work of the device's stream sees the
-  // batch in `inputs`. Without RG_BATCH_HELD the batch must not be pinned, and may change when
-  // this returns. Requires the device to be current. Throws rg::error: RG_E_DEVICE, or RG_E_OPERATION if memory runs
-  // out.
+  // Enqueues the copies of a batch; where its pointer is null, an input keeps its content. Later work of the device's
+  // stream sees the batch in `inputs`. With RG_BATCH_HELD the batch must be pinned, and must not change until a fence
+  // that is recorded in the device's stream after this call has passed. Without it the batch must not be pinned, and
+  // may change when this returns. Requires the device to be current. Throws rg::error: RG_E_DEVICE, or RG_E_OPERATION
+  // if memory runs out.
   void upload(const rg_batch& batch);
 
 private:

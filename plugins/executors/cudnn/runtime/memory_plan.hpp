@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places the gradients of activations in memory: two that are never needed at the same time may share it.
+// Places tensors in one allocation: two that are never needed at the same time, as many gradients of activations, may
+// share memory.
 #pragma once
 
 #include <algorithm>

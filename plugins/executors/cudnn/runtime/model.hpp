@@ -25,9 +25,9 @@ class model {
 public:
   // Compiles the graph, which is not referred to afterwards; `host` must outlive this object. Unless setup.purpose is
   // RG_PURPOSE_INIT, also allocates device memory and chooses kernels. Throws rg::error: RG_E_UNSUPPORTED without a GPU
-  // (for RG_PURPOSE_INIT, too: a run must be refused before it starts), or if an op, its size or the precision is not
-  // supported; RG_E_CONFIG for an inconsistent graph, an empty batch or malformed setup.kernel_choices; RG_E_OPERATION if memory
-  // runs out.
+  // (for RG_PURPOSE_INIT, too: a run must be refused before it starts), or if an op, its size, the precision or a
+  // kernel of setup.kernel_choices is not supported; RG_E_CONFIG for an inconsistent graph, an empty batch or malformed
+  // setup.kernel_choices; RG_E_OPERATION if memory runs out; RG_E_DEVICE for other errors of CUDA and its libraries.
   model(const rg_host* host, const rg_graph& graph, const rg_model_setup& setup);
   ~model();
 
@@ -50,8 +50,8 @@ private:
     std::vector<weight*> needs; // weights that no earlier op uses; the op's backward pass completes their gradients
     std::int64_t ready = -1;    // the highest index of a dense weight among `needs`, or -1
   };
-  // Consecutive ops without a call to the engine between them: the ops of one bucket, or if the engine's memory is in
-  // host memory, one op.
+  // Consecutive ops without a call to the engine between them: the ops of one bucket, or one op if the engine
+  // keeps weights in host memory.
   struct part {
     std::size_t first, last; // numbers of ops, both included
     std::int64_t ready;      // the weight to report by rg_hooks.ready after this part's backward pass, or -1
@@ -60,10 +60,11 @@ private:
   };
   // The memory of a tensor beside the pointers that ops use.
   struct tensor_memory {
-    float *host = nullptr, *host_gradient = nullptr; // the engine's, if in host memory; of a table the step's rows
+    // The engine's, if in host memory. Of a sparse table only host_gradient is set: that of the step's rows.
+    float *host = nullptr, *host_gradient = nullptr;
     float* gradient = nullptr;                       // on the device, without the loss scale
-    // data, own_gradient: empty if the engine's memory is on the device. scaled: in fp16, the gradient with the loss
-    // scale. copy: weight::copy.
+    // data, own_gradient: of a sparse table, or if the engine keeps weights in host memory; else empty. scaled: in
+    // fp16, the gradient with the loss scale. copy: weight::copy.
     buffer data, own_gradient, scaled, copy;
   };
   // The results of a call of step(), in pinned memory. Steps use several of them in turn, so that a step need not wait
@@ -110,7 +111,7 @@ private:
   std::vector<double> host_sums_;
   outcome* outcomes_ = nullptr;
   std::array<rg_fence, outcomes> passed_{}; // pass once the outcome with this index is written
-  std::uint64_t steps_ = 0, learned_ = 0; // steps that began; steps whose outcome the loss scale has taken into account
+  std::uint64_t steps_ = 0, learned_ = 0; // calls of step(); those of which the loss scale has used the outcome
   loss_scale scale_;
   std::optional<input_upload> upload_;
   bool bound_ = false, on_device_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names ranges of time for NVIDIA's profilers, if the toolkit has NVTX 3, which is headers only. Without a profiler a
-// range costs two calls through a null pointer.
+// range costs two tests of a function pointer.
 #pragma once
 
 #include <string>

@@ -14,10 +14,11 @@
 
 namespace cudnn {
 
-// [compute] Each function waits until the device's stream is idle. Throws rg::error with op, layer and pass:
-// RG_E_DEVICE if CUDA reports an error, RG_E_OPERATION if a tensor has an element that is not finite or differs from
-// the CPU's, with the name of the tensor and the element's canonical index. One thread at a time; device and program
-// must outlive this object, the graph need not. Call the functions for every op of a pass, in its order.
+// [compute] The functions may wait until the device's stream is idle; after_...() always do. They throw rg::error with
+// op, layer and pass: RG_E_DEVICE if CUDA reports an error, RG_E_OPERATION if a tensor has an element that is not
+// finite, or that differs from the CPU's by more than rounding explains, with the name of the tensor and the element's
+// canonical index. Padding samples are ignored. One thread at a time; device and program must outlive this object, the
+// graph need not. Call them for every op of a pass, in its order; in a backward pass if its output needs a gradient.
 class op_check {
 public:
   op_check(const device& d, const program& p, const rg_graph& graph);

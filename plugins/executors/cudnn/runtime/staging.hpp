@@ -18,6 +18,7 @@ namespace cudnn {
 class staging {
 public:
   staging() = default;
+  // Requires that no GPU work uses the memory.
   ~staging();
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
@@ -54,7 +55,7 @@ public:
   }
   T* host() const { return reinterpret_cast<T*>(staging_->host() + at_); }
   const T* device() const { return reinterpret_cast<const T*>(staging_->device() + at_); }
-  bool there() const { return staging_ != nullptr; }
+  bool there() const { return staging_ != nullptr; } // reserve() was called
 
 private:
   staging* staging_ = nullptr;

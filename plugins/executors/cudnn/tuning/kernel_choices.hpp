@@ -24,9 +24,9 @@ public:
   kernel_choices(const kernel_choices&) = delete;
   kernel_choices& operator=(const kernel_choices&) = delete;
 
-  // Returns the number that `chosen` has for `name`, else the one that the cache has for `shape`, which describes all
-  // that the speed depends on; -1: neither. Then times() tells whether to time the candidates. The number may be
-  // outside of the list of this version of the library.
+  // Returns the number that `chosen` has for `name`; else, with `timed`, that of an earlier choose() or of the cache
+  // file for `shape`, which describes all that the speed depends on; else -1. The number may be outside of the list of
+  // this version of the library. If there is no usable number, times() tells whether to time the candidates.
   int known(const std::string& name, const std::string& shape) const;
   bool times() const { return timed_; }
   bool given(const std::string& name) const { return given_.contains(name); } // by `chosen`: no other may be used

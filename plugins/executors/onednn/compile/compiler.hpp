@@ -26,8 +26,8 @@ class compiler;
 void compile(const rg_graph& graph, program& p);
 
 // Each function compiles node k: it emits an op and sets output() of the last node that the op computes. It sets
-// node::done of the nodes after k that it fuses. Throws RG_E_CONFIG if a node is inconsistent. The table in compiler.cpp
-// says which function compiles which op.
+// node::done of the nodes after k that it fuses. Throws RG_E_CONFIG if a node is inconsistent. The table in
+// compiler.cpp says which function compiles which op.
 void compile_attention(compiler& c, std::size_t k);
 void compile_convolution(compiler& c, std::size_t k);
 void compile_dense(compiler& c, std::size_t k);
@@ -56,7 +56,8 @@ void compile_pooling(compiler& c, std::size_t k);
 // squeeze_excite.cpp
 void compile_squeeze(compiler& c, std::size_t k);
 
-// Returns whether a max pooling can be a stage of compile_batch_norm(): a window of 2x2 with stride 2.
+// Returns whether a max pooling can be a stage of compile_batch_norm(): a window of 2x2 with stride 2,
+// without padding, over an image of even height and width.
 bool fusible_pool(const compiler& c, const node& n);
 
 // Returns the elementwise function that the op of that name computes; elementwise_function::none for other ops.
@@ -82,13 +83,13 @@ public:
   // Returns weight i of n, which must be a table for lookups: of two dimensions, sparse or dense.
   weight* table(const node& n, std::size_t i);
 
-  // The output of node k, for reading and setting. Null until node k is compiled, if an op fused node k and does not store
-  // its output, and for a sum of losses.
+  // The output of node k, for reading and setting. Null until node k is compiled, if an op fused node k and does not
+  // store its output, and for a sum of losses.
   value*& output(std::size_t k) { return values_[k]; }
   // Input i of n, in the type and layout in which it was computed. Fails with RG_E_CONFIG if it is not stored.
   value* stored(const node& n, std::size_t i);
-  // Input i of n in fp32, in the layout that it has: row-major (value::plain) or blocked. Fails as stored() does. Emits a
-  // conversion to fp32 if needed, here and in the functions below.
+  // Input i of n in fp32, in the layout that it has: row-major (value::plain) or blocked. Fails as stored() does. Emits
+  // a conversion if needed.
   value* input(const node& n, std::size_t i);
   // Input i of n in fp32 and blocked. The input must be stored. Emits the change of layout once per value.
   value* blocked(const node& n, std::size_t i);
@@ -103,7 +104,7 @@ public:
   value* indices(const node& n, std::size_t i, std::size_t elements);
   // Creates a value with this shape of a sample; the program owns it. `plain`: row-major, else blocked.
   value* make_value(const std::string& name, const std::vector<std::size_t>& shape, bool plain = false);
-  // Creates the output of node k, blocked, with the node's name and shape.
+  // Creates the output of node k, blocked, in bf16 (`half`) or in fp32, with the node's name and shape.
   value* make_output(std::size_t k, bool half) {
     values_[k] = make_value(nodes_[k].name, nodes_[k].shape);
     values_[k]->half = half;

@@ -8,14 +8,16 @@ namespace onednn {
 // y = x w^T + b for `rows` rows. w is [outputs, inputs], contiguous; weights, bias and their gradients are fp32.
 struct dense_shape {
   std::size_t rows, inputs, outputs;
-  std::size_t x_stride, y_stride;      // elements from row to row of x and y, and of their gradients
+  // Elements from row to row of x and y, and of their gradients. Each holds rows * stride elements.
+  std::size_t x_stride, y_stride;
   bool x_half = false, y_half = false; // x and y, and their gradients, are bf16 in memory
   bool bias = false;
   bool data_gradient = false; // the gradient of x is wanted
 };
 
-// The GEMMs of a dense layer, forward and backward. If the device computes in bf16, fp32 operands are rounded to bf16
-// copies first: forward() copies w and x for both passes, weight_gradient() copies the gradient of y.
+// The GEMMs of a dense layer, forward and backward; the caller computes the bias's gradient. If the device computes in
+// bf16, fp32 operands are rounded to bf16 copies first: forward() copies w and x for both passes, weight_gradient()
+// copies the gradient of y.
 //
 // Call prepare(), plan() and attach() once, in this order, from the op's functions of the same names; then the others.
 // Gradients refer to the last forward(). All use the device's scratch, of which they need scratch_bytes().

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dropout masks. Images have one word per vector of lanes (see normalization.hpp). Of other values a mask has one bit per
-// element of a sample: bit e % 8 of byte e / 8 for element e; 1: the element is kept. 8 readable bytes must follow such a
-// mask, because kernels load whole words; mask_bytes() of ops/dropout.hpp includes them.
+// Dropout masks. Images have one word per vector of lanes (see normalization.hpp). Of other values a mask has one bit
+// per element of a sample: bit e % 8 of byte e / 8 for element e; 1: the element is kept. 8 readable bytes must follow
+// such a mask, because kernels load whole words; mask_bytes() of ops/dropout.hpp includes them.
 #pragma once
 
 #include "kernels/normalization.hpp"

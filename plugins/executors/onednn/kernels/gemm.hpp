@@ -24,15 +24,15 @@ struct gemm_options {
   bool half_result = false; // c is bf16
   bool accumulate = false;  // c += a b
   bool bias = false;        // adds a row of fp32 to every row of c
-  bool sgemm = false;       // uses dnnl_sgemm; requires half == half_result == false, and c not transposed
+  bool sgemm = false;       // uses dnnl_sgemm; requires a, b and c in fp32, and c not transposed
 };
 
 // The GEMM c = a b.
 class gemm {
 public:
   gemm() = default; // must be assigned to before run()
-  // Builds the kernel. An operand that matmul would misread (primitives.hpp) makes it use dnnl_sgemm, whatever o.sgemm
-  // says. Throws dnnl::error if oneDNN has no kernel.
+  // Builds the kernel. In fp32 an operand that matmul would misread (primitives.hpp) makes it use dnnl_sgemm, whatever
+  // o.sgemm says. Throws dnnl::error if oneDNN has no kernel.
   gemm(const device& dev, const matrix& a, const matrix& b, const matrix& c, const gemm_options& o);
   const std::string& runs() const { return runs_; } // algorithm and implementation, "matmul brg:avx512_core_bf16"
   std::size_t scratch_bytes() const { return scratch_; }
