@@ -54,7 +54,8 @@ std::vector<std::string> without_effect(const settings& all, const std::string& 
   for (const auto& [path, from] : given) {
     if (!find_key(path) || std::ranges::any_of(cases, [&, &key = path](const auto& c) { return has_effect(key, c); }))
       continue;
-    const std::string text = fmt::format("{} has no effect with {}", path, values_text(ignored_because_of(path, cases.front()), cases));
+    const std::string text =
+        fmt::format("{} has no effect with {}", path, values_text(ignored_because_of(path, cases.front()), cases));
     if (from.option.empty())
       notices.emplace_back(from.at, fmt::format("{}: notice: {}", place_of(from, file), text));
     else

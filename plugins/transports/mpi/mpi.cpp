@@ -248,7 +248,7 @@ private:
       if (met) return;
       if (static_cast<std::uint64_t>((clock::now() - start).count()) >= timeout_ns)
         throw rg::error(RG_TIMEOUT, "mpi: not all ranks have closed within " + std::to_string(timeout_ns / 1'000'000) +
-                                       " ms of this one");
+                                        " ms of this one");
       ::sched_yield();
     }
   }

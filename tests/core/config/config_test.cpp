@@ -328,8 +328,9 @@ TEST_CASE("--set") {
   // A value takes the place of the file's sweep, also where the key goes in step with others.
   CHECK(cases_text(load(mlp + "[sweep]\n\"train.batch\" = [1, 2]\n\"measure.steps\" = [3, 4]\n",
                         {{"train.batch=5"}, {}})) == "measure.steps=3 | measure.steps=4");
-  const auto set_as_table = load(mlp + "[sweep]\n\"train.batch\" = [1, 2]\n\"train.kernels\" = [\"fixed\", \"timed\"]\n",
-                                 {{"train={batch = 5}"}, {}});
+  const auto set_as_table =
+      load(mlp + "[sweep]\n\"train.batch\" = [1, 2]\n\"train.kernels\" = [\"fixed\", \"timed\"]\n",
+           {{"train={batch = 5}"}, {}});
   CHECK(cases_text(set_as_table) == "train.kernels=\"fixed\" | train.kernels=\"timed\"");
   CHECK(set_as_table.cases[0].train.batch == 5);
   CHECK(cases_text(load(mlp + "[[sweep.zip]]\n\"train.batch\" = [1, 2]\n\"measure.steps\" = [3, 4]\n",

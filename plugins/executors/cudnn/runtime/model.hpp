@@ -62,7 +62,7 @@ private:
   struct tensor_memory {
     // The engine's, if in host memory. Of a sparse table only host_gradient is set: that of the step's rows.
     float *host = nullptr, *host_gradient = nullptr;
-    float* gradient = nullptr;                       // on the device, without the loss scale
+    float* gradient = nullptr; // on the device, without the loss scale
     // data, own_gradient: of a sparse table, or if the engine keeps weights in host memory; else empty. scaled: in
     // fp16, the gradient with the loss scale. copy: weight::copy.
     buffer data, own_gradient, scaled, copy;
@@ -111,7 +111,7 @@ private:
   std::vector<double> host_sums_;
   outcome* outcomes_ = nullptr;
   std::array<rg_fence, outcomes> passed_{}; // pass once the outcome with this index is written
-  std::uint64_t steps_ = 0, learned_ = 0; // calls of step(); those of which the loss scale has used the outcome
+  std::uint64_t steps_ = 0, learned_ = 0;   // calls of step(); those of which the loss scale has used the outcome
   loss_scale scale_;
   std::optional<input_upload> upload_;
   bool bound_ = false, on_device_ = false;
