@@ -292,9 +292,8 @@ TEST_CASE("tables of plugins that are not chosen are checked, too") {
 TEST_CASE("data that is not there") {
   const std::string npy = "[data]\nsource = \"dataset\"\nformat = \"npy\"\n";
   CHECK(after_model(npy + "path = \"/nowhere\"\nevaluation_path = \"/no where\"\n") ==
-        "f.toml:6:8: error: data.path: expected a file or a folder, got \"/nowhere\", which is not there; paths are "
-        "relative to "
-        "the file's folder\n"
+        "f.toml:6:8: error: data.path: expected a file or a folder, got \"/nowhere\", which is not there; "
+        "paths start at the file's folder, those of --set at the working directory\n"
         "f.toml:7:19: error: data.evaluation_path: expected a file or a folder, got \"/no where\", which is not there; "
         "paths start at the file's folder, those of --set at the working directory");
   CHECK(after_model("[data]\nsource = \"queue\"\nqueue_source = \"dataset\"\nformat = \"npy\"\npath = \"/nowhere\"\n")
@@ -357,9 +356,9 @@ TEST_CASE("what is found out later is said with the place in the file") {
   CHECK(before("model mlp: no such depth") == "f.toml:2:10: error: model mlp: no such depth"); // the key that chose it
   CHECK(before("out of memory") == "f.toml: error: out of memory");
   CHECK(case_config{}.written.before("data.path: x") == "data.path: x");
-  const experiment chosen = load(mlp, {{"strategy.plugin=async_ps"}, {}});
-  CHECK(chosen.cases[0].written.before("strategy async_ps: no clipping") ==
-        "--set strategy.plugin: strategy async_ps: no clipping");
+  const experiment chosen = load(mlp, {{"strategy.plugin=sync_ps"}, {}});
+  CHECK(chosen.cases[0].written.before("strategy sync_ps: no clipping") ==
+        "--set strategy.plugin: strategy sync_ps: no clipping");
 }
 
 TEST_CASE("options") {
