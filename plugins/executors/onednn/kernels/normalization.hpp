@@ -83,3 +83,28 @@ struct layer_norm_pass {
 };
 
 // The backward pass of layer_norm_pass, with its mask, scale, normal and inverse: computes dz from dy, and adds to
+// dscale and dbias if there is a layer norm. Stores dx = keep(dz) * keep_scale and dresidual = dz. One of the two may
+// be dy; either is null if it is not wanted.
+struct layer_norm_gradient_pass {
+  std::size_t rows = 0, size = 0;
+  const std::uint8_t* mask = nullptr;
+  std::size_t first_bit = 0;
+  float keep_scale = 1;
+  const float *dy = nullptr, *scale = nullptr, *normal = nullptr, *inverse = nullptr;
+  float *dx = nullptr, *dresidual = nullptr, *dscale = nullptr, *dbias = nullptr;
+};
+
+struct normalization_kernels {
+  batch_norm_kernels<float> float_batch_norm;
+  batch_norm_kernels<bf16> half_batch_norm;
+  template <class T> const batch_norm_kernels<T>& batch_norm() const {
+    if constexpr (std::is_same_v<T, float>)
+      return float_batch_norm;
+    else
+      return half_batch_norm;
+  }
+  void (*layer_norm)(const layer_norm_pass&);
+  void (*layer_norm_gradient)(const layer_norm_gradient_pass&);
+};
+
+} // namespace onednn
