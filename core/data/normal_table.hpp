@@ -23,9 +23,6 @@ public:
             one(b[2] & 0xffff), one(b[2] >> 16), one(b[3] & 0xffff), one(b[3] >> 16)};
   }
 
-  // Returns the table, one(0) to one(65535); valid as long as this object.
-  const float* quantiles() const noexcept { return quantiles_.data(); }
-
 private:
   std::vector<float> quantiles_;
 };

@@ -221,7 +221,7 @@ op_check::numbers op_check::read(const subject& s, const tensor& t, const weight
   return {x.begin(), x.end()};
 }
 
-// Returns the elements in canonical order, whatever the layout in memory.
+// Returns the elements in canonical order; the layout in memory may be another one.
 op_check::numbers op_check::read(const subject& s, const tensor& t, const value& v, const void* at,
                                  std::size_t samples) {
   numbers out(samples * v.elements());
