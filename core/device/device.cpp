@@ -51,21 +51,18 @@ void* device::allocate_shared(std::uint64_t bytes) {
 }
 
 device::own_memory device::allocate_own(std::uint64_t bytes) {
-  return {allocate(bytes), free_own{this}};
-}
-void device::free_own::operator()(void* p) const noexcept {
-  const std::lock_guard lock(of->calls_);
-  if (!of->silent_) of->functions_.release(of->self_, p);
+  return {allocate(bytes), free_memory{this, functions_.release}};
 }
 
 device::host_memory device::allocate_host(std::uint64_t bytes) {
   void* p = nullptr;
   call(functions_.allocate_host, "allocating pinned memory", std::max<std::uint64_t>(bytes, 1), &p);
-  return {p, free_host{this}};
+  return {p, free_memory{this, functions_.release_host}};
 }
-void device::free_host::operator()(void* p) const noexcept {
+
+void device::free_memory::operator()(void* p) const noexcept {
   const std::lock_guard lock(of->calls_);
-  if (!of->silent_) of->functions_.release_host(of->self_, p);
+  if (!of->silent_) release(of->self_, p);
 }
 
 bool device::run(const rg_work& work) {

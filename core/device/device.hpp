@@ -57,19 +57,16 @@ public:
   // Host memory that all streams can access (pinned), not zeroed; never null. The owner must free it only when no
   // stream accesses it any more (or after silence()), and before the device is destroyed. release() leaves it to the
   // device, whose destructor frees it.
-  struct free_host {
+  struct free_memory {
     device* of;
+    void (*release)(void* self, void* address); // of rg_device
     void operator()(void* p) const noexcept;
   };
-  using host_memory = std::unique_ptr<void, free_host>;
+  using host_memory = std::unique_ptr<void, free_memory>;
   host_memory allocate_host(std::uint64_t bytes);
   // Device memory as of allocate(), zeroed before later work of any stream, but owned by the caller, who must free it
   // by the rules of host_memory.
-  struct free_own {
-    device* of;
-    void operator()(void* p) const noexcept;
-  };
-  using own_memory = std::unique_ptr<void, free_own>;
+  using own_memory = std::unique_ptr<void, free_memory>;
   own_memory allocate_own(std::uint64_t bytes);
 
   // Enqueues `work` in a stream; RG_OP_COPY (between any two kinds of memory) too. The struct is read during the call;

@@ -11,38 +11,14 @@ void do_at_once(processor& p, const rg_work& w) {
     p.run(w);
 }
 
-template <class Memory, class Allocate> class scratch_of final : public scratch {
-public:
-  explicit scratch_of(Allocate allocate) : allocate_(std::move(allocate)) {}
-
-private:
-  void* grow(std::uint64_t bytes) override {
-    memory_.reset();
-    memory_ = allocate_(bytes);
-    return memory_.get();
-  }
-  Allocate allocate_;
-  Memory memory_;
-};
-
-template <class Allocate> std::unique_ptr<scratch> make_scratch_of(Allocate allocate) {
-  using memory = decltype(allocate(std::uint64_t{}));
-  return std::make_unique<scratch_of<memory, Allocate>>(std::move(allocate));
-}
-
 class on_host final : public staging {
 public:
   explicit on_host(processor& host) : host_(host) {}
-  bool always_copies() const noexcept override { return false; }
-  std::unique_ptr<scratch> make_scratch() override { return make_scratch_of(allocate_aligned); }
+  std::unique_ptr<scratch> make_scratch() override { return std::make_unique<scratch>(allocate_aligned); }
   rg_fence pack(const rg_work& w) override {
     do_at_once(host_, w);
     return 0;
   }
-  rg_fence unpack(const rg_work& w) override { return pack(w); }
-  bool passed(rg_fence) override { return true; }
-  rg_fence fence_for_transport() override { return 0; }
-  void wait_for(rg_fence) override {}
 
 private:
   processor& host_;
@@ -51,17 +27,14 @@ private:
 class on_device final : public staging {
 public:
   explicit on_device(device& d) : device_(d) {}
-  bool always_copies() const noexcept override { return false; }
   std::unique_ptr<scratch> make_scratch() override {
-    return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_own(bytes); });
+    return std::make_unique<scratch>([&d = device_](std::uint64_t bytes) { return d.allocate_own(bytes); });
   }
   // Later users of the scratch memory are ordered behind this work, here and in the transport.
   rg_fence pack(const rg_work& w) override {
     device_.run(device::computing, w);
     return 0;
   }
-  rg_fence unpack(const rg_work& w) override { return pack(w); }
-  bool passed(rg_fence) override { return true; }
   rg_fence fence_for_transport() override { return device_.record(device::computing); }
   void wait_for(rg_fence fence) override { device_.wait_for(device::computing, fence); }
 
@@ -74,7 +47,7 @@ public:
   explicit through_host(device& d) : device_(d) {}
   bool always_copies() const noexcept override { return true; }
   std::unique_ptr<scratch> make_scratch() override {
-    return make_scratch_of([&d = device_](std::uint64_t bytes) { return d.allocate_host(bytes); });
+    return std::make_unique<scratch>([&d = device_](std::uint64_t bytes) { return d.allocate_host(bytes); });
   }
   rg_fence pack(const rg_work& w) override { return move(device::to_host, w); }
   // Work that is enqueued later finds the bytes in their target.
@@ -84,8 +57,6 @@ public:
     return done;
   }
   bool passed(rg_fence fence) override { return device_.passed(fence); }
-  rg_fence fence_for_transport() override { return 0; }
-  void wait_for(rg_fence) override {}
 
 private:
   rg_fence move(device::stream s, const rg_work& w) {

@@ -8,34 +8,39 @@
 #include "memory/regions.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 namespace regatta {
 
 // Memory that the transport accesses in place of a region's, for one operation at a time. It grows on demand.
 class scratch {
 public:
-  virtual ~scratch() = default;
+  using memory = std::unique_ptr<void, std::function<void(void*)>>;
+  // `allocate` returns that many bytes.
+  explicit scratch(std::function<memory(std::uint64_t bytes)> allocate) : allocate_(std::move(allocate)) {}
   // Returns memory of at least `bytes`, valid until a larger reserve(). Growing discards the contents. Requires that no
   // operation uses the memory. Throws failure if there is not enough.
   void* reserve(std::uint64_t bytes) {
     if (bytes > bytes_) {
       memory_ = nullptr;
-      bytes_ = 0; // grow() may throw
-      memory_ = grow(bytes);
+      bytes_ = 0; // allocate_() may throw
+      memory_ = allocate_(bytes);
       bytes_ = bytes;
     }
-    return memory_;
+    return memory_.get();
   }
   // Returns the memory; null before the first reserve() of more than 0 bytes.
-  void* get() const noexcept { return memory_; }
+  void* get() const noexcept { return memory_.get(); }
 
 private:
-  virtual void* grow(std::uint64_t bytes) = 0; // replaces the old memory
-  void* memory_ = nullptr;
+  std::function<memory(std::uint64_t bytes)> allocate_;
+  memory memory_;
   std::uint64_t bytes_ = 0;
 };
 
+// The default functions are those of memory that the transport can access, and of work that needs no fences.
 class staging {
 public:
   staging() = default;
@@ -44,7 +49,7 @@ public:
   staging& operator=(const staging&) = delete;
 
   // Returns whether the transport cannot access regions, so that everything goes through scratch.
-  virtual bool always_copies() const noexcept = 0;
+  virtual bool always_copies() const noexcept { return false; }
   // Returns empty scratch memory; destroy it before this object's processor.
   virtual std::unique_ptr<scratch> make_scratch() = 0;
   // Executes `w`, whose target is scratch memory. Post the operation to the transport once passed() is true for the
@@ -52,14 +57,14 @@ public:
   virtual rg_fence pack(const rg_work& w) = 0;
   // Executes `w`, which copies received bytes to their target, from scratch or from another part of a region. Scratch
   // may be reused once passed() is true for the returned fence; 0: at once.
-  virtual rg_fence unpack(const rg_work& w) = 0;
+  virtual rg_fence unpack(const rg_work& w) { return pack(w); }
   // Returns whether the host need not wait for a fence of pack() or unpack() any more. Does not block.
-  virtual bool passed(rg_fence fence) = 0;
+  virtual bool passed(rg_fence) { return true; }
   // Returns the fence after all work so far, for which the transport must wait before it accesses the memory of a
   // region or of scratch (rg_transfer.after); 0: none.
-  virtual rg_fence fence_for_transport() = 0;
+  virtual rg_fence fence_for_transport() { return 0; }
   // Makes later work of the processor wait for the fence of a completion; 0: none.
-  virtual void wait_for(rg_fence fence) = 0;
+  virtual void wait_for(rg_fence) {}
 };
 
 // The argument of these functions must outlive the result.
