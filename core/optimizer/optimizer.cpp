@@ -187,8 +187,4 @@ std::uint64_t optimizer::state_bytes() const noexcept {
   return count * static_cast<std::uint64_t>(rule_.states()) * sizeof(float);
 }
 
-std::string optimizer::fingerprint() const {
-  return rule_.fingerprint();
-}
-
 } // namespace regatta

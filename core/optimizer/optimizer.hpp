@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace regatta {
@@ -66,10 +65,6 @@ public:
 
   // Returns the size of the state arrays of all owned ranges.
   std::uint64_t state_bytes() const noexcept;
-
-  // Returns a text that identifies the update except for slices, number of workers and steps of an epoch: if these are
-  // equal too, equal texts mean equal algorithms.
-  std::string fingerprint() const;
 
 private:
   struct owned;

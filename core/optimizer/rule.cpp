@@ -16,21 +16,16 @@ update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
     : schedule_(config.schedule), lr_(config.lr), momentum_(config.momentum), weight_decay_(config.weight_decay),
       beta1_(config.beta1), beta2_(config.beta2), epsilon_(config.epsilon), clip_norm_(config.clip_norm) {
   const auto& name = config.plugin;
-  if (name == "sgd") {
-    fingerprint_ = "sgd";
-  } else if (name == "momentum") {
+  if (name == "momentum") {
     kind_ = config.nesterov ? RG_NESTEROV : RG_MOMENTUM;
     states_ = 1;
-    fingerprint_ = fmt::format("momentum momentum={} nesterov={}", momentum_, config.nesterov);
   } else if (name == "adagrad") {
     kind_ = RG_ADAGRAD;
     states_ = 1;
-    fingerprint_ = fmt::format("adagrad epsilon={}", epsilon_);
   } else if (name == "adam") {
     kind_ = RG_ADAM;
     states_ = 2;
-    fingerprint_ = fmt::format("adam beta1={} beta2={} epsilon={}", beta1_, beta2_, epsilon_);
-  } else {
+  } else if (name != "sgd") {
     throw failure(exit_code::usage,
                   fmt::format("optimizer.plugin: no \"{}\"; there are sgd, momentum, adagrad and adam", name));
   }
@@ -42,9 +37,6 @@ update_rule::update_rule(const optimizer_config& config, std::int64_t workers)
   else if (config.lr_scaling != "none")
     throw failure(exit_code::usage,
                   fmt::format("optimizer.lr_scaling: expected none or linear, got \"{}\"", config.lr_scaling));
-  fingerprint_ += fmt::format(" lr={} lr_scaling={} weight_decay={} clip_norm={}", config.lr, config.lr_scaling,
-                              weight_decay_, clip_norm_);
-  if (!schedule_.fingerprint().empty()) fingerprint_ += " schedule=" + schedule_.fingerprint();
 }
 
 std::optional<double> update_rule::clip(const arithmetic::norm& total) const noexcept {

@@ -24,7 +24,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace regatta {
 
@@ -64,16 +63,11 @@ public:
   // each, updated too; only the first states() of the two are accessed. The arrays must not overlap.
   void update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 
-  // Returns a text that identifies the optimizer's configuration, the schedule included: equal texts mean equal
-  // algorithms if the number of workers and of steps in an epoch are equal too.
-  const std::string& fingerprint() const noexcept { return fingerprint_; }
-
 private:
   rg_rule kind_ = RG_SGD;
   int states_ = 0;
   schedule schedule_;
   double lr_, momentum_, weight_decay_, beta1_, beta2_, epsilon_, clip_norm_;
-  std::string fingerprint_;
 };
 
 } // namespace regatta

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace regatta {
 namespace {
@@ -25,30 +25,24 @@ schedule::schedule(const schedule_config& c)
   const std::string with = fmt::format(" with schedule.name = \"{}\"", c.name);
   if (c.name == "constant") {
     shape_ = shape::constant;
-    if (c.warmup > 0) fingerprint_ = "constant";
+    if (c.warmup <= 0) return; // there are no lengths to convert
   } else if (c.name == "step") {
     shape_ = shape::step;
     require(!milestones_.empty(), "milestones", "at least one" + with);
     require(std::ranges::is_sorted(milestones_), "milestones", "ascending numbers");
-    fingerprint_ = fmt::format("step factor={} milestones={}", c.factor, fmt::join(c.milestones, ","));
   } else if (c.name == "linear") {
     shape_ = shape::linear;
     require(c.length > c.warmup, "length", "more than the warm-up" + with);
-    fingerprint_ = fmt::format("linear length={} end={}", c.length, c.end);
   } else if (c.name == "exponential") {
     shape_ = shape::exponential;
     require(c.every > 0, "every", "a number above 0" + with);
-    fingerprint_ = fmt::format("exponential factor={} every={}", c.factor, c.every);
   } else if (c.name == "noam") {
     shape_ = shape::noam;
     require(c.warmup > 0, "warmup", "a number above 0" + with);
     require(c.model_size > 0, "model_size", "a number above 0" + with);
-    fingerprint_ = fmt::format("noam model_size={}", c.model_size);
   } else {
     require(false, "name", fmt::format("constant, step, linear, exponential or noam, got \"{}\"", c.name));
   }
-  if (fingerprint_.empty()) return; // the constant schedule has no lengths to convert
-  fingerprint_ += fmt::format(" warmup={} start={} unit={}", c.warmup, c.start, c.unit);
   if (c.unit == "epoch") {
     require(c.epoch_steps > 0, "unit", "\"step\": the data source has no end, and so no epochs");
     for (double* steps : {&warmup_, &length_, &every_}) *steps *= c.epoch_steps;

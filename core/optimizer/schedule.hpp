@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace regatta {
@@ -31,16 +30,11 @@ public:
   // [any] Returns the factor at step t.
   double at(std::uint64_t t) const noexcept;
 
-  // Returns a text that identifies the schedule: equal texts mean equal factors, as long as an epoch has equally many
-  // steps. Empty for the constant schedule without warm-up.
-  const std::string& fingerprint() const noexcept { return fingerprint_; }
-
 private:
   enum class shape { constant, step, linear, exponential, noam };
   shape shape_;
   double warmup_, start_, length_, end_, every_, factor_, scale_; // in steps, and factors
   std::vector<double> milestones_;                                // in steps
-  std::string fingerprint_;
 };
 
 } // namespace regatta

@@ -303,23 +303,6 @@ TEST_CASE("state is counted") {
   }
 }
 
-TEST_CASE("fingerprints tell algorithms apart, and nothing that does not count") {
-  std::vector<std::string> seen;
-  for (auto c : every_kind()) {
-    seen.push_back(optimizer(c, 1, slices, on_host).fingerprint());
-    CHECK(optimizer(c, 4, slices, on_host).fingerprint() == seen.back());
-    c.lr *= 2;
-    seen.push_back(optimizer(c, 1, slices, on_host).fingerprint());
-    c.clip_norm = 1;
-    seen.push_back(optimizer(c, 1, slices, on_host).fingerprint());
-  }
-  auto sgd = configured("sgd");
-  sgd.momentum = 0.5; // of no meaning here
-  CHECK(optimizer(sgd, 1, slices, on_host).fingerprint() == seen[0]);
-  std::ranges::sort(seen);
-  CHECK(std::ranges::adjacent_find(seen) == seen.end());
-}
-
 TEST_CASE("misuse is refused by name and changes nothing") {
   auto w = weights();
   optimizer o(configured("momentum"), 1, slices, on_host);

@@ -117,12 +117,3 @@ TEST_CASE("the optimiser's rate at a step is lr times the workers times the sche
     }
   }
 }
-
-TEST_CASE("a schedule is part of the optimiser's fingerprint") {
-  optimizer_config a, b;
-  b.schedule.warmup = 4;
-  CHECK(optimizer(a, 1, {}, on_host).fingerprint() != optimizer(b, 1, {}, on_host).fingerprint());
-  b = a;
-  b.schedule.every = 4; // has no effect on a constant rate
-  CHECK(optimizer(a, 1, {}, on_host).fingerprint() == optimizer(b, 1, {}, on_host).fingerprint());
-}
