@@ -85,7 +85,7 @@ void convert(const rg_work& w) {
   } else if (add) {
     add_rounded(half_of(w.wire), target<float>(w), source<float>(w));
   } else {
-    arithmetic::copy(target<float>(w), source<float>(w));
+    if (w.count) std::memmove(w.target, w.source, w.count * sizeof(float));
     conversion::round(half_of(w.wire), target<float>(w));
   }
 }

@@ -63,20 +63,12 @@ void fill(std::span<float> y, float a) noexcept {
   fill_n(y.data(), a, y.size());
 }
 
-void copy(std::span<float> y, std::span<const float> x) noexcept {
-  if (!y.empty()) std::memmove(y.data(), x.data(), y.size_bytes());
-}
-
 void axpy(std::span<float> y, float a, std::span<const float> x) noexcept {
   axpy_n(y.data(), a, x.data(), y.size());
 }
 
 void add(std::span<float> y, std::span<const float> x) noexcept {
   add_n(y.data(), x.data(), y.size());
-}
-
-void add(std::span<double> y, std::span<const double> x) noexcept {
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
 }
 
 void scale(std::span<float> y, float a) noexcept {

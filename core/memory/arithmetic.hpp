@@ -11,15 +11,11 @@ namespace regatta::arithmetic {
 // y = a
 void fill(std::span<float> y, float a) noexcept;
 
-// y = x; the spans may overlap
-void copy(std::span<float> y, std::span<const float> x) noexcept;
-
 // y += a * x; here and below, y and x are identical or do not overlap
 void axpy(std::span<float> y, float a, std::span<const float> x) noexcept;
 
 // y += x
 void add(std::span<float> y, std::span<const float> x) noexcept;
-void add(std::span<double> y, std::span<const double> x) noexcept;
 
 // y *= a
 void scale(std::span<float> y, float a) noexcept;

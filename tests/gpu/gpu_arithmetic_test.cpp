@@ -12,10 +12,12 @@
 #include <doctest/doctest.h>
 #include <regatta/random.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <span>
 
@@ -177,7 +179,7 @@ TEST_CASE("what a device fills, adds and scales is what the host does") {
     sum.count = n;
     sum.a = 1;
     d.run(sum);
-    arithmetic::add(std::span<double>(a), std::span<const double>(b));
+    std::ranges::transform(a, b, a.begin(), std::plus<>());
     CHECK(d.read(da, n) == a);
   }
 }
