@@ -21,8 +21,7 @@ struct piece {
 
 // Returns the range that contains `element`, in an ascending sequence of ranges without gaps.
 template <class Ranges> auto holding(Ranges& ranges, std::uint64_t element) {
-  auto after = std::upper_bound(ranges.begin(), ranges.end(), element,
-                                [](std::uint64_t e, const auto& range) { return e < range.first; });
+  auto after = std::ranges::upper_bound(ranges, element, {}, [](const auto& range) { return range.first; });
   return after == ranges.begin() ? after : after - 1;
 }
 
@@ -56,8 +55,7 @@ void optimizer::own(std::uint64_t first, std::uint64_t count, float* weights) {
   const std::uint64_t end = slices_.empty() ? 0 : slices_.back().first + slices_.back().count;
   if (first > end || count > end - first)
     throw failure(exit_code::plugin, fmt::format("cannot own elements {} + {}: the arena has {}", first, count, end));
-  const auto next = std::upper_bound(owned_.begin(), owned_.end(), first,
-                                     [](std::uint64_t e, const owned& range) { return e < range.first; });
+  const auto next = std::ranges::upper_bound(owned_, first, {}, &owned::first);
   if ((next != owned_.end() && first + count > next->first) ||
       (next != owned_.begin() && (next - 1)->first + (next - 1)->count > first))
     throw failure(exit_code::plugin, fmt::format("elements {} + {} are owned already, at least in part", first, count));
@@ -87,8 +85,7 @@ void optimizer::apply(std::uint64_t first, std::span<const float> gradient, std:
   if (gradient.empty()) return; // a device skips empty work, so its sum of squares would be that of an earlier step
   require_owned(first, gradient.size());
   if (!deferred()) return update(first, gradient, 1, step);
-  const auto next = std::upper_bound(waiting_.begin(), waiting_.end(), first,
-                                     [](std::uint64_t e, const waiting& w) { return e < w.first; });
+  const auto next = std::ranges::upper_bound(waiting_, first, {}, &waiting::first);
   auto sum = rg::make_versioned<rg_work>();
   sum.kind = RG_OP_NORM;
   sum.target = room_for_part();

@@ -67,10 +67,4 @@ update_rule::coefficients update_rule::of(double lr, const bias_correction& corr
   return c;
 }
 
-void update_rule::update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept {
-  c.a = a;
-  c.b = b;
-  optimizer_kernels::update(c, w, g, n);
-}
-
 } // namespace regatta

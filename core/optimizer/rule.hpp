@@ -56,12 +56,9 @@ public:
   double lr(std::uint64_t step) const noexcept { return lr_ * schedule_.at(step); }
   // Returns the constants for elements that share all arguments: `lr` from lr(), `correction` from correction(t),
   // `factor` from clip() (1 without clipping), `decay` and `lr_scale` of the tensor. The state pointers a and b are
-  // null: set them, or call update().
+  // null: set them.
   coefficients of(double lr, const bias_correction& correction, double factor, float decay,
                   float lr_scale) const noexcept;
-  // Updates n weights `w` in host memory by the gradients `g` once, with `c` from of(). a, b: their state, n floats
-  // each, updated too; only the first states() of the two are accessed. The arrays must not overlap.
-  void update(coefficients c, float* w, const float* g, float* a, float* b, std::size_t n) const noexcept;
 
 private:
   rg_rule kind_ = RG_SGD;

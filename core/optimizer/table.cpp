@@ -4,12 +4,9 @@
 #include "base/failure.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include <fmt/core.h>
-#include <sys/mman.h>
 
 namespace regatta {
 namespace {
@@ -19,10 +16,6 @@ constexpr std::uint64_t cache_line = 64, huge_page = std::uint64_t{2} << 20;
 constexpr std::size_t ahead = 12;
 
 } // namespace
-
-void row_table::free_memory::operator()(void* p) const noexcept {
-  std::free(p);
-}
 
 row_table::row_table(const update_rule& rule, const shape& s, init_function init)
     : rule_(rule), shape_(s), init_(std::move(init)), states_(static_cast<std::uint64_t>(rule.states())) {
@@ -39,8 +32,6 @@ row_table::row_table(const update_rule& rule, const shape& s, init_function init
   if (rule.counts_updates()) corrections_.reserve(1024);
 }
 
-row_table::~row_table() = default;
-
 inline float* row_table::find(std::uint64_t local) const noexcept {
   const page* p = pages_[local / page_rows].get();
   return p ? (*p)[local % page_rows] : nullptr;
@@ -48,19 +39,12 @@ inline float* row_table::find(std::uint64_t local) const noexcept {
 
 float* row_table::make_record() {
   if (chunks_.empty() || chunk_used_ + record_bytes_ > chunk_bytes_) {
-    const bool large = chunk_bytes_ >= huge_page;
-    const std::uint64_t alignment = large ? huge_page : cache_line;
-    const std::uint64_t bytes = (chunk_bytes_ + alignment - 1) / alignment * alignment;
-    std::unique_ptr<void, free_memory> chunk(std::aligned_alloc(alignment, bytes));
-    if (!chunk) throw std::bad_alloc();
-    if (large) madvise(chunk.get(), bytes, MADV_HUGEPAGE); // rows are accessed in random order
-    chunks_.push_back(std::move(chunk));
+    chunks_.push_back(allocate_aligned(chunk_bytes_)); // in huge pages: rows are accessed in random order
     chunk_used_ = 0;
   }
   auto* record = reinterpret_cast<float*>(static_cast<char*>(chunks_.back().get()) + chunk_used_);
   chunk_used_ += record_bytes_;
   ++held_;
-  std::memset(record, 0, record_bytes_);
   return record;
 }
 
@@ -210,12 +194,12 @@ row_table::tail& row_table::note_update(float* record) const noexcept {
 
 void row_table::update(const pass& p, float* record, const float* gradient) {
   const tail& t = note_update(record);
-  const std::uint64_t row = shape_.row;
-  float *const a = record + row, *const b = a + row; // not accessed if the rule has no such state
-  if (!rule_.counts_updates()) return rule_.update(p.same_for_all, record, gradient, a, b, row);
-  while (corrections_.size() < t.updates) corrections_.push_back(rule_.correction(corrections_.size() + 1));
-  const auto c = rule_.of(p.lr, corrections_[t.updates - 1], p.factor, shape_.decay, shape_.lr_scale);
-  rule_.update(c, record, gradient, a, b, row);
+  auto c = p.same_for_all;
+  if (rule_.counts_updates()) {
+    while (corrections_.size() < t.updates) corrections_.push_back(rule_.correction(corrections_.size() + 1));
+    c = rule_.of(p.lr, corrections_[t.updates - 1], p.factor, shape_.decay, shape_.lr_scale);
+  }
+  optimizer_kernels::update_rows(c, &record, gradient, shape_.row, 1);
 }
 
 void row_table::update_waiting(std::uint64_t step, double factor) {

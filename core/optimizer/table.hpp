@@ -9,6 +9,7 @@
 #pragma once
 
 #include "memory/arithmetic.hpp"
+#include "memory/regions.hpp"
 #include "optimizer/rule.hpp"
 
 #include <array>
@@ -36,14 +37,13 @@ public:
 
   // `rule` must outlive the table. Throws failure (plugin) if `rows`, `row` or `shards` is 0, or `shard` >= `shards`.
   row_table(const update_rule& rule, const shape& s, init_function init);
-  ~row_table();
   row_table(const row_table&) = delete;
   row_table& operator=(const row_table&) = delete;
 
   // These functions take n row numbers of the whole table; values are [n, row]. Each row must be in this shard, else
   // they throw failure (plugin) and change nothing. Only add() may name a row twice. They allocate memory for new rows,
-  // and until the largest number of waiting gradients has occurred; they throw std::bad_alloc if there is not enough.
-  // read() copies the rows' weights to `out`.
+  // and until the largest number of waiting gradients has occurred; they throw failure (run) or std::bad_alloc if there
+  // is not enough. read() copies the rows' weights to `out`.
   void read(row_numbers rows, float* out);
   // Returns pointers to the weights of the rows, in their order. The weights never move; the list is valid until the
   // next of these calls.
@@ -81,9 +81,6 @@ private:
     std::uint32_t changed : 1;  // the weights differ from the initial ones
   };
   using page = std::array<float*, page_rows>;
-  struct free_memory {
-    void operator()(void* p) const noexcept;
-  };
 
   float* find(std::uint64_t local) const noexcept; // `local` is row / shards
   tail& tail_of(float* record) const noexcept { return *reinterpret_cast<tail*>(record + (1 + states_) * shape_.row); }
@@ -106,7 +103,7 @@ private:
   init_function init_;
   std::uint64_t states_, record_bytes_, chunk_bytes_;
   std::vector<std::unique_ptr<page>> pages_; // by row / shards / page_rows; null: no row of this page is held
-  std::vector<std::unique_ptr<void, free_memory>> chunks_;
+  std::vector<std::unique_ptr<void, aligned_free>> chunks_;
   std::uint64_t chunk_used_ = 0, held_ = 0;
   std::vector<std::int64_t> located_; // rows of the current or last call
   std::vector<float*> records_;       // their records
