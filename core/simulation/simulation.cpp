@@ -22,10 +22,6 @@ namespace {
 constexpr std::uint64_t forward_ns = 5000, backward_ns_per_tensor = 3000;
 constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
-float initial(std::uint64_t element) {
-  return 0.01f * static_cast<float>(static_cast<int>(element % 13) - 6);
-}
-
 // Returns worker `w` of `n`'s contribution to the gradient of an element whose weight is `weight`.
 template <class T> T gradient(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, T weight) {
   const auto noise = static_cast<T>(static_cast<int>((element * 7 + w * 31 + step * 17) % 101) - 50) / T(50);
@@ -45,6 +41,16 @@ std::uint64_t padded(std::int64_t elements) {
   return (static_cast<std::uint64_t>(elements) + 15) / 16 * 16;
 }
 
+rg_tensor tensor(std::uint32_t kind, const char* name, const std::vector<std::int64_t>& shape) {
+  auto t = rg::make_versioned<rg_tensor>();
+  t.kind = kind;
+  t.name = name;
+  t.ndim = static_cast<std::uint32_t>(shape.size());
+  std::ranges::copy(shape, t.shape);
+  t.decay = t.lr_scale = 1;
+  return t;
+}
+
 // One rank: a strategy with its host and, for a worker, a model that takes virtual time.
 class simulated_rank {
 public:
@@ -59,27 +65,12 @@ public:
     x.cluster = cluster_;
     x.lanes = plan.lanes;
     for (std::size_t k = 0; k < setup.tensors.size(); ++k) {
-      auto t = rg::make_versioned<rg_tensor>();
-      t.kind = RG_TENSOR_DENSE;
-      t.name = "t";
-      t.ndim = 1;
-      t.shape[0] = setup.tensors[k];
-      if (!setup.shapes.empty()) {
-        t.ndim = static_cast<std::uint32_t>(setup.shapes.at(k).size());
-        std::copy(setup.shapes[k].begin(), setup.shapes[k].end(), t.shape);
-      }
-      t.decay = t.lr_scale = 1;
+      auto t = tensor(RG_TENSOR_DENSE, "t", setup.shapes.empty() ? std::vector{setup.tensors[k]} : setup.shapes.at(k));
       t.compressible = 1;
       x.tensors.push_back(t);
     }
     if (setup.table_rows) {
-      auto t = rg::make_versioned<rg_tensor>();
-      t.kind = RG_TENSOR_ROWS;
-      t.name = "table";
-      t.ndim = 2;
-      t.shape[0] = setup.table_rows;
-      t.shape[1] = setup.table_row;
-      t.decay = t.lr_scale = 1;
+      auto t = tensor(RG_TENSOR_ROWS, "table", {setup.table_rows, setup.table_row});
       t.max_rows = setup.touched;
       x.tensors.push_back(t);
     }
@@ -88,15 +79,15 @@ public:
     x.log = setup.log;
     x.ghosts = setup.ghosts;
     x.initial_weights = [](std::uint64_t first, std::uint64_t count, float* out) {
-      for (std::uint64_t i = 0; i < count; ++i) out[i] = initial(first + i);
+      for (std::uint64_t i = 0; i < count; ++i) out[i] = initial_weight(first + i);
     };
     x.initial_rows = [&setup](std::uint32_t, std::span<const std::uint64_t> rows, float* out) {
       const auto row = static_cast<std::uint64_t>(setup.table_row);
-      for (std::uint64_t i = 0; i < rows.size() * row; ++i) out[i] = initial(rows[i / row] * row + i % row);
+      for (std::uint64_t i = 0; i < rows.size() * row; ++i) out[i] = initial_weight(rows[i / row] * row + i % row);
     };
     strategy_ = std::make_unique<strategy_host>(std::move(x));
     const auto w = strategy_->weights();
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] = initial(i);
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = initial_weight(i);
     strategy_->start();
     if (rank == 0) next_at_ = setup.late_ns;
     if (cluster_.server >= 0) strategy_->begin(strategy_host::serve, 0);
@@ -349,16 +340,28 @@ std::vector<std::uint64_t> rows_touched(const simulation_setup& setup, std::uint
   // Some rows are shared by several workers, and now and then a worker touches none.
   for (std::uint64_t k = 0; k < setup.touched && (w + step) % 5 != 4; ++k)
     rows.push_back((k * k * 7 + w * 3 + step * 11) % static_cast<std::uint64_t>(setup.table_rows));
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::ranges::sort(rows);
+  rows.erase(std::ranges::unique(rows).begin(), rows.end());
   return rows;
 }
 
+namespace {
+
+// Returns the initial weights of the arena and then of the table.
+std::vector<double> initial_weights(const simulation_setup& setup) {
+  const std::uint64_t arena = arena_elements(setup);
+  std::vector<double> w(arena + static_cast<std::uint64_t>(setup.table_rows * setup.table_row));
+  for (std::uint64_t i = 0; i < w.size(); ++i) w[i] = initial_weight(i < arena ? i : i - arena);
+  return w;
+}
+
+} // namespace
+
 std::vector<double> train_serially(const simulation_setup& setup) {
   const std::uint64_t arena = arena_elements(setup), row = static_cast<std::uint64_t>(setup.table_row);
-  const std::uint64_t n = arena + static_cast<std::uint64_t>(setup.table_rows) * row;
-  std::vector<double> w(n), v(n, 0.0), g(n);
-  for (std::uint64_t i = 0; i < n; ++i) w[i] = initial(i < arena ? i : i - arena);
+  std::vector<double> w = initial_weights(setup);
+  const std::uint64_t n = w.size();
+  std::vector<double> v(n, 0.0), g(n);
   for (std::uint64_t step = 0; step < setup.steps; ++step) {
     std::fill(g.begin(), g.end(), 0.0);
     std::vector<char> moves(n, 0); // rows that no worker touches keep weights and momentum
@@ -387,10 +390,9 @@ std::vector<double> train_serially(const simulation_setup& setup) {
 
 std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k) {
   const std::uint64_t arena = arena_elements(setup), row = static_cast<std::uint64_t>(setup.table_row);
-  const std::uint64_t n = arena + static_cast<std::uint64_t>(setup.table_rows) * row;
-  std::vector<std::vector<double>> w(setup.workers, std::vector<double>(n)), v(setup.workers, std::vector<double>(n));
-  for (auto& own : w)
-    for (std::uint64_t i = 0; i < n; ++i) own[i] = initial(i < arena ? i : i - arena);
+  std::vector<std::vector<double>> w(setup.workers, initial_weights(setup));
+  const std::uint64_t n = w[0].size();
+  std::vector<std::vector<double>> v(setup.workers, std::vector<double>(n));
   for (std::uint64_t step = 0; step < setup.steps; ++step) {
     for (std::uint32_t r = 0; r < setup.workers; ++r) {
       const auto move = [&](std::uint64_t i, std::uint64_t element) {
@@ -414,7 +416,7 @@ std::vector<double> train_locally(const simulation_setup& setup, std::uint64_t k
 }
 
 float initial_weight(std::uint64_t element) {
-  return initial(element);
+  return 0.01f * static_cast<float>(static_cast<int>(element % 13) - 6);
 }
 
 float gradient_of(std::uint32_t w, std::uint32_t n, std::uint64_t step, std::uint64_t element, float weight) {

@@ -21,7 +21,8 @@ bool overlap(const rg_transfer& a, const rg_transfer& b) {
 
 } // namespace
 
-virtual_network::virtual_network(std::uint32_t ranks, network_options options) : options_(options) {
+virtual_network::virtual_network(std::uint32_t ranks, network_options options)
+    : options_(options), functions_(make_functions(options.collectives)) {
   for (std::uint32_t r = 0; r < ranks; ++r) {
     ranks_.push_back(std::make_unique<rank>());
     ranks_.back()->network = this;
@@ -96,7 +97,7 @@ rg_status virtual_network::send(rank& from, const rg_transfer& t) {
   ++outstanding_;
   const key k{from.number, t.peer, t.lane};
   if (!options_.eager) {
-    channels_[k].sends.push_back({t});
+    channels_[k].sends.push_back(t);
     match(k);
     return RG_OK;
   }
@@ -135,7 +136,7 @@ void virtual_network::match(key k) {
   }
   while (!options_.eager && !c.sends.empty() && !c.receives.empty()) {
     const auto r = c.receives.front();
-    const rg_transfer t = c.sends.front().transfer;
+    const rg_transfer t = c.sends.front();
     c.receives.pop_front();
     c.sends.pop_front();
     transmit(from, t.lane, bytes_of(t.buffer), [this, &from, &to, r, t] {
@@ -242,17 +243,32 @@ void virtual_network::write_results(const pending_collective& g) {
   }
 }
 
-const rg_transport& virtual_network::functions() const {
-  return options_.collectives ? table()[1] : table()[0];
-}
-
-const rg_transport* virtual_network::table() {
-  static const rg_collectives collectives = [] {
+rg_transport virtual_network::make_functions(bool collectives) {
+  auto t = rg::make_versioned<rg_transport>();
+  t.send = [](void* self, const rg_transfer* x) -> rg_status {
+    auto& r = *static_cast<rank*>(self);
+    return r.network->send(r, *x);
+  };
+  t.recv = [](void* self, const rg_transfer* x) -> rg_status {
+    auto& r = *static_cast<rank*>(self);
+    return r.network->recv(r, *x);
+  };
+  t.poll = [](void* self, std::uint64_t, std::uint64_t, rg_completion* out, std::uint32_t capacity,
+              std::uint32_t* count) -> rg_status {
+    auto& ended = static_cast<rank*>(self)->ended;
+    *count = static_cast<std::uint32_t>(std::min<std::size_t>(capacity, ended.size()));
+    std::copy_n(ended.begin(), *count, out);
+    ended.erase(ended.begin(), ended.begin() + *count);
+    return RG_OK;
+  };
+  t.now = [](void* self) { return static_cast<rank*>(self)->network->now_; };
+  if (!collectives) return t;
+  static const rg_collectives functions = [] {
     auto c = rg::make_versioned<rg_collectives>();
     c.split = [](void* self, const std::uint32_t* members, std::uint32_t count, std::uint32_t* group) -> rg_status {
       auto& groups = static_cast<rank*>(self)->network->groups_;
       const std::vector<std::uint32_t> wanted(members, members + count);
-      auto found = std::find(groups.begin(), groups.end(), wanted);
+      auto found = std::ranges::find(groups, wanted);
       *group = static_cast<std::uint32_t>(found - groups.begin());
       if (found == groups.end()) groups.push_back(wanted);
       return RG_OK;
@@ -263,34 +279,10 @@ const rg_transport* virtual_network::table() {
     c.broadcast = &collective<RG_OP_BROADCAST>;
     return c;
   }();
-  static const rg_transport* tables = [] {
-    static rg_transport both[2];
-    auto t = rg::make_versioned<rg_transport>();
-    t.send = [](void* self, const rg_transfer* x) -> rg_status {
-      auto& r = *static_cast<rank*>(self);
-      return r.network->send(r, *x);
-    };
-    t.recv = [](void* self, const rg_transfer* x) -> rg_status {
-      auto& r = *static_cast<rank*>(self);
-      return r.network->recv(r, *x);
-    };
-    t.poll = [](void* self, std::uint64_t, std::uint64_t, rg_completion* out, std::uint32_t capacity,
-                std::uint32_t* count) -> rg_status {
-      auto& ended = static_cast<rank*>(self)->ended;
-      *count = static_cast<std::uint32_t>(std::min<std::size_t>(capacity, ended.size()));
-      std::copy_n(ended.begin(), *count, out);
-      ended.erase(ended.begin(), ended.begin() + *count);
-      return RG_OK;
-    };
-    t.now = [](void* self) { return static_cast<rank*>(self)->network->now_; };
-    both[0] = t;
-    t.extension = [](void*, const char* id) -> const void* {
-      return std::strcmp(id, RG_EXT_COLLECTIVES) == 0 ? &collectives : nullptr;
-    };
-    both[1] = t;
-    return both;
-  }();
-  return tables;
+  t.extension = [](void*, const char* id) -> const void* {
+    return std::strcmp(id, RG_EXT_COLLECTIVES) == 0 ? &functions : nullptr;
+  };
+  return t;
 }
 
 } // namespace regatta

@@ -42,8 +42,8 @@ public:
   ~virtual_network();
 
   // Returns the functions of the transport: send, recv, poll and now; with `collectives` also extension. The others are
-  // null. The table lives as long as the process.
-  const rg_transport& functions() const;
+  // null. The table lives as long as this object.
+  const rg_transport& functions() const { return functions_; }
   // Returns the instance of a rank, to be passed as `self` to functions(). It lives as long as this object.
   void* endpoint(std::uint32_t rank);
   rg_transport_caps caps() const;
@@ -71,14 +71,12 @@ private:
     std::vector<std::uint8_t> bytes;
     std::uint64_t size = 0;
   };
+  static rg_transport make_functions(bool collectives);
   static payload read(const rg_transfer& t);
   struct receive {
     rg_transfer transfer;
     payload content;
     bool arrived = false;
-  };
-  struct message {
-    rg_transfer transfer;
   };
   struct rank {
     virtual_network* network;
@@ -93,7 +91,7 @@ private:
     counts counted;
   };
   struct channel { // of (from, to, lane)
-    std::deque<message> sends;
+    std::deque<rg_transfer> sends;
     std::deque<std::shared_ptr<receive>> receives;
     std::deque<payload> landed; // eager: messages that arrived before their receive was posted
   };
@@ -127,9 +125,8 @@ private:
   void complete_arrived(rank& r);
   void end(rank& r, std::uint64_t cookie, rg_status status, std::uint64_t bytes);
 
-  static const rg_transport* table();
-
   network_options options_;
+  rg_transport functions_;
   std::uint64_t now_ = 0, order_ = 0;
   std::size_t outstanding_ = 0;
   std::vector<std::unique_ptr<rank>> ranks_;
