@@ -6,7 +6,6 @@
 #include "data/convert.hpp"
 #include "data/formats.hpp"
 #include "data/mapped_file.hpp"
-#include "data/sample_order.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -41,29 +40,31 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path, d
   return files;
 }
 
-class cifar10_source final : public data_source {
+class cifar10 final : public dataset_format {
 public:
-  cifar10_source(std::vector<data_input> inputs, const std::filesystem::path& path, data_split split, bool shuffle,
-                 std::uint64_t seed, std::uint64_t first_records)
-      : inputs_(std::move(inputs)), order_{0, shuffle, seed} {
+  cifar10(const std::vector<data_input>& inputs, const std::filesystem::path& path, data_split split,
+          std::uint64_t first_records)
+      : inputs_(inputs) {
     for (const auto& input : inputs_) require_feedable(input);
     const std::uint64_t most = first_records ? first_records : UINT64_MAX;
     for (const auto& file : files_of(path, split))
-      if (labels_.size() < most) read(mapped_file(file), most - labels_.size());
-    order_.size = labels_.size();
+      if (labels_.size() < most) open(mapped_file(file), most - labels_.size());
   }
 
-  void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
-            std::span<void* const> out) override {
-    for (std::uint64_t k = 0; k < samples; ++k) {
-      const std::uint64_t sample = order_.at(step * global_batch + first + k);
-      const auto holder = std::ranges::upper_bound(parts_, sample, {}, &part::first) - 1;
-      const std::uint8_t* const pixels = holder->file.bytes().data() + (sample - holder->first) * record + 1;
-      for (std::size_t i = 0; i < inputs_.size(); ++i) fill_one(inputs_[i], out[i], k, labels_[sample], pixels);
+  std::uint64_t size() const noexcept override { return labels_.size(); }
+
+  void read(std::uint64_t index, std::uint64_t, std::span<const sample_slot> out) const override {
+    const auto holder = std::ranges::upper_bound(parts_, index, {}, &part::first) - 1;
+    const std::uint8_t* const pixels = holder->file.bytes().data() + (index - holder->first) * record + 1;
+    for (const sample_slot& slot : out) {
+      if (slot.input->kind == RG_INPUT_INDEX)
+        slot.index(0, labels_[index]);
+      else if (slot.input->type == RG_U8)
+        std::memcpy(slot.at, pixels, image_bytes);
+      else
+        normalise(slot.floats().data(), pixels);
     }
   }
-
-  std::uint64_t size() const noexcept override { return order_.size; }
 
 private:
   struct part {
@@ -92,7 +93,7 @@ private:
   }
 
   // Adds the first `most` records of a file; checks the size of the whole file.
-  void read(mapped_file file, std::uint64_t most) {
+  void open(mapped_file file, std::uint64_t most) {
     const auto bytes = file.bytes();
     const auto damaged = [&](const std::string& what) {
       return failure(exit_code::run, fmt::format("{}: {}", file.name(), what));
@@ -115,35 +116,22 @@ private:
     parts_.push_back({first, std::move(file)});
   }
 
-  static void fill_one(const data_input& input, void* out, std::uint64_t k, std::uint8_t label,
-                       const std::uint8_t* pixels) noexcept {
-    if (input.kind == RG_INPUT_INDEX) {
-      switch (input.type) {
-      case RG_U8: static_cast<std::uint8_t*>(out)[k] = label; break;
-      case RG_I32: static_cast<std::int32_t*>(out)[k] = label; break;
-      default: static_cast<std::int64_t*>(out)[k] = label; break;
-      }
-    } else if (input.type == RG_U8) {
-      std::memcpy(static_cast<std::uint8_t*>(out) + k * image_bytes, pixels, image_bytes);
-    } else {
-      for (std::uint64_t c = 0; c < 3; ++c)
-        bytes_to_floats(static_cast<float*>(out) + k * image_bytes + c * plane, pixels + c * plane, plane,
-                        static_cast<float>(1 / (255 * deviation[c])), static_cast<float>(-mean[c] / deviation[c]));
-    }
+  static void normalise(float* out, const std::uint8_t* pixels) noexcept {
+    for (std::uint64_t c = 0; c < 3; ++c)
+      bytes_to_floats(out + c * plane, pixels + c * plane, plane, static_cast<float>(1 / (255 * deviation[c])),
+                      static_cast<float>(-mean[c] / deviation[c]));
   }
 
   std::vector<data_input> inputs_;
   std::vector<part> parts_; // ascending by `first`
   std::vector<std::uint8_t> labels_;
-  sample_order order_;
 };
 
 } // namespace
 
-std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
-                                          data_split split, bool shuffle, std::uint64_t seed,
-                                          std::uint64_t first_records) {
-  return std::make_unique<cifar10_source>(std::move(inputs), path, split, shuffle, seed, first_records);
+std::unique_ptr<dataset_format> make_cifar10(const std::vector<data_input>& inputs, const std::filesystem::path& path,
+                                             data_split split, std::uint64_t first_records) {
+  return std::make_unique<cifar10>(inputs, path, split, first_records);
 }
 
 } // namespace regatta

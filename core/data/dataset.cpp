@@ -3,15 +3,14 @@
 
 #include "base/failure.hpp"
 #include "data/thread_pool.hpp"
-#include "experiment/experiment.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <utility>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <regatta/plugin.hpp>
 
 namespace regatta {
@@ -35,24 +34,29 @@ void refuse_input(const data_input& input, const char* format, const std::string
                                               known, input.name));
 }
 
+namespace {
+
+void require(bool shape_fits, const data_input& input, const char* format, const char* fed) {
+  const bool index = input.kind == RG_INPUT_INDEX;
+  if (!index || !shape_fits)
+    throw failure(exit_code::usage,
+                  fmt::format("the model's input \"{}\" takes {}{}: format \"{}\" feeds it {}", input.name,
+                              shape_text(input.shape), index ? "" : " that are not indices", format, fed));
+}
+
+} // namespace
+
 void require_indices(const data_input& input, const char* format) {
-  if (input.kind != RG_INPUT_INDEX || input.shape.size() > 1)
-    throw failure(exit_code::usage, fmt::format("the model's input \"{}\" takes {}{}: format \"{}\" feeds it a row of "
-                                                "indices",
-                                                input.name, shape_text(input.shape),
-                                                input.kind == RG_INPUT_INDEX ? "" : " that are not indices", format));
+  require(input.shape.size() <= 1, input, format, "a row of indices");
 }
 
 void require_scalar(const data_input& input, const char* format) {
-  if (input.kind != RG_INPUT_INDEX || input.elements != 1)
-    throw failure(exit_code::usage, fmt::format("the model's input \"{}\" takes {}{}: format \"{}\" feeds it one index",
-                                                input.name, shape_text(input.shape),
-                                                input.kind == RG_INPUT_INDEX ? "" : " that are not indices", format));
+  require(input.elements == 1, input, format, "one index");
 }
 
 namespace {
 
-constexpr std::size_t most_inputs = 16;
+constexpr std::size_t most_inputs = 64;
 
 class dataset_source final : public data_source {
 public:
@@ -66,7 +70,8 @@ public:
   void fill(std::uint64_t step, std::uint64_t global_batch, std::uint64_t first, std::uint64_t samples,
             std::span<void* const> out) override {
     const std::uint64_t begin = step * global_batch + first;
-    threads_.each(samples, [&](std::uint64_t k) { read(begin + k, k, out); });
+    const auto one = [&](std::uint64_t k) { read(begin + k, k, out); };
+    threads_.each(samples, std::ref(one)); // a std::function of the lambda itself would allocate
   }
 
   std::uint64_t size() const noexcept override { return order_.size; }
@@ -109,13 +114,12 @@ private:
 } // namespace
 
 std::unique_ptr<data_source> make_dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format,
-                                                 const data_config& config, bool shuffle, std::uint64_t seed) {
+                                                 std::int64_t threads, bool skip, bool shuffle, std::uint64_t seed) {
   if (inputs.size() > most_inputs)
     throw failure(exit_code::usage,
                   fmt::format("the model has {} inputs: datasets feed at most {}", inputs.size(), most_inputs));
-  return std::make_unique<dataset_source>(std::move(inputs), std::move(format),
-                                          static_cast<std::uint64_t>(config.threads), config.on_bad_record == "skip",
-                                          shuffle, seed);
+  return std::make_unique<dataset_source>(std::move(inputs), std::move(format), static_cast<std::uint64_t>(threads),
+                                          skip, shuffle, seed);
 }
 
 } // namespace regatta

@@ -35,13 +35,12 @@ std::unique_ptr<data_source> make_queue(std::vector<data_input> inputs, std::uni
 std::unique_ptr<data_source> make_stream(std::vector<data_input> inputs, const data_config& config);
 // `path` is a file, or a folder with data_batch_*.bin (train) or test_batch*.bin (evaluation). `first_records`: how
 // many records are used; 0: all.
-std::unique_ptr<data_source> make_cifar10(std::vector<data_input> inputs, const std::filesystem::path& path,
-                                          data_split split, bool shuffle, std::uint64_t seed,
-                                          std::uint64_t first_records);
+std::unique_ptr<dataset_format> make_cifar10(const std::vector<data_input>& inputs, const std::filesystem::path& path,
+                                             data_split split, std::uint64_t first_records);
 // Reads NAME.npy in `folder` for each input NAME. Checks the indices of all samples here, or of the first
 // `first_samples` if that is not 0.
-std::unique_ptr<data_source> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
-                                      bool shuffle, std::uint64_t seed, std::uint64_t first_samples = 0);
+std::unique_ptr<dataset_format> make_npy(const std::vector<data_input>& inputs, const std::filesystem::path& folder,
+                                         std::uint64_t first_samples);
 
 // Formats that are read one sample at a time; the files in formats/ describe them. `path` is the data to read, for
 // training or evaluation. Vocabulary and classes always come from the training data at config.path. `training`: crop
