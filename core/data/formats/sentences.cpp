@@ -66,12 +66,8 @@ public:
                     fmt::format("{}: expected a document of two sentences at least, got none: a line is a "
                                 "sentence, and an empty line ends a document",
                                 path.string()));
-    if (path == config.path) {
-      vocabulary_ = open_vocabulary(config, {&text_}, range, id_mask + 1);
-    } else {
-      const text_file training(config.path, config.first_records);
-      vocabulary_ = open_vocabulary(config, {&training}, range, id_mask + 1);
-    }
+    const text_file training(config.path, config.first_records);
+    vocabulary_ = open_vocabulary(config, {&training}, range, id_mask + 1);
     if (vocabulary_->size() <= id_mask + 1)
       throw failure(exit_code::usage, fmt::format("{}: the vocabulary holds no words", config.path));
   }
@@ -115,7 +111,7 @@ private:
 
   // Returns a random sentence outside the document of `first`; in a single document, any sentence but the successor.
   std::uint64_t stranger(std::uint64_t first, std::uint32_t bits) const {
-    const auto after = std::upper_bound(documents_.begin(), documents_.end(), first);
+    const auto after = std::ranges::upper_bound(documents_, first);
     std::uint64_t begin = *(after - 1), end = after == documents_.end() ? lines_.size() : *after;
     if (documents_.size() == 1) {
       begin = first + 1;
