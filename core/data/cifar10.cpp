@@ -29,14 +29,10 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path, d
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return {path};
   const std::string prefix = split == data_split::train ? "data_batch_" : "test_batch";
-  std::vector<std::filesystem::path> files;
-  for (std::filesystem::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
-    const auto name = i->path().filename().string();
-    if (name.starts_with(prefix) && i->path().extension() == ".bin") files.push_back(i->path());
-  }
-  if (error) throw failure(exit_code::usage, fmt::format("{}: cannot be listed: {}", path.string(), error.message()));
+  auto files = sorted_entries(path, [&](const std::filesystem::directory_entry& e) {
+    return e.path().filename().string().starts_with(prefix) && e.path().extension() == ".bin";
+  });
   if (files.empty()) throw failure(exit_code::usage, fmt::format("{}: holds no {}*.bin", path.string(), prefix));
-  std::ranges::sort(files);
   return files;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/failure.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -21,6 +23,18 @@
 #include <unistd.h>
 
 namespace regatta {
+
+std::vector<std::filesystem::path>
+sorted_entries(const std::filesystem::path& folder,
+               const std::function<bool(const std::filesystem::directory_entry&)>& wanted) {
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end; i.increment(error))
+    if (wanted(*i)) found.push_back(i->path());
+  if (error) throw failure(exit_code::usage, fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
+  std::ranges::sort(found);
+  return found;
+}
 
 // One mapping, for the SIGBUS handler. Entries are reused but never freed, because the handler may walk the list at any
 // moment.

@@ -3,10 +3,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace regatta {
+
+// [any] Returns the entries of a folder for which `wanted` is true, sorted by path. Throws failure (usage) if the folder
+// cannot be listed.
+std::vector<std::filesystem::path>
+sorted_entries(const std::filesystem::path& folder,
+               const std::function<bool(const std::filesystem::directory_entry&)>& wanted);
 
 // The bytes of a regular file, mapped into memory, read-only, during the lifetime of this object. If the file is
 // truncated meanwhile, a read raises SIGBUS: the process names the file on standard error and dies of the signal.

@@ -16,16 +16,12 @@ namespace {
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return {path};
-  std::vector<std::filesystem::path> files;
-  for (std::filesystem::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
-    const std::string name = i->path().filename().string(), extension = i->path().extension().string();
+  auto files = sorted_entries(path, [](const std::filesystem::directory_entry& e) {
+    const std::string name = e.path().filename().string(), extension = e.path().extension().string();
     std::error_code unreadable; // such as a loop of links
-    if (i->is_regular_file(unreadable) && name[0] != '.' && extension != ".vocabulary" && extension != ".subwords")
-      files.push_back(i->path());
-  }
-  if (error) throw failure(exit_code::usage, fmt::format("{}: cannot be listed: {}", path.string(), error.message()));
+    return e.is_regular_file(unreadable) && name[0] != '.' && extension != ".vocabulary" && extension != ".subwords";
+  });
   if (files.empty()) throw failure(exit_code::usage, fmt::format("{}: holds no file", path.string()));
-  std::ranges::sort(files);
   return files;
 }
 

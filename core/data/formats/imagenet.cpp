@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <system_error>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -19,23 +18,19 @@
 namespace regatta {
 namespace {
 
-std::vector<std::filesystem::path> sorted(const std::filesystem::path& folder, bool folders) {
-  std::error_code error;
-  std::vector<std::filesystem::path> found;
-  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
-    std::string extension = i->path().extension().string();
-    std::ranges::transform(extension, extension.begin(),
-                           [](unsigned char c) { return c < 'A' || c > 'Z' ? c : c + 32; });
-    if (folders ? i->is_directory() : extension == ".jpg" || extension == ".jpeg") found.push_back(i->path());
-  }
-  if (error) throw failure(exit_code::usage, fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
-  std::ranges::sort(found);
-  return found;
+bool is_class(const std::filesystem::directory_entry& e) {
+  return e.is_directory();
+}
+
+bool is_image(const std::filesystem::directory_entry& e) {
+  std::string extension = e.path().extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return c < 'A' || c > 'Z' ? c : c + 32; });
+  return extension == ".jpg" || extension == ".jpeg";
 }
 
 std::vector<std::string> classes_of(const std::filesystem::path& folder) {
   std::vector<std::string> names;
-  for (const auto& f : sorted(folder, true)) names.push_back(f.filename().string());
+  for (const auto& f : sorted_entries(folder, is_class)) names.push_back(f.filename().string());
   if (names.empty())
     throw failure(exit_code::usage, fmt::format("{}: expected a folder for each class, got none", folder.string()));
   return names;
@@ -71,12 +66,12 @@ public:
         refuse_input(input, name, "image and label");
       }
     }
-    for (const auto& folder : sorted(path, true)) {
+    for (const auto& folder : sorted_entries(path, is_class)) {
       if (config.first_records && files_.size() >= config.first_records) break;
       const auto at = std::ranges::lower_bound(classes, folder.filename().string());
       if (at == classes.end() || *at != folder.filename().string())
         throw failure(exit_code::usage, fmt::format("{}: no class of that name in {}", folder.string(), config.path));
-      for (auto& file : sorted(folder, false))
+      for (auto& file : sorted_entries(folder, is_image))
         files_.push_back({std::move(file), static_cast<std::uint32_t>(at - classes.begin())});
     }
   }
