@@ -6,17 +6,14 @@
 // brightened and noisy, like photographs.
 #include "data/generate_datasets.hpp"
 
-#include "base/failure.hpp"
 #include "data/normal_table.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <numbers>
-#include <string>
-#include <system_error>
+#include <ostream>
 #include <vector>
 
 #include <fmt/core.h>
@@ -112,32 +109,23 @@ private:
   normal_table normals_;
 };
 
-void write(const std::filesystem::path& path, const char* data, std::size_t bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(data, static_cast<std::streamsize>(bytes));
-  file.close();
-  if (!file) throw failure(exit_code::run, fmt::format("{}: cannot be written", path.string()));
-}
-
 } // namespace
 
-int generate_cifar10_like(const std::filesystem::path& dir, std::uint64_t samples_per_file, std::uint64_t seed) {
-  std::error_code error;
-  std::filesystem::create_directories(dir, error);
-  if (error) throw failure(exit_code::run, fmt::format("{}: cannot be created: {}", dir.string(), error.message()));
+void generate_cifar10_like(const std::filesystem::path& dir, std::uint64_t samples_per_file, std::uint64_t seed) {
   const painter p;
   std::vector<std::uint8_t> records(samples_per_file * record);
   for (std::uint32_t file = 0; file < 6; ++file) {
     for (std::uint64_t k = 0; k < samples_per_file; ++k)
       p.paint(rg::derive_seed(seed, k, file, rg::stream_data), records.data() + k * record);
-    write(dir / (file < 5 ? fmt::format("data_batch_{}.bin", file + 1) : "test_batch.bin"),
-          reinterpret_cast<const char*>(records.data()), records.size());
+    write_file(dir / (file < 5 ? fmt::format("data_batch_{}.bin", file + 1) : "test_batch.bin"),
+               [&](std::ostream& out) {
+                 out.write(reinterpret_cast<const char*>(records.data()), static_cast<std::streamsize>(records.size()));
+               });
   }
-  std::string names;
-  for (int label = 0; label < classes; ++label)
-    names += fmt::format("{}_stripes_{}\n", label < 5 ? "wide" : "narrow", label % 5 * 45 / 2);
-  write(dir / "batches.meta.txt", names.data(), names.size());
-  return 0;
+  write_file(dir / "batches.meta.txt", [](std::ostream& out) {
+    for (int label = 0; label < classes; ++label)
+      out << fmt::format("{}_stripes_{}\n", label < 5 ? "wide" : "narrow", label % 5 * 45 / 2);
+  });
 }
 
 } // namespace regatta

@@ -3,15 +3,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <iosfwd>
 
 namespace regatta {
+
+// [any] Creates or replaces `file`, and its folder, with what `write` puts into the stream. Throws failure (run) if it
+// cannot be written.
+void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write);
 
 // [main] Writes a learnable dataset in CIFAR-10's binary format into `dir`: data_batch_1.bin to data_batch_5.bin,
 // test_batch.bin and batches.meta.txt. Creates `dir`; replaces files of these names. Equal arguments give equal files;
 // each seed draws other samples of the same ten classes. A linear model classifies about half of the test set
 // correctly, a small convolutional network nearly all. Each .bin file has samples_per_file records (CIFAR-10: 10000) of
-// 3073 bytes. Returns 0. Throws failure (run) if it cannot write.
-int generate_cifar10_like(const std::filesystem::path& dir, std::uint64_t samples_per_file, std::uint64_t seed);
+// 3073 bytes. Throws failure (run) if it cannot write.
+void generate_cifar10_like(const std::filesystem::path& dir, std::uint64_t samples_per_file, std::uint64_t seed);
 
 // [main] Each of the other functions writes a learnable dataset in the named format of data.format into `dir`: files or
 // folders `train` and `test`, which has a fifth as many samples, at least one. They create folders and replace files of

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/generate_datasets.hpp"
 
-#include "base/failure.hpp"
 #include "data/jpeg.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numbers>
-#include <system_error>
+#include <ostream>
 
 #include <fmt/format.h>
 
@@ -46,16 +44,11 @@ void generate_imagenet_like(const std::filesystem::path& dir, std::uint32_t clas
   for (std::uint32_t label = 0; label < classes; ++label)
     for (const std::uint32_t test : {0, 1}) {
       const auto folder = dir / (test ? "test" : "train") / fmt::format("class{:03}", label);
-      std::error_code error;
-      std::filesystem::create_directories(folder, error);
-      if (error)
-        throw failure(exit_code::run, fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
       for (std::uint32_t i = 0; i < (test ? std::max(1U, images / 5) : images); ++i) {
         const auto bytes = encode_jpeg(paint(label, classes, side, rg::derive_seed(seed, i, label, test)), 85);
-        const auto file = folder / fmt::format("{:05}.jpg", i);
-        std::ofstream out(file, std::ios::binary | std::ios::trunc);
-        out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-        if (!out.flush()) throw failure(exit_code::run, fmt::format("{}: cannot be written", file.string()));
+        write_file(folder / fmt::format("{:05}.jpg", i), [&](std::ostream& out) {
+          out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        });
       }
     }
 }

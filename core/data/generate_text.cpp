@@ -9,7 +9,6 @@
 #include <fstream>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -31,40 +30,27 @@ private:
   std::uint64_t seed_, at_ = 0;
 };
 
-class text_out {
-public:
-  explicit text_out(const std::filesystem::path& path) : path_(path) {
-    std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
-    if (!error) out_.open(path, std::ios::binary | std::ios::trunc);
-    if (!out_) throw failure(exit_code::run, fmt::format("{}: cannot be written", path.string()));
-  }
-  ~text_out() = default;
-  text_out(const text_out&) = delete;
-  text_out& operator=(const text_out&) = delete;
-  void line(std::string_view text) { out_ << text << '\n'; }
-  void close() {
-    out_.close();
-    if (!out_) throw failure(exit_code::run, fmt::format("{}: cannot be written", path_.string()));
-  }
-
-private:
-  std::filesystem::path path_;
-  std::ofstream out_;
-};
-
 // Writes lines of make(random numbers of the line) to files: `count` lines for train, a fifth of that for test.
 void write_lines(const std::filesystem::path& dir, const std::string& file, std::uint64_t count, std::uint64_t seed,
                  const std::function<std::string(dice)>& make) {
   for (const std::uint32_t test : {0, 1}) {
-    text_out out(dir / fmt::format(fmt::runtime(file), test ? "test" : "train"));
     const std::uint64_t lines = test ? std::max<std::uint64_t>(1, count / 5) : count;
-    for (std::uint64_t i = 0; i < lines; ++i) out.line(make(dice(seed, i, test)));
-    out.close();
+    write_file(dir / fmt::format(fmt::runtime(file), test ? "test" : "train"), [&](std::ostream& out) {
+      for (std::uint64_t i = 0; i < lines; ++i) out << make(dice(seed, i, test)) << '\n';
+    });
   }
 }
 
 } // namespace
+
+void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write) {
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  std::ofstream out(file, std::ios::binary | std::ios::trunc); // fails if the folder cannot be created
+  if (out) write(out);
+  out.close();
+  if (!out) throw failure(exit_code::run, fmt::format("{}: cannot be written", file.string()));
+}
 
 void generate_criteo_like(const std::filesystem::path& dir, std::uint64_t lines, std::uint64_t seed) {
   write_lines(dir, "{}.tsv", lines, seed, [&](dice d) {

@@ -143,7 +143,7 @@ TEST_CASE("what is wrong with a folder or a file is said, with its name") {
 
 TEST_CASE("the made-up set reads back, is the same for the same seed, and has all classes") {
   const temporary_folder one, same, other;
-  CHECK(generate_cifar10_like(one.path / "deep" / "er", 40, 1) == 0);
+  generate_cifar10_like(one.path / "deep" / "er", 40, 1);
   generate_cifar10_like(same.path, 40, 1);
   generate_cifar10_like(other.path, 40, 2);
   std::set<std::string> contents;
