@@ -12,30 +12,6 @@
 namespace regatta::arithmetic {
 namespace {
 
-// The functions that are compiled per instruction set take plain pointers. None is `restrict`, because y may be x.
-RG_SIMD void fill_n(float* y, float a, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) y[i] = a;
-}
-
-RG_SIMD void axpy_n(float* y, float a, const float* x, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
-}
-
-RG_SIMD void add_n(float* y, const float* x, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) y[i] += x[i];
-}
-
-RG_SIMD void scale_n(float* y, float a, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) y[i] *= a;
-}
-
-RG_SIMD void accumulate_n(float* u, float a, const float* g, float* v, std::size_t n) noexcept {
-  for (std::size_t i = 0; i < n; ++i) {
-    u[i] = a * u[i] + g[i];
-    v[i] += u[i];
-  }
-}
-
 // Enough partial sums to keep every instruction set busy. The order of addition is part of the result.
 constexpr std::size_t lanes = 32;
 
@@ -59,24 +35,28 @@ RG_SIMD void add_squares(const float* x, std::size_t blocks, double* sums, std::
 
 } // namespace
 
-void fill(std::span<float> y, float a) noexcept {
-  fill_n(y.data(), a, y.size());
+// None of these pointers is `restrict`, because y may be x.
+RG_SIMD void fill(std::span<float> y, float a) noexcept {
+  for (float& v : y) v = a;
 }
 
-void axpy(std::span<float> y, float a, std::span<const float> x) noexcept {
-  axpy_n(y.data(), a, x.data(), y.size());
+RG_SIMD void axpy(std::span<float> y, float a, std::span<const float> x) noexcept {
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += a * x[i];
 }
 
-void add(std::span<float> y, std::span<const float> x) noexcept {
-  add_n(y.data(), x.data(), y.size());
+RG_SIMD void add(std::span<float> y, std::span<const float> x) noexcept {
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
 }
 
-void scale(std::span<float> y, float a) noexcept {
-  scale_n(y.data(), a, y.size());
+RG_SIMD void scale(std::span<float> y, float a) noexcept {
+  for (float& v : y) v *= a;
 }
 
-void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept {
-  accumulate_n(u.data(), a, g.data(), v.data(), u.size());
+RG_SIMD void accumulate(std::span<float> u, float a, std::span<const float> g, std::span<float> v) noexcept {
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    u[i] = a * u[i] + g[i];
+    v[i] += u[i];
+  }
 }
 
 norm sum_of_squares(std::span<const float> x) noexcept {
