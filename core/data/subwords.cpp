@@ -6,8 +6,6 @@
 #include "base/write_atomically.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 

@@ -43,12 +43,8 @@ public:
 std::unique_ptr<vocabulary> open_vocabulary(const data_config& config, const std::vector<const text_file*>& texts,
                                             std::uint64_t most, std::uint32_t specials);
 
-// [main] The two kinds of open_vocabulary(). `given`: the file is the user's, used as it is; else it is a cache of
-// `texts`, which is rebuilt if it is missing or the texts have changed. A cache of words that cannot be written is no
-// error.
-std::unique_ptr<vocabulary> open_words(const std::filesystem::path& cache, bool given, std::uint64_t min_count,
-                                       const std::vector<const text_file*>& texts, std::uint64_t most,
-                                       std::uint32_t specials);
+// [main] open_vocabulary() for data.tokens = "subwords". `given`: the file is the user's, used as it is; else it is a
+// cache of `texts`, which is rebuilt if it is missing or the texts have changed.
 std::unique_ptr<vocabulary> open_subwords(const std::filesystem::path& model, bool given,
                                           const std::vector<const text_file*>& texts, std::uint64_t most);
 

@@ -21,7 +21,6 @@
 #include "optimizer/kernels.hpp"
 #include "optimizer/schedule.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 

@@ -2,7 +2,6 @@
 //
 // Queries and the titles that people chose. A line is a query, a right title and optionally a wrong title, separated by
 // tabs. If the wrong title is missing, the right title of a random other line replaces it.
-#include "base/failure.hpp"
 #include "data/formats.hpp"
 #include "data/vocabulary.hpp"
 #include "experiment/experiment.hpp"

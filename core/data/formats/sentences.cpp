@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
