@@ -104,6 +104,7 @@ void host_processor::copy(void* to, const void* from, std::uint64_t bytes) {
 bool host_processor::run(const rg_work& w) {
   const auto a = static_cast<float>(w.a);
   switch (w.kind) {
+  case RG_OP_COPY: copy(w.target, w.source, w.count * rg::size_of(w.type)); return true;
   case RG_OP_FILL:
     if (w.index) return selection::fill_at(target<float>(w), indices(w), a);
     arithmetic::fill(target<float>(w), a);

@@ -4,19 +4,12 @@
 namespace regatta {
 namespace {
 
-void do_at_once(processor& p, const rg_work& w) {
-  if (w.kind == RG_OP_COPY)
-    p.copy(w.target, w.source, w.count * rg::size_of(w.type));
-  else
-    p.run(w);
-}
-
 class on_host final : public staging {
 public:
   explicit on_host(processor& host) : host_(host) {}
   std::unique_ptr<scratch> make_scratch() override { return std::make_unique<scratch>(allocate_aligned); }
   rg_fence pack(const rg_work& w) override {
-    do_at_once(host_, w);
+    host_.run(w);
     return 0;
   }
 
