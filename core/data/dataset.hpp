@@ -62,9 +62,9 @@ public:
 void require_indices(const data_input& input, const char* format);
 void require_scalar(const data_input& input, const char* format);
 
-// [main] Returns a source that reads `format`, which was made for `inputs`, on the calling thread and `threads` - 1 more.
-// `skip`: the next record replaces a damaged one. `shuffle` and `seed` decide the order of samples. Requires that the
-// format has a sample. Throws failure: usage for more than 64 inputs, run if a thread cannot be started.
+// [main] Returns a source that reads `format`, which was made for `inputs`, on the calling thread and `threads` - 1
+// more. `skip`: the next record replaces a damaged one. `shuffle` and `seed` decide the order of samples. Requires that
+// the format has a sample. Throws failure: usage for more than 64 inputs, run if a thread cannot be started.
 std::unique_ptr<data_source> make_dataset_source(std::vector<data_input> inputs, std::unique_ptr<dataset_format> format,
                                                  std::int64_t threads, bool skip, bool shuffle, std::uint64_t seed);
 

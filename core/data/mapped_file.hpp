@@ -10,8 +10,8 @@
 
 namespace regatta {
 
-// [any] Returns the entries of a folder for which `wanted` is true, sorted by path. Throws failure (usage) if the folder
-// cannot be listed.
+// [any] Returns the entries of a folder for which `wanted` is true, sorted by path. Throws failure (usage) if the
+// folder cannot be listed.
 std::vector<std::filesystem::path>
 sorted_entries(const std::filesystem::path& folder,
                const std::function<bool(const std::filesystem::directory_entry&)>& wanted);

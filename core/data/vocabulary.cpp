@@ -106,8 +106,8 @@ private:
   std::vector<std::uint64_t> counts_; // by id
 };
 
-// `given`: the file is the user's, used as it is; else it is a cache of `texts`, which is rebuilt if it is missing or the
-// texts have changed. A cache that cannot be written is no error.
+// `given`: the file is the user's, used as it is; else it is a cache of `texts`, which is rebuilt if it is missing or
+// the texts have changed. A cache that cannot be written is no error.
 std::unique_ptr<vocabulary> open_words(const std::filesystem::path& cache, bool given, std::uint64_t min_count,
                                        const std::vector<const text_file*>& texts, std::uint64_t most,
                                        std::uint32_t specials) {
