@@ -36,7 +36,7 @@ struct tree {
   tree(rg::comm& c, const parameters& p)
       : comm(c), buckets(c.make_buckets(static_cast<std::uint64_t>(p.bucket))), ready(buckets.size()),
         total(c.alloc(2, RG_F64)) {
-    comm.own_as_worker(comm.whole()); // every worker updates all weights
+    comm.own(comm.whole(), rg::role::worker); // every worker updates all weights
   }
 
   // [loop] A coroutine runs during the backward pass and sums each bucket once its gradients are final.
@@ -47,8 +47,8 @@ struct tree {
   rg::task<> end_step(std::uint64_t step) {
     co_await running.join(); // rethrows exceptions of sum_all: if a peer is gone, the step ends here
     if (comm.deferred()) {   // clipping by global norm: apply() only added to the norm, commit() updates
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
     }
   }
 
@@ -62,7 +62,7 @@ private:
       co_await ready;
       const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
       co_await sum(self, gradient);
-      co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
+      co_await self.comm.apply(self.buckets[b].first, gradient, step, rg::role::worker);
     }
   }
 

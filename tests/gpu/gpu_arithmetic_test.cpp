@@ -391,7 +391,7 @@ TEST_CASE("rows are gathered and scattered") {
   float* dt = d.make(table);
   auto* index = d.make(std::vector<std::int64_t>{7, 0, 3});
   float* out = d.make<float>(3 * row);
-  auto w = d.work(RG_OP_GATHER);
+  auto w = d.work(RG_OP_GATHER_ROWS);
   w.target = out;
   w.source = dt;
   w.index = index;
@@ -404,7 +404,7 @@ TEST_CASE("rows are gathered and scattered") {
     CHECK(got[i] == table[7 * row + i]);
     CHECK(got[row + i] == table[i]);
   }
-  w.kind = RG_OP_SCATTER;
+  w.kind = RG_OP_SCATTER_ROWS;
   w.flags = RG_OP_ADD;
   w.target = dt;
   w.source = out;

@@ -68,7 +68,7 @@ struct allreduce {
       }
       choose(p.algorithm);
     }
-    c.own_as_worker(c.whole());
+    c.own(c.whole(), rg::role::worker);
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows touched) {
@@ -83,9 +83,9 @@ struct allreduce {
     co_await running.join();
     if (!comm.deferred()) co_return;
     // With sharded updates each worker has the norm of its shards only; otherwise all workers hold all gradients.
-    co_await comm.norm(total, false);
+    co_await comm.norm(total, rg::role::worker);
     if (sharded) co_await rg::halving_doubling_all_reduce(comm, members, me(), total, 0);
-    co_await comm.commit(total, step, false);
+    co_await comm.commit(total, step, rg::role::worker);
     for (std::size_t b = 0; sharded && b < buckets.size(); ++b)
       co_await sharded_update::exchange_weights(*sharded, b, 0);
   }
@@ -155,7 +155,7 @@ private:
 
   static rg::task<> update(allreduce& self, std::size_t b, std::uint64_t step, std::uint32_t lane) {
     if (self.members.size() > 1) co_await reduce(self, b, lane);
-    co_await self.comm.apply_as_worker(self.buckets[b].first, self.comm.gradients(self.buckets[b]), step);
+    co_await self.comm.apply(self.buckets[b].first, self.comm.gradients(self.buckets[b]), step, rg::role::worker);
   }
 
   static rg::task<> reduce(allreduce& self, std::size_t b, std::uint32_t lane) {

@@ -23,7 +23,7 @@ public:
                  std::size_t me, bool on_device)
       : comm_(c), buckets_(buckets), members_(members), me_(me) {
     if (on_device && c.offers(RG_OP_REDUCE_SCATTER) && c.offers(RG_OP_ALL_GATHER)) group_ = c.split(members);
-    for (std::size_t b = 0; b < buckets.size(); ++b) c.own_as_worker(shard(b, me));
+    for (std::size_t b = 0; b < buckets.size(); ++b) c.own(shard(b, me), rg::role::worker);
     for (auto* of_bucket : {&sums_, &weights_, &pushes_, &answers_}) {
       of_bucket->resize(buckets.size());
       for (operations& o : *of_bucket) o.resize(members.size());
@@ -50,7 +50,7 @@ public:
       });
       for (rg::operation& o : self.sums_[b]) co_await o;
     }
-    co_await self.comm_.apply_as_worker(self.shard(b, self.me_).first, mine, step);
+    co_await self.comm_.apply(self.shard(b, self.me_).first, mine, step, rg::role::worker);
     if (!self.comm_.deferred()) co_await send_weights(self, b, lane);
     for (rg::operation& o : self.pushes_[b]) co_await o;
   }

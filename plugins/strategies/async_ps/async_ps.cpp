@@ -62,7 +62,7 @@ struct async_ps {
       if (const auto range = cut.mine(b); range.count) {
         shard s;
         s.range = range;
-        s.weights = c.own_as_server(range);
+        s.weights = c.own(range, rg::role::server);
         held.push_back(s);
       }
     const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
@@ -191,7 +191,7 @@ private:
     self.comm.record_of_step("staleness", static_cast<std::int64_t>(part.version - from.pulled[b]), w, step);
     if (self.bound > 0) {
       ++part.version;
-      co_await self.comm.apply_as_server(part.range.first, self.memory_of(from, b), step);
+      co_await self.comm.apply(part.range.first, self.memory_of(from, b), step, rg::role::server);
       from.pushed[b] = step + 1;
       for (auto& c : self.customers) c->changed.set();
       co_return;
@@ -205,7 +205,7 @@ private:
     for (std::uint32_t v = 1; v < self.comm.workers(); ++v)
       co_await self.comm.axpy(sum, 1, self.memory_of(*self.customers[v], b));
     ++part.version;
-    co_await self.comm.apply_as_server(part.range.first, sum, step);
+    co_await self.comm.apply(part.range.first, sum, step, rg::role::server);
     for (auto& c : self.customers) c->pushed[b] = step + 1;
     for (auto& c : self.customers) c->combined.set();
     for (auto& c : self.customers) c->changed.set();

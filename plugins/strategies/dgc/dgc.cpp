@@ -85,7 +85,7 @@ struct dgc {
     std::iota(members.begin(), members.end(), 0u);
     make_slices();
     if (c.is_worker()) {
-      c.own_as_worker(c.whole());
+      c.own(c.whole(), rg::role::worker);
       u = c.alloc(c.arena().count);
       v = c.alloc(c.arena().count);
       ready = std::vector<rg::event>(slices.size());
@@ -292,7 +292,7 @@ private:
       co_await comm.axpy(u, 1, sum);
       sum = u;
     }
-    co_await comm.apply_as_worker(q.range.first, sum, step);
+    co_await comm.apply(q.range.first, sum, step, rg::role::worker);
   }
 
   static rg::task<> exchange_sparse(dgc& self, const slice& q, std::uint64_t step, std::uint32_t lane) {
@@ -345,7 +345,7 @@ private:
       }
     }
     self.add_time("decode_seconds", begin);
-    co_await comm.apply_as_worker(q.range.first, g, step);
+    co_await comm.apply(q.range.first, g, step, rg::role::worker);
   }
 
   static rg::task<> serve_lane(dgc& self, std::uint32_t lane) {

@@ -58,7 +58,7 @@ struct geo_ps {
       : comm(c), cut(c, p.bucket), k(static_cast<std::uint64_t>(p.k)), adds(p.merge == "add"),
         rows(c, adds, rows_to_servers, rows_to_workers), row_server(c, k, adds, rows_to_servers, rows_to_workers) {
     if (c.is_worker()) {
-      c.own_as_worker(c.whole());
+      c.own(c.whole(), rg::role::worker);
       if (c.arena().count) old = c.alloc(c.arena().count); // a model may have sparse tables only
       if (c.arena().count) answer = adds ? c.alloc(c.arena().count) : c.weights(c.whole());
       total = c.alloc(2, RG_F64);
@@ -68,7 +68,7 @@ struct geo_ps {
     }
     if (!c.is_server()) return;
     for (std::size_t b = 0; b < cut.buckets(); ++b)
-      if (const auto range = cut.mine(b); range.count) held.push_back({c.own_as_server(range), 0});
+      if (const auto range = cut.mine(b); range.count) held.push_back({c.own(range, rg::role::server), 0});
     const auto slots = std::min(static_cast<std::size_t>(p.ahead), held.size());
     for (std::uint32_t w = 0; w < c.workers(); ++w)
       customers.push_back(std::make_unique<customer>(c, slots, cut.largest()));
@@ -87,8 +87,8 @@ struct geo_ps {
     co_await rows.update(step);
     co_await running.join();
     if (comm.deferred()) { // each worker clips by its own norm
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
       if (closes(step))
         for (std::size_t b = 0; b < cut.buckets(); ++b) co_await push(*this, b);
     }
@@ -158,7 +158,7 @@ private:
       co_await ready;
       if (step == 0) co_await comm.copy(self.old_of(range), comm.weights(range));
       co_await comm.scale(comm.gradients(range), comm.workers());
-      co_await comm.apply_as_worker(range.first, comm.gradients(range), step);
+      co_await comm.apply(range.first, comm.gradients(range), step, rg::role::worker);
       if (!comm.deferred() && self.closes(step)) co_await push(self, b);
     }
   }

@@ -33,7 +33,7 @@ struct local_sgd {
         lanes(std::min<std::size_t>(static_cast<std::size_t>(p.lanes), buckets.size())),
         k(static_cast<std::uint64_t>(p.k)), members(c.workers()), total(c.alloc(2, RG_F64)) {
     std::iota(members.begin(), members.end(), 0u);
-    c.own_as_worker(c.whole());
+    c.own(c.whole(), rg::role::worker);
   }
 
   void begin_step(std::uint64_t step) {
@@ -44,8 +44,8 @@ struct local_sgd {
   rg::task<> end_step(std::uint64_t step) {
     co_await running.join();
     if (comm.deferred()) { // each worker clips by its own norm
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
       if (closes(step)) co_await average_all(*this);
     }
     steps = step + 1;
@@ -67,7 +67,7 @@ private:
       co_await ready;
       const rg_buffer gradient = comm.gradients(self.buckets[b]);
       co_await comm.scale(gradient, comm.workers());
-      co_await comm.apply_as_worker(self.buckets[b].first, gradient, step);
+      co_await comm.apply(self.buckets[b].first, gradient, step, rg::role::worker);
       // This step does not read these weights any more.
       if (!comm.deferred() && self.closes(step)) co_await average(self, b, lane);
     }

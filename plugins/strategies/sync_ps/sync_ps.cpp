@@ -76,7 +76,7 @@ struct sync_ps {
     for (std::size_t b = 0; b < cut.buckets(); ++b) {
       const auto range = cut.mine(b);
       rg_buffer weights{};
-      if (range.count) weights = in_place ? c.own_as_worker(range) : c.own_as_server(range);
+      if (range.count) weights = in_place ? c.own(range, rg::role::worker) : c.own(range, rg::role::server);
       parts.push_back({range, weights, rg::sub(sums, in_place ? range.first : at, range.count)});
       at += range.count;
     }
@@ -142,16 +142,16 @@ struct sync_ps {
         if (!parts[b].range.count) continue;
         co_await all_sent(*this, b); // sends of the previous step's weights may not have ended
         if (in_place)
-          co_await comm.apply_as_worker(parts[b].range.first, parts[b].sum, step);
+          co_await comm.apply(parts[b].range.first, parts[b].sum, step, rg::role::worker);
         else
-          co_await comm.apply_as_server(parts[b].range.first, parts[b].sum, step);
+          co_await comm.apply(parts[b].range.first, parts[b].sum, step, rg::role::server);
         if (!comm.deferred()) answer(b);
       }
       if (in_place) served.set();
       co_await server.end_step(step);
       if (comm.deferred()) {
         co_await add_up_norms(*this);
-        co_await comm.commit(total, step, true);
+        co_await comm.commit(total, step, rg::role::server);
         for (std::size_t b = 0; b < cut.buckets(); ++b) answer(b);
       }
     }
@@ -218,7 +218,7 @@ private:
   // Server 0 sums the norms in the order of servers and sends the sum to all servers.
   static rg::task<> add_up_norms(sync_ps& self) {
     rg::comm& comm = self.comm;
-    co_await comm.norm(self.total, true);
+    co_await comm.norm(self.total, rg::role::server);
     if (comm.cluster().server == 0) {
       for (std::uint32_t s = 1; s < comm.servers(); ++s)
         co_await comm.recv_add(comm.server_rank(s), self.total, between_servers);

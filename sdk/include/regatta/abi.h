@@ -37,6 +37,7 @@
 
 #include <regatta/abi/base.h>
 #include <regatta/abi/model.h>
+#include <regatta/abi/operations.h>
 #include <regatta/abi/strategy.h>
 #include <regatta/abi/transport.h>
 

@@ -87,9 +87,9 @@ typedef struct rg_update {
  *   SELECT      index (RG_I32), target = indices and values of the first index_count elements of source (count
  *               elements) of magnitude > a, in ascending order of index;
  *               *found = the number of all such elements, which may be larger than index_count
- *   GATHER      target[i] = source[index[i]]; index (RG_I64) has index_count elements, and a row has `row` elements
- *   SCATTER     target[index[i]] = source[i], with the same sizes; RG_OP_ADD adds
- * An index outside the buffer (`count` elements of target, or of source in GATHER) is ignored. */
+ *   GATHER_ROWS target[i] = source[index[i]]; index (RG_I64) has index_count elements, and a row has `row` elements
+ *   SCATTER_ROWS target[index[i]] = source[i], with the same sizes; RG_OP_ADD adds
+ * An index outside the buffer (`count` elements of target, or of source in GATHER_ROWS) is ignored. */
 typedef struct rg_work {
   uint32_t struct_size;
   uint32_t kind;

@@ -23,7 +23,7 @@ inline bool worker_and_server(const rg_cluster& c, std::uint32_t a, std::uint32_
 class shards {
 public:
   // For the strategy's constructor. Sets the buckets of `c`, each of at most `bytes` bytes over all servers, but at
-  // least 64 for each server. Does not call own_as_server(). Requires at least one server. Throws rg::error
+  // least 64 for each server. Does not call own(). Requires at least one server. Throws rg::error
   // (RG_E_CONFIG) if a model without sparse tables has too few weights for the servers.
   shards(comm& c, std::int64_t bytes)
       : buckets_(c.make_buckets(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 64 * c.servers()))),

@@ -34,7 +34,7 @@ template <class Defect> struct star {
   star(rg::comm& c, const parameters&)
       : comm(c), buckets(c.make_buckets(256)), ready(buckets.size()), total(c.alloc(2, RG_F64)), spare(c.alloc(1)),
         tables(c, 2) {
-    comm.own_as_worker(comm.whole());
+    comm.own(comm.whole(), rg::role::worker);
   }
 
   rg::task<> begin_step(std::uint64_t step, rg::step_rows rows) {
@@ -57,8 +57,8 @@ template <class Defect> struct star {
       if (comm.rank() == 0) co_await comm.recv(1, spare, 2);
     }
     if (comm.deferred()) {
-      co_await comm.norm(total, false);
-      co_await comm.commit(total, step, false);
+      co_await comm.norm(total, rg::role::worker);
+      co_await comm.commit(total, step, rg::role::worker);
     }
   }
 
@@ -79,7 +79,7 @@ private:
       if (Defect::looks_at_bytes) self.seen += *self.comm.template pointer<float>(gradient);
       if (Defect::steps_back) co_await self.comm.scale(gradient, -1);
       if (Defect::drifts) co_await self.comm.scale(gradient, 1 + 0.01 * static_cast<double>(++calls));
-      co_await self.comm.apply_as_worker(self.buckets[b].first, gradient, step);
+      co_await self.comm.apply(self.buckets[b].first, gradient, step, rg::role::worker);
     }
   }
   bool has_matrix(rg::span_of_arena s) const {
