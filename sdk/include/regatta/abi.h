@@ -12,8 +12,9 @@
  *  - Versions. Every struct that may grow starts with `struct_size`. The side that owns the struct's memory sets it to
  *    its own sizeof. The side that reads the struct zeroes its own copy and copies min(struct_size, its own sizeof)
  *    bytes. A function that fills its caller's struct (`out`) writes at most struct_size bytes and leaves struct_size
- *    as it is. A minor version only appends members. A change that breaks old plugins is a new major version, or a new
- *    extension id; the engine loads only plugins of its own major version. All elements of an array of such structs
+ *    as it is. A minor version only appends members, behind the former size of the struct and never into its padding.
+ *    A change that breaks old plugins is a new major version, or a new extension id; the engine loads only plugins of
+ *    its own major version. All elements of an array of such structs
  *    have the same struct_size, which is the array's stride.
  *  - Functions in tables. Those of rg_model, rg_executor, rg_transport and rg_strategy must be there unless the comment
  *    says that they may be null. In other tables null means "not supported".

@@ -108,7 +108,6 @@ typedef struct rg_work {
  * readings unchanged. */
 typedef struct rg_sensors {
   uint32_t struct_size;
-  uint32_t reserved;
   double utilisation;               /* fraction of recent time (e.g. the last second) in which a kernel ran, 0 to 1 */
   double memory_used, memory_total; /* bytes; `memory_used` by all processes together */
   double clock, memory_clock;       /* Hz */
@@ -175,7 +174,6 @@ typedef struct rg_place {
   uint32_t struct_size;
   uint32_t memory; /* RG_MEMORY_* */
   int32_t device;  /* index of the device, if `memory` is a device's */
-  uint32_t reserved;
 } rg_place;
 
 #ifdef __cplusplus

@@ -12,7 +12,6 @@
 
 typedef struct rg_frequencies {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] Passes the frequencies of one input; input is an index into rg_model_info.inputs. Called on workers, between
    * create and the first step() or rows(), once for each input whose data were counted or are drawn from a known
    * distribution. weights[i], 0 or more, is proportional to the frequency of index i, with any sum; indices from

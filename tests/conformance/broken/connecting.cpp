@@ -22,7 +22,7 @@ struct own_secret {
     return RG_OK;
   }
   static constexpr rg_authenticate known_to_all = {
-      .struct_size = sizeof(rg_authenticate), .reserved = 0, .context = nullptr, .mac = &mac};
+      .struct_size = sizeof(rg_authenticate), .context = nullptr, .mac = &mac};
   rg_host host;
 };
 struct trusts_everybody : private own_secret, unix_transport {

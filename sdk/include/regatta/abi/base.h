@@ -87,7 +87,6 @@ typedef struct rg_param {
   uint32_t struct_size;
   uint32_t type;
   uint32_t unit;
-  uint32_t reserved;
   const char* name;
   const char* help;          /* one line */
   const char* default_value; /* in TOML's notation: 5, 0.5, true, "text", [1, 2]; null: the user must give a value */
@@ -118,7 +117,6 @@ typedef struct rg_component {
   const char* summary; /* one line */
   const rg_param* params;
   uint32_t param_count;
-  uint32_t reserved;
   /* rg_model, rg_executor, rg_transport or rg_strategy, by `kind`. May be null in a model that is a graph
    * (RG_EXT_GRAPH). */
   const void* functions;
@@ -134,7 +132,6 @@ typedef struct rg_plugin {
   const char* version;
   const rg_component* const* components;
   uint32_t component_count;
-  uint32_t reserved;
 } rg_plugin;
 
 /* [main] The type of the exported function `regatta_plugin`. `host` is valid until the process ends. The description
@@ -171,7 +168,6 @@ typedef uint64_t rg_fence;
 typedef struct rg_completion {
   uint64_t cookie;
   rg_status status; /* RG_OK or an error (RG_E_*) */
-  uint32_t reserved;
   /* Of a receive: bytes of payload received, counted in the type that they have in memory. Of RG_OP_SELECT: bytes of
    * the values that were found. Else without meaning. */
   uint64_t bytes;

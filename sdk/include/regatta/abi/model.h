@@ -35,7 +35,6 @@ typedef struct rg_tensor {
   float decay;      /* factor on the optimizer's weight decay, usually 1; 0: no decay */
   float lr_scale;   /* factor on the learning rate, usually 1 */
   uint32_t init;    /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
-  uint32_t reserved;
   double init_a, init_b;
   /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch. */
   uint64_t max_rows;
@@ -105,7 +104,6 @@ typedef struct rg_model_info {
   /* 1 + the index of the input whose values are the tokens of a sample, by which throughput is counted; the value 0
    * there is padding and is not counted. 0: there is no such input. */
   uint32_t tokens_input;
-  uint32_t reserved;
 } rg_model_info;
 
 #define RG_MAX_COUNTS 8
@@ -146,7 +144,6 @@ typedef struct rg_model_memory {
    * has the extension "regatta.device/1" (device.h). The arguments of init() and canonical() and the rows of sparse
    * tables (rg_table_rows) are always in host memory. */
   uint32_t memory;
-  uint32_t reserved;
 } rg_model_memory;
 
 enum {
@@ -190,7 +187,6 @@ enum {
  * null function needs no call. */
 typedef struct rg_hooks {
   uint32_t struct_size;
-  uint32_t reserved;
   void* context;
   /* To be called before dense weight `tensor` is first read in this step. May wait until the weight has arrived. If it
    * does not return RG_OK, step() must return that status at once. */
@@ -211,12 +207,10 @@ typedef struct rg_hooks {
    * waits for every ready(). */
   const uint32_t* awaited;
   uint32_t awaited_count;
-  uint32_t reserved2;
 } rg_hooks;
 
 typedef struct rg_step_result {
   uint32_t struct_size;
-  uint32_t reserved;
   double loss_sum; /* sum of the loss over this batch's samples or tokens, not divided */
   uint64_t count;  /* number of terms in that sum; the result has the mean over all workers */
   /* On devices step() may return before the loss is known: `late` then points to host memory, in which the sum is once
@@ -228,7 +222,6 @@ typedef struct rg_step_result {
 
 typedef struct rg_model {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] Creates an instance. Null in a model that is a graph: there an executor creates the instances. */
   rg_status (*create)(const rg_host* host, const rg_value* values, const rg_model_setup* setup, void** self);
   void (*destroy)(void* self);                            /* [main] */
@@ -285,7 +278,6 @@ typedef struct rg_node {
   const uint32_t* weights; /* indices into rg_graph.tensors, in the order that the op defines */
   const rg_attr* attrs;
   uint32_t input_count, weight_count, attr_count;
-  uint32_t reserved;
   int64_t shape[RG_MAX_DIMS]; /* shape of the output for one sample, canonical: channels, height, width */
 } rg_node;
 
@@ -298,12 +290,10 @@ typedef struct rg_graph {
   uint32_t tensor_count, input_count;
   const char* unit;      /* as rg_model_info.unit */
   uint32_t tokens_input; /* as rg_model_info.tokens_input */
-  uint32_t reserved;
 } rg_graph;
 
 typedef struct rg_graph_source {
   uint32_t struct_size;
-  uint32_t reserved;
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self); /* [main] */
   void (*destroy)(void* self);                                                   /* [main] */
   const rg_graph* (*graph)(void* self); /* [main] valid until destroy; null: an error, with a text by host->fail() */

@@ -60,8 +60,7 @@ enum {
 typedef struct rg_plan {
   uint32_t struct_size;
   uint32_t flags;
-  uint32_t lanes; /* lanes that the strategy uses: 1 to 256; 0 only if no ranks exchange messages */
-  uint32_t reserved;
+  uint32_t lanes;  /* lanes that the strategy uses: 1 to 256; 0 only if no ranks exchange messages */
   uint64_t period; /* the behaviour repeats after so many steps; the timed region covers whole periods; 0 means 1 */
   uint64_t steady_from; /* the first step that may be timed: warm-up lasts at least so many steps */
   uint64_t bound;       /* RG_PLAN_BOUNDED: how many steps a worker may be ahead of the slowest one */
@@ -175,7 +174,6 @@ typedef struct rg_strategy_host {
 
 typedef struct rg_strategy {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [any] Describes what the strategy needs and does. Depends on its arguments alone, and is called in the coordinator
    * and on every rank, without an instance. Fails with RG_E_CONFIG if the strategy cannot run so. */
   rg_status (*plan)(const rg_host* host, const rg_value* values, const rg_cluster* cluster, rg_plan* out);

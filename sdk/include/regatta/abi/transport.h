@@ -34,7 +34,6 @@ typedef struct rg_transport_caps {
   uint32_t memory;      /* bit mask of the RG_MEMORY_* that it can send from and receive into; not 0 */
   uint32_t p2p;         /* RG_P2P_* */
   uint32_t own_threads; /* threads that the transport runs; the engine counts each as one core */
-  uint32_t reserved;
 } rg_transport_caps;
 
 typedef struct rg_blob {
@@ -49,7 +48,6 @@ typedef struct rg_world {
   uint32_t lanes;        /* number of lanes; lane 0 is the most urgent */
   const uint32_t* peers; /* the ranks that this rank exchanges messages with, ascending, without itself */
   uint32_t peer_count;
-  uint32_t reserved;
   const uint32_t* host_of; /* [size]: for each rank the number of its host */
   const char* address;     /* numeric address of the interface to listen on */
 } rg_world;
@@ -67,13 +65,11 @@ typedef struct rg_transfer {
   rg_fence after;  /* on devices: access the bytes only after this fence has passed; 0 on the host */
   uint64_t cookie; /* returned in the completion */
   uint32_t wire;   /* RG_F16, RG_BF16 (memory is RG_F32; needs RG_CAP_CONVERT): wire type; 0: the same as in memory */
-  uint32_t reserved;
 } rg_transfer;
 
 /* Traffic on the medium since create(), including headers and all other overhead. */
 typedef struct rg_counters {
   uint32_t struct_size;
-  uint32_t reserved;
   uint64_t bytes_sent, bytes_received;
   uint64_t messages_sent, messages_received;
 } rg_counters;
@@ -95,7 +91,6 @@ typedef struct rg_counters {
  *  - The transport works only inside poll(), except on the threads that own_threads declares. */
 typedef struct rg_transport {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] The engine also creates instances only to call caps(), without listen. The instance must therefore ask for
    * the resources of the host in listen, not here. */
   rg_status (*create)(const rg_host* host, const rg_value* values, void** self);
@@ -142,7 +137,6 @@ typedef struct rg_transport {
 
 typedef struct rg_regions {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] Before or after connect. Allocates memory that peers can reach, zeroed and 64-byte aligned, valid until
    * remove(). If it fails or writes a null address, or if this pointer is null, the engine allocates the memory itself
    * and calls add(). `memory`: the kind, one of RG_MEMORY_*. */
@@ -168,12 +162,10 @@ typedef struct rg_collective {
   rg_fence after;
   uint64_t cookie;
   uint32_t root; /* broadcast: the index, among the group's members, of the rank whose bytes are sent */
-  uint32_t reserved;
 } rg_collective;
 
 typedef struct rg_collectives {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [main] Creates a group of `members`, ranks in ascending order, one of which is this rank. Called after connect, on
    * all members, in the same order everywhere. Writes the number by which rg_collective.group names the group. Fails
    * with RG_E_UNSUPPORTED if the transport has no collectives for these members. */
@@ -201,7 +193,6 @@ typedef struct rg_collectives {
 
 typedef struct rg_authenticate {
   uint32_t struct_size;
-  uint32_t reserved;
   void* context;
   rg_status (*mac)(void* context, const void* data, uint64_t bytes, uint8_t out[32]); /* [any] */
 } rg_authenticate;
@@ -212,14 +203,12 @@ typedef struct rg_authenticate {
 
 typedef struct rg_nested {
   uint32_t struct_size;
-  uint32_t reserved;
   const rg_transport* functions; /* valid as long as the host */
   void* self;                    /* belongs to the caller of open(), which ends it with functions->destroy */
 } rg_nested;
 
 typedef struct rg_nest {
   uint32_t struct_size;
-  uint32_t reserved;
   void* context;
   /* [main] Creates an instance of the transport `id` with default parameters. Only within create(), so that the engine
    * knows all needed plugins beforehand. The new instance has the same host as the caller; its errors go straight to
@@ -233,7 +222,6 @@ typedef struct rg_nest {
 
 typedef struct rg_wait {
   uint32_t struct_size;
-  uint32_t reserved;
   /* [loop] Sets `*descriptor` to a file descriptor that becomes readable once poll() has work to do, or wake() is
    * called. Returns RG_OK, or RG_AGAIN if there is work now: the caller must then poll() instead of waiting. The
    * descriptor belongs to the instance and is the same in every call. After the next poll() its state means nothing
