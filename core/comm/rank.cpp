@@ -71,7 +71,8 @@ public:
     t.kind = RG_TENSOR_DENSE;
     t.name = "message";
     t.ndim = 1;
-    t.shape[0] = static_cast<std::int64_t>(elements);
+    elements_ = static_cast<std::int64_t>(elements);
+    t.shape = &elements_;
     strategy_host_setup x{};
     x.strategy = &pattern_strategy();
     x.values = values;
@@ -91,6 +92,7 @@ private:
   registry plugins_;
   cluster_layout layout_; // the transport points into it
   connected_transport transport_;
+  std::int64_t elements_ = 0; // the shape of the one tensor
   state_report report_;
 };
 

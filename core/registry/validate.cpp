@@ -56,6 +56,10 @@ public:
       wrong("ndim is {}, {} is the most", ndim, RG_MAX_DIMS);
       return std::nullopt;
     }
+    if (ndim && !shape) {
+      wrong("ndim is {}, but shape is null", ndim);
+      return std::nullopt;
+    }
     std::uint64_t n = 1;
     for (std::uint32_t d = 0; d < ndim; ++d) {
       if (shape[d] < 1) {
@@ -141,7 +145,7 @@ void check_node(const rg_node& n, std::uint32_t index, std::uint32_t tensors, co
     for (std::uint32_t k = 0; k < n.weight_count; ++k)
       if (n.weights[k] >= tensors) p.wrong("weights[{}] is {}: there are {} tensors", k, n.weights[k], tensors);
   if (p.is_list(n.attrs, n.attr_count, "attr"))
-    for (std::uint32_t k = 0; k < n.attr_count; ++k) p.has_text(n.attrs[k].name, "name of an attribute");
+    for (std::uint32_t k = 0; k < n.attr_count; ++k) p.has_text(rg::at_stride(n.attrs, k).name, "name of an attribute");
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "cluster/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -63,10 +64,10 @@ public:
       t.kind = RG_TENSOR_DENSE;
       t.name = "t";
       t.ndim = 1;
-      t.shape[0] = setup.tensors[k];
+      t.shape = &setup.tensors[k];
       if (!setup.shapes.empty()) {
         t.ndim = static_cast<std::uint32_t>(setup.shapes.at(k).size());
-        std::copy(setup.shapes[k].begin(), setup.shapes[k].end(), t.shape);
+        t.shape = setup.shapes[k].data();
       }
       t.decay = t.lr_scale = 1;
       t.compressible = 1;
@@ -77,8 +78,8 @@ public:
       t.kind = RG_TENSOR_ROWS;
       t.name = "table";
       t.ndim = 2;
-      t.shape[0] = setup.table_rows;
-      t.shape[1] = setup.table_row;
+      table_shape_ = {setup.table_rows, setup.table_row};
+      t.shape = table_shape_.data();
       t.decay = t.lr_scale = 1;
       t.max_rows = setup.touched;
       x.tensors.push_back(t);
@@ -258,6 +259,7 @@ private:
   std::size_t tensor_ = 0;
   int pulls_ = 0;
   std::vector<std::uint64_t> touched_;
+  std::array<std::int64_t, 2> table_shape_{};
   std::vector<float> seen_; // weights at the begin of the step
 };
 

@@ -55,28 +55,6 @@
 
 namespace rg {
 
-// Returns a dense tensor, for describe(): not padded, compressible, with full weight decay and learning rate. `name` is
-// kept by pointer: it must be valid as long as the instance. `dims`: at most RG_MAX_DIMS.
-inline rg_tensor dense_tensor(const char* name, const shape& dims) {
-  auto t = make_versioned<rg_tensor>();
-  t.kind = RG_TENSOR_DENSE;
-  t.name = name;
-  t.ndim = static_cast<std::uint32_t>(dims.size());
-  for (std::size_t i = 0; i < dims.size(); ++i) t.shape[i] = dims[i];
-  t.compressible = 1;
-  t.decay = t.lr_scale = 1;
-  return t;
-}
-
-// Returns a sparse table of `rows` rows of `row` elements, of which a batch touches at most `max_rows` rows, for
-// describe(). Else as dense_tensor().
-inline rg_tensor table_tensor(const char* name, std::int64_t rows, std::int64_t row, std::uint64_t max_rows) {
-  auto t = dense_tensor(name, {rows, row});
-  t.kind = RG_TENSOR_ROWS;
-  t.max_rows = max_rows;
-  return t;
-}
-
 // Thrown by hooks::need() when the engine wants the step to end at once. step() must let it pass.
 struct step_ended {
   rg_status status;
@@ -294,7 +272,7 @@ template <class M> struct entry {
   }
   static const void* extension([[maybe_unused]] const char* id) noexcept {
     if constexpr (has_frequencies<M>) {
-      static constexpr rg_frequencies table = {sizeof(rg_frequencies), 0, &frequencies};
+      static constexpr rg_frequencies table = {sizeof(rg_frequencies), &frequencies};
       if (std::strcmp(id, RG_EXT_FREQUENCIES) == 0) return &table;
     }
     return nullptr;
@@ -338,7 +316,7 @@ template <class M> struct graph_entry {
   static void destroy(void* self) noexcept { delete static_cast<self_type*>(self); }
   static const rg_graph* graph(void* self) noexcept { return static_cast<self_type*>(self)->graph; }
 
-  static constexpr rg_graph_source source = {sizeof(rg_graph_source), 0, &create, &destroy, &graph};
+  static constexpr rg_graph_source source = {sizeof(rg_graph_source), &create, &destroy, &graph};
   static constexpr rg_model no_functions = {.struct_size = sizeof(rg_model)};
 
   static const void* extension(const char* id) noexcept {

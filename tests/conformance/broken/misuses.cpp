@@ -35,8 +35,8 @@ struct misuses : linear_regression {
     rg_model_info info = linear_regression::describe();
     if (p_.how != "behind_state") return info;
     tensors_.assign(info.tensors, info.tensors + info.tensor_count);
-    tensors_.push_back(rg::dense_tensor("mean", {5}));
-    tensors_.back().kind = RG_TENSOR_STATE;
+    extra_.state("mean", {5});
+    tensors_.push_back(extra_.tensors().front());
     info.tensors = tensors_.data();
     info.tensor_count = static_cast<std::uint32_t>(tensors_.size());
     return info;
@@ -73,6 +73,7 @@ struct misuses : linear_regression {
 
 private:
   parameters p_;
+  rg::description extra_;
   std::vector<rg_tensor> tensors_; // with a state behind those of the example
   float *bias_ = nullptr, *weight_ = nullptr, *state_ = nullptr;
 };

@@ -6,15 +6,16 @@
 
 #include <stdlib.h>
 
+static const int64_t numbers[] = {3}, weights[] = {4096};
 static const rg_input input = {.struct_size = sizeof(rg_input),
                                .kind = RG_INPUT_INDEX,
                                .name = "label",
                                .type = RG_I32,
                                .ndim = 1,
-                               .shape = {3},
+                               .shape = numbers,
                                .range = 10};
 static const rg_tensor tensor = {
-    .struct_size = sizeof(rg_tensor), .kind = RG_TENSOR_DENSE, .name = "w", .ndim = 1, .shape = {4096}};
+    .struct_size = sizeof(rg_tensor), .kind = RG_TENSOR_DENSE, .name = "w", .ndim = 1, .shape = weights};
 
 typedef struct {
   uint64_t steps;

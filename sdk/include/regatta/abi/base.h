@@ -16,7 +16,8 @@ extern "C" {
 #define RG_ABI_MAJOR 1
 #define RG_ABI_MINOR 0
 #define RG_ENTRY_SYMBOL "regatta_plugin"
-#define RG_MAX_DIMS 6
+/* The most dimensions of a shape. No layout depends on it: a later version may allow more. */
+#define RG_MAX_DIMS 8
 
 #if defined(_WIN32)
 #define RG_EXPORT __declspec(dllexport)

@@ -30,11 +30,11 @@ typedef struct rg_tensor {
   const char* name; /* "conv1_2.weight"; unique in the model */
   uint32_t ndim;
   uint32_t compressible; /* 0: strategies that compress gradients do not compress this one (biases, batch norm) */
-  int64_t shape[RG_MAX_DIMS];
-  uint64_t storage; /* elements in memory, including padding that stays zero; 0: the product of shape */
-  float decay;      /* factor on the optimizer's weight decay, usually 1; 0: no decay */
-  float lr_scale;   /* factor on the learning rate, usually 1 */
-  uint32_t init;    /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
+  const int64_t* shape;  /* [ndim]; valid as long as the tensor's other members */
+  uint64_t storage;      /* elements in memory, including padding that stays zero; 0: the product of shape */
+  float decay;           /* factor on the optimizer's weight decay, usually 1; 0: no decay */
+  float lr_scale;        /* factor on the learning rate, usually 1 */
+  uint32_t init;         /* RG_INIT_*, for tensors of a graph; a model without a graph initialises in init() */
   double init_a, init_b;
   /* RG_TENSOR_ROWS: the largest number of rows that one batch of rg_model_setup.batch samples can touch. */
   uint64_t max_rows;
@@ -51,8 +51,8 @@ typedef struct rg_input {
   const char* name; /* "image", "label" */
   uint32_t type;    /* RG_F32, RG_I32, RG_I64, RG_U8 */
   uint32_t ndim;
-  int64_t shape[RG_MAX_DIMS]; /* of one sample; ndim 0: a scalar */
-  int64_t range;              /* RG_INPUT_INDEX: number of classes, size of the vocabulary */
+  const int64_t* shape; /* [ndim], of one sample; ndim 0: a scalar */
+  int64_t range;        /* RG_INPUT_INDEX: number of classes, size of the vocabulary */
 } rg_input;
 
 /* TRAIN: the instance computes. INIT: only describe() and init() are needed, e.g. on servers and for `regatta
@@ -264,9 +264,14 @@ typedef struct rg_model {
  * lists the ops, their attributes and the order of their weights; it also has the functions to build a graph. */
 #define RG_EXT_GRAPH "regatta.graph/1"
 
+/* An attribute of a node: a number, or a list of numbers, or a text. */
 typedef struct rg_attr {
+  uint32_t struct_size;
+  uint32_t count; /* of `numbers` */
   const char* name;
-  double number; /* integers are exact up to 2^53 */
+  double number;         /* integers are exact up to 2^53 */
+  const double* numbers; /* [count]; null: no list */
+  const char* text;      /* null: no text */
 } rg_attr;
 
 typedef struct rg_node {
@@ -278,7 +283,7 @@ typedef struct rg_node {
   const uint32_t* weights; /* indices into rg_graph.tensors, in the order that the op defines */
   const rg_attr* attrs;
   uint32_t input_count, weight_count, attr_count;
-  int64_t shape[RG_MAX_DIMS]; /* shape of the output for one sample, canonical: channels, height, width */
+  const int64_t* shape; /* [ndim]: of the output for one sample, canonical: channels, height, width */
 } rg_node;
 
 typedef struct rg_graph {

@@ -36,6 +36,7 @@ typedef struct rg_transport_caps {
   uint32_t own_threads; /* threads that the transport runs; the engine counts each as one core */
 } rg_transport_caps;
 
+/* Bytes. The size of this struct never changes. */
 typedef struct rg_blob {
   const void* data;
   uint64_t bytes;
