@@ -19,9 +19,7 @@
 
 namespace regatta {
 
-inline std::uint64_t bytes_of(const rg_buffer& b) {
-  return b.count * rg::size_of(b.type);
-}
+using rg::bytes_of;
 
 struct aligned_free {
   void operator()(void* p) const noexcept;

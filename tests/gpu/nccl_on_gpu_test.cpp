@@ -52,6 +52,7 @@ rg_transfer transfer(array& a, std::uint32_t peer, std::uint64_t cookie) {
   t.struct_size = sizeof t;
   t.peer = peer;
   t.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+  t.bytes = count * sizeof(float);
   t.address = a.data;
   t.cookie = cookie;
   return t;

@@ -112,6 +112,7 @@ struct fixture {
     x.peer = peer;
     x.lane = lane;
     x.buffer = {.region = 1, .type = RG_F32, .offset = 0, .count = count};
+    x.bytes = count * sizeof(float);
     x.address = reinterpret_cast<void*>(address);
     x.after = after;
     x.cookie = cookie;

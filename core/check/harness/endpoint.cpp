@@ -150,6 +150,7 @@ rg_transfer endpoint::transfer(std::uint32_t peer, std::uint32_t lane, const mem
   t.peer = peer;
   t.lane = lane;
   t.buffer = {m.region, static_cast<std::uint32_t>(adds ? RG_F32 : RG_U8), offset, adds ? bytes / 4 : bytes};
+  t.bytes = bytes;
   t.address = m.data ? m.data + offset : nullptr;
   t.cookie = ++last_cookie_;
   return t;
@@ -170,8 +171,7 @@ rg_status endpoint::try_recv(std::uint32_t peer, std::uint32_t lane, const memor
 }
 
 std::uint64_t endpoint::begin(bool receive, const rg_transfer& t) {
-  descriptions_[t.cookie] = (receive ? "receive of " : "send of ") +
-                            std::to_string(t.buffer.count * rg::size_of(t.buffer.type)) +
+  descriptions_[t.cookie] = (receive ? "receive of " : "send of ") + std::to_string(t.bytes) +
                             (receive ? " bytes from rank " : " bytes to rank ") + std::to_string(t.peer) + " on lane " +
                             std::to_string(t.lane);
   backlog& b = backlogs_[{receive, t.peer, t.lane}];
@@ -206,6 +206,7 @@ namespace {
 rg_transfer converted(rg_transfer t, std::uint32_t wire, std::uint64_t count) {
   t.buffer.type = RG_F32;
   t.buffer.count = count;
+  t.bytes = count * sizeof(float);
   t.wire = wire;
   return t;
 }

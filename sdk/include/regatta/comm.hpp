@@ -33,9 +33,9 @@ inline span_of_arena part_of(span_of_arena whole, std::uint64_t index, std::uint
   return {whole.first + from, to - from};
 }
 
-// Returns elements [from, from + count) of a buffer, which must have them.
+// Returns elements [from, from + count) of a buffer, which must have them. In a packed type, `from` must be at a byte.
 inline rg_buffer sub(rg_buffer b, std::uint64_t from, std::uint64_t count) {
-  b.offset += from * size_of(b.type);
+  b.offset += bytes_of(b.type, from);
   b.count = count;
   return b;
 }

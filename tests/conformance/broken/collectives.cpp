@@ -133,6 +133,7 @@ private:
           t.peer = c.members[m];
           t.lane = lane_;
           t.buffer = {0, RG_U8, 0, c.bytes()};
+          t.bytes = c.bytes();
           t.address = c.buffers[sends ? self : m].data();
           t.cookie = inner | ++last_part_;
           parts_[t.cookie] = number;

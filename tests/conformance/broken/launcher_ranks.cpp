@@ -13,7 +13,7 @@ namespace {
 struct launched_and_short : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(rg_transfer t) {
-    if (t.buffer.type == RG_U8 && t.buffer.count > 4096) --t.buffer.count;
+    if (t.buffer.type == RG_U8 && t.bytes > 4096) --t.bytes;
     return unix_transport::send(t);
   }
 };

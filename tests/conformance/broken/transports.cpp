@@ -64,7 +64,7 @@ struct drops_at_close : completes_early {
   using completes_early::completes_early;
   rg_status send(const rg_transfer& t) {
     const auto* const first = static_cast<const std::byte*>(t.address);
-    copies_.emplace_back(first, first + t.buffer.count * rg::size_of(t.buffer.type));
+    copies_.emplace_back(first, first + t.bytes);
     rg_transfer copy = t;
     copy.address = copies_.back().data();
     return completes_early::send(copy);
@@ -76,7 +76,7 @@ struct drops_at_close : completes_early {
 struct overstates : unix_transport {
   using unix_transport::unix_transport;
   rg_status recv(const rg_transfer& t) {
-    posted_[t.cookie] = t.buffer.count * rg::size_of(t.buffer.type);
+    posted_[t.cookie] = t.bytes;
     return unix_transport::recv(t);
   }
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t spin_ns, std::span<rg_completion> out) {
@@ -117,7 +117,7 @@ struct loses_last_byte : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
     rg_transfer less = t;
-    if (less.buffer.count > 4096 && less.buffer.type == RG_U8) --less.buffer.count;
+    if (less.bytes > 4096 && less.buffer.type == RG_U8) --less.bytes;
     return unix_transport::send(less);
   }
 };
@@ -211,7 +211,7 @@ struct counts_in_31_bits : unix_transport {
   using unix_transport::unix_transport;
   rg_status send(const rg_transfer& t) {
     rg_transfer less = t;
-    less.buffer.count &= 0x7fffffff;
+    less.bytes &= 0x7fffffff;
     return unix_transport::send(less);
   }
 };

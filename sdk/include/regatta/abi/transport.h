@@ -62,6 +62,7 @@ typedef struct rg_transfer {
   /* send: the message; receive: its destination, at least as long as the message. The count may be 0: a message without
    * bytes is delivered like any other. The memory is valid and, in a send, unchanged until the operation completes. */
   rg_buffer buffer;
+  uint64_t bytes;  /* of the buffer; a transport therefore need not know its type, unless it adds or converts */
   void* address;   /* of the buffer's first byte; null for ghosts */
   rg_fence after;  /* on devices: access the bytes only after this fence has passed; 0 on the host */
   uint64_t cookie; /* returned in the completion */
