@@ -203,6 +203,25 @@ std::uint64_t endpoint::recv(std::uint32_t peer, std::uint32_t lane, const memor
 }
 
 namespace {
+rg_transfer with_elements(rg_transfer t, const rg_buffer& buffer) {
+  t.buffer.type = buffer.type;
+  t.buffer.count = buffer.count;
+  return t;
+}
+std::uint64_t bytes_of_elements(const rg_buffer& b) {
+  return rg::bits_of(b.type) ? rg::bytes_of(b) : b.count;
+}
+} // namespace
+
+std::uint64_t endpoint::send_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer) {
+  return begin(false, with_elements(transfer(peer, 0, m, buffer.offset, bytes_of_elements(buffer), 0), buffer));
+}
+
+std::uint64_t endpoint::recv_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer) {
+  return begin(true, with_elements(transfer(peer, 0, m, buffer.offset, bytes_of_elements(buffer), 0), buffer));
+}
+
+namespace {
 rg_transfer converted(rg_transfer t, std::uint32_t wire, std::uint64_t count) {
   t.buffer.type = RG_F32;
   t.buffer.count = count;

@@ -95,6 +95,10 @@ public:
                      std::uint64_t bytes);
   std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint32_t flags = 0);
+  // Begin a transfer of the elements of `buffer`, which lie at m.data + buffer.offset, on lane 0. An element of an
+  // unknown type has one byte. Return the cookie.
+  std::uint64_t send_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
+  std::uint64_t recv_elements(std::uint32_t peer, const memory& m, const rg_buffer& buffer);
   // Begin a transfer of `count` floats from element `first` of `m`, on lane 0 with wire type `wire` (RG_CAP_CONVERT).
   // Return the cookie.
   std::uint64_t send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,

@@ -70,6 +70,30 @@ void alignment(const subject& which) {
   });
 }
 
+// A transport moves bytes: it must not refuse a type that came after it, here the last one.
+void types(const subject& which) {
+  run_ranks(which, {}, [](member& self) {
+    const memory m = self->allocate(64 * KiB);
+    for (const std::uint32_t type :
+         {RG_F32, RG_F16, RG_BF16, RG_F64, RG_I32, RG_I64, RG_U8, RG_I8, RG_F8_E4M3, RG_F8_E5M2, RG_U4, RG_U1}) {
+      const rg_buffer b{m.region, type, 0, 1001};
+      if (self->rank() == 0) {
+        fill(m.data, rg::bytes_of(b), type);
+        self->finish(self->send_elements(1, m, b));
+      } else {
+        check_receive(self, self->recv_elements(0, m, b), m, 0, rg::bytes_of(b), type);
+      }
+    }
+    const rg_buffer later{m.region, 1000, 0, 1001};
+    if (self->rank() == 0) {
+      fill(m.data, later.count, 1);
+      self->finish(self->send_elements(1, m, later));
+    } else {
+      check_receive(self, self->recv_elements(0, m, later), m, 0, later.count, 1);
+    }
+  });
+}
+
 void need_independent_lanes(const subject& which) {
   if (caps_of(which).p2p == RG_P2P_ORDERED) throw skipped("its lanes are not independent (RG_P2P_ORDERED)");
 }
@@ -253,6 +277,8 @@ const std::vector<test>& message_tests() {
       {"sizes", "messages of 0 bytes to 64 MiB arrive unchanged, between threads and between processes", sizes, false,
        true},
       {"alignment", "messages arrive unchanged in buffers of any alignment", alignment, false, true},
+      {"types", "elements of every type arrive unchanged, also of a type that is unknown to the transport", types,
+       false, true},
       {"fifo", "messages of a lane arrive in order, and lanes are independent of each other", fifo, false, true},
       {"lanes", "a lane without posted receives does not block other lanes", lanes, false, true},
       {"crossing", "large messages in both directions do not block each other", crossing, false, true},

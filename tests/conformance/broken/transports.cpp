@@ -122,6 +122,15 @@ struct loses_last_byte : unix_transport {
   }
 };
 
+// Defect: computes the length of a message from the types that it knows.
+struct knows_few_types : unix_transport {
+  using unix_transport::unix_transport;
+  rg_status send(const rg_transfer& t) {
+    if (t.buffer.type > RG_U8) throw rg::error(RG_E_OPERATION, "unknown type");
+    return unix_transport::send(t);
+  }
+};
+
 struct spins : unix_transport {
   using unix_transport::unix_transport;
   std::uint32_t poll(std::uint64_t timeout_ns, std::uint64_t, std::span<rg_completion> out) {
@@ -306,6 +315,7 @@ RG_PLUGIN("broken_transports", "1.0", rg::transport<reorders>("reorders", "broke
           rg::transport<takes_anything>("takes_anything", "broken: accepts what it cannot send"),
           rg::transport<cancels_everybody>("cancels_everybody", "broken: cancels all for one"),
           rg::transport<loses_last_byte>("loses_last_byte", "broken: long messages arrive a byte shorter"),
+          rg::transport<knows_few_types>("knows_few_types", "broken: refuses types of elements that it does not know"),
           rg::transport<spins>("spins", "broken: uses a core while it waits"),
           rg::transport<counts_in_31_bits>("counts_in_31_bits", "broken: two GiB are nothing"),
           rg::transport<one_way_at_a_time>("one_way_at_a_time", "broken: does not receive while it sends"),
