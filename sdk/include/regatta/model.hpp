@@ -41,6 +41,7 @@
 
 #include <regatta/frequencies.h>
 #include <regatta/layers.hpp>
+#include <regatta/members.hpp>
 #include <regatta/plugin.hpp>
 
 #include <concepts>
@@ -54,6 +55,15 @@
 #include <vector>
 
 namespace rg {
+
+RG_MEMBER_NAME(evaluate)
+RG_MEMBER_NAME(metric)
+RG_MEMBER_NAME(canonical)
+RG_MEMBER_NAME(from_canonical)
+RG_MEMBER_NAME(kernels)
+RG_MEMBER_NAME(rows)
+RG_MEMBER_NAME(count)
+RG_MEMBER_NAME(frequencies)
 
 // Thrown by hooks::need() when the engine wants the step to end at once. step() must let it pass.
 struct step_ended {
@@ -177,6 +187,17 @@ template <class M> constexpr bool check() {
   static_assert(has_canonical<M> == has_from_canonical<M>,
                 "a layout of its own needs both: void canonical(std::uint32_t, const float*, float*) and "
                 "void from_canonical(std::uint32_t, const float*, float*)");
+  RG_OPTIONAL_MEMBER(M, evaluate, has_evaluate<M>, "void evaluate(const rg_batch&, std::span<double> sums)");
+  RG_OPTIONAL_MEMBER(M, metric, has_metric<M>, "double metric(std::span<const double> sums)");
+  RG_OPTIONAL_MEMBER(M, canonical, has_canonical<M>,
+                     "void canonical(std::uint32_t tensor, const float* memory, float* out)");
+  RG_OPTIONAL_MEMBER(M, from_canonical, has_from_canonical<M>,
+                     "void from_canonical(std::uint32_t tensor, const float* canonical, float* memory)");
+  RG_OPTIONAL_MEMBER(M, kernels, has_kernels<M>, "const char* kernels()");
+  RG_OPTIONAL_MEMBER(M, rows, has_rows<M>, "void rows(const rg_batch&, std::span<rg_rows> out)");
+  RG_OPTIONAL_MEMBER(M, count, has_count<M>, "void count(const rg_batch&, std::span<std::uint64_t> counts)");
+  RG_OPTIONAL_MEMBER(M, frequencies, has_frequencies<M>,
+                     "void frequencies(std::uint32_t input, std::span<const double> weights)");
   return true;
 }
 
