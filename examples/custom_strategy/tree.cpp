@@ -40,7 +40,7 @@ struct tree {
   }
 
   // [loop] A coroutine runs during the backward pass and sums each bucket once its gradients are final.
-  void begin_step(std::uint64_t step) { running.spawn(sum_all(*this, step)); }
+  void begin_step(std::uint64_t step) { running.spawn(sum_all(step)); }
   void on_gradient(std::uint64_t, std::uint32_t bucket) { ready[bucket].set(); }
 
   // [loop] The task ends when the next step may begin.
@@ -52,35 +52,34 @@ struct tree {
     }
   }
 
-  rg::comm& comm; // must have this name: coroutine frames come from its pool, so that a step allocates nothing
+  rg::comm& comm; // public and of this name: coroutine frames come from its pool, so that a step allocates nothing
 
 private:
-  // A coroutine must be static and take the object as its first argument, from which it gets the pool for its frame.
-  static rg::task<> sum_all(tree& self, std::uint64_t step) {
-    for (std::size_t b = 0; b < self.buckets.size(); ++b) {
-      rg::event& ready = self.ready[b];
-      co_await ready;
-      const rg_buffer gradient = self.comm.gradients(self.buckets[b]);
-      co_await sum(self, gradient);
-      co_await self.comm.apply(self.buckets[b].first, gradient, step, rg::role::worker);
+  rg::task<> sum_all(std::uint64_t step) {
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      rg::event& gradient_ready = ready[b];
+      co_await gradient_ready;
+      const rg_buffer gradient = comm.gradients(buckets[b]);
+      co_await sum(gradient);
+      co_await comm.apply(buckets[b].first, gradient, step, rg::role::worker);
     }
   }
 
   // Every element is summed on the path to the root, in an order that depends on the ranks alone, and copied from the
   // root. So replicas are equal to the bit, in every run.
-  static rg::task<> sum(tree& self, rg_buffer gradient) {
-    const std::uint32_t n = self.comm.workers(), me = self.comm.rank();
+  rg::task<> sum(rg_buffer gradient) {
+    const std::uint32_t n = comm.workers(), me = comm.rank();
     // The lowest bit of a rank's number is the distance to its parent; its children are at all smaller powers of two.
     const std::uint32_t to_parent = me ? me & (~me + 1) : std::bit_ceil(n);
 
     for (std::uint32_t d = 1; d < to_parent; d *= 2)
-      if (me + d < n) co_await self.comm.recv_add(me + d, gradient);
+      if (me + d < n) co_await comm.recv_add(me + d, gradient);
     if (me) {
-      co_await self.comm.send(me - to_parent, gradient);
-      co_await self.comm.recv(me - to_parent, gradient);
+      co_await comm.send(me - to_parent, gradient);
+      co_await comm.recv(me - to_parent, gradient);
     }
     for (std::uint32_t d = to_parent / 2; d > 0; d /= 2)
-      if (me + d < n) co_await self.comm.send(me + d, gradient);
+      if (me + d < n) co_await comm.send(me + d, gradient);
   }
 
   std::vector<rg::span_of_arena> buckets;

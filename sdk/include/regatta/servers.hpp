@@ -70,17 +70,17 @@ public:
   }
   // Waits for the next slot, copies `source` (RG_F32) into it and begins to send it; ends before the message has been
   // sent, and `source` may then change. Throws rg::error if the copy, or the message that used the slot before, failed.
-  static task<> send(snapshots& self, comm& comm, std::uint32_t peer, rg_buffer source, std::uint32_t lane) {
-    const std::size_t slot = self.next_++ % self.sends_.size();
-    operation& previous = self.sends_[slot];
+  task<> send(comm& comm, std::uint32_t peer, rg_buffer source, std::uint32_t lane) {
+    const std::size_t slot = next_++ % sends_.size();
+    operation& previous = sends_[slot];
     co_await previous;
-    const rg_buffer copy = sub(self.memory_[slot], 0, source.count);
+    const rg_buffer copy = sub(memory_[slot], 0, source.count);
     co_await comm.copy(copy, source);
-    self.sends_[slot] = comm.send(peer, copy, lane);
+    sends_[slot] = comm.send(peer, copy, lane);
   }
   // Waits until all messages have been sent. Throws rg::error if one failed.
-  static task<> all_sent(snapshots& self) {
-    for (operation& s : self.sends_) co_await s;
+  task<> all_sent() {
+    for (operation& s : sends_) co_await s;
   }
   frame_pool& frames() { return comm_->frames(); }
 
