@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <regatta/algorithms.hpp>
+#include <regatta/ext/collectives.h>
 #include <regatta/strategy.hpp>
 
 namespace regatta::comm {

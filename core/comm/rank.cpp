@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 #include <regatta/clock.hpp>
+#include <regatta/ext/collectives.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta::comm {

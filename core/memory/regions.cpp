@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 #include <sys/mman.h>
 

@@ -15,6 +15,7 @@
 
 #include "memory/processor.hpp"
 
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

@@ -8,8 +8,9 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <regatta/device.h>
-#include <regatta/frequencies.h>
+#include <regatta/ext/device.h>
+#include <regatta/ext/frequencies.h>
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

@@ -22,13 +22,13 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
     : control(c), job(std::move(j)), rank(r), cluster(job.layout.view(r)),
       plugins_(registry::of_files(paths_of(job.files))),
       log_([this](int level, const std::string& text) { control.log(level, text); }),
-      place_(rg::make_versioned<rg_place>()), strategy_plugin_host_(log_),
+      place_(rg::make_versioned<rg_arena_memory>()), strategy_plugin_host_(log_),
       strategy_component_(plugins_.find(kind::strategy, job.config.strategy.id)),
       strategy_values_(strategy_component_, job.config.strategy.parameters),
       transport_(
           plugins_, job.config.transport, log_,
           [this](const void* data, std::uint64_t size, std::uint8_t* out) { control.mac(data, size, out); },
-          [this](std::string_view id) -> const void* { return id == RG_EXT_PLACE ? &place_ : nullptr; }),
+          [this](std::string_view id) -> const void* { return id == RG_EXT_ARENA_MEMORY ? &place_ : nullptr; }),
       report_(
           c, [this] { wake(); },
           [this] {

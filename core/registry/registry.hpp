@@ -17,6 +17,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <regatta/abi.h>
+#include <regatta/ext/graph.h>
 
 namespace regatta {
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

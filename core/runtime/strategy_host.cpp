@@ -7,6 +7,8 @@
 #include <functional>
 
 #include <fmt/format.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include <regatta/abi.h>
+#include <regatta/ext/collectives.h>
 
 namespace regatta {
 

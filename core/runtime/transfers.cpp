@@ -7,6 +7,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <regatta/ext/collectives.h>
 #include <regatta/plugin.hpp>
 
 namespace regatta {

@@ -5,6 +5,7 @@
 // proofs (regatta.authenticate/1).
 #pragma once
 
+#include <regatta/ext/authenticate.h>
 #include <regatta/plugin.hpp>
 
 #include <algorithm>

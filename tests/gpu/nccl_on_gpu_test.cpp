@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <regatta/ext/collectives.h>
+
 namespace {
 
 constexpr std::size_t count = 1 << 20;

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include <regatta/ext/collectives.h>
+
 using namespace nccl;
 
 namespace {

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <regatta/ext/graph.h>
+
 namespace reference {
 
 const rg_component& load_component(const std::string& file, std::uint32_t kind, const std::string& id) {

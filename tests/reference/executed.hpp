@@ -6,7 +6,7 @@
 
 #include <interpreter.hpp>
 
-#include <regatta/device.h>
+#include <regatta/ext/device.h>
 #include <regatta/model.hpp>
 
 #include <cstdlib>

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sizes and offsets of the C headers, listed by one text that both languages compile. */
-#include <regatta/device.h>
-#include <regatta/frequencies.h>
-#include <regatta/launcher.h>
+#include <regatta/ext/authenticate.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/device.h>
+#include <regatta/ext/frequencies.h>
+#include <regatta/ext/graph.h>
+#include <regatta/ext/launcher.h>
+#include <regatta/ext/nest.h>
+#include <regatta/ext/regions.h>
+#include <regatta/ext/wait.h>
 
 #define LAYOUT                                                                                                         \
   {                                                                                                                    \

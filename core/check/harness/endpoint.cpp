@@ -11,6 +11,10 @@
 
 #include <sys/mman.h>
 
+#include <regatta/ext/authenticate.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
+
 namespace regatta::conformance {
 namespace {
 

@@ -8,6 +8,9 @@
 #include "check/harness/suite.hpp"
 #include "registry/transport_host.hpp"
 
+#include <regatta/ext/authenticate.h>
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
 #include <regatta/plugin.hpp>
 
 #include <cstddef>

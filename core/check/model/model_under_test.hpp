@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <regatta/ext/graph.h>
+
 namespace regatta::conformance {
 
 // Arrays start at a cache line and are padded with zeros to the next one, as the engine's are. Guard bytes lie before

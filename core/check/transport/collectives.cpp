@@ -14,6 +14,9 @@
 
 #include <unistd.h>
 
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
+
 namespace regatta::conformance {
 namespace {
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <regatta/ext/graph.h>
+
 namespace executors {
 
 bool graph_tensor::is(std::uint32_t kind, const std::vector<std::size_t>& shape) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpreter.hpp"
 
+#include <regatta/ext/graph.h>
 #include <regatta/random.hpp>
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 // The counters count payload; MPI does not report its overhead.
 #include "../common/ring.hpp"
 
-#include <regatta/launcher.h>
+#include <regatta/ext/launcher.h>
 #include <regatta/transport.hpp>
 
 #include <algorithm>

@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include <regatta/ext/collectives.h>
+
 namespace nccl {
 namespace {
 

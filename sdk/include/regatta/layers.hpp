@@ -57,6 +57,7 @@
 #pragma once
 
 #include <regatta/description.hpp>
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 #include <cmath>
@@ -411,4 +412,5 @@ inline value sum_of_losses(const std::vector<value>& losses) {
 
 } // namespace rg
 
+#include <regatta/ext/graph.h>
 #include <regatta/layers_sequence.hpp>

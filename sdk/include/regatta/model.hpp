@@ -39,7 +39,7 @@
 // during the call, unless abi/model.h names a longer time.
 #pragma once
 
-#include <regatta/frequencies.h>
+#include <regatta/ext/frequencies.h>
 #include <regatta/layers.hpp>
 #include <regatta/members.hpp>
 #include <regatta/plugin.hpp>

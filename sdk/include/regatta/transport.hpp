@@ -42,6 +42,9 @@
 // the call. Class members that are missing but required fail to compile, with a message that names them.
 #pragma once
 
+#include <regatta/ext/collectives.h>
+#include <regatta/ext/regions.h>
+#include <regatta/ext/wait.h>
 #include <regatta/members.hpp>
 #include <regatta/plugin.hpp>
 

@@ -8,6 +8,8 @@
 #include <map>
 #include <vector>
 
+#include <regatta/ext/collectives.h>
+
 namespace {
 
 enum class kind { all_reduce, reduce_scatter, all_gather, broadcast };

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <thread>
 
+#include <regatta/ext/authenticate.h>
+
 namespace {
 
 // Defect: authenticates with a constant instead of the run's secret.

@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include <regatta/ext/collectives.h>
+
 namespace {
 
 // Defect: adds in order of arrival, not of posting.

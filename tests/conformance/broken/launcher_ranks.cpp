@@ -3,7 +3,7 @@
 // Transports that run only among processes of a launcher (regatta.launcher/1): a sound one, and one with a defect.
 #include "unix.hpp"
 
-#include <regatta/launcher.h>
+#include <regatta/ext/launcher.h>
 
 #include <cstring>
 

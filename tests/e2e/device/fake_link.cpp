@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include <regatta/ext/collectives.h>
 #include <regatta/strategy.hpp>
 
 namespace fake {

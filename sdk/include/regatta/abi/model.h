@@ -118,7 +118,7 @@ typedef struct rg_rows {
 
 /* The part of a sparse table that a step works with: the rows that its batch touches, in ascending order. With gradient
  * accumulation, these are the rows of all micro-batches of the step. All pointers are to host memory. If the model
- * computes on a device, `weights` and `gradients` are memory from allocate_host() (device.h): the engine does not
+ * computes on a device, `weights` and `gradients` are memory from allocate_host() (ext/device.h): the engine does not
  * change `weights` before rg_step_result.late_fence of the last micro-batch has passed, and reads `gradients` only
  * afterwards. */
 typedef struct rg_table_rows {
@@ -141,7 +141,7 @@ typedef struct rg_model_memory {
   float* const* weights;   /* of a dense tensor its weights, of a state its values; null for a sparse table */
   float* const* gradients; /* of a dense tensor its gradient; else null */
   /* RG_MEMORY_*: the memory of all these pointers; 0 means the host, too. It is a device's if and only if the executor
-   * has the extension "regatta.device/1" (device.h). The arguments of init() and canonical() and the rows of sparse
+   * has the extension "regatta.device/1" (ext/device.h). The arguments of init() and canonical() and the rows of sparse
    * tables (rg_table_rows) are always in host memory. */
   uint32_t memory;
 } rg_model_memory;
@@ -149,7 +149,7 @@ typedef struct rg_model_memory {
 enum {
   RG_BATCH_ACCUMULATE = 1, /* add to the gradients instead of overwriting them */
   RG_BATCH_LAST = 2, /* the step's last micro-batch: the model has to call rg_hooks.ready; in others it must not */
-  /* On devices: the inputs are memory from allocate_host() (device.h), and do not change until
+  /* On devices: the inputs are memory from allocate_host() (ext/device.h), and do not change until
    * rg_step_result.late_fence has passed. step() therefore need not wait for their copy to the device. */
   RG_BATCH_HELD = 4
 };
@@ -260,49 +260,7 @@ typedef struct rg_model {
   rg_status (*count)(void* self, const rg_batch* batch, uint64_t* counts);
 } rg_model;
 
-/* Extension (an rg_graph_source) of a model's component: the model's network as a list of nodes. regatta/layers.hpp
- * lists the ops, their attributes and the order of their weights; it also has the functions to build a graph. */
-#define RG_EXT_GRAPH "regatta.graph/1"
-
-/* An attribute of a node: a number, or a list of numbers, or a text. */
-typedef struct rg_attr {
-  uint32_t struct_size;
-  uint32_t count; /* of `numbers` */
-  const char* name;
-  double number;         /* integers are exact up to 2^53 */
-  const double* numbers; /* [count]; null: no list */
-  const char* text;      /* null: no text */
-} rg_attr;
-
-typedef struct rg_node {
-  uint32_t struct_size;
-  uint32_t ndim;
-  const char* op;          /* "conv2d" */
-  const char* name;        /* "conv1_2" */
-  const uint32_t* inputs;  /* indices of earlier nodes */
-  const uint32_t* weights; /* indices into rg_graph.tensors, in the order that the op defines */
-  const rg_attr* attrs;
-  uint32_t input_count, weight_count, attr_count;
-  const int64_t* shape; /* [ndim]: of the output for one sample, canonical: channels, height, width */
-} rg_node;
-
-typedef struct rg_graph {
-  uint32_t struct_size;
-  uint32_t node_count;
-  const rg_node* nodes;     /* in an order in which they can be computed; the last node is the loss */
-  const rg_tensor* tensors; /* in the order of their first use */
-  const rg_input* inputs;   /* inputs[k] is the output of node k, for k < input_count */
-  uint32_t tensor_count, input_count;
-  const char* unit;      /* as rg_model_info.unit */
-  uint32_t tokens_input; /* as rg_model_info.tokens_input */
-} rg_graph;
-
-typedef struct rg_graph_source {
-  uint32_t struct_size;
-  rg_status (*create)(const rg_host* host, const rg_value* values, void** self); /* [main] */
-  void (*destroy)(void* self);                                                   /* [main] */
-  const rg_graph* (*graph)(void* self); /* [main] valid until destroy; null: an error, with a text by host->fail() */
-} rg_graph_source;
+typedef struct rg_graph rg_graph; /* a network as a list of nodes (ext/graph.h) */
 
 /* --------------------------------------------------------------------------------------------------- executor --- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plugins that throw where nothing may leave: in a static constructor, the entry, or create; chosen with -DDEFECT_....
+#include <regatta/ext/graph.h>
 #include <regatta/plugin.hpp>
 
 #include <stdexcept>

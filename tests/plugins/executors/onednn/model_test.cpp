@@ -14,6 +14,8 @@
 #include <new>
 #include <regex>
 
+#include <regatta/ext/graph.h>
+
 using namespace layers_cases;
 
 namespace {

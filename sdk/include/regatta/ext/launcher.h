@@ -3,8 +3,8 @@
  * Extension of a transport's component, not of an instance: a transport that runs only in processes which a launcher
  * (mpirun, srun) has started. C99; the rules of abi.h hold.
  */
-#ifndef REGATTA_LAUNCHER_H
-#define REGATTA_LAUNCHER_H
+#ifndef REGATTA_EXT_LAUNCHER_H
+#define REGATTA_EXT_LAUNCHER_H
 
 #include <regatta/abi.h>
 

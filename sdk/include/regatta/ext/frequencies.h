@@ -3,8 +3,8 @@
  * Extension of a model's component: how often each index occurs in the data of an input, for models that draw indices
  * by their frequency (negative sampling draws words by their counts). C99; the rules of abi.h hold.
  */
-#ifndef REGATTA_FREQUENCIES_H
-#define REGATTA_FREQUENCIES_H
+#ifndef REGATTA_EXT_FREQUENCIES_H
+#define REGATTA_EXT_FREQUENCIES_H
 
 #include <regatta/abi.h>
 

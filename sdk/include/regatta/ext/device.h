@@ -3,8 +3,8 @@
  * Extensions of executors that compute on devices with their own memory. An executor that runs on the host alone needs
  * none of this. The rules of abi.h hold.
  */
-#ifndef REGATTA_DEVICE_H
-#define REGATTA_DEVICE_H
+#ifndef REGATTA_EXT_DEVICE_H
+#define REGATTA_EXT_DEVICE_H
 
 #include <regatta/abi.h>
 
@@ -168,13 +168,13 @@ typedef struct rg_device {
 
 /* Extension of a transport's host: where the rank's dense weights and gradients are. Without it they are in host
  * memory. */
-#define RG_EXT_PLACE "regatta.place/1"
+#define RG_EXT_ARENA_MEMORY "regatta.arena_memory/1"
 
-typedef struct rg_place {
+typedef struct rg_arena_memory {
   uint32_t struct_size;
   uint32_t memory; /* RG_MEMORY_* */
   int32_t device;  /* index of the device, if `memory` is a device's */
-} rg_place;
+} rg_arena_memory;
 
 #ifdef __cplusplus
 }
