@@ -358,8 +358,8 @@ void evaluation(const subject& s) {
 
 } // namespace
 
-const std::vector<test>& model_tests() {
-  static const std::vector<test> all = {
+std::vector<test> model_tests() {
+  return {
       {"seed", "initial weights depend only on the seed, not on instance, batch size or role", seeds},
       {"layout", "canonical() and from_canonical() are inverse", layouts},
       {"rows", "initial values of a sparse table's row do not depend on the other rows of the call", rows},
@@ -379,7 +379,6 @@ const std::vector<test>& model_tests() {
       {"batch-parts", "the gradients of parts of a batch sum to those of the whole batch", batch_parts},
       {"evaluate", "evaluate() adds to its sums, and counts only the first `valid` samples", evaluation},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -163,17 +163,15 @@ void write_reference(const subject& s) {
 
 } // namespace
 
-const test& write_reference_test() {
-  static const test task = {"write-reference", "files with the gradients of the suite's batch", write_reference};
-  return task;
+test write_reference_test() {
+  return {"write-reference", "files with the gradients of the suite's batch", write_reference};
 }
 
-const std::vector<test>& reference_tests() {
-  static const std::vector<test> all = {
+std::vector<test> reference_tests() {
+  return {
       {"reference", "gradients of the suite's batch equal those of --reference, to a thousandth of their norm",
        against_reference},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

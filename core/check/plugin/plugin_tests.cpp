@@ -188,20 +188,18 @@ void parameters(const subject& s) {
 
 } // namespace
 
-const std::vector<test>& plugin_tests() {
-  static const std::vector<test> all = {
+std::vector<test> plugin_tests() {
+  return {
       {"symbols", "the file exports " RG_ENTRY_SYMBOL " and no other symbol", symbols, false, false, true},
       {"unload", "dlclose() unloads it and leaves no thread, descriptor, segment or file", unload, false, false, true},
   };
-  return all;
 }
 
-const std::vector<test>& parameter_tests() {
-  static const std::vector<test> all = {
+std::vector<test> parameter_tests() {
+  return {
       {"parameters", "every value that the table allows is accepted, or rejected with RG_E_CONFIG and a text",
        parameters, false, false, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -323,8 +323,8 @@ void exact_sizes(const subject& s) {
 
 } // namespace
 
-const std::vector<test>& strategy_tests() {
-  static const std::vector<test> all = {
+std::vector<test> strategy_tests() {
+  return {
       {"plan", "plan() and talks() depend only on their arguments, and talks() is symmetric", plans},
       {"drain", "runs of 1 to 7 workers and 1 to 3 servers end, and no operation is pending then", drains},
       {"replicas", "all workers end with bit-identical weights", replicas},
@@ -341,7 +341,6 @@ const std::vector<test>& strategy_tests() {
       {"ghosts", "it runs on regions without bytes", ghosts},
       {"exact-sizes", "messages are as long as their receives", exact_sizes},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -312,8 +312,8 @@ void zeroed_memory(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& collective_tests() {
-  static const std::vector<test> all = {
+std::vector<test> collective_tests() {
+  return {
       {"all-reduce", "an all-reduce gives the sum in rank order, bit-identically", all_reduce},
       {"reduce-scatter", "every rank gets its shard of that sum, also if the buffer does not divide evenly",
        reduce_scatter},
@@ -330,7 +330,6 @@ const std::vector<test>& collective_tests() {
        refused_collectives, false, true},
       {"memory", "memory that the transport allocates is zeroed, before connect() and after", zeroed_memory},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

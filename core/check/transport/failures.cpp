@@ -215,8 +215,8 @@ void closed_peer(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& failure_tests() {
-  static const std::vector<test> all = {
+std::vector<test> failure_tests() {
+  return {
       {"secret", "only ranks that know the run's secret connect; the error text names the peer", secret},
       {"blobs", "connect() with invalid blobs ends in an error", garbled_blobs},
       {"absent-rank", "connect() to a rank that never connects ends in an error at the timeout, which names the rank",
@@ -232,7 +232,6 @@ const std::vector<test>& failure_tests() {
       {"close", "close() returns once everything sent has arrived", drained_close, false, true},
       {"left-peer", "a receive from a peer that has closed ends with RG_E_PEER", closed_peer},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

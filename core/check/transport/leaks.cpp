@@ -41,12 +41,11 @@ void leaks(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& leak_tests() {
-  static const std::vector<test> all = {
+std::vector<test> leak_tests() {
+  return {
       {"leaks",
        "after close() or SIGKILL of all ranks no process, segment, file, descriptor, mapping or thread is left", leaks},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -248,8 +248,8 @@ void beyond_2_gib(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& message_tests() {
-  static const std::vector<test> all = {
+std::vector<test> message_tests() {
+  return {
       {"sizes", "messages of 0 bytes to 64 MiB arrive unchanged, between threads and between processes", sizes, false,
        true},
       {"alignment", "messages arrive unchanged in buffers of any alignment", alignment, false, true},
@@ -262,7 +262,6 @@ const std::vector<test>& message_tests() {
        false, true},
       {"2-gib", "a message of more than 2 GiB arrives unchanged", beyond_2_gib, true, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

@@ -116,15 +116,14 @@ void counters(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& polling_tests() {
-  static const std::vector<test> all = {
+std::vector<test> polling_tests() {
+  return {
       {"wake", "wake() ends the poll() that waits, or else the next one", wake, false, true},
       {"idle", "a poll() that waits returns at its timeout and uses no CPU time, the transport's threads included",
        idle, false, true},
       {"spin", "a poll() that spins reports the same completions as one that sleeps", spinning, false, true},
       {"counters", "counters() count messages exactly, and bytes as payload plus headers", counters, false, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance

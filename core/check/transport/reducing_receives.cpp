@@ -184,8 +184,8 @@ void conversion(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& reducing_receive_tests() {
-  static const std::vector<test> all = {
+std::vector<test> reducing_receive_tests() {
+  return {
       {"add", "receives of any length and alignment can add", sums, false, true},
       {"add-short", "a message may be shorter than a receive that adds it", short_sums, false, true},
       {"add-order", "overlapping receives that add are applied in the order in which they were posted", posting_order,
@@ -195,7 +195,6 @@ const std::vector<test>& reducing_receive_tests() {
       {"convert", "floats are sent as bf16 or fp16, rounded to nearest even, and added in fp32", conversion, false,
        true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance
