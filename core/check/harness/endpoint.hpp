@@ -85,22 +85,16 @@ public:
   // Begin a transfer of `bytes` bytes at byte `offset` of `m`. The cookie identifies it; try_send() and try_recv()
   // write it to `cookie`. send() and recv() keep a transfer that gets RG_AGAIN and retry it with every poll(), as the
   // engine does; if it gets an error, wait() returns that error. try_send() and try_recv() return every status, also
-  // RG_AGAIN. With RG_TRANSFER_ADD in `flags` the elements are floats, else bytes. All throw failed if the range does
-  // not lie in `m`.
+  // RG_AGAIN. With RG_TRANSFER_ADD in `flags`, or with a wire type (rg_transfer.wire, for RG_CAP_CONVERT), the
+  // elements are floats, else bytes. All throw failed if the range does not lie in `m`.
   rg_status try_send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                      std::uint64_t& cookie);
   rg_status try_recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
-                     std::uint64_t& cookie, std::uint32_t flags = 0);
-  std::uint64_t send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                     std::uint64_t bytes);
+                     std::uint64_t& cookie);
+  std::uint64_t send(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
+                     std::uint32_t wire = 0);
   std::uint64_t recv(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset, std::uint64_t bytes,
-                     std::uint32_t flags = 0);
-  // Begin a transfer of `count` floats from element `first` of `m`, on lane 0 with wire type `wire` (RG_CAP_CONVERT).
-  // Return the cookie.
-  std::uint64_t send_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
-                        std::uint64_t count);
-  std::uint64_t recv_as(std::uint32_t wire, std::uint32_t peer, const memory& m, std::uint64_t first,
-                        std::uint64_t count, std::uint32_t flags = 0);
+                     std::uint32_t flags = 0, std::uint32_t wire = 0);
   // Begin the collective `f` on `count` elements of `type` at byte `offset` of `m`; `group` is a number from
   // rg_collectives.split. Require that the transport has RG_EXT_COLLECTIVES. try_collective() returns every status.
   // collective() polls while the status is RG_AGAIN, throws timed_out after `operation_timeout`, and returns the
@@ -141,7 +135,7 @@ private:
   void retry();
   std::string describe(std::uint64_t cookie) const;
   rg_transfer transfer(std::uint32_t peer, std::uint32_t lane, const memory& m, std::uint64_t offset,
-                       std::uint64_t bytes, std::uint32_t flags);
+                       std::uint64_t bytes, std::uint32_t flags = 0, std::uint32_t wire = 0);
 
   const std::string secret_;
   rg_authenticate authenticate_;
@@ -165,14 +159,11 @@ private:
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
   std::unordered_map<std::uint64_t, rg_completion> completions_;
   std::deque<std::uint64_t> order_;
-  std::unordered_map<std::uint64_t, std::string>
-      descriptions_; // a description of each operation by cookie, for messages
+  std::unordered_map<std::uint64_t, std::string> descriptions_; // of each operation by cookie, for messages
 };
 
 // Returns the capabilities of the transport. Creates and destroys an instance, and throws as endpoint() does.
 rg_transport_caps caps_of(const subject& which);
-// Returns true if the transport has the extension. Creates and destroys an instance, and throws as endpoint() does.
-bool offers(const subject& which, const char* extension);
 
 // Returns element `i` of a sequence of floats of very different magnitude, so that a sum depends on the order of its
 // terms.
