@@ -225,12 +225,9 @@ struct summary {
 };
 
 ordered_json result_of(const test& t, const verdict& v) {
-  return {{"name", t.name},
-          {"expected", t.expected},
-          {"status", name_of(v.result)},
-          {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
-          {"seconds", v.seconds},
-          {"remarks", v.remarks}};
+  return {{"name", t.name},       {"expected", t.expected},
+          {"status", v.result},   {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
+          {"seconds", v.seconds}, {"remarks", v.remarks}};
 }
 
 ordered_json entry_of(const subject& s, ordered_json results) {

@@ -29,12 +29,6 @@ double seconds_since(clock_type::time_point begin) {
   return std::chrono::duration<double>(clock_type::now() - begin).count();
 }
 
-outcome outcome_named(const std::string& name) {
-  for (const outcome o : {outcome::passed, outcome::skipped})
-    if (name == name_of(o)) return o;
-  return outcome::failed;
-}
-
 std::vector<std::string>& remarks() { // of the test that runs in this process
   static std::vector<std::string> all;
   return all;
@@ -72,10 +66,6 @@ std::string end_of(const std::string& error_output) {
 }
 
 } // namespace
-
-const char* name_of(outcome o) noexcept {
-  return o == outcome::passed ? "passed" : o == outcome::failed ? "failed" : "skipped";
-}
 
 void remark(const std::string& text) {
   remarks().push_back(text);
@@ -140,8 +130,7 @@ verdict run_in_child(const test& t, const subject& s) {
     v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
                                       end_of(error_output))};
   else
-    v = {outcome_named(j.at("status")), j.at("message").get<std::string>(), 0, j.at("hung").get<bool>(),
-         j.at("remarks").get<std::vector<std::string>>()};
+    v = j.get<verdict>();
   v.seconds = seconds_since(begin);
   return v;
 }
@@ -153,14 +142,8 @@ report_to_parent::report_to_parent() : to_(dup(fileno(document_stream()))) {
 }
 
 void report_to_parent::send(const verdict& v) const {
-  const nlohmann::json j = {
-      {"status", name_of(v.result)}, {"message", v.message}, {"hung", v.hung}, {"remarks", v.remarks}};
-  const std::string text = j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t n = write(to_, text.data() + at, text.size() - at);
-    if (n <= 0) return; // the parent has closed the pipe
-    at += static_cast<std::size_t>(n);
-  }
+  const std::string text = nlohmann::json(v).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  (void)dprintf(to_, "%s\n", text.c_str()); // fails if the parent has closed the pipe
   std::fflush(nullptr);
 }
 

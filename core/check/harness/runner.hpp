@@ -7,17 +7,17 @@
 #include "check/harness/suite.hpp"
 
 #include <chrono>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 namespace regatta::conformance {
 
 enum class outcome { passed, failed, skipped };
-const char* name_of(outcome o) noexcept; // "passed"
+// As JSON: its name. Other texts become `failed`.
+NLOHMANN_JSON_SERIALIZE_ENUM(outcome,
+                             {{outcome::failed, "failed"}, {outcome::passed, "passed"}, {outcome::skipped, "skipped"}})
 
 struct verdict {
   outcome result = outcome::passed;
@@ -26,6 +26,7 @@ struct verdict {
   bool hung = false;                  // it failed because an operation or a call of the plugin did not end
   std::vector<std::string> remarks{}; // from remark()
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(verdict, result, message, seconds, hung, remarks)
 
 // Runs the test in this process and keeps its remarks. Whatever the test throws becomes the verdict: `skipped`, and
 // failure with exit code skipped, become outcome::skipped, anything else outcome::failed. [main]
