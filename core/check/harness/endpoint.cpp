@@ -168,21 +168,19 @@ std::uint64_t endpoint::begin(bool receive, const rg_transfer& t) {
   descriptions_[t.cookie] =
       fmt::format("{} of {} bytes {} rank {} on lane {}", receive ? "receive" : "send",
                   t.buffer.count * rg::size_of(t.buffer.type), receive ? "from" : "to", t.peer, t.lane);
-  backlog& b = backlogs_[{receive, t.peer, t.lane}];
-  b.receive = receive;
-  b.waiting.push_back(t);
+  backlogs_[{receive, t.peer, t.lane}].push_back(t);
   retry();
   return t.cookie;
 }
 
 void endpoint::retry() {
-  for (auto& [where, b] : backlogs_)
-    while (!b.waiting.empty()) {
-      const rg_transfer& t = b.waiting.front();
-      const rg_status s = b.receive ? functions_.recv(self_, &t) : functions_.send(self_, &t);
+  for (auto& [stream, waiting] : backlogs_)
+    while (!waiting.empty()) {
+      const rg_transfer& t = waiting.front();
+      const rg_status s = std::get<0>(stream) ? functions_.recv(self_, &t) : functions_.send(self_, &t);
       if (s == RG_AGAIN) break;
       if (s != RG_OK) completions_.emplace(t.cookie, rg_completion{.cookie = t.cookie, .status = s});
-      b.waiting.pop_front();
+      waiting.pop_front();
     }
 }
 
@@ -228,7 +226,7 @@ std::uint32_t endpoint::poll(std::uint64_t timeout_ns, std::uint64_t spin_ns) {
   std::uint32_t count = 0;
   retry();
   const bool waits_for_room =
-      std::any_of(backlogs_.begin(), backlogs_.end(), [](const auto& b) { return !b.second.waiting.empty(); });
+      std::any_of(backlogs_.begin(), backlogs_.end(), [](const auto& b) { return !b.second.empty(); });
   if (waits_for_room) timeout_ns = std::min(timeout_ns, second / 1000);
   const rg_status status = functions_.poll(self_, timeout_ns, spin_ns, out, std::size(out), &count);
   report_progress();
@@ -272,6 +270,15 @@ std::uint64_t endpoint::finish(std::uint64_t cookie) {
 
 void endpoint::finish(std::span<const std::uint64_t> cookies) {
   for (std::uint64_t c : cookies) finish(c);
+}
+
+void endpoint::exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round) {
+  fill(m.data, bytes, rank_ + round);
+  const std::uint64_t sent = send(peer, 0, m, 0, bytes);
+  finish(recv(peer, 0, m, bytes, bytes));
+  finish(sent);
+  require(is_filled(m.data + bytes, bytes, peer + round),
+          fmt::format("messages between ranks {} and {} arrive changed", rank_, peer));
 }
 
 void endpoint::cancel(std::uint32_t peer) {

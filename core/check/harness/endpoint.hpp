@@ -116,6 +116,9 @@ public:
   rg_completion wait(std::uint64_t cookie, std::uint64_t longest = operation_timeout);
   std::uint64_t finish(std::uint64_t cookie); // as wait(), throws failed unless the status is RG_OK; returns the bytes
   void finish(std::span<const std::uint64_t> cookies);
+  // Sends bytes [0, bytes) of `m` to `peer` on lane 0 and receives its message into [bytes, 2 * bytes). Throws failed if
+  // that message does not arrive unchanged. The peer calls it with the same `bytes` and `round`.
+  void exchange(std::uint32_t peer, const memory& m, std::uint64_t bytes, std::uint64_t round = 0);
   // Returns the cookies of all completions that poll() has seen, in their order.
   const std::deque<std::uint64_t>& order_of_completion() const { return order_; }
 
@@ -152,11 +155,8 @@ private:
   std::vector<memory> allocated_;
   std::vector<std::pair<void*, std::size_t>> mapped_;
   std::uint64_t last_cookie_ = 0;
-  struct backlog {
-    bool receive;
-    std::deque<rg_transfer> waiting;
-  };
-  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, backlog> backlogs_; // by direction, peer, lane
+  // Transfers that wait for room, by direction (true: receive), peer and lane.
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::deque<rg_transfer>> backlogs_;
   std::unordered_map<std::uint64_t, rg_completion> completions_;
   std::deque<std::uint64_t> order_;
   std::unordered_map<std::uint64_t, std::string> descriptions_; // of each operation by cookie, for messages

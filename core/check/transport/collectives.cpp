@@ -234,13 +234,7 @@ void killed_member(const subject& which) {
                   fmt::format("{} with a killed rank ends with status {}; expected RG_E_PEER", k.name, after));
           require(self->last_error().find("rank 2") != std::string::npos,
                   "the error text does not name rank 2: \"" + self->last_error() + "\"");
-          const std::uint32_t peer = 1 - self->rank();
-          const memory other = self->allocate(2 * MiB);
-          fill(other.data, MiB, self->rank());
-          const std::uint64_t sent = self->send(peer, 0, other, 0, MiB);
-          self->finish(self->recv(peer, 0, other, MiB, MiB));
-          self->finish(sent);
-          require(is_filled(other.data + MiB, MiB, peer), "messages between the remaining ranks arrive changed");
+          self->exchange(1 - self->rank(), self->allocate(2 * MiB), MiB);
           self->close();
         });
     if (wrong != std::vector<std::string>{"rank 2: signal 9"})
