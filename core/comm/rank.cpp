@@ -179,10 +179,7 @@ private:
   }
 
   void zero() {
-    for (const auto& all : {strategy_.weights(), strategy_.gradients()}) {
-      const auto p = part(all);
-      std::fill(p.begin(), p.end(), 0.0F);
-    }
+    for (const auto all : {strategy_.weights(), strategy_.gradients()}) std::ranges::fill(part(all), 0.0F);
   }
 
   // Warms up for about a tenth of plan::seconds. Returns the number of iterations that take about plan::seconds, from 5

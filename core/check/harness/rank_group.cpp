@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <memory>
 #include <new>
 #include <optional>
 #include <set>
@@ -203,14 +202,6 @@ bool reap(std::vector<child>& children) {
   return hung;
 }
 
-void run_threads(const subject& which, const rank_group_shape& shape, rank_group_state& state,
-                 const std::function<void(member&)>& body) {
-  std::vector<std::thread> threads;
-  for (std::uint32_t r = 0; r < shape.ranks; ++r)
-    threads.emplace_back([&, r] { run_rank(which, shape, r, state, body); });
-  for (auto& t : threads) t.join();
-}
-
 // Writes how each child ended to `children`, one for each rank. Returns true if they hung and were killed.
 bool run_children(const subject& which, const rank_group_shape& shape, rank_group_state& state,
                   const std::function<void(member&)>& body, std::vector<child>& children) {
@@ -286,10 +277,13 @@ std::vector<std::string> errors_of_ranks(const subject& which, const rank_group_
   const shared_state shared(shape.ranks);
   std::vector<child> children(shape.ranks);
   bool hung = false;
-  if (shape.kind == ranks_as::threads)
-    run_threads(which, shape, *shared.state, body);
-  else
+  if (shape.kind == ranks_as::threads) {
+    std::vector<std::jthread> threads; // the end of this block joins them
+    for (std::uint32_t r = 0; r < shape.ranks; ++r)
+      threads.emplace_back([&, r] { run_rank(which, shape, r, *shared.state, body); });
+  } else {
     hung = run_children(which, shape, *shared.state, body, children);
+  }
   return errors_in(*shared.state, children, hung);
 }
 
