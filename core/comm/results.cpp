@@ -69,13 +69,12 @@ text_table table_of(const json& results) {
                {"CPU us", true, 1},  {"iterations", true, 2}};
   t.keys = 5;
   for (const json& r : results)
-    t.rows.push_back({{r.at("transport"), r.at("op"), r.at("algorithm").is_null() ? "-" : r.at("algorithm"),
-                       std::to_string(r.at("ranks").get<int>()), exact_bytes(r.at("bytes").get<std::int64_t>()),
-                       microseconds(r.at("seconds").at("median")), microseconds(r.at("seconds").at("p99")),
-                       rate(r.at("algorithm_bandwidth")), rate(r.at("bus_bandwidth")),
-                       std::to_string(r.at("wrong").get<std::uint64_t>()), microseconds(r.at("cpu_seconds")),
-                       std::to_string(r.at("iterations").get<std::uint64_t>())},
-                      ""});
+    t.rows.push_back(
+        {{r.at("transport"), r.at("op"), r.at("algorithm").is_null() ? "-" : r.at("algorithm"), r.at("ranks").dump(),
+          exact_bytes(r.at("bytes").get<std::int64_t>()), microseconds(r.at("seconds").at("median")),
+          microseconds(r.at("seconds").at("p99")), rate(r.at("algorithm_bandwidth")), rate(r.at("bus_bandwidth")),
+          r.at("wrong").dump(), microseconds(r.at("cpu_seconds")), r.at("iterations").dump()},
+         ""});
   return t;
 }
 

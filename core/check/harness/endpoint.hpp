@@ -40,8 +40,8 @@ constexpr std::uint64_t peer_failure_timeout = 30 * second * time_limit_factor;
 // Timeout that connect() and close() pass to the transport. Each is one call of the plugin. It must be less than
 // rank_call_limit: a transport that gives up at the timeout reports the reason, a killed one cannot.
 constexpr std::uint64_t connect_timeout = 10 * second * time_limit_factor;
-// How long a call of the plugin may sleep or compute in a rank that is a process; less than call_limit_of(), which
-// would end the whole test.
+// How long a call of the plugin may sleep or compute in a rank that is a process; less than the limit of
+// run_in_child(), which would end the whole test.
 constexpr std::uint64_t rank_call_limit = 13 * second * time_limit_factor;
 static_assert(connect_timeout < rank_call_limit);
 
@@ -69,8 +69,6 @@ public:
   }
   void* self() { return self_; }
 
-  // Sets the address in place of subject::address; call it before listen(). `address` must outlive this object.
-  void listen_on(const char* address) { world_.address = address; }
   rg_status try_listen(rg_blob& blob) { return functions_.listen(self_, &world_, &blob); }
   // Returns this rank's blob for connect(). Throws skipped if there are peers and the transport connects no ranks.
   std::vector<std::uint8_t> listen();

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <optional>
 #include <set>
@@ -124,15 +125,12 @@ std::optional<launcher_process>& this_process() {
 }
 
 // State in memory that children share if they are forked afterwards.
-struct shared_state {
-  explicit shared_state(std::uint32_t ranks) {
-    void* p = mmap(nullptr, sizeof(rank_group_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    require(p != MAP_FAILED, "mmap() gives no shared memory for the test");
-    state = new (p) rank_group_state(ranks);
-  }
-  ~shared_state() { munmap(state, sizeof(rank_group_state)); }
-  rank_group_state* state;
-};
+using shared_state = std::unique_ptr<rank_group_state, void (*)(rank_group_state*)>;
+shared_state make_shared_state(std::uint32_t ranks) {
+  void* p = mmap(nullptr, sizeof(rank_group_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  require(p != MAP_FAILED, "mmap() gives no shared memory for the test");
+  return {new (p) rank_group_state(ranks), [](rank_group_state* state) { munmap(state, sizeof *state); }};
+}
 
 void run_rank(const subject& which, const rank_group_shape& shape, std::uint32_t rank, rank_group_state& state,
               const std::function<void(member&)>& body) {
@@ -274,17 +272,17 @@ std::vector<std::string> errors_of_ranks(const subject& which, const rank_group_
     run_launcher_rank(*here, which, shape, body);
     return errors_in(here->group(), std::vector<child>(shape.ranks), false);
   }
-  const shared_state shared(shape.ranks);
+  const shared_state state = make_shared_state(shape.ranks);
   std::vector<child> children(shape.ranks);
   bool hung = false;
   if (shape.kind == ranks_as::threads) {
     std::vector<std::jthread> threads; // the end of this block joins them
     for (std::uint32_t r = 0; r < shape.ranks; ++r)
-      threads.emplace_back([&, r] { run_rank(which, shape, r, *shared.state, body); });
+      threads.emplace_back([&, r] { run_rank(which, shape, r, *state, body); });
   } else {
-    hung = run_children(which, shape, *shared.state, body, children);
+    hung = run_children(which, shape, *state, body, children);
   }
-  return errors_in(*shared.state, children, hung);
+  return errors_in(*state, children, hung);
 }
 
 void run_ranks(const subject& which, const rank_group_shape& shape, const std::function<void(member&)>& body) {

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -65,6 +66,27 @@ std::string end_of(const std::string& error_output) {
   return words.empty() ? words : fmt::format(" (\"{}\")", words);
 }
 
+// Returns the arguments of `regatta` for a process that runs only this test and sends its verdict to this process
+// (report_to_parent).
+std::vector<std::string> arguments_for(const test& t, const subject& s) {
+  std::vector<std::string> words = {"check", s.file.string(), "--one", t.name, "--seed", std::to_string(s.seed)};
+  const auto add = [&](const std::string& option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  if (s.tested) add("--component", fmt::format("{}/{}", name_of(s.tested->kind), s.tested->id));
+  for (const auto& file : s.other_files) add("--with", file.string());
+  if (!s.reference.empty()) add("--reference", s.reference.string());
+  if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
+  for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
+  return words;
+}
+
+// Returns how long a call of this plugin may sleep or compute before it counts as a hang.
+std::chrono::seconds call_limit_of(const subject& s) {
+  const bool computes = s.tested && (s.tested->kind == kind::model || s.tested->kind == kind::executor);
+  return std::chrono::seconds((computes ? 60 : 15) * time_limit_factor);
+}
+
 } // namespace
 
 void remark(const std::string& text) {
@@ -93,39 +115,21 @@ verdict run_in_process(const test& t, const subject& s) {
   return v;
 }
 
-std::vector<std::string> arguments_for(const test& t, const subject& s) {
-  std::vector<std::string> words = {"check", s.file.string(), "--one", t.name, "--seed", std::to_string(s.seed)};
-  const auto add = [&](const char* option, const std::string& value) {
-    words.emplace_back(option);
-    words.push_back(value);
-  };
-  if (s.tested) add("--component", fmt::format("{}/{}", name_of(s.tested->kind), s.tested->id));
-  for (const auto& file : s.other_files) add("--with", file.string());
-  if (!s.reference.empty()) add("--reference", s.reference.string());
-  if (!s.write_to.empty()) add("--write-reference", s.write_to.string());
-  for (const auto& [name, value] : s.parameters) add("--set", name + "=" + value.dump());
-  return words;
-}
-
-std::chrono::seconds call_limit_of(const subject& s) {
-  const bool computes = s.tested && (s.tested->kind == kind::model || s.tested->kind == kind::executor);
-  return std::chrono::seconds((computes ? 60 : 15) * time_limit_factor);
-}
-
 verdict run_in_child(const test& t, const subject& s) {
   const auto begin = clock_type::now();
   if (const std::string counter = allocation_counter_library(); !counter.empty())
     setenv("LD_PRELOAD", counter.c_str(), 1);
   process p = start_process("/proc/self/exe", [&](int) { return arguments_for(t, s); }, {}, {});
   std::string report, error_output;
-  const bool in_time = collect(p, report, error_output, call_limit_of(s));
+  const std::chrono::seconds call_limit = call_limit_of(s);
+  const bool in_time = collect(p, report, error_output, call_limit);
   if (!in_time) kill_process(p);
   const int status = reap_process(p);
   unsetenv("LD_PRELOAD");
   verdict v;
   const auto j = nlohmann::json::parse(report, nullptr, false);
   if (!in_time)
-    v = {outcome::failed, fmt::format("no call of the plugin returned for {} s", call_limit_of(s).count()), 0, true};
+    v = {outcome::failed, fmt::format("no call of the plugin returned for {} s", call_limit.count()), 0, true};
   else if (j.is_discarded() || !j.is_object())
     v = {outcome::failed, fmt::format("its process {}{}{}", WIFSIGNALED(status) ? "was " : "", describe_status(status),
                                       end_of(error_output))};

@@ -6,7 +6,6 @@
 
 #include "check/harness/suite.hpp"
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -32,19 +31,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(verdict, result, message, seconds, hung, rema
 // failure with exit code skipped, become outcome::skipped, anything else outcome::failed. [main]
 verdict run_in_process(const test& t, const subject& s);
 
-// Returns the arguments of `regatta` for a process that runs only this test and sends its verdict to this process
-// (report_to_parent).
-std::vector<std::string> arguments_for(const test& t, const subject& s);
-
 // Runs the test in its own process, with the allocation counter preloaded. Kills that process, and all that it has
-// forked, if no call of the plugin returns and it hangs (hang_watch with the limit call_limit_of(s)). The verdict is
-// `failed` then, and also if the process ends without a report. Throws failure (run) if the process cannot be started.
-// [main]
+// forked, if no call of the plugin returns and it hangs (hang_watch): a call may sleep or compute for 15 s, or 60 s for
+// models and executors, because steps of large models take seconds; more under a sanitizer. The verdict is `failed`
+// then, and also if the process ends without a report. Throws failure (run) if the process cannot be started. [main]
 verdict run_in_child(const test& t, const subject& s);
-
-// Returns how long a call of this plugin may sleep or compute before it counts as a hang: 15 s, or 60 s for models and
-// executors, because steps of large models take seconds; more under a sanitizer.
-std::chrono::seconds call_limit_of(const subject& s);
 
 // For a process that runs one test: reserves standard output for the report and for report_progress(), and redirects
 // output of the plugin to standard error. Create it once, before any plugin code runs.
