@@ -106,7 +106,7 @@ target load_target(const check_options& o) {
 
 std::vector<test> tests_for(const subject& s) {
   if (!s.write_to.empty()) return {write_reference_test()};
-  return s.tested ? tests_of(s) : tests_of_file();
+  return tests_of(s);
 }
 
 bool wanted(const check_options& o, const test& t) {
@@ -225,12 +225,9 @@ struct summary {
 };
 
 ordered_json result_of(const test& t, const verdict& v) {
-  return {{"name", t.name},
-          {"expected", t.expected},
-          {"status", name_of(v.result)},
-          {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
-          {"seconds", v.seconds},
-          {"remarks", v.remarks}};
+  return {{"name", t.name},       {"expected", t.expected},
+          {"status", v.result},   {"message", v.message.empty() ? ordered_json() : ordered_json(v.message)},
+          {"seconds", v.seconds}, {"remarks", v.remarks}};
 }
 
 ordered_json entry_of(const subject& s, ordered_json results) {
@@ -325,7 +322,7 @@ int run_one(const check_options& o) {
 }
 
 int write(const subject& s, const check_options& o) {
-  const test& task = write_reference_test();
+  const test task = write_reference_test();
   const verdict v = o.in_process ? run_in_process(task, s) : run_in_child(task, s);
   if (v.result != outcome::passed)
     throw failure(v.result == outcome::skipped ? exit_code::skipped : exit_code::run,

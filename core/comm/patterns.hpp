@@ -5,8 +5,6 @@
 // elements; k is the upper 32 bits of the step's number (step_of).
 #pragma once
 
-#include "comm/plan.hpp"
-
 #include <cstdint>
 #include <span>
 #include <string>

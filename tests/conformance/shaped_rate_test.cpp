@@ -108,8 +108,9 @@ double rate_of(const subject& which, const limited_link* link) {
     bool waited = false;
     try {
       if (link) (me == 0 ? link->from : link->to).enter();
-      endpoint e(which, me, 2, 1);
-      if (link) e.listen_on(me == 0 ? "10.77.0.1" : "10.77.0.2");
+      subject here = which;
+      if (link) here.address = me == 0 ? "10.77.0.1" : "10.77.0.2";
+      endpoint e(here, me, 2, 1);
       blobs[me] = e.listen();
       pthread_barrier_wait(&both);
       waited = true;

@@ -2,9 +2,9 @@
 //
 // Messages arrive complete, in order, and in the right buffer.
 #include "check/harness/rank_group.hpp"
+#include "launch/memory.hpp"
 
-#include <fstream>
-#include <set>
+#include <fmt/format.h>
 
 namespace regatta::conformance {
 namespace {
@@ -14,21 +14,9 @@ constexpr std::uint64_t guard = 32; // bytes behind a receive that must not chan
 void check_receive(member& self, std::uint64_t cookie, const memory& m, std::uint64_t offset, std::uint64_t bytes,
                    std::uint64_t seed) {
   const std::uint64_t got = self->finish(cookie);
-  require(got == bytes, "the receive of a message of " + std::to_string(bytes) + " bytes completes with " +
-                            std::to_string(got) + " bytes");
+  require(got == bytes, fmt::format("the receive of a message of {} bytes completes with {} bytes", bytes, got));
   require(is_filled(m.data + offset, bytes, seed),
-          "the received bytes of a message of " + std::to_string(bytes) + " bytes differ from the sent ones");
-}
-
-std::uint64_t memory_available() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string key, unit; info >> key;) {
-    std::uint64_t kib = 0;
-    info >> kib;
-    std::getline(info, unit);
-    if (key == "MemAvailable:") return kib * KiB;
-  }
-  return 0;
+          fmt::format("the received bytes of a message of {} bytes differ from the sent ones", bytes));
 }
 
 void sizes(const subject& which) {
@@ -252,7 +240,7 @@ void beyond_2_gib(const subject& which) {
   throw skipped("it takes too long under a sanitizer");
 #endif
   constexpr std::uint64_t bytes = 2200 * MiB + 5;
-  if (memory_available() < 3 * bytes) throw skipped("it needs 6.5 GiB of free memory");
+  if (available_bytes() < 3 * bytes) throw skipped("it needs 6.5 GiB of free memory");
   // Contents are checked at three positions: at both ends, and around 2^31.
   const std::uint64_t positions[] = {0, 2048 * MiB - 4096, bytes - 8192};
   run_ranks(which, {}, [&](member& self) {
@@ -272,8 +260,8 @@ void beyond_2_gib(const subject& which) {
 
 } // namespace
 
-const std::vector<test>& message_tests() {
-  static const std::vector<test> all = {
+std::vector<test> message_tests() {
+  return {
       {"sizes", "messages of 0 bytes to 64 MiB arrive unchanged, between threads and between processes", sizes, false,
        true},
       {"alignment", "messages arrive unchanged in buffers of any alignment", alignment, false, true},
@@ -288,7 +276,6 @@ const std::vector<test>& message_tests() {
        false, true},
       {"2-gib", "a message of more than 2 GiB arrives unchanged", beyond_2_gib, true, true},
   };
-  return all;
 }
 
 } // namespace regatta::conformance
