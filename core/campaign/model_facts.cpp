@@ -31,14 +31,16 @@ public:
     stage(who_, "was being loaded");
     plugins.find(kind::model, c.model.id);
     if (!model.is_graph) return;
-    const component& executor = executor_for(plugins, c.train.device);
-    who_ += fmt::format(" on executor {} ({})", executor.id, executor.file.string());
+    std::vector<std::string> executors;
+    for (const component* e : executors_for(plugins, c.train))
+      executors.push_back(fmt::format("{} ({})", e->id, e->file.string()));
+    who_ += fmt::format(" on executor {}", fmt::join(executors, " or "));
   }
 
   // Calls f(model) with a model for `batch` samples, then destroys the model.
   template <class F> void with(std::uint64_t batch, F&& f) {
     stage_(who_, "was described");
-    auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train.device,
+    auto model = std::make_unique<model_instance>(plugins_, config_.model, config_.train,
                                                   model_setup_of(config_, batch, RG_PURPOSE_INIT, nullptr),
                                                   plugin_host::log_function());
     f(*model);
@@ -171,6 +173,7 @@ model_facts model_facts_of(const registry& plugins, const case_config& c, const 
   const auto look = [&](const model_instance& m) {
     check_data(c.data, m.inputs());
     f.unit = m.info().unit;
+    f.executor = m.executor();
     add_tensors(m, c, f);
     f.activation_bytes = m.info().activation_bytes;
     if (!f.activation_bytes) // executors fuse some nodes, whose results are not stored

@@ -91,6 +91,7 @@ prepared_run prepare(plugin_facts_cache& answers, const case_config& c, const st
   const component& strategy = answers.plugins().find(kind::strategy, c.strategy.id);
   prepared_run run;
   run.job.config = c;
+  if (!facts.model.executor.empty()) run.job.config.train.executor = {facts.model.executor};
   run.job.batch = facts.model.batch_per_worker;
   run.job.kernels = kernels;
   run.job.files = facts.files;
@@ -207,8 +208,8 @@ std::string baseline_key(const case_config& c) {
 std::string kernels_key(const case_config& c) {
   const nlohmann::json j = to_json(c);
   const std::int64_t workers = c.train.scaling == "strong" ? c.cluster.workers : 1;
-  return nlohmann::json{j.at("model"),      c.train.batch,     workers,        c.train.batch_unit,
-                        c.train.accumulate, c.train.precision, c.train.device, c.cluster.threads}
+  return nlohmann::json{j.at("model"),     c.train.batch,  workers,          c.train.batch_unit, c.train.accumulate,
+                        c.train.precision, c.train.device, c.train.executor, c.cluster.threads}
       .dump();
 }
 

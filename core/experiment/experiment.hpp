@@ -58,6 +58,7 @@ struct train_config {
   std::string precision = "fp32";     // fp32 | tf32 | bf16 | fp16
   bool emulate = false;               // compute in a precision that the machine has no instructions for, slowly
   std::string device = "cpu";         // cpu | cuda
+  std::vector<std::string> executor;  // ids, asked in this order to compile a graph; empty: all for the device
   std::string kernels = "timed";      // timed: autotune | fixed: no choice depends on a timing
   bool graphs = true;                 // capture and replay CUDA graphs
   std::string debug = "none";         // none | sync: after every op wait for a GPU, compare its results with the CPU's

@@ -167,6 +167,8 @@ std::vector<schema_key> make_schema() {
       POINT(train.precision, "type that the model computes in; weights stay fp32").one_of(precisions),
       POINT(train.emulate, "compute slowly in a precision for which the machine has no instructions"),
       POINT(train.device, "device that runs the model").one_of(devices),
+      POINT(train.executor, "executors that are asked in this order to compile the model's graph; none: all of the "
+                            "device, those of Regatta first"),
       POINT(train.kernels, "timed: autotune, the fastest algorithm runs; fixed: no autotuning").one_of(kernels),
       POINT(train.graphs, "for cuda: capture a step as CUDA graphs, and replay them"),
       POINT(train.debug, "for cuda: sync: wait for the GPU after every op, check its status, and compare its results "

@@ -58,7 +58,7 @@ void session::open() {
   }
   if (model_->has_tables())
     row_model_ =
-        std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device,
+        std::make_unique<model_instance>(plugins_, job.config.model, job.config.train,
                                          model_setup_of(job.config, job.micro_batch(), RG_PURPOSE_INIT, nullptr), log_);
   connect();
   strategy_host_ = std::make_unique<strategy_host>(host_setup());
@@ -73,9 +73,9 @@ void session::create_model() {
   rg_model_setup setup =
       model_setup_of(job.config, job.micro_batch(), cluster.worker >= 0 ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT,
                      job.kernels.empty() ? nullptr : job.kernels.c_str());
-  setup.device = place_.device = device_of(plugins_, job.config.train.device, rank);
-  model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device, setup, log_);
-  device_ = open_device(plugins_, job.config.train.device, place_.device, log_, [this] { wake(); });
+  setup.device = place_.device = device_of(plugins_, job.config.train, rank);
+  model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_);
+  device_ = open_device(plugins_, job.config.train, place_.device, log_, [this] { wake(); });
   if (device_) place_.memory = device_->memory();
   model_memory_ = std::make_unique<model_memory>(*model_, device_.get(), job.config.seed);
 }

@@ -235,6 +235,12 @@ const component& registry::described(enum kind k, std::string_view id) const {
 
 // ----------------------------------------------------------------------------------------------------- folders ---
 
+fs::path built_in_folder() {
+  // Relative to the program, so that an installation can be moved.
+  std::error_code ec;
+  return (fs::read_symlink("/proc/self/exe", ec).parent_path() / "../lib/regatta").lexically_normal();
+}
+
 std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_line,
                                      const std::vector<std::string>& experiment) {
   std::vector<fs::path> folders;
@@ -255,11 +261,8 @@ std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_lin
     }
   }
   for (const auto& f : experiment) ask("experiment.plugin_path", f);
-  // Relative to the program, so that an installation can be moved.
   std::error_code ec;
-  const auto program = fs::read_symlink("/proc/self/exe", ec);
-  const auto built_in = (program.parent_path() / "../lib/regatta").lexically_normal();
-  if (!ec && fs::is_directory(built_in, ec)) folders.push_back(built_in);
+  if (const fs::path built_in = built_in_folder(); fs::is_directory(built_in, ec)) folders.push_back(built_in);
   return folders;
 }
 

@@ -115,6 +115,9 @@ private:
 std::vector<std::filesystem::path> plugin_folders(const std::vector<std::string>& command_line,
                                                   const std::vector<std::string>& experiment = {});
 
+// Returns the folder of Regatta's own plugins, ../lib/regatta beside the program's folder, whether it exists or not.
+std::filesystem::path built_in_folder();
+
 // Values of parameters in the order of the component's table. Owns the memory to which they point. Movable: the pointer
 // from data() stays valid, now owned by the new object.
 class parameter_values {
