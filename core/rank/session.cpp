@@ -43,8 +43,11 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
 session::~session() {
   report_.end_watch();
   if (device_) device_->silence(); // the device wakes the transport
-  strategy_host_.reset();          // its regions belong to the transport
-  transport_.destroy();            // it may use the device
+  // After a failure operations are outstanding, such as a receive that a network card or a GPU still writes. They end
+  // when the transport is destroyed, and their memory must live until then.
+  if (strategy_host_) strategy_host_->forget_transport();
+  transport_.destroy(); // it may use the device
+  strategy_host_.reset();
 }
 
 void session::open() {
