@@ -3,6 +3,7 @@
 // Tests of poll's waiting, of wake, and of counters.
 #include "check/harness/rank_group.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
@@ -44,6 +45,17 @@ void wake(const subject& which) {
   });
 }
 
+// Returns the CPU time of this process, in seconds, while poll() waits for half a second.
+double cpu_of_waiting(member& self) {
+  timespec before, after;
+  const auto begin = clock_type::now();
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+  while (clock_type::now() - begin < std::chrono::milliseconds(500))
+    require(self->poll(second / 10) == 0, no_completion);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+  return static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
+}
+
 void idle(const subject& which) {
   if (!(caps_of(which).flags & RG_CAP_SLEEP)) throw skipped("its poll() cannot sleep (RG_CAP_SLEEP)");
   // In processes, because CPU time of the transport's own threads counts too.
@@ -52,17 +64,13 @@ void idle(const subject& which) {
     self.barrier();
     const std::uint64_t never = self->recv((self->rank() + 1) % 3, 0, m, 0, 8);
     require(self->poll(0) == 0, no_completion);
-    timespec before, after;
-    const auto begin = clock_type::now();
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    while (clock_type::now() - begin < std::chrono::milliseconds(500))
-      require(self->poll(second / 10) == 0, no_completion);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-    const double used =
-        static_cast<double>(after.tv_sec - before.tv_sec) + 1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
-    // A rank that spins uses more than 0.02 s, even if many processes share the cores.
-    require(used < 0.02,
-            "0.5 s of waiting in poll() use " + std::to_string(used) + " s of CPU time; expected less than 0.02 s");
+    // A rank that spins uses more than 0.05 s each time, unless ten processes share a core. One that sleeps has used up
+    // to 0.042 s on a busy machine, where each wake-up costs more, so the least of several times counts.
+    constexpr double limit = 0.05;
+    double used = cpu_of_waiting(self);
+    for (int i = 0; i < 4 && used >= limit; ++i) used = std::min(used, cpu_of_waiting(self));
+    require(used < limit,
+            "0.5 s of waiting in poll() use " + std::to_string(used) + " s of CPU time; expected less than 0.05 s");
     self.barrier();
     const std::uint64_t sent = self->send((self->rank() + 2) % 3, 0, m, 8, 8);
     self->finish(never);
