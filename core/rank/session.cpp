@@ -75,7 +75,7 @@ void session::create_model() {
   control.operation("creating the model", pace::rare);
   rg_model_setup setup =
       model_setup_of(job.config, job.micro_batch(), cluster.worker >= 0 ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT,
-                     job.kernels.empty() ? nullptr : job.kernels.c_str());
+                     job.config.train.kernels == "timed" ? job.kernels.c_str() : nullptr);
   setup.device = place_.device = device_of(plugins_, job.config.train.device, rank);
   model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train.device, setup, log_);
   device_ = open_device(plugins_, job.config.train.device, place_.device, log_, [this] { wake(); });
