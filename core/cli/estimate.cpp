@@ -66,7 +66,7 @@ std::optional<nlohmann::json> parameter(const component& p, const component_choi
 }
 
 // Returns the bytes of dense gradients that are sent for each byte of weights. Parameters of a strategy tell whether it
-// compresses.
+// compresses. A list of sparsities ends with that of the timed steps; a ramp-up before them sends more.
 double density_of(const component& strategy, const component_choice& choice) {
   double density = 1;
   if (const auto s = parameter(strategy, choice, "sparsity");

@@ -239,7 +239,9 @@ std::optional<launcher_process> find_launcher_process() {
       throw failure(exit_code::usage, fmt::format("{}={} in the environment, but {}={}", v.rank, *rank, v.size, *size));
     std::string job = text_of(v.job);
     if (job.empty()) job = fmt::format("parent {}", ::getppid());
-    return launcher_process{v.launcher, std::string(v.launcher) + " " + job + text_of("SLURM_STEP_ID"), *rank, *size};
+    if (const std::string step = text_of("SLURM_STEP_ID"); !step.empty())
+      job += "." + step; // the dot tells step 23 of job 1 from step 3 of job 12
+    return launcher_process{v.launcher, fmt::format("{} {}", v.launcher, job), *rank, *size};
   }
   return {};
 }

@@ -43,8 +43,11 @@ session::session(control_client& c, rank_job j, std::uint32_t r)
 session::~session() {
   report_.end_watch();
   if (device_) device_->silence(); // the device wakes the transport
-  strategy_host_.reset();          // its regions belong to the transport
-  transport_.destroy();            // it may use the device
+  // After a failure operations are outstanding, such as a receive that a network card or a GPU still writes. They end
+  // when the transport is destroyed, and their memory must live until then.
+  if (strategy_host_) strategy_host_->forget_transport();
+  transport_.destroy(); // it may use the device
+  strategy_host_.reset();
 }
 
 void session::open() {
@@ -72,7 +75,7 @@ void session::create_model() {
   control.operation("creating the model", pace::rare);
   rg_model_setup setup =
       model_setup_of(job.config, job.micro_batch(), cluster.worker >= 0 ? RG_PURPOSE_TRAIN : RG_PURPOSE_INIT,
-                     job.kernels.empty() ? nullptr : job.kernels.c_str());
+                     job.config.train.kernels == "timed" ? job.kernels.c_str() : nullptr);
   setup.device = place_.device = device_of(plugins_, job.config.train, rank);
   model_ = std::make_unique<model_instance>(plugins_, job.config.model, job.config.train, setup, log_);
   device_ = open_device(plugins_, job.config.train, place_.device, log_, [this] { wake(); });

@@ -192,6 +192,12 @@ strategy_host::~strategy_host() {
   if (self_) setup_.strategy->destroy(self_);
 }
 
+void strategy_host::forget_transport() {
+  if (self_) setup_.strategy->destroy(self_);
+  self_ = nullptr;
+  regions_.forget_transport();
+}
+
 std::span<float> strategy_host::weights() const {
   if (!arena_.weights.region || regions_.ghosts()) return {};
   return regions_.elements<float>(arena_.weights);

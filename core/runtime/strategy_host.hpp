@@ -76,6 +76,10 @@ public:
   // except arena(), weights(), gradients() and tables(). Throws failure with the plugin's text.
   void start();
 
+  // [main] Destroys the strategy, but keeps all memory. Call it before the transport is destroyed, if operations may be
+  // outstanding: the transport may access their memory until then. Only the destructor follows.
+  void forget_transport();
+
   // Valid as long as this object. Its buffers of weights and gradients are empty on a rank that is no worker.
   const rg_arena& arena() const { return arena_; }
   // The whole arena, padding included. Empty on a rank that is no worker, and with ghosts. With a device these point to

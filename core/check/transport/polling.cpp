@@ -3,6 +3,7 @@
 // Tests of poll's waiting, of wake, and of counters.
 #include "check/harness/rank_group.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -43,6 +44,14 @@ void wake(const subject& which) {
   });
 }
 
+// Returns the CPU time of this process, in seconds, while poll() waits for half a second.
+double cpu_of_waiting(member& self) {
+  const std::uint64_t begin = rg::now_ns();
+  const std::int64_t cpu_before = rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  while (rg::now_ns() - begin < second / 2) require(self->poll(second / 10) == 0, no_completion);
+  return 1e-9 * static_cast<double>(rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_before);
+}
+
 void idle(const subject& which) {
   if (!(caps_of(which).flags & RG_CAP_SLEEP)) throw skipped("its poll() cannot sleep (RG_CAP_SLEEP)");
   // In processes, because CPU time of the transport's own threads counts too.
@@ -51,12 +60,12 @@ void idle(const subject& which) {
     self.barrier();
     const std::uint64_t never = self->recv((self->rank() + 1) % 3, 0, m, 0, 8);
     require(self->poll(0) == 0, no_completion);
-    const std::uint64_t begin = rg::now_ns();
-    const std::int64_t cpu_before = rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    while (rg::now_ns() - begin < second / 2) require(self->poll(second / 10) == 0, no_completion);
-    const double used = 1e-9 * static_cast<double>(rg::read_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_before);
-    // A rank that spins uses more than 0.02 s, even if many processes share the cores.
-    require(used < 0.02,
+    // A rank that spins uses more than 0.02 s each time, even if many processes share the cores. On a busy machine each
+    // wake-up costs more, so the least of several times counts.
+    constexpr double limit = 0.02;
+    double used = cpu_of_waiting(self);
+    for (int i = 0; i < 4 && used >= limit; ++i) used = std::min(used, cpu_of_waiting(self));
+    require(used < limit,
             "0.5 s of waiting in poll() use " + std::to_string(used) + " s of CPU time; expected less than 0.02 s");
     self.barrier();
     const std::uint64_t sent = self->send((self->rank() + 2) % 3, 0, m, 8, 8);

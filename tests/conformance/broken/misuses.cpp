@@ -20,13 +20,15 @@ struct misuses : linear_regression {
     std::int64_t features = 32;
     std::string how = "nothing";
     std::int64_t step = 0;
+    bool early = false;
   };
   static constexpr auto fields =
       rg::fields(rg::field("features", &parameters::features, "numbers that a sample has"),
                  rg::field("how", &parameters::how, "the rule that is broken")
                      .one_of("nothing", "ready_99", "need_99", "backwards", "first_only", "never_ready", "behind_bias",
                              "behind_weight", "before_bias", "behind_state", "nan_gradient", "nan_loss"),
-                 rg::field("step", &parameters::step, "first step that breaks it"));
+                 rg::field("step", &parameters::step, "first step that breaks it"),
+                 rg::field("early", &parameters::early, "calls ready() before the last micro-batch, too"));
 
   misuses(const rg_host* host, const parameters& p, const rg_model_setup& setup)
       : linear_regression(host, {p.features}, setup), p_(p) {}
@@ -60,6 +62,7 @@ struct misuses : linear_regression {
     if (p_.how == "behind_state") state_[5] = 1;
     if (p_.how == "nan_gradient") weight_[2] = std::numeric_limits<float>::quiet_NaN();
     if (p_.how == "nan_loss") result.loss_sum = std::numeric_limits<double>::quiet_NaN();
+    if (!last && p_.early) hooks.ready(0);
     if (!last || p_.how == "never_ready") return result;
     if (p_.how == "first_only") {
       hooks.ready(0);

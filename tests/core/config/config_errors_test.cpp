@@ -337,6 +337,9 @@ TEST_CASE("keys that make no difference are named") {
   CHECK(notices("[train]\ngraphs = true\ndebug = \"sync\"\n") ==
         "f.toml:4:1: notice: train.graphs has no effect with train.device = \"cpu\"\n"
         "f.toml:5:1: notice: train.debug has no effect with train.device = \"cpu\"\n");
+  // Each deciding key is named with the values that decide, not with those of cases that another key decides.
+  CHECK(notices("[train]\ngraphs = true\ndebug = \"sync\"\n[sweep]\n\"train.device\" = [\"cpu\", \"cuda\"]\n") ==
+        "f.toml:4:1: notice: train.graphs has no effect with train.device = \"cpu\" or train.debug = \"sync\"\n");
   // A resolved file, which holds the defaults, gives none.
   CHECK(load(resolved_toml(load(mlp + "[optimizer]\nplugin = \"sgd\"\n").cases[0])).notices.empty());
 }

@@ -164,7 +164,8 @@ TEST_CASE("what a strategy cannot do with this optimiser is refused before anyth
   }
 }
 
-// No time is looked at, but how many steps the slow one has done when the other is through.
+// No time is looked at, but how many steps the slow one has done when the other is through. The batch is large, so that
+// a step computes for longer than it exchanges.
 TEST_CASE("a straggler: nobody waits for it under async_ps, everybody does under allreduce") {
   const temporary_folder s;
   const std::string text = R"(
@@ -174,11 +175,12 @@ hidden = [16]
 [data]
 source = "random"
 [train]
+batch = 512
 kernels = "fixed"
 [cluster]
 workers = 2
 servers = 1
-straggler = { rank = 1, factor = 8.0 }
+straggler = { rank = 1, factor = 16.0 }
 [measure]
 warmup = 2
 steps = 60
@@ -196,7 +198,9 @@ k = 5
   CHECK(steps(0, 0) == 60);
   CHECK(steps(0, 1) == 60);
   CHECK(steps(1, 0) == 60);
-  CHECK(steps(1, 1) < 30);
+  // A fast worker that waited would leave at most one step open. On a busy machine the exchange, which is as slow for
+  // both, takes most of a step, so the slow one can do far more than a 16th.
+  CHECK(steps(1, 1) < 50);
   // Of the steps that count, and of no other: when the fast worker is through, the slow one's pushes miss nothing.
   const auto staleness = [&](std::size_t k) -> const json& { return all.at(k).at("strategy").at("staleness"); };
   const auto pushes = [&](std::size_t k) {

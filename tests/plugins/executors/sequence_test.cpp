@@ -201,6 +201,21 @@ TEST_CASE("indices out of range are refused with their place") {
                     "sample 0 of step 3 has -1 at position 1 of labels, which must be less than 11 and not negative");
 }
 
+TEST_CASE("numbers out of range in padding samples do not end an evaluation") {
+  rg::network net;
+  build_masked(net);
+  // The checks of this mode run the reference on the whole batch.
+  reference::executed e(executor_plugin, *net.graph(), {.batch = 4, .debug = RG_DEBUG_NONE});
+  e.start(1);
+  auto b = make_batch(*net.graph(), 4, 1);
+  const auto expected = e.evaluate(b, 3);
+  for (auto& input : b.inputs)
+    for (std::size_t i = input.size() / 4 * 3; i < input.size(); ++i) input[i] = 1e9;
+  CHECK(e.evaluate(b, 3) == expected);
+  b.inputs[0][2 * length] = 1e9; // in a sample that counts
+  CHECK_THROWS_WITH(e.evaluate(b, 3), doctest::Contains("sample 2 of step"));
+}
+
 TEST_CASE("layers for sequences that do not fit are refused while the network is built") {
   rg::network net;
   const rg::value words = net.indices("words", {5}, 9), image = net.values("image", {6});

@@ -75,7 +75,7 @@ typedef struct rg_model_setup {
   uint32_t kernels;   /* RG_KERNELS_* */
   uint32_t debug;     /* RG_DEBUG_*; a model that runs in host memory may ignore it */
   /* RG_KERNELS_TIMED: the text that kernels() returned in the process that autotuned; the model then chooses the same
-   * kernels. Null: autotune now. */
+   * kernels. Empty: kernels() returned null there. Null: autotune now. */
   const char* kernel_choices;
   uint32_t emulate; /* not 0: the model may emulate, slowly, a precision for which the machine has no instructions */
   uint32_t plain;   /* not 0: no graph capture and replay; the model launches each kernel of a step on its own */

@@ -24,7 +24,7 @@ typedef struct rg_regions {
    * the transport needs no registration. */
   rg_status (*add)(void* self, rg_region region, void* address, uint64_t bytes, uint32_t memory);
   /* [main] Undoes allocate() or add(). Requires: no operation uses the region any more. Must not be null if allocate or
-   * add is there. */
+   * add is there. Regions that are still there at destroy() end with it. */
   void (*remove)(void* self, rg_region region);
 } rg_regions;
 
