@@ -19,8 +19,7 @@ namespace {
 
 // Returns the threads with which a worker reads its input, in addition to the computing thread.
 std::size_t input_threads(const data_config& d) {
-  const bool queue = d.source == "queue", dataset = (queue ? d.queue_source : d.source) == "dataset";
-  return (queue ? 1 : 0) + (dataset ? static_cast<std::size_t>(d.threads) - 1 : 0);
+  return (d.source == "queue" ? 1 : 0) + (d.sample_source() == "dataset" ? static_cast<std::size_t>(d.threads) - 1 : 0);
 }
 
 void refuse(findings& wrong, const std::string& text) {
