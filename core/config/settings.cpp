@@ -66,10 +66,10 @@ std::string hint_for(const std::string& path) {
   return fmt::format("; there are {}", join(section_names()));
 }
 
-bool known_id(plugin_section s, const std::string& id, const std::string& path, const origin& from,
-              const catalogue& components, diagnostics& wrong) {
-  if (components.parameters(kind_of(s), id)) return true;
-  const auto ids = components.ids(kind_of(s));
+bool known_id(kind s, const std::string& id, const std::string& path, const origin& from, const catalogue& components,
+              diagnostics& wrong) {
+  if (components.parameters(s, id)) return true;
+  const auto ids = components.ids(s);
   wrong.add(from, path,
             fmt::format("expected a parameter or the id of a {} ({}), got the table \"{}\"{}", name_of(s),
                         ids_text(components, s), one_line(id), did_you_mean(id, ids)));
@@ -144,13 +144,9 @@ private:
       return false;
     }
     if (accept(*name.key, value_of(s.node))) return true;
-    std::string near;
-    if (name.key->rule.choices && s.node.scalar.is_string()) {
-      std::vector<std::string> choices;
-      for (auto c = name.key->rule.choices; *c; ++c) choices.emplace_back(*c);
-      near = did_you_mean(s.node.scalar.get<std::string>(), choices);
-    }
-    wrong_.add(s.from, path, fmt::format("expected {}, got {}{}", expectation(*name.key), quoted(s.node), near));
+    wrong_.add(s.from, path,
+               fmt::format("expected {}, got {}{}", expectation(*name.key), quoted(s.node),
+                           near_choice(name.key->rule, s.node)));
     return false;
   }
 
@@ -296,17 +292,8 @@ private:
 
 } // namespace
 
-kind kind_of(plugin_section s) {
-  switch (s) {
-  case plugin_section::model: return kind::model;
-  case plugin_section::strategy: return kind::strategy;
-  case plugin_section::transport: break;
-  }
-  return kind::transport;
-}
-
-std::string ids_text(const catalogue& components, plugin_section s) {
-  auto ids = components.ids(kind_of(s));
+std::string ids_text(const catalogue& components, kind s) {
+  auto ids = components.ids(s);
   std::sort(ids.begin(), ids.end());
   return ids.empty() ? "there is none" : join(ids);
 }

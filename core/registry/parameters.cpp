@@ -24,12 +24,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> choices_of(const rg_param& p) {
-  std::vector<std::string> all;
-  for (auto c = p.choices; c && *c; ++c) all.emplace_back(*c);
-  return all;
-}
-
 bool is_number(const rg_param& p) {
   return p.type != RG_PARAM_BOOL && p.type != RG_PARAM_STRING;
 }
@@ -92,6 +86,12 @@ std::string bounds_text(const rg_param& p) {
 }
 
 } // namespace
+
+std::vector<std::string> choices_of(const rg_param& p) {
+  std::vector<std::string> all;
+  for (auto c = p.choices; c && *c; ++c) all.emplace_back(*c);
+  return all;
+}
 
 bool is_bounded(const rg_param& p) noexcept {
   const bool none = (std::isnan(p.min) && std::isnan(p.max)) || (p.min == 0 && p.max == 0);
