@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/console.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/failure.hpp"
 #include "base/standard_output.hpp"
 
@@ -19,12 +20,7 @@ int lost_output = 0; // errno of the first failed write; 0: none
 }
 
 void print_error(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
+  write_all(STDERR_FILENO, text);
 }
 
 void print_output(std::string_view text) noexcept {
