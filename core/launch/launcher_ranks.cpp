@@ -181,7 +181,7 @@ void run_on(const std::vector<int>& cpus) {
     std::iota(all.begin(), all.end(), 0);
   }
   const cpu_mask mask(cpus.empty() ? all : cpus);
-  if (::sched_setaffinity(0, mask.bytes, mask.set) != 0)
+  if (::sched_setaffinity(0, mask.bytes(), mask.set()) != 0)
     throw failure(exit_code::run,
                   fmt::format("cannot run on the CPUs [{}]: {}", fmt::join(cpus, ", "), std::strerror(errno)));
 }

@@ -130,7 +130,7 @@ process start_process(const std::string& program, const std::function<std::vecto
       program.c_str(),  argv.data(),        ::getpid(),
       input.get(),      output.write.get(), errors.write.get(),
       key.read.get(),   inherited,          problem.write.get(),
-      mask.set,         mask.bytes,         static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20)),
+      mask.set(),       mask.bytes(),       static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 1U << 20)),
       oom_score.c_str()};
 
   process out;
