@@ -195,33 +195,32 @@ void coordinator::welcome(member& m, tcp::socket socket) {
 
 void coordinator::start(member& m) {
   const auto& plan = plan_.ranks[m.rank];
+  const std::uint16_t port = acceptor_.local_endpoint().port();
+  unique_fd handle;
   if (plan_.launcher) {
-    plan_.launcher->start_run(m.rank, plan_.address, acceptor_.local_endpoint().port(), secret_, plan.cpus,
-                              m.status.descriptor());
-    m.status.close_descriptor();
+    plan_.launcher->start_run(m.rank, plan_.address, port, secret_, plan.cpus, m.status.descriptor());
     m.pid = plan_.launcher->pid(m.rank);
-    m.running = true;
-    ++running_;
-    m.heard = clock::now();
-    m.handle.assign(plan_.launcher->watch(m.rank).release());
-    spawn(watch(m));
-    return;
+    handle = plan_.launcher->watch(m.rank);
+  } else {
+    const auto arguments = [&](int secret_fd) {
+      return to_command_line(plan_.address, port, m.rank, secret_fd, m.status.descriptor());
+    };
+    m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus,
+                              m.status.descriptor());
+    m.pid = m.process.pid;
+    handle = std::move(m.process.handle);
   }
-  const auto arguments = [&](int secret_fd) {
-    return to_command_line(plan_.address, acceptor_.local_endpoint().port(), m.rank, secret_fd, m.status.descriptor());
-  };
-  m.process = start_process(plan_.program.empty() ? "/proc/self/exe" : plan_.program, arguments, secret_, plan.cpus,
-                            m.status.descriptor());
   m.status.close_descriptor();
-  m.pid = m.process.pid;
   m.running = true;
   ++running_;
   m.heard = clock::now();
-  m.handle.assign(m.process.handle.release());
-  m.output.assign(m.process.output.release());
-  m.errors.assign(m.process.errors.release());
-  spawn(collect(m.output, m.output_lines));
-  spawn(collect(m.errors, m.error_lines));
+  m.handle.assign(handle.release());
+  if (!plan_.launcher) {
+    m.output.assign(m.process.output.release());
+    m.errors.assign(m.process.errors.release());
+    spawn(collect(m.output, m.output_lines));
+    spawn(collect(m.errors, m.error_lines));
+  }
   spawn(watch(m));
 }
 
