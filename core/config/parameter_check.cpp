@@ -16,8 +16,7 @@ std::string unknown_parameter(const catalogue& components, kind s, const std::st
   std::vector<std::string> names;
   for (const rg_param& r : table) names.emplace_back(r.name);
   std::string text = fmt::format("{} \"{}\" has no such parameter", name_of(s), id);
-  if (const std::string near = nearest(name, names); !near.empty())
-    return fmt::format("{}, did you mean \"{}\"?", text, near);
+  if (const std::string hint = did_you_mean(name, names); !hint.empty()) return text + hint;
   std::string home;
   for (const std::string& other : components.ids(s)) {
     const auto* parameters = components.parameters(s, other);

@@ -44,20 +44,23 @@ bool is_inner_table(const std::string& path) {
   return std::ranges::any_of(schema(), [&](const schema_key& key) { return key.path().starts_with(path + "."); });
 }
 
+bool among_sections(const std::string& name) {
+  return std::ranges::count(section_names(), name) > 0;
+}
+
 // Returns a suggestion for a name that stands outside every section or in the wrong one.
 std::string hint_for(const std::string& path) {
   const std::vector<std::string> parts = split(path);
   if (parts.size() >= 2) {
     const auto& section = parts[0];
-    const auto sections = section_names();
-    if (std::find(sections.begin(), sections.end(), section) != sections.end()) {
+    if (among_sections(section)) {
       const std::string near = nearest(path.substr(section.size() + 1), keys_of(section));
       if (!near.empty()) return fmt::format(", did you mean \"{}.{}\"?", section, near);
-    } else if (const std::string near = nearest(section, sections); !near.empty()) {
+    } else if (const std::string near = nearest(section, section_names()); !near.empty()) {
       return fmt::format(", did you mean \"{}\"?", near + path.substr(section.size()));
     }
-  } else if (const std::string near = nearest(parts[0], section_names()); !near.empty()) {
-    return fmt::format(", did you mean \"{}\"?", near);
+  } else if (const std::string hint = did_you_mean(parts[0], section_names()); !hint.empty()) {
+    return hint;
   }
   for (const schema_key& key : schema())
     if (key.leaf() == parts.back() && key.leaf() != "plugin") return fmt::format(", did you mean \"{}\"?", key.path());
@@ -109,20 +112,16 @@ private:
     const auto parts = split(path);
     const origin at_key{option, node.key}, at_value{option, node.at};
     const auto plugins = find_plugin_section(parts[0]);
-    const auto sections = section_names();
-    const bool is_section =
-        parts.size() == 1 && std::find(sections.begin(), sections.end(), parts[0]) != sections.end();
+    const bool is_section = parts.size() == 1 && among_sections(parts[0]);
     if (is_section && node.is != toml_node::kind::table) {
       wrong_.add(at_value, path,
                  fmt::format("expected a table, got {}{}", quoted(node),
                              plugins ? fmt::format(", did you mean \"{}.plugin\"?", path) : ""));
-    } else if (is_section) {
+    } else if (is_section || (node.is == toml_node::kind::table && is_inner_table(path))) {
       for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
     } else if (plugins && parts.size() == 2 && node.is == toml_node::kind::table && parts[1] != "plugin") {
       if (known_id(*plugins, parts[1], path, at_key, components_, wrong_))
         for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
-    } else if (node.is == toml_node::kind::table && is_inner_table(path)) {
-      for (const auto& [name, member] : node.members) take(extended(path, name), member, layer, option);
     } else if (const auto name = find_name(path, at_key, components_, wrong_)) {
       if (layer == setting::layer::set) drop_sweeps_of(path);
       setting s{node, at_value, layer};
