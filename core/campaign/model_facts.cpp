@@ -53,9 +53,10 @@ private:
   std::string who_;
 };
 
-std::uint64_t elements_of(const rg_input& in) {
+// `x`: an rg_input or an rg_tensor.
+template <class T> std::uint64_t elements_of(const T& x) {
   std::uint64_t n = 1;
-  for (std::uint32_t d = 0; d < in.ndim; ++d) n *= static_cast<std::uint64_t>(in.shape[d]);
+  for (std::uint32_t d = 0; d < x.ndim; ++d) n *= static_cast<std::uint64_t>(x.shape[d]);
   return n;
 }
 
@@ -133,8 +134,7 @@ void add_tensors(const model_instance& model, const case_config& c, model_facts&
   for (const rg_tensor& t : model.tensors()) {
     if (t.kind == RG_TENSOR_STATE) f.batch_statistics = true;
     if (t.kind == RG_TENSOR_STATE) continue;
-    std::uint64_t n = 1;
-    for (std::uint32_t d = 0; d < t.ndim; ++d) n *= static_cast<std::uint64_t>(t.shape[d]);
+    const std::uint64_t n = elements_of(t);
     f.parameters += n;
     if (t.kind == RG_TENSOR_DENSE) {
       f.weight_bytes += rg::storage_of(t) * sizeof(float);

@@ -4,7 +4,6 @@
 #include "base/console.hpp"
 #include "base/exit_code.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "campaign/limits.hpp"

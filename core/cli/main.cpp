@@ -3,7 +3,6 @@
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
 #include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/data.hpp"

@@ -7,10 +7,10 @@ namespace regatta {
 
 namespace {
 
-// The figures of a family are its name with each of the endings.
+// The figures of a family are its name with each of the endings; without a name, the endings alone.
 struct family {
   const char* name;
-  std::vector<const char*> endings = {""};
+  std::vector<const char*> endings;
 };
 
 std::vector<std::string> figures_of(const std::vector<family>& families) {
@@ -26,31 +26,20 @@ const std::vector<std::string>& report_values() {
   static const std::vector<std::string> values = figures_of({
       {"samples_per_second", {"", ".median", ".min", ".max", ".cv"}},
       {"throughput", {"", ".median"}},
-      {"batches_per_second"},
+      {"", {"batches_per_second"}},
       {"efficiency", {"", ".median", ".min", ".max"}},
-      {"speedup"},
-      {"contention"},
-      {"efficiency_over_contention"},
-      {"baseline_samples_per_second"},
+      {"", {"speedup", "contention", "efficiency_over_contention", "baseline_samples_per_second"}},
       {"lost", {".input", ".compute", ".update", ".exposed_communication", ".wait", ".other"}},
       {"step_seconds", {"", ".median", ".p10", ".p90", ".p99"}},
       {"time", {".input", ".forward", ".backward", ".update", ".exposed_communication", ".wait", ".other"}},
-      {"communication_total"},
-      {"server_update"},
-      {"drain_seconds"},
+      {"", {"communication_total", "server_update", "drain_seconds"}},
       {"bytes.sent_per_step", {".worker", ".server"}},
       {"bytes.received_per_step", {".worker", ".server"}},
-      {"given_bytes"},
+      {"", {"given_bytes"}},
       {"loss", {".first", ".last"}},
       {"metric", {".value"}},
-      {"workers"},
-      {"servers"},
-      {"threads"},
-      {"batch_per_worker"},
-      {"global_batch"},
-      {"parameters"},
-      {"table_parameters"},
-      {"skipped_records"},
+      {"", {"workers", "servers", "threads", "batch_per_worker", "global_batch"}},
+      {"", {"parameters", "table_parameters", "skipped_records"}},
   });
   return values;
 }

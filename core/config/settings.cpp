@@ -23,15 +23,6 @@ std::string extended(const std::string& path, const std::string& name) {
   return path.empty() ? part : path + "." + part;
 }
 
-std::vector<std::string> split(const std::string& path) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = path.find('.', begin)) != std::string::npos; begin = end + 1)
-    parts.push_back(path.substr(begin, end - begin));
-  parts.push_back(path.substr(begin));
-  return parts;
-}
-
 std::vector<std::string> keys_of(const std::string& section) {
   std::vector<std::string> names;
   for (const schema_key& key : schema())
@@ -50,7 +41,7 @@ bool among_sections(const std::string& name) {
 
 // Returns a suggestion for a name that stands outside every section or in the wrong one.
 std::string hint_for(const std::string& path) {
-  const std::vector<std::string> parts = split(path);
+  const std::vector<std::string> parts = split(path, '.');
   if (parts.size() >= 2) {
     const auto& section = parts[0];
     if (among_sections(section)) {
@@ -109,7 +100,7 @@ public:
 
 private:
   void take(const std::string& path, const toml_node& node, setting::layer layer, const std::string& option) {
-    const auto parts = split(path);
+    const auto parts = split(path, '.');
     const origin at_key{option, node.key}, at_value{option, node.at};
     const auto plugins = find_plugin_section(parts[0]);
     const bool is_section = parts.size() == 1 && among_sections(parts[0]);
@@ -160,7 +151,7 @@ private:
     const auto parsed = parse_set(text);
     if (!parsed) return wrong_.add({"--set", {}}, text, "expected PATH=VALUE, as in --set train.batch=64");
     const auto& [path, value] = *parsed;
-    if (split(path)[0] == "sweep")
+    if (split(path, '.')[0] == "sweep")
       return wrong_.add({"--set", {}}, path, "a sweep is given by --sweep PATH=VALUE,VALUE,...");
     take(path, value.node, setting::layer::set, "--set");
   }
@@ -300,7 +291,7 @@ std::string ids_text(const catalogue& components, kind s) {
 std::optional<key_name> find_name(const std::string& path, const origin& from, const catalogue& components,
                                   diagnostics& wrong) {
   if (const schema_key* key = find_key(path)) return key_name{key, {}, {}, {}};
-  const auto parts = split(path);
+  const auto parts = split(path, '.');
   const auto section = find_plugin_section(parts[0]);
   const bool bare = std::all_of(parts.begin(), parts.end(), is_bare);
   if (section && bare && parts.size() == 2) return key_name{nullptr, section, {}, parts[1]};

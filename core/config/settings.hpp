@@ -10,7 +10,6 @@
 #include "config/toml_document.hpp"
 #include "experiment/schema.hpp"
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/client.hpp"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

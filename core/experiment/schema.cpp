@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiment/schema.hpp"
 
-#include "base/text.hpp"
 #include "base/units.hpp"
 #include "registry/parameters.hpp"
 

@@ -268,7 +268,7 @@ void coordinator::ended(member& m, const std::string& how, bool well) {
   if (m.has_result) {
     if (!well) warn(m, how + " after its result");
   } else if (!m.reported) {
-    certain(m, how + " before its result", static_cast<int>(exit_code::run));
+    certain(m, how + " before its result");
   }
   if (running_ == 0) io_.stop();
 }
@@ -294,9 +294,8 @@ asio::awaitable<void> coordinator::serve(member& m) {
   m.wire->close();
   m.wire_open = false;
   m.wire_ended.cancel();
-  if (!broken.empty()) certain(m, broken, static_cast<int>(exit_code::run));
-  if (!m.has_result && !m.reported)
-    suspect(m, "closed its connection to the coordinator", static_cast<int>(exit_code::run));
+  if (!broken.empty()) certain(m, broken);
+  if (!m.has_result && !m.reported) suspect(m, "closed its connection to the coordinator");
 }
 
 void coordinator::handle(member& m, message&& f) {
@@ -306,7 +305,7 @@ void coordinator::handle(member& m, message&& f) {
   } else if (type == "gather") {
     auto all = all_gather_.add(m.rank, f.header.at("tag"), std::move(f.payload));
     if (!all) {
-      if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+      if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock);
       return;
     }
     auto payload = std::make_shared<blob>();
@@ -323,7 +322,7 @@ void coordinator::handle(member& m, message&& f) {
     stalls_.leave(m.rank);
     all_gather_.leave(m.rank);
     m.wire->send({{"t", "taken"}});
-    if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock, static_cast<int>(exit_code::run));
+    if (const auto deadlock = all_gather_.deadlock()) certain(m, *deadlock);
   } else if (type == "state") {
     m.state = std::move(f.header);
   } else if (type == "failed") {
@@ -362,7 +361,7 @@ void coordinator::certain(const member& m, const std::string& what, int code) {
 
 // Ends the run and kills the rank at once: it cannot receive the message that the run has ended.
 void coordinator::certain_of_lifeless(const member& m, const std::string& what) {
-  certain(m, what, static_cast<int>(exit_code::run));
+  certain(m, what);
   if (!plan_.launcher) kill(m);
 }
 

@@ -5,7 +5,6 @@
 #include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
-#include "launch/cpus.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
 

@@ -4,7 +4,6 @@
 // descriptors that start_process() names.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>

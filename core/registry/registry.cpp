@@ -247,13 +247,9 @@ std::vector<fs::path> plugin_folders(const std::vector<std::string>& command_lin
     folders.push_back(fs::absolute(folder).lexically_normal());
   };
   for (const auto& f : command_line) ask("--plugin-path", f);
-  if (const char* path = std::getenv("REGATTA_PLUGIN_PATH")) {
-    for (std::string_view rest = path; !rest.empty();) {
-      const auto end = std::min(rest.find(':'), rest.size());
-      if (end > 0) ask("REGATTA_PLUGIN_PATH", std::string(rest.substr(0, end)));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
+  if (const char* path = std::getenv("REGATTA_PLUGIN_PATH"))
+    for (const std::string& folder : split(path, ':'))
+      if (!folder.empty()) ask("REGATTA_PLUGIN_PATH", folder);
   for (const auto& f : experiment) ask("experiment.plugin_path", f);
   // Relative to the program, so that an installation can be moved.
   std::error_code ec;
