@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "campaign/campaign.hpp"
 
-#include "base/exit_code.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "campaign/limits.hpp"
 #include "campaign/model_facts.hpp"
 #include "campaign/prepare.hpp"
 #include "launch/launcher_ranks.hpp"

@@ -12,7 +12,7 @@
 #include "cli/list.hpp"
 #include "cli/run.hpp"
 #include "comm/results.hpp"
-#include "config/schema_text.hpp"
+#include "config/load.hpp"
 #include "control/client.hpp"
 #include "control/rank_arguments.hpp"
 #include "experiment/schema.hpp"
