@@ -15,7 +15,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,11 +56,10 @@ public:
 
 private:
   struct planned;
-  struct group;
   struct outcome;
 
-  bool run_group(group& g);
-  bool run_repeat(group& g, std::uint64_t repeat);
+  bool run_group(std::vector<planned>& group);
+  bool run_repeat(std::vector<planned>& group, std::uint64_t repeat);
   // Runs `c` once. A successful run becomes a record with the members of `done` and the measurements.
   outcome run_once(const case_config& c, finished_run done);
   std::string kernels_for(const case_config& c);

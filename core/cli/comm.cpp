@@ -2,12 +2,10 @@
 #include "cli/comm.hpp"
 
 #include "base/console.hpp"
-#include "base/exit_code.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "campaign/limits.hpp"
+#include "campaign/prepare.hpp"
 #include "cli/indented_table.hpp"
 #include "cli/launcher_ranks.hpp"
 #include "cli/rank_logs.hpp"

@@ -139,9 +139,8 @@ struct data_cost {
 
 data_cost data_of(const case_config& c) {
   const data_config& d = c.data;
-  const bool dataset = d.source == "dataset" || (d.source == "queue" && d.queue_source == "dataset");
   const auto format = formats.find(d.format);
-  if (!dataset || format == formats.end()) return {};
+  if (d.sample_source() != "dataset" || format == formats.end()) return {};
   const format_cost& f = format->second;
   data_cost cost;
   const double evaluation = bytes_below(d.evaluation_path);

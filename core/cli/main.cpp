@@ -3,7 +3,6 @@
 // The program: its verbs and their options. Results go to standard output, everything else to standard error.
 #include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "cli/check.hpp"
 #include "cli/comm.hpp"
 #include "cli/data.hpp"
@@ -13,7 +12,7 @@
 #include "cli/list.hpp"
 #include "cli/run.hpp"
 #include "comm/results.hpp"
-#include "config/schema_text.hpp"
+#include "config/load.hpp"
 #include "control/client.hpp"
 #include "control/rank_arguments.hpp"
 #include "experiment/schema.hpp"

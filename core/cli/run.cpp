@@ -3,7 +3,6 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
-#include "base/standard_output.hpp"
 #include "base/text.hpp"
 #include "campaign/campaign.hpp"
 #include "campaign/plugin_files.hpp"

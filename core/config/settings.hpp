@@ -10,7 +10,6 @@
 #include "config/toml_document.hpp"
 #include "experiment/schema.hpp"
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,9 +28,9 @@ struct setting {
 
 // The key that a path names: either a key of the schema, or a parameter of a plugin.
 struct key_name {
-  const schema_key* key = nullptr;       // null: a parameter, which the other members name
-  std::optional<plugin_section> section; // of the plugin
-  std::string id;                        // of the plugin; empty: of the plugin that the case chooses
+  const schema_key* key = nullptr; // null: a parameter, which the other members name
+  std::optional<kind> section;     // of the plugin
+  std::string id;                  // of the plugin; empty: of the plugin that the case chooses
   std::string parameter;
 };
 
@@ -64,10 +63,8 @@ std::optional<key_name> find_name(const std::string& path, const origin& from, c
 // [any] Returns all settings of the file `root` and of the options. Adds each invalid one to `wrong` and leaves it out.
 settings collect(const toml_node& root, const overrides& o, const catalogue& components, diagnostics& wrong);
 
-// Returns the kind of the section's plugins.
-kind kind_of(plugin_section s);
 // Returns the ids of the section's plugins for messages, sorted: "allreduce, sync_ps"; "there is none".
-std::string ids_text(const catalogue& components, plugin_section s);
+std::string ids_text(const catalogue& components, kind s);
 
 // [any] Splits "PATH=VALUE" at the first '='. Returns the path, and the value as TOML, or as a string if it is no TOML
 // value, because the shell removes quotes; without an origin. Returns std::nullopt if there is no '=' or no path.

@@ -48,6 +48,9 @@ struct data_config {
   std::string producer;    // stream: a shell command; empty: the user starts the producer
   std::int64_t timeout_ns = 60'000'000'000; // stream: longest wait for a batch, then the run fails
   std::uint64_t first_records = 0;          // not 0: read at most so many records, write no vocabulary. Not a key
+
+  // Returns the source of the samples, which a queue only prefetches: `queue_source` for a queue, else `source`.
+  const std::string& sample_source() const { return source == "queue" ? queue_source : source; }
 };
 
 struct train_config {

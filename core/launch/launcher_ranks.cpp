@@ -5,7 +5,6 @@
 #include "base/cpu_mask.hpp"
 #include "base/failure.hpp"
 #include "base/json.hpp"
-#include "launch/cpus.hpp"
 #include "launch/interruption.hpp"
 #include "launch/memory.hpp"
 
@@ -83,7 +82,7 @@ pid_t peer_of(int socket) {
   return ours ? who.pid : -1;
 }
 
-// Sends a packet, with a descriptor if it is not -1.
+// Sends a packet, with a duplicate of the descriptor unless that is -1. Throws failure (run) if the process is gone.
 void put(int socket, const json& what, int descriptor = -1) {
   auto packet = json::to_cbor(what);
   iovec data{packet.data(), packet.size()};
@@ -181,7 +180,7 @@ void run_on(const std::vector<int>& cpus) {
     std::iota(all.begin(), all.end(), 0);
   }
   const cpu_mask mask(cpus.empty() ? all : cpus);
-  if (::sched_setaffinity(0, mask.bytes, mask.set) != 0)
+  if (::sched_setaffinity(0, mask.bytes(), mask.set()) != 0)
     throw failure(exit_code::run,
                   fmt::format("cannot run on the CPUs [{}]: {}", fmt::join(cpus, ", "), std::strerror(errno)));
 }
@@ -276,14 +275,10 @@ launcher_ranks::launcher_ranks(unique_fd listener, const launcher_process& self)
 launcher_ranks::~launcher_ranks() {
   for (std::uint32_t r = 0; r < size(); ++r) {
     try {
-      send_request(r, {{"t", "end"}});
+      put(members_[r].socket.get(), {{"t", "end"}});
     } catch (const failure&) { // the process is gone already
     }
   }
-}
-
-void launcher_ranks::send_request(std::uint32_t rank, const json& what, int descriptor) {
-  put(members_[rank].socket.get(), what, descriptor);
 }
 
 void launcher_ranks::join(const std::string& file, const std::string& transport) {
@@ -292,7 +287,7 @@ void launcher_ranks::join(const std::string& file, const std::string& transport)
   std::optional<failure> gone;
   for (std::uint32_t r = 0; r < size(); ++r) {
     try {
-      send_request(r, {{"t", "join"}, {"file", file}, {"transport", transport}});
+      put(members_[r].socket.get(), {{"t", "join"}, {"file", file}, {"transport", transport}});
       told.push_back(r);
     } catch (const failure& e) { // tell the others all the same: a rank that joins can wait for all that still live
       gone = e;
@@ -311,8 +306,7 @@ void launcher_ranks::join(const std::string& file, const std::string& transport)
 
 void launcher_ranks::start_run(std::uint32_t rank, const std::string& host, std::uint16_t port, const blob& secret,
                                const std::vector<int>& cpus, int status) {
-  send_request(
-      rank,
+  put(members_[rank].socket.get(),
       {{"t", "run"}, {"host", host}, {"port", port}, {"rank", rank}, {"secret", json::binary(secret)}, {"cpus", cpus}},
       status);
 }

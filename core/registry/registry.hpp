@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -126,13 +127,17 @@ public:
   // parameter is missing, or a name is unknown. Messages have no position in a file: core/config checks the same
   // before, with positions. Keeps no reference to its arguments.
   parameter_values(const component& c, const std::map<std::string, nlohmann::json>& chosen);
-  ~parameter_values();
-  parameter_values(parameter_values&&) noexcept;
-  const rg_value* data() const;
+  parameter_values(parameter_values&&) noexcept = default;
+  const rg_value* data() const { return values_.data(); }
 
 private:
-  struct storage;
-  std::unique_ptr<storage> storage_;
+  rg_value add(const rg_param& p, const nlohmann::json& value);
+
+  std::vector<rg_value> values_;
+  // Deques, so that pointers in values_ stay valid when another value is added.
+  std::deque<std::string> strings_;
+  std::deque<std::vector<std::int64_t>> ints_;
+  std::deque<std::vector<double>> floats_;
 };
 
 // Returns the SHA-256 of the file in hex: results record which binary ran. Throws failure (plugin) if it cannot be
