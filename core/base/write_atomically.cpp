@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace regatta {
@@ -84,6 +85,13 @@ bool is_leftover(const std::string& name, const std::string& file) {
 void sync_folder_of(const fs::path& file) {
   const descriptor folder(file.has_parent_path() ? file.parent_path() : fs::path("."), O_RDONLY | O_DIRECTORY);
   if (folder.open()) folder.sync();
+}
+
+bool is_open_at(int fd, const fs::path& file) {
+  struct stat mine {
+  }, there{};
+  return ::fstat(fd, &mine) == 0 && ::lstat(file.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+         mine.st_ino == there.st_ino;
 }
 
 } // namespace regatta
