@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/results.hpp"
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "comm/patterns.hpp"
@@ -124,7 +125,7 @@ json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_r
 
 std::string render_comm(const json& document, format f, std::size_t width) {
   const json& results = document.at("results");
-  if (f == format::json) return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (f == format::json) return document_text(document);
   if (f == format::csv) return csv_of(results);
   text_table table = table_of(results);
   if (f == format::markdown) return draw_markdown(table);
