@@ -3,6 +3,7 @@
 
 #include "base/console.hpp"
 #include "base/failure.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "check/harness/rank_group.hpp"
 #include "check/harness/runner.hpp"
@@ -139,7 +140,7 @@ int list(const target& t, const check_options& o) {
         rows.push_back({one.name, s.tested ? title_of(s) : "file", one.expected});
       }
   if (o.json)
-    print_output(fmt::format("{}\n", out.dump(2, ' ', false, ordered_json::error_handler_t::replace)));
+    print_output(document_text(out));
   else
     print_output(indented({{"test"}, {"of"}, {"expected"}}, std::move(rows)));
   return 0;
@@ -271,16 +272,15 @@ int run_silently(const target& t, const check_options& o) {
 
 void print_summary(const target& t, const check_options& o, const summary& all) {
   if (o.json)
-    return print_output(fmt::format("{}\n", ordered_json{{"schema", "regatta.check/1"},
-                                                         {"file", t.file.string()},
-                                                         {"sha256", sha256_of(t.file)},
-                                                         {"seed", o.seed},
-                                                         {"subjects", all.subjects},
-                                                         {"passed", all.passed},
-                                                         {"failed", all.failed},
-                                                         {"skipped", all.skipped},
-                                                         {"untested", all.untested}}
-                                                .dump(2, ' ', false, ordered_json::error_handler_t::replace)));
+    return print_output(document_text(ordered_json{{"schema", "regatta.check/1"},
+                                                   {"file", t.file.string()},
+                                                   {"sha256", sha256_of(t.file)},
+                                                   {"seed", o.seed},
+                                                   {"subjects", all.subjects},
+                                                   {"passed", all.passed},
+                                                   {"failed", all.failed},
+                                                   {"skipped", all.skipped},
+                                                   {"untested", all.untested}}));
   print_output(fmt::format("{} passed, {} failed, {} skipped\n", all.passed, all.failed, all.skipped));
   for (const std::string& one : all.untested) print_output(fmt::format("nothing was tested of {}\n", one));
 }

@@ -129,7 +129,7 @@ json entries_of(const plan& p, const std::vector<std::vector<measurement>>& by_r
 
 std::string render_comm(const json& document, format f, std::size_t width) {
   const json& results = document.at("results");
-  if (f == format::json) return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (f == format::json) return document_text(document);
   if (f == format::csv) return csv_of(results);
   text_table table = table_of(results);
   if (f == format::markdown) return draw_markdown(table);
