@@ -2,7 +2,7 @@
 //
 // Runs all cases of an experiment, one after the other, every repeat beside its baseline. Cases that share a baseline
 // form a group: each repeat runs all cases of the group, so that a drift of the machine's clock rate affects all of
-// them. A finished run becomes a record at once. With --resume, a repeat of a case that has a record does not run again;
+// them. A finished run becomes a record at once. A repeat of a case that has a record does not run again (--resume);
 // each repeat that still has cases to run begins with a new baseline and new contention controls.
 #pragma once
 
