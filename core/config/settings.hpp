@@ -52,7 +52,7 @@ struct settings {
   std::map<std::string, setting> values;    // by path, of file and --set; a key may be in `axes` too
   std::vector<axis> axes;                   // the first varies slowest
   std::map<std::string, position> sections; // the positions of the file's top-level tables
-  std::set<std::string> spoiled;            // paths whose value or sweep is invalid: an error, and left out above
+  std::set<std::string> spoiled;            // paths with an invalid value or sweep, which is left out above
 };
 
 // [any] Returns the key that `path` names. If there is no such key or no plugin of that id, adds an error at `from` to

@@ -28,7 +28,8 @@ struct rank_job {
   bool tune = false;         // only time kernels and return the choices
 
   // Returns the case's optimizer. With fp16 it always defers the update until the norm is known, as clipping does:
-  // gradients may overflow, and a step with overflow must leave all weights unchanged.
+  // gradients may overflow, and a step with overflow must leave all weights unchanged. Without clipping, clip_norm is
+  // then infinite.
   optimizer_config optimizer() const;
   std::uint64_t global_batch() const { return batch * layout.workers; }
   std::uint64_t micro_batches() const { return static_cast<std::uint64_t>(config.train.accumulate); } // per step
