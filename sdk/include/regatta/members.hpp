@@ -6,9 +6,10 @@
 
 #include <type_traits>
 
-// Defines detail::names::NAME<T>: whether class T has a member of this name, of any kind, form and access. The lookup of
-// the name in a class derived from T and from a class that has it, too, is ambiguous then. False for a final class,
-// from which none can be derived. At namespace scope of rg.
+// Defines detail::names::NAME<T>: whether class T has a member function of this name, of any form and access. The lookup
+// of the name in a class derived from T and from a class that has it, too, is ambiguous then. A private variable of this
+// name counts, too, a public one does not. False for a final class, from which none can be derived. At namespace scope of
+// rg.
 #define RG_MEMBER_NAME(NAME)                                                                                           \
   namespace detail::names {                                                                                            \
   struct has_##NAME {                                                                                                  \
@@ -17,6 +18,8 @@
   template <class T> struct joined_##NAME : T, has_##NAME {};                                                          \
   template <class T> constexpr bool test_##NAME() {                                                                    \
     if constexpr (std::is_final_v<T>)                                                                                  \
+      return false;                                                                                                    \
+    else if constexpr (requires { requires std::is_member_object_pointer_v<decltype(&T::NAME)>; })                     \
       return false;                                                                                                    \
     else                                                                                                               \
       return !requires {                                                                                               \
