@@ -367,6 +367,7 @@ private:
     t.flags = 0;
     t.address = &o.header;
     t.buffer = {.region = 0, .type = RG_U8, .offset = 0, .count = header_bytes};
+    t.bytes = header_bytes;
     return post(t, o);
   }
   rg_status post(rg_transfer& t, operation& o) {
