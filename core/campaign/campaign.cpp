@@ -232,7 +232,7 @@ std::string campaign::kernels_for(const case_config& c) {
   interrupted_ |= r.interrupted;
   if (r.failure) throw failure(static_cast<exit_code>(r.failure->code), r.failure->message);
   if (r.interrupted) return "";
-  const auto kernel_choices = r.results.at(0).at("kernels").get<std::string>();
+  auto kernel_choices = r.results.at(0).at("kernels").get<std::string>();
   keep(records_.kernels_record(key, kernel_choices));
   return kernel_choices;
 }

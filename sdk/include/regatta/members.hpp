@@ -6,6 +6,8 @@
 
 #include <type_traits>
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are names and types
+
 // Defines detail::names::NAME<T>: whether class T has a member function of this name, of any form and access. The lookup
 // of the name in a class derived from T and from a class that has it, too, is ambiguous then. A private variable of this
 // name counts, too, a public one does not. False for a final class, from which none can be derived. At namespace scope of
@@ -36,3 +38,5 @@
 // A class T must not have a member NAME, which is a misspelt `right`.
 #define RG_MISSPELT_MEMBER(T, NAME, right)                                                                             \
   static_assert(!::rg::detail::names::NAME<T>, "there is no function " #NAME ": the engine calls " right)
+
+// NOLINTEND(bugprone-macro-parentheses)
